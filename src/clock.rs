@@ -1,0 +1,110 @@
+//! The only reader of time.
+//!
+//! Everything that decides takes a [`Timestamp`] as an argument; everything that waits, waits on a [`Clock`], so that
+//! tests own time. Next: `controllers/` for the controllers' use, `dev_server/` for the remote's.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+/// A source of time: the machine's, or one that is stepped by hand.
+#[derive(Clone, Debug)]
+pub struct Clock(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    System,
+    Stepped(watch::Sender<Timestamp>),
+}
+
+impl Clock {
+    /// The machine's clock.
+    #[must_use]
+    pub fn system() -> Self {
+        Self(Source::System)
+    }
+
+    /// A clock that stands still at `start` until [`Clock::step`] moves it.
+    #[must_use]
+    pub fn stepped(start: Timestamp) -> Self {
+        Self(Source::Stepped(watch::Sender::new(start)))
+    }
+
+    /// The time now.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        match &self.0 {
+            Source::System => Timestamp::now(),
+            Source::Stepped(now) => *now.borrow(),
+        }
+    }
+
+    /// Moves a stepped clock forward and wakes whoever waited for that time; the machine's clock moves by itself.
+    pub fn step(&self, by: Duration) {
+        if let Source::Stepped(now) = &self.0 {
+            now.send_modify(|now| *now = later(*now, by));
+        }
+    }
+
+    /// Returns once the clock shows `deadline` or later; at once if it does already.
+    pub async fn sleep_until(&self, deadline: Timestamp) {
+        match &self.0 {
+            Source::System => tokio::time::sleep(between(Timestamp::now(), deadline)).await,
+            Source::Stepped(now) => {
+                let mut now = now.subscribe();
+                // The sender lives as long as this clock, so waiting cannot fail.
+                let _ = now.wait_for(|now| *now >= deadline).await;
+            }
+        }
+    }
+
+    /// Returns once `duration` has passed on this clock.
+    pub async fn sleep(&self, duration: Duration) {
+        self.sleep_until(later(self.now(), duration)).await;
+    }
+}
+
+/// `from` plus `by`, or the end of time.
+#[must_use]
+pub fn later(from: Timestamp, by: Duration) -> Timestamp {
+    from.saturating_add(by).unwrap_or(Timestamp::MAX)
+}
+
+/// The time from `start` to `end`; zero if `end` is earlier.
+#[must_use]
+pub fn between(start: Timestamp, end: Timestamp) -> Duration {
+    Duration::try_from(end.duration_since(start)).unwrap_or(Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stepped_clock_wakes_a_sleeper_only_when_its_time_has_come() {
+        let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
+        let sleeper = tokio::spawn({
+            let clock = clock.clone();
+            async move {
+                clock.sleep(Duration::from_secs(10)).await;
+                clock.now()
+            }
+        });
+        tokio::task::yield_now().await;
+        clock.step(Duration::from_secs(9));
+        tokio::task::yield_now().await;
+        assert!(!sleeper.is_finished());
+        clock.step(Duration::from_secs(1));
+        let woken = sleeper.await.expect("the sleeper does not panic");
+        assert_eq!(woken.as_second(), 10);
+    }
+
+    #[test]
+    fn durations_never_wrap() {
+        let (early, late) = (Timestamp::UNIX_EPOCH, later(Timestamp::UNIX_EPOCH, Duration::from_secs(5)));
+        assert_eq!(between(early, late), Duration::from_secs(5));
+        assert_eq!(between(late, early), Duration::ZERO);
+        assert_eq!(later(Timestamp::MAX, Duration::from_secs(1)), Timestamp::MAX);
+    }
+}

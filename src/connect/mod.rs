@@ -1,0 +1,1 @@
+//! The Connect API: model, routes, errors (both sides) and the client.

@@ -1,0 +1,1 @@
+//! Controllers, a folder for each kind.

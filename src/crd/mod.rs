@@ -1,0 +1,1 @@
+//! The kinds: spec, status, rules, columns.

@@ -1,0 +1,1 @@
+//! The Connect API on this machine.

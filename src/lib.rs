@@ -1,0 +1,15 @@
+//! Kubernetes operator for commercetools Connect.
+//!
+//! Arrows of `use` point upwards in this list, never down: [`names`], [`clock`] · [`crd`] · [`connect`] ·
+//! [`controllers`] · [`dev_server`] · [`local_cluster`] · [`cli`].
+
+pub mod cli;
+pub mod clock;
+pub mod connect;
+pub mod controllers;
+pub mod crd;
+pub mod dev_server;
+#[cfg(feature = "local-cluster")]
+pub mod local_cluster;
+pub mod names;
+pub mod telemetry;

@@ -1,0 +1,1 @@
+//! etcd and kube-apiserver on this machine, for `demo` and the tests.

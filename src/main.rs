@@ -1,0 +1,2 @@
+//! The `connect-operator` binary.
+fn main() {}

@@ -1,0 +1,41 @@
+//! Strings that leave the process, each once: people's manifests, dashboards and scripts depend on them.
+
+/// API group of every kind.
+pub const GROUP: &str = "connect-operator.io";
+/// API version of every kind.
+pub const VERSION: &str = "v1alpha1";
+/// Field manager of every write to the cluster.
+pub const FIELD_MANAGER: &str = "connect-operator";
+/// Name under which Events are reported.
+pub const EVENT_REPORTER: &str = "connect-operator";
+/// Category of every kind that people write (`kubectl get connect`).
+pub const CATEGORY: &str = "connect";
+
+/// Finalizer of a `ConnectorDeployment`: the remote deployment is taken down first.
+pub const FINALIZER: &str = "connect-operator.io/undeploy";
+/// Annotation that holds the id of the remote deployment, so that a restored backup finds it again.
+pub const REMOTE_ID: &str = "connect-operator.io/remote-id";
+/// Annotation of people: any new value redeploys once.
+pub const REDEPLOY_REQUESTED_AT: &str = "connect-operator.io/redeploy-requested-at";
+/// Annotation of people: any new value looks at the remote now.
+pub const RECONCILE_REQUESTED_AT: &str = "connect-operator.io/reconcile-requested-at";
+
+/// Condition: the deployment is live with what is desired.
+pub const READY: &str = "Ready";
+/// Condition, there only while true: something runs or may come by itself.
+pub const RECONCILING: &str = "Reconciling";
+/// Condition, there only while true: a person has to act.
+pub const STALLED: &str = "Stalled";
+/// Condition, there only while true: visible values were changed elsewhere.
+pub const DRIFTED: &str = "Drifted";
+/// Condition, there only while true: secured values at the remote were never seen to be sent by us.
+pub const SECRETS_UNVERIFIED: &str = "SecretsUnverified";
+/// Condition, there only while true: `spec.suspend` is set.
+pub const SUSPENDED: &str = "Suspended";
+
+/// Key of the client id in the Secret that `spec.credentialsSecretRef` names.
+pub const CLIENT_ID: &str = "clientId";
+/// Key of the client secret in that Secret.
+pub const CLIENT_SECRET: &str = "clientSecret";
+/// Optional key of the scopes in that Secret, separated by blanks.
+pub const SCOPES: &str = "scopes";

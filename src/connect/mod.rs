@@ -1,1 +1,13 @@
-//! The Connect API: model, routes, errors (both sides) and the client.
+//! The Connect API: one contract, two sides.
+//!
+//! [`model`], [`routes`] and [`error`] are shared by the client and the dev server; controllers see only the trait
+//! [`ConnectApi`]. Nothing here knows of Kubernetes.
+
+pub mod api;
+pub mod error;
+pub mod lenient;
+pub mod model;
+pub mod routes;
+
+pub use api::{ConnectApi, Selector};
+pub use error::{ApiError, ErrorCode, Reaction};

@@ -1,0 +1,85 @@
+//! Paths of the Connect API (contract sections 2, 5.1 and 5.2), the same for client and dev server.
+
+use super::Selector;
+
+/// Token endpoint, on the authorization host.
+pub const TOKEN: &str = "/oauth/token";
+/// Longest page of a list.
+pub const LARGEST_PAGE: u16 = 500;
+/// Page size where none is asked for.
+pub const DEFAULT_PAGE: u16 = 20;
+/// Largest `offset` of a list.
+pub const LARGEST_OFFSET: u32 = 10_000;
+/// Literal start of a path segment that names a resource by its key.
+pub const KEY_PREFIX: &str = "key=";
+
+impl Selector {
+    /// The last segment of a path: `{id}` or `key={key}`.
+    #[must_use]
+    pub fn segment(&self) -> String {
+        match self {
+            Self::Id(id) => encode(id),
+            Self::Key(key) => format!("{KEY_PREFIX}{}", encode(key)),
+        }
+    }
+}
+
+/// Deployments of a project, or those that the token's scope names if `project` is `None`.
+#[must_use]
+pub fn deployments(project: Option<&str>) -> String {
+    project.map_or_else(|| "/deployments".to_owned(), |project| format!("/{}/deployments", encode(project)))
+}
+
+/// One deployment.
+#[must_use]
+pub fn deployment(project: Option<&str>, selector: &Selector) -> String {
+    format!("{}/{}", deployments(project), selector.segment())
+}
+
+/// Logs of one deployment.
+#[must_use]
+pub fn logs(project: &str, selector: &Selector) -> String {
+    format!("{}/logs", deployment(Some(project), selector))
+}
+
+/// One published connector.
+#[must_use]
+pub fn connector(selector: &Selector) -> String {
+    format!("/connectors/{}", selector.segment())
+}
+
+/// Percent-encodes what RFC 3986 section 2.3 does not leave unreserved, so that no id can leave its segment.
+fn encode(segment: &str) -> String {
+    use std::fmt::Write as _;
+    let mut encoded = String::with_capacity(segment.len());
+    for byte in segment.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => encoded.push(char::from(byte)),
+            // A lone `.` or `..` would be a step in the path, so it is encoded too.
+            _ => {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_those_of_the_contract_and_no_segment_can_be_left() {
+        for (path, expected) in [
+            (deployments(Some("demo")), "/demo/deployments"),
+            (deployments(None), "/deployments"),
+            (deployment(Some("demo"), &Selector::Key("tax-eu".into())), "/demo/deployments/key=tax-eu"),
+            (deployment(None, &Selector::Key("a_b".into())), "/deployments/key=a_b"),
+            (logs("demo", &Selector::Id("1".into())), "/demo/deployments/1/logs"),
+            (connector(&Selector::Key("demo-connector".into())), "/connectors/key=demo-connector"),
+            (connector(&Selector::Id("../drafts".into())), "/connectors/%2E%2E%2Fdrafts"),
+        ] {
+            assert_eq!(path, expected);
+        }
+    }
+}

@@ -1,1 +1,3 @@
-//! Controllers, a folder for each kind.
+//! Controllers, a folder for each kind, and what they share.
+
+pub mod subject;

@@ -1,0 +1,43 @@
+//! Names the resource that a run is about. Knows nothing of what is in it.
+
+use std::fmt;
+
+/// Kind of a resource that a controller runs for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A `ConnectProject`.
+    Project,
+    /// A `ConnectorDeployment`.
+    Deployment,
+}
+
+/// One resource of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Subject {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl Subject {
+    /// The `ConnectProject` of that name.
+    #[must_use]
+    pub fn project(namespace: &str, name: &str) -> Self {
+        Self { kind: Kind::Project, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// The `ConnectorDeployment` of that name.
+    #[must_use]
+    pub fn deployment(namespace: &str, name: &str) -> Self {
+        Self { kind: Kind::Deployment, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
+    }
+}

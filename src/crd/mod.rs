@@ -1,1 +1,33 @@
-//! The kinds: spec, status, rules, columns.
+//! What people write into the cluster and what the operator answers there: the kinds, their schemas and their columns.
+//!
+//! The schema is the first to judge a manifest: what it can refuse, no controller has to. Its field docs are what
+//! `kubectl explain` prints, so they speak to the person who types it. Nothing here does IO or knows the remote API;
+//! no field can carry the clear text of a secured value. Next: a file for each kind, [`shared`] for what they have in
+//! common, [`schema`] for what the derives leave to do; `controllers/` for what is done with it.
+
+#![allow(unreachable_pub, reason = "the KubeSchema derive repeats each public struct inside a function")]
+
+pub mod connect_project;
+pub mod connector_configuration;
+pub mod connector_deployment;
+pub mod connector_deployment_status;
+pub mod duration;
+pub mod schema;
+pub mod shared;
+
+pub use connect_project::{ConnectProject, ConnectProjectSpec, ConnectProjectStatus, DeploymentPaths, RegistryMirror};
+pub use connector_configuration::{
+    ApplicationConfiguration, ConfigMapSource, ConfigurationValues, SecretSource, SecuredValue, SecuredValueSource,
+    StandardValue, StandardValueSource,
+};
+pub use connector_deployment::{
+    AdoptionPolicy, ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, DeploymentType, Drift, DriftPolicy,
+    IgnoredValue, ManagementPolicy, Outputs, UpdatePolicy, WantedConnector,
+};
+pub use connector_deployment_status::{
+    Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Operation, OperationState,
+    OperationType, Outcome, ReportEntry, Source,
+};
+pub use duration::{InvalidDuration, parse_duration};
+pub use schema::{all, yaml};
+pub use shared::{ConfigMapKeyRef, NamedRef, ProjectKind, ProjectRef, RemoteIdentity, SecretKeyRef};

@@ -1,0 +1,230 @@
+//! `ConnectProject`: a project at commercetools, where it is reached and with which credentials.
+//!
+//! Its schema fixes the identity of the remote project: what a deployment was created in must not change under it.
+
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::duration::parse_duration;
+use super::schema;
+use super::shared::{NamedRef, RemoteIdentity, UNSEEN, is_default};
+
+/// Requests a second to a project whose ConnectProject names no other number.
+pub const DEFAULT_REQUESTS_PER_SECOND: u32 = 10;
+/// Pause between two looks at the registry whose ConnectProject names no other.
+pub const DEFAULT_REGISTRY_INTERVAL: Duration = Duration::from_mins(10);
+/// Most Connector objects that a mirror keeps if its ConnectProject names no other number.
+pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
+
+/// What people write about a project.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[kube(
+    group = "connect-operator.io",
+    version = "v1alpha1",
+    kind = "ConnectProject",
+    plural = "connectprojects",
+    shortname = "ctp",
+    category = "connect",
+    namespaced,
+    status = "ConnectProjectStatus",
+    derive = "PartialEq",
+    doc = "A project at commercetools: where it is reached, and with which credentials. ConnectorDeployments name it.",
+    printcolumn(
+        name = "Project",
+        type_ = "string",
+        json_path = ".spec.projectKey",
+        description = "Key of the project"
+    ),
+    printcolumn(name = "Region", type_ = "string", json_path = ".spec.region", description = "Region of the project"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].status"#,
+        description = "Whether the project answers with these credentials"
+    ),
+    printcolumn(
+        name = "Deployments",
+        type_ = "integer",
+        json_path = ".status.deployments",
+        description = "How many ConnectorDeployments name this project"
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp",
+        description = "Time since creation"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.projectKey == oldSelf.projectKey")
+    .message("projectKey cannot be changed, because deployments exist in that project: set it back, or create another ConnectProject")
+    .field_path(".projectKey"))]
+#[x_kube(validation = Rule::new("self.region == oldSelf.region")
+    .message("region cannot be changed, because deployments exist in that project: set it back, or create another ConnectProject")
+    .field_path(".region"))]
+#[x_kube(validation = Rule::new(
+    "(has(self.apiUrl) ? self.apiUrl : 'https://connect.' + self.region + '.commercetools.com') == \
+     (has(oldSelf.apiUrl) ? oldSelf.apiUrl : 'https://connect.' + oldSelf.region + '.commercetools.com')")
+    .message("apiUrl cannot be added, changed or removed, because deployments exist at that address: set it back, or create another ConnectProject"))]
+pub struct ConnectProjectSpec {
+    /// Key of the project. 2 to 36 letters, digits, underscores and hyphens. Cannot be changed. Example: my-shop.
+    #[schemars(length(min = 2, max = 36), regex(pattern = schema::KEY_PATTERN))]
+    pub project_key: String,
+    /// Region of the project, which is part of its addresses. Cannot be changed. Known are europe-west1.gcp,
+    /// us-central1.gcp, australia-southeast1.gcp, us-east-2.aws and eu-central-1.aws.
+    #[schemars(length(max = 64), regex(pattern = schema::REGION_PATTERN))]
+    pub region: String,
+    /// Address of the Connect API, without a slash at its end. Cannot be changed.
+    /// Default: https://connect.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
+    pub api_url: Option<String>,
+    /// Address of the authorization service, without a slash at its end and without /oauth/token.
+    /// Default: https://auth.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
+    pub auth_url: Option<String>,
+    /// Secret of the same namespace with the API client: keys clientId and clientSecret, and optionally scopes,
+    /// separated by blanks.
+    pub credentials_secret_ref: NamedRef,
+    /// Most requests a second to this project, 1 to 1000. Where several ConnectProjects name the same project and API
+    /// client, the lowest number holds for all. Default: 10.
+    #[serde(default = "default_requests_per_second", skip_serializing_if = "is_default_requests_per_second")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub requests_per_second: u32,
+    /// Which form of address is called to create and update deployments. Project: with the project key in the path.
+    /// Unscoped: without. Default: Project.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub deployment_paths: DeploymentPaths,
+    /// Mirrors connectors of the registry into the cluster, as objects of kind Connector. Default: no mirror.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registry: Option<RegistryMirror>,
+}
+
+impl ConnectProjectSpec {
+    /// Address of the Connect API: what is written, word by word, or the region's.
+    #[must_use]
+    pub fn effective_api_url(&self) -> String {
+        self.api_url.clone().unwrap_or_else(|| format!("https://connect.{}.commercetools.com", self.region))
+    }
+
+    /// Address of the authorization service: what is written, word by word, or the region's.
+    #[must_use]
+    pub fn effective_auth_url(&self) -> String {
+        self.auth_url.clone().unwrap_or_else(|| format!("https://auth.{}.commercetools.com", self.region))
+    }
+}
+
+fn default_requests_per_second() -> u32 {
+    DEFAULT_REQUESTS_PER_SECOND
+}
+
+// Serde hands over references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_default_requests_per_second(value: &u32) -> bool {
+    *value == DEFAULT_REQUESTS_PER_SECOND
+}
+
+/// Which form of address creates and updates deployments (contract section 5.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DeploymentPaths {
+    /// With the project key in the path.
+    #[default]
+    Project,
+    /// Without it.
+    Unscoped,
+}
+
+/// Which connectors of the registry are mirrored into the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "has(self.text) || has(self.private) || has(self.creatorCompany) || (has(self.integrationTypes) && self.integrationTypes.size() > 0)")
+    .message("registry needs at least one filter, so that it does not mirror everything: give text, integrationTypes, private or creatorCompany"))]
+#[x_kube(validation = Rule::new("!has(self.interval) || duration(self.interval) >= duration('30s')")
+    .message("interval must be at least 30s, as in 30s, 10m or 1h30m")
+    .field_path(".interval"))]
+pub struct RegistryMirror {
+    /// Words to be found in name or description. At most 256 characters. Example: tax.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub text: Option<String>,
+    /// What the connectors integrate with; 20 at most. Known are tax, marketplace, oms, psp, pim, promotion, search, erp,
+    /// crm, email, analytics, shipping, giftcard and other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20), inner(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9-]+$")))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub integration_types: Vec<String>,
+    /// true: only what is assigned to this project. false: everything that is available to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub private: Option<bool>,
+    /// Company of the connector's creator. At most 256 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub creator_company: Option<String>,
+    /// Pause between two looks at the registry, at least 30s. Default: 10m.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
+    pub interval: Option<String>,
+    /// Most objects that the mirror keeps, 1 to 10000. Default: 500.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub max_objects: Option<u32>,
+}
+
+impl RegistryMirror {
+    /// Pause between two looks at the registry. A text that the schema would refuse counts as absent.
+    #[must_use]
+    pub fn effective_interval(&self) -> Duration {
+        self.interval.as_deref().and_then(|text| parse_duration(text).ok()).unwrap_or(DEFAULT_REGISTRY_INTERVAL)
+    }
+
+    /// Most objects that the mirror keeps.
+    #[must_use]
+    pub fn effective_max_objects(&self) -> u32 {
+        self.max_objects.unwrap_or(DEFAULT_REGISTRY_OBJECTS)
+    }
+}
+
+/// What the operator says about a project.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConnectProjectStatus {
+    /// The metadata.generation that this status speaks about. -1: the operator has not seen the object yet.
+    pub observed_generation: i64,
+    /// Ready (the project answers with these credentials), and, only while true: Reconciling (it may heal by itself),
+    /// Stalled (a person has to act).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+    /// The remote project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<RemoteIdentity>,
+    /// The scopes that the last token had, if the authorization service names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256), inner(length(max = 256)), extend("x-kubernetes-list-type" = "atomic"))]
+    pub scopes: Vec<String>,
+    /// When the project was last looked at with success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_look_at: Option<Time>,
+    /// How many ConnectorDeployments name this project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployments: Option<u32>,
+}
+
+impl Default for ConnectProjectStatus {
+    fn default() -> Self {
+        Self {
+            observed_generation: UNSEEN,
+            conditions: Vec::new(),
+            remote: None,
+            scopes: Vec::new(),
+            last_look_at: None,
+            deployments: None,
+        }
+    }
+}

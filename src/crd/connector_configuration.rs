@@ -1,0 +1,132 @@
+//! The values that a deployment gives to its applications: plain ones as text or from ConfigMaps, secured ones from
+//! Secrets only. There is no field for the clear text of a secured value, and there must never be one.
+//!
+//! The lists are maps by `key`, so that the API server refuses duplicates and several managers can own different
+//! values; the `…From` lists are atomic, because their order counts. List items have no defaults: tools that compare
+//! manifests with the cluster would show them as a difference for ever.
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::schema::KEY_PATTERN;
+use super::shared::{ConfigMapKeyRef, NamedRef, SecretKeyRef};
+
+/// Values of one application of the connector.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationConfiguration {
+    /// Name of the application, as the connector's connect.yaml has it. 2 to 256 letters, digits, underscores and hyphens.
+    #[schemars(length(min = 2, max = 256), regex(pattern = KEY_PATTERN))]
+    pub application_name: String,
+    /// Cron schedule, for applications of type job only: replaces the one of the connector's connect.yaml.
+    /// Default: that one stays. Example: "0 5 * * *".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 100))]
+    pub schedule: Option<String>,
+    /// The values themselves.
+    #[serde(flatten)]
+    pub values: ConfigurationValues,
+}
+
+/// The four lists that make up the values of an application, or those that all applications share.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigurationValues {
+    /// Plain values, each with a key of its own; 100 at most. They can be read by anyone who may read this object or
+    /// the deployment: for secrets use securedConfiguration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into()]))]
+    pub standard_configuration: Vec<StandardValue>,
+    /// ConfigMaps of the same namespace whose entries become plain values, as envFrom of a container does; 10 at most.
+    /// Later ones win over earlier ones, and standardConfiguration over all of them. Only keys that the connector
+    /// declares are sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub standard_configuration_from: Vec<ConfigMapSource>,
+    /// Secured values, each with a key of its own; 100 at most. They come from Secrets only and never appear in a
+    /// status, an event or a log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into()]))]
+    pub secured_configuration: Vec<SecuredValue>,
+    /// Secrets of the same namespace whose entries become secured values, as envFrom of a container does; 10 at most.
+    /// Later ones win over earlier ones, and securedConfiguration over all of them. Only keys that the connector
+    /// declares are sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub secured_configuration_from: Vec<SecretSource>,
+}
+
+/// One plain value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.value) != has(self.valueFrom)")
+    .message("give exactly one of value and valueFrom"))]
+pub struct StandardValue {
+    /// Key, as the connector declares it. At most 256 characters. Example: LOG_LEVEL.
+    #[schemars(length(min = 1, max = 256))]
+    pub key: String,
+    /// The value, as text of at most 32768 characters; numbers and true or false need quotes. Exactly one of value and
+    /// valueFrom must be there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32768))]
+    pub value: Option<String>,
+    /// Where the value is read from. Exactly one of value and valueFrom must be there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_from: Option<StandardValueSource>,
+}
+
+/// Where a plain value is read from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StandardValueSource {
+    /// One key of a ConfigMap of the same namespace.
+    pub config_map_key_ref: ConfigMapKeyRef,
+}
+
+/// One secured value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecuredValue {
+    /// Key, as the connector declares it. At most 256 characters. Example: API_TOKEN.
+    #[schemars(length(min = 1, max = 256))]
+    pub key: String,
+    /// Where the value is read from. A secured value cannot be written here as text: put it into a Secret.
+    pub value_from: SecuredValueSource,
+}
+
+/// Where a secured value is read from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecuredValueSource {
+    /// One key of a Secret of the same namespace. When its value changes, the deployment is redeployed.
+    pub secret_key_ref: SecretKeyRef,
+}
+
+/// A ConfigMap whose entries become plain values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigMapSource {
+    /// The ConfigMap, in the same namespace.
+    pub config_map_ref: NamedRef,
+    /// Put in front of each of its keys. At most 256 characters. Default: nothing. Example: TAX_.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub prefix: Option<String>,
+}
+
+/// A Secret whose entries become secured values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretSource {
+    /// The Secret, in the same namespace.
+    pub secret_ref: NamedRef,
+    /// Put in front of each of its keys. At most 256 characters. Default: nothing. Example: TAX_.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub prefix: Option<String>,
+}

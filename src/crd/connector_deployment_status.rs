@@ -1,0 +1,318 @@
+//! What the operator says about a `ConnectorDeployment`, and what it must remember over a restart: the operation that
+//! it began and the digest of what was applied, because secured values cannot be read back. Never a secret.
+//!
+//! Sizes are bounded here, by the constants, because a status is stored with the object; the writer cuts to them.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::connector_deployment::{DeletionPolicy, DeploymentType};
+use super::schema;
+use super::shared::{RemoteIdentity, UNSEEN};
+
+/// Most characters of `message`, of a report entry's message and of its title.
+pub const MESSAGE_LENGTH: usize = 1024;
+/// Most entries of `report`.
+pub const REPORT_ENTRIES: usize = 20;
+/// Most lines of `lastLogLines`.
+pub const LOG_LINES: usize = 20;
+/// Most characters of a line of `lastLogLines`.
+pub const LOG_LINE_LENGTH: usize = 512;
+
+/// What the operator says about a deployment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConnectorDeploymentStatus {
+    /// The metadata.generation that this status speaks about. -1: the operator has not seen the object yet.
+    pub observed_generation: i64,
+    /// Ready (the deployment is live with what the spec asks for), and, only while true: Reconciling (something runs or
+    /// may come by itself), Stalled (a person has to act), Drifted, UpdateAvailable, SecretsUnverified, Suspended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+    /// Status of the remote deployment, as the API says it: Draft, Queued, Deploying, Deployed, Failed, Undeploying or
+    /// UndeployFailed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub deployment_status: Option<String>,
+    /// One sentence for people: what is going on, or what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MESSAGE_LENGTH))]
+    pub message: Option<String>,
+    /// Id of the remote deployment. Once it is known, every call goes by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub id: Option<String>,
+    /// Key of the remote deployment: spec.key, or what was computed in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub key: Option<String>,
+    /// Version of the remote deployment when it was last seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<i64>,
+    /// Type of the remote deployment: spec.type, or what stands in its place.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub deployment_type: Option<DeploymentType>,
+    /// Region of the remote deployment: spec.region, or the project's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub region: Option<String>,
+    /// What happens to the remote deployment when this object is deleted: spec.deletionPolicy, or what stands in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_policy: Option<DeletionPolicy>,
+    /// The connector that is deployed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connector: Option<DeployedConnector>,
+    /// The remote project that holds the deployment. If the ConnectProject names another one later, nothing is touched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<RemoteIdentity>,
+    /// The applications of the deployment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
+    pub applications: Vec<DeployedApplication>,
+    /// What the operator applied last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<Applied>,
+    /// What the operator has begun and not yet seen ended. Written before each call that changes something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Operation>,
+    /// Findings of the last deployment, newest first; 20 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = REPORT_ENTRIES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub report: Vec<ReportEntry>,
+    /// Last lines of severity ERROR and above after a failure, if spec.failureLogLines asks for them; 20 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = LOG_LINES), inner(length(max = LOG_LINE_LENGTH)), extend("x-kubernetes-list-type" = "atomic"))]
+    pub last_log_lines: Vec<String>,
+    /// The last value of the annotation connect-operator.io/reconcile-requested-at that was acted on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub handled_reconcile_request: Option<String>,
+    /// The last value of the annotation connect-operator.io/redeploy-requested-at that was acted on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub handled_redeploy_request: Option<String>,
+}
+
+impl Default for ConnectorDeploymentStatus {
+    fn default() -> Self {
+        Self {
+            observed_generation: UNSEEN,
+            conditions: Vec::new(),
+            deployment_status: None,
+            message: None,
+            id: None,
+            key: None,
+            version: None,
+            deployment_type: None,
+            region: None,
+            deletion_policy: None,
+            connector: None,
+            remote: None,
+            applications: Vec::new(),
+            applied: None,
+            operation: None,
+            report: Vec::new(),
+            last_log_lines: Vec::new(),
+            handled_reconcile_request: None,
+            handled_redeploy_request: None,
+        }
+    }
+}
+
+/// The connector that is deployed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeployedConnector {
+    /// Id of the connector.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub id: Option<String>,
+    /// Key of the connector, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub key: Option<String>,
+    /// Version of the connector that is deployed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<i64>,
+    /// Name of the connector, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub name: Option<String>,
+}
+
+/// One application of the deployment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeployedApplication {
+    /// Name of the application.
+    #[schemars(length(max = 256))]
+    pub name: String,
+    /// Type of the application, as the API says it. Example: service.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub application_type: Option<String>,
+    /// Address of a service application, once deployed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048))]
+    pub url: Option<String>,
+    /// Topic of an event application, once deployed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub topic: Option<String>,
+    /// Cron schedule of a job application.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 100))]
+    pub schedule: Option<String>,
+}
+
+/// What the operator applied last, and how that ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Applied {
+    /// The metadata.generation that was applied.
+    pub generation: i64,
+    /// Digest of everything that was sent, secured values included. Absent: not known, one redeploy will tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub digest: Option<String>,
+    /// Status in which the operation ended: Deployed, Failed, UndeployFailed or Draft; Unknown for one that this version
+    /// of the operator does not know. Absent while nothing has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// Version of the remote deployment before the last redeploy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_version: Option<i64>,
+    /// Digest of the visible values that the remote showed when the operation ended: what differs later is drift.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub remote_digest: Option<String>,
+    /// The Secrets and ConfigMaps whose contents were sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::sources")]
+    pub sources: Vec<Source>,
+    /// When the operation ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Time>,
+}
+
+/// Status in which an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Outcome {
+    /// Live.
+    Deployed,
+    /// It did not work, until the input changes.
+    Failed,
+    /// Taking down did not work.
+    UndeployFailed,
+    /// Idle and not live.
+    Draft,
+    /// A status that this version of the operator does not know.
+    Unknown,
+}
+
+/// A Secret or ConfigMap whose contents were sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Source {
+    /// Secret or ConfigMap.
+    #[schemars(length(max = 64))]
+    pub kind: String,
+    /// Name of the object.
+    #[schemars(length(max = 253))]
+    pub name: String,
+    /// The metadata.uid that it had.
+    #[schemars(length(max = 128))]
+    pub uid: String,
+    /// The metadata.resourceVersion that it had.
+    #[schemars(length(max = 128))]
+    pub resource_version: String,
+}
+
+/// A call that changes something at the remote, from before it is sent until its end was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Operation {
+    /// What is done: Create, Redeploy or Undeploy.
+    #[serde(rename = "type")]
+    pub operation_type: OperationType,
+    /// Planned: sent, or about to be, and no answer known. Accepted: the remote has taken it.
+    pub state: OperationState,
+    /// How many times it was written in order to be sent, the first being 1.
+    pub attempt: u32,
+    /// The metadata.generation that it applies.
+    pub generation: i64,
+    /// Digest of everything that it sends, secured values included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub digest: Option<String>,
+    /// Digest of the visible values that it sends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub visible_digest: Option<String>,
+    /// The Secrets and ConfigMaps whose contents it sends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::sources")]
+    pub sources: Vec<Source>,
+    /// Version of the remote deployment before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_version: Option<i64>,
+    /// Build id of the remote deployment before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub from_build_id: Option<String>,
+    /// Whether the remote deployment was seen at work since it was sent.
+    #[serde(default, skip_serializing_if = "super::shared::is_default")]
+    pub seen_busy: bool,
+    /// The value of the annotation connect-operator.io/redeploy-requested-at that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub redeploy_request: Option<String>,
+    /// When it was last written in order to be sent.
+    pub started_at: Time,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum OperationType {
+    /// One POST that makes the deployment.
+    Create,
+    /// One POST that deploys again.
+    Redeploy,
+    /// One DELETE.
+    Undeploy,
+}
+
+/// How far an operation is known to have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum OperationState {
+    /// Sent, or about to be; no answer is known.
+    Planned,
+    /// The remote has taken it.
+    Accepted,
+}
+
+/// One finding of a deployment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportEntry {
+    /// Weight of the finding, as the API says it. Example: Error.
+    #[serde(rename = "type")]
+    #[schemars(length(max = 64))]
+    pub entry_type: String,
+    /// What, in short.
+    #[schemars(length(max = MESSAGE_LENGTH))]
+    pub title: String,
+    /// What, in more words. Absent if the API sent none, or if it might give a secret away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MESSAGE_LENGTH))]
+    pub message: Option<String>,
+    /// The application that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub application: Option<String>,
+    /// When it was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Time>,
+}

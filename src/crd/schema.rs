@@ -1,0 +1,169 @@
+//! What the derives leave to do for a schema: the rules that are built from a field's name, the lists that several kinds
+//! share, and a last pass that makes the schemas what the API server and `kubectl explain` like best.
+//!
+//! The CRDs of `crds/` are [`yaml`], compared by a test.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray,
+};
+use kube::CustomResourceExt;
+use kube::core::Rule;
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+
+use super::connect_project::ConnectProject;
+use super::connector_deployment::ConnectorDeployment;
+use super::connector_deployment_status::Source;
+use super::shared::UNSEEN;
+
+/// Keys of deployments, connectors and applications, together with a length of 2 to 256 (contract section 9).
+pub const KEY_PATTERN: &str = "^[A-Za-z0-9_-]+$";
+/// Names of objects that are DNS subdomains (RFC 1123), together with a length of 1 to 253.
+pub const NAME_PATTERN: &str = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$";
+/// Keys within Secrets and ConfigMaps, together with a length of 1 to 253.
+pub const DATA_KEY_PATTERN: &str = r"^[-._a-zA-Z0-9]+$";
+/// Regions: `{location}.{provider}`. Not an enum, because new ones may come; labels of a host name, because they become
+/// part of one.
+pub const REGION_PATTERN: &str = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$";
+/// Base addresses: scheme, host, optionally port and path; no user, query, fragment or slash at the end.
+pub const URL_PATTERN: &str = r"^https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~-]+)*$";
+
+/// The rule that an optional member of a spec, once written, is not changed.
+pub(super) fn unchanged(member: &str) -> Rule {
+    Rule::new(format!("!has(oldSelf.{member}) || !has(self.{member}) || self.{member} == oldSelf.{member}"))
+        .message(cannot_change(member).as_str())
+        .field_path(format!(".{member}"))
+}
+
+/// [`unchanged`] for a member of `spec.connector`.
+pub(super) fn unchanged_member(member: &str) -> Rule {
+    Rule { message: Some(cannot_change(&format!("connector.{member}")).as_str().into()), ..unchanged(member) }
+}
+
+/// The rule that a member which is added to a spec is what the status already knows, so that removing it and adding it
+/// again is no way around [`unchanged`], and writing out a default is fine.
+pub(super) fn added_must_match_status(member: &str) -> Rule {
+    let known = match member.split_once('.') {
+        Some((parent, _)) => format!("has(oldSelf.status.{parent}) && has(oldSelf.status.{member})"),
+        None => format!("has(oldSelf.status.{member})"),
+    };
+    Rule::new(format!(
+        "has(oldSelf.spec.{member}) || !has(self.spec.{member}) || \
+         !(has(oldSelf.status) && {known}) || self.spec.{member} == oldSelf.status.{member}"
+    ))
+    .message(cannot_change(member).as_str())
+    .field_path(format!(".spec.{member}"))
+}
+
+fn cannot_change(member: &str) -> String {
+    format!(
+        "{member} cannot be changed, because the remote cannot change it either: \
+         set it back, or delete this ConnectorDeployment and create another"
+    )
+}
+
+/// `status.conditions`, bounded as the Kubernetes API conventions do it: a map by `type`.
+pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": 16,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "description": "One condition.",
+            "required": ["type", "status", "lastTransitionTime", "reason", "message"],
+            "properties": {
+                "type": {"type": "string", "maxLength": 316, "description": "What it is about. Example: Ready."},
+                "status": {"type": "string", "enum": ["True", "False", "Unknown"], "description": "Whether it is so."},
+                "observedGeneration": {
+                    "type": "integer", "format": "int64", "minimum": 0,
+                    "description": "The metadata.generation that it speaks about.",
+                },
+                "lastTransitionTime": {
+                    "type": "string", "format": "date-time", "description": "When status last changed.",
+                },
+                "reason": {"type": "string", "maxLength": 1024, "description": "Why, in one word for programs."},
+                "message": {"type": "string", "maxLength": 32768, "description": "Why, in a sentence for people."},
+            },
+        },
+    })
+}
+
+/// The Secrets and ConfigMaps behind what was sent: more than a manifest that fits into the cluster can name.
+pub(super) fn sources(generator: &mut SchemaGenerator) -> Schema {
+    let source = generator.subschema_for::<Source>();
+    json_schema!({"type": "array", "maxItems": 4096, "x-kubernetes-list-type": "atomic", "items": source})
+}
+
+/// Every CRD of the operator, in the order in which they are printed and installed.
+#[must_use]
+pub fn all() -> Vec<CustomResourceDefinition> {
+    [ConnectProject::crd(), ConnectorDeployment::crd()].map(finished).into()
+}
+
+/// [`all`] as one stream of YAML documents.
+#[must_use]
+pub fn yaml() -> String {
+    all().iter().map(to_yaml).collect()
+}
+
+/// One CRD as a YAML document that begins with `---`.
+#[must_use]
+pub fn to_yaml(crd: &CustomResourceDefinition) -> String {
+    let value = serde_json::to_value(crd).map(whole_numbers).expect("a CRD has string keys only");
+    let text = serde_saphyr::to_string(&value).expect("a JSON value can be written as YAML");
+    format!("---\n{text}")
+}
+
+/// Bounds are floating point numbers in the API's types, and would be printed as `1.0`.
+fn whole_numbers(value: Value) -> Value {
+    match value {
+        // A bound of ours is far below 2^53, so the conversion is exact.
+        #[allow(clippy::cast_possible_truncation)]
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if float.fract() == 0.0 => Value::from(float as i64),
+            _ => Value::Number(number),
+        },
+        Value::Array(items) => items.into_iter().map(whole_numbers).collect(),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (name, whole_numbers(value))).collect(),
+        other => other,
+    }
+}
+
+/// Puts the last touch to what the derive made.
+fn finished(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    for version in &mut crd.spec.versions {
+        let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
+        if let Some(root) = root {
+            tidy(root);
+            if let Some(status) = root.properties.as_mut().and_then(|members| members.get_mut("status")) {
+                status.default = Some(JSON(json!({"observedGeneration": UNSEEN})));
+            }
+        }
+    }
+    crd
+}
+
+/// - A null is as good as an absent field, and the API server drops it, unless the schema calls it a value.
+/// - Line breaks within a paragraph belong to the source; `kubectl explain` breaks lines itself.
+/// - The API server knows signed formats only.
+fn tidy(schema: &mut JSONSchemaProps) {
+    schema.nullable = None;
+    schema.description = schema.description.take().map(|text| joined_lines(&text));
+    schema.format = schema.format.take().map(|format| match format.as_str() {
+        "uint8" | "uint16" | "uint32" => "int32".to_owned(),
+        "uint64" => "int64".to_owned(),
+        _ => format,
+    });
+    for member in schema.properties.iter_mut().flat_map(|members| members.values_mut()) {
+        tidy(member);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        tidy(items);
+    }
+}
+
+fn joined_lines(text: &str) -> String {
+    text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect::<Vec<_>>().join("\n\n")
+}

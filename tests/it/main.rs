@@ -1,0 +1,6 @@
+//! Everything that needs no cluster, in one binary.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod crds;
+mod golden;

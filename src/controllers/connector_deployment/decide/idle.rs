@@ -1,0 +1,262 @@
+//! Nothing runs: creating, taking over, settling, and beginning a redeploy (rules 1, 2, 5, 7 to 13, 15 to 17, 20).
+
+use std::time::Duration;
+
+use super::{
+    Applied, CallKind, Case, Change, Decision, GATHER, GATHER_AT_MOST, Gone, LAG, LIMIT, Ledger, Look, OperationKind,
+    Seen, Step, TOO_LONG, Verdict, Wanted, forget_digest,
+};
+use crate::clock::{between, later};
+use crate::controllers::digest::Comparison;
+
+pub(super) fn decide(case: &Case<'_>) -> Decision {
+    match (&case.ledger.id, case.look) {
+        (None, Look::Absent { .. }) => create(case),
+        (None, Look::Present(seen)) => found(case, seen),
+        (Some(_), Look::Absent { key_held_by }) => absent(case, key_held_by.as_deref()),
+        (Some(_), Look::Present(seen)) => present(case, seen),
+    }
+}
+
+/// Rule 20: looks and tells, sends and claims nothing.
+pub(super) fn observe(case: &Case<'_>) -> Decision {
+    match case.look {
+        Look::Absent { .. } => case.rest(Verdict::NothingToObserve, None),
+        Look::Present(seen) if seen.phase.is_busy() => {
+            let since = case.memory.busy_since.unwrap_or(case.now);
+            let mut decision = case.rest(Verdict::Observed(seen.phase), Some(case.pace(since)));
+            decision.memory.busy_since = Some(since);
+            decision
+        }
+        Look::Present(seen) => {
+            let mut decision = case.rest(Verdict::Observed(seen.phase), None);
+            decision.memory.busy_since = None;
+            decision
+        }
+    }
+}
+
+/// Rule 1. The key was looked up and is free; it is looked up once more before the POST.
+fn create(case: &Case<'_>) -> Decision {
+    let Some(wanted) = case.wanted else { return case.rest(Verdict::ValuesUnknown, None) };
+    if case.refused(Some(&case.cause(wanted))) {
+        return case.rest(Verdict::Refused, None);
+    }
+    let mut ledger = case.ledger.clone();
+    // A request that is there at creation is served by the creation (rule 11).
+    ledger.handled_redeploy.clone_from(&case.intent.redeploy_request);
+    let gone = ledger.id.clone();
+    case.send(ledger, case.operation(OperationKind::Create, Some(wanted)), CallKind::Create { gone }, true)
+}
+
+/// Rules 2, 3 and 13: the key exists and nothing that is stored says that it is ours.
+fn found(case: &Case<'_>, seen: &Seen) -> Decision {
+    if !(case.intent.adopt || case.intent.remote_id.as_ref() == Some(&seen.id)) || !case.intent.identity.fits(seen) {
+        return case.rest(Verdict::KeyTaken, None);
+    }
+    if seen.phase.is_busy() {
+        return case.rest(Verdict::TakingOver, Some(Duration::from_secs(5)));
+    }
+    let rest = case.resting(seen, true);
+    if between(rest.since, case.now) < LAG {
+        let mut decision = case.rest(Verdict::TakingOver, Some(case.until(rest.since, LAG)));
+        decision.memory.resting = Some(rest);
+        return decision;
+    }
+    let Some(wanted) = case.wanted else { return case.rest(Verdict::ValuesUnknown, None) };
+    let mut ledger = Ledger { id: Some(seen.id.clone()), ..Ledger::default() };
+    ledger.handled_redeploy.clone_from(&case.intent.redeploy_request);
+    let same = wanted.payload.visible.fits(&seen.values);
+    ledger.unverified = wanted.secured;
+    ledger.applied = Some(Applied {
+        generation: case.intent.generation,
+        // Visible values that differ are one redeploy; if they do not, it stays as it is.
+        digest: same.then(|| wanted.payload.digest.clone()),
+        outcome: seen.phase,
+        from_version: None,
+        remote: Some(wanted.payload.visible.again(&seen.values)),
+        sources: Vec::new(),
+        at: case.now,
+    });
+    let mut decision = case.decision(ledger, Step::Rest, Verdict::TakingOver, Some(Duration::ZERO));
+    decision.memory.resting = None;
+    decision
+}
+
+/// Rule 5: it was ours, and does not show.
+fn absent(case: &Case<'_>, key_held_by: Option<&str>) -> Decision {
+    match case.gone(LAG + LIMIT) {
+        Gone::NotYet { since } => case.missing(since),
+        Gone::Proven if key_held_by.is_some() => case.rest(Verdict::KeyTaken, None),
+        Gone::Proven if case.intent.correct_drift => create(case),
+        // The proof stays good for as long as the row of 404 is unbroken.
+        Gone::Proven => case.rest(Verdict::Disappeared, None),
+    }
+}
+
+fn present(case: &Case<'_>, seen: &Seen) -> Decision {
+    if seen.phase.is_busy() {
+        let since = case.memory.busy_since.unwrap_or(case.now);
+        let verdict = if between(since, case.now) >= TOO_LONG { Verdict::TakesTooLong } else { Verdict::Busy };
+        let mut decision = case.rest(verdict, Some(case.pace(since)));
+        decision.memory.busy_since = Some(since);
+        return decision;
+    }
+    // A read that shows the version from before our last write is an old one (rule 17).
+    if let Some(applied) = &case.ledger.applied
+        && applied.from_version == Some(seen.version)
+        && case.since_write() < LAG + LIMIT
+    {
+        return case.rest(Verdict::Running(OperationKind::Redeploy), Some(Duration::from_secs(5)));
+    }
+    let mut decision = match case.wanted {
+        Some(wanted) => compare(case, seen, wanted),
+        None => case.rest(Verdict::ValuesUnknown, None),
+    };
+    decision.memory.busy_since = None;
+    decision
+}
+
+/// Rule 7: what is desired against what was applied.
+fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
+    let applied = case.ledger.applied.as_ref();
+    let known = applied.and_then(|applied| applied.digest.as_ref());
+    let differs = match known.map(|digest| digest.compare(&wanted.payload.digest)) {
+        Some(Comparison::Same) => false,
+        Some(Comparison::Different) | None => true,
+        Some(Comparison::OtherKey) => match rehash(case, seen, wanted) {
+            Rehash::Same(decision) => return *decision,
+            Rehash::Changed => true,
+        },
+    };
+    let requested =
+        case.intent.redeploy_request.is_some() && case.intent.redeploy_request != case.ledger.handled_redeploy;
+    let update = match version(case, seen) {
+        Update::No => false,
+        Update::Yes => true,
+        Update::Cannot(verdict) => return case.rest(verdict, None),
+    };
+    let drift = drift(case, seen, wanted);
+    if differs || requested || update || (drift == Drift::Elsewhere && case.intent.correct_drift) {
+        return redeploy(case, seen, wanted, update);
+    }
+    let mut decision = case.rest(Verdict::Settled { phase: seen.phase, drifted: drift != Drift::No }, None);
+    decision.memory.change = None;
+    decision.memory.refused = None;
+    decision
+}
+
+enum Rehash {
+    Same(Box<Decision>),
+    Changed,
+}
+
+/// Rule 7: the digest was made under another key, so it says nothing. The same sources in the same versions hold the
+/// same values; without sources it is rule 13.
+fn rehash(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Rehash {
+    let Some(applied) = &case.ledger.applied else { return Rehash::Changed };
+    let unknown = applied.sources.is_empty();
+    let same = if unknown {
+        wanted.payload.visible.fits(&seen.values)
+    } else {
+        applied.generation == case.intent.generation && applied.sources == wanted.payload.sources
+    };
+    if !same {
+        return Rehash::Changed;
+    }
+    let mut ledger = case.ledger.clone();
+    ledger.unverified |= unknown && wanted.secured;
+    if let Some(applied) = &mut ledger.applied {
+        applied.digest = Some(wanted.payload.digest.clone());
+    }
+    Rehash::Same(Box::new(case.after(ledger)))
+}
+
+/// How the visible values differ from those that our last operation left (rule 16).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Drift {
+    No,
+    /// Somebody changed them.
+    Elsewhere,
+    /// The remote shows others than it was sent; sending them again would not help.
+    Normalised,
+}
+
+fn drift(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Drift {
+    match case.ledger.applied.as_ref().and_then(|applied| applied.remote.as_ref()) {
+        Some(remote) if !remote.fits(&seen.values) => Drift::Elsewhere,
+        Some(remote) if *remote != wanted.payload.visible => Drift::Normalised,
+        _ => Drift::No,
+    }
+}
+
+enum Update {
+    No,
+    Yes,
+    Cannot(Verdict),
+}
+
+/// Rule 15, as far as the registry was read: a redeploy can only move to the latest version.
+fn version(case: &Case<'_>, seen: &Seen) -> Update {
+    let running = seen.connector_version;
+    let version = &case.intent.version;
+    if version.follow {
+        return match version.latest {
+            Some(latest) if latest > running && case.memory.followed != Some(latest) => Update::Yes,
+            _ => Update::No,
+        };
+    }
+    let Some(wanted) = version.wanted.filter(|wanted| *wanted != running) else { return Update::No };
+    let tried = case.ledger.applied.as_ref().is_some_and(|applied| applied.generation == case.intent.generation);
+    if wanted < running || (tried && version.latest == Some(wanted)) {
+        return Update::Cannot(Verdict::VersionMismatch { wanted, running });
+    }
+    if version.latest == Some(wanted) {
+        return Update::Yes;
+    }
+    Update::Cannot(Verdict::VersionUnavailable { wanted, latest: version.latest })
+}
+
+/// Rule 9: what changed within [`GATHER`] becomes one redeploy. Rule 8: it carries every value and the version read.
+fn redeploy(case: &Case<'_>, seen: &Seen, wanted: &Wanted, update_connector: bool) -> Decision {
+    let asked = case.cause(wanted);
+    if case.refused(Some(&asked)) {
+        return case.rest(Verdict::Refused, None);
+    }
+    let change = match &case.memory.change {
+        Some(change) if change.cause == asked => change.clone(),
+        Some(change) => Change { cause: asked, first: change.first, last: case.now },
+        None => Change { cause: asked, first: case.now, last: case.now },
+    };
+    let ready = later(change.last, GATHER).min(later(change.first, GATHER_AT_MOST));
+    if case.now < ready {
+        let mut decision = case.rest(Verdict::Changing, Some(between(case.now, ready)));
+        decision.memory.change = Some(change);
+        return decision;
+    }
+    let mut operation = case.operation(OperationKind::Redeploy, Some(wanted));
+    operation.from_version = Some(seen.version);
+    operation.from_build.clone_from(&seen.build);
+    let call = CallKind::Redeploy { id: seen.id.clone(), version: seen.version, update_connector };
+    let mut decision = case.send(case.ledger.clone(), operation, call, true);
+    if update_connector {
+        decision.memory.followed = case.intent.version.latest;
+    }
+    decision
+}
+
+impl Case<'_> {
+    /// The outcome that an operation ended with is for people to see; the digest that failed is not tried again
+    /// (rule 12), because it is the applied one.
+    pub(super) fn after(&self, ledger: Ledger) -> Decision {
+        self.decision(ledger, Step::Rest, Verdict::Changing, Some(Duration::ZERO))
+    }
+
+    /// The operation is given up though it may have been sent.
+    pub(super) fn give_up(&self) -> Decision {
+        let mut ledger = self.ledger.clone();
+        ledger.operation = None;
+        forget_digest(&mut ledger);
+        self.decision(ledger, Step::Rest, Verdict::Changing, Some(Duration::ZERO))
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests of the operation table: a row for each of its rows.

@@ -1,0 +1,214 @@
+//! What is remembered of a deployment over restarts, and what is seen of it: the values that `decide` works on.
+//!
+//! Pure, and without types of Kubernetes or of the Connect API. `status.rs` keeps a [`Ledger`] in the status of the
+//! resource, `observe.rs` makes the rest. Next: `decide/`.
+
+use jiff::Timestamp;
+
+use crate::controllers::digest::{Digest, VisibleDigest};
+use crate::controllers::values::VisibleValues;
+
+/// What must survive a restart. Secured values cannot be read back from the remote, so the digests of what was sent
+/// are all there is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Id of the remote deployment. Once it is known every call goes by it (rule 3).
+    pub id: Option<String>,
+    /// What the last operation that ended has applied.
+    pub applied: Option<Applied>,
+    /// The operation that was begun and not yet seen to end.
+    pub operation: Option<Operation>,
+    /// The last redeploy request that was served (rule 11).
+    pub handled_redeploy: Option<String>,
+    /// Whether the secured values at the remote may be others than those we hold (condition `SecretsUnverified`).
+    pub unverified: bool,
+}
+
+/// What an operation that ended has applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// Generation of the resource that was applied.
+    pub generation: i64,
+    /// Digest of what was sent; `None`: unknown, one redeploy will tell.
+    pub digest: Option<Digest>,
+    /// The status it ended with.
+    pub outcome: Phase,
+    /// Version of the deployment before our last redeploy.
+    pub from_version: Option<i64>,
+    /// Digest of the visible values that were seen at the end.
+    pub remote: Option<VisibleDigest>,
+    /// Secrets and ConfigMaps that the values came from.
+    pub sources: Vec<Source>,
+    /// When the end was seen; later than the start of our last write.
+    pub at: Timestamp,
+}
+
+/// An operation: written before its call, ended after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// What it does.
+    pub kind: OperationKind,
+    /// Whether its call is known to have been accepted.
+    pub state: OperationState,
+    /// How often its call was about to be sent, from 1.
+    pub attempt: u32,
+    /// Generation of the resource that it serves.
+    pub generation: i64,
+    /// What it sends; `None` for an undeploy.
+    pub payload: Option<Payload>,
+    /// Version of the deployment that it starts from.
+    pub from_version: Option<i64>,
+    /// Build id that it starts from.
+    pub from_build: Option<String>,
+    /// Whether the deployment was seen busy since.
+    pub seen_busy: bool,
+    /// The redeploy request that it serves.
+    pub redeploy_request: Option<String>,
+    /// When its call was about to be sent last.
+    pub started_at: Timestamp,
+}
+
+/// What an operation sends, as far as it can be remembered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payload {
+    /// Digest of all values.
+    pub digest: Digest,
+    /// Digest of the visible ones.
+    pub visible: VisibleDigest,
+    /// Secrets and ConfigMaps that they came from.
+    pub sources: Vec<Source>,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationKind {
+    /// Creates the deployment.
+    Create,
+    /// Deploys it again with new values.
+    Redeploy,
+    /// Takes it down.
+    Undeploy,
+}
+
+/// What is known of the call of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationState {
+    /// It may have been sent.
+    Planned,
+    /// It was accepted.
+    Accepted,
+}
+
+/// An object that values came from, as it was then.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Source {
+    /// `Secret` or `ConfigMap`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resource version.
+    pub resource_version: String,
+}
+
+/// Where the remote deployment is in its life (contract section 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Idle and not live.
+    Draft,
+    /// Waits for its turn.
+    Queued,
+    /// Is being deployed.
+    Deploying,
+    /// Live.
+    Deployed,
+    /// Deploying did not work.
+    Failed,
+    /// Is being taken down.
+    Undeploying,
+    /// Taking it down did not work.
+    UndeployFailed,
+    /// A status that the contract does not list: nothing is concluded from it.
+    Other,
+}
+
+impl Phase {
+    /// Whether something moves by itself; a status that is not known counts as that.
+    #[must_use]
+    pub fn is_busy(self) -> bool {
+        match self {
+            Self::Queued | Self::Deploying | Self::Undeploying | Self::Other => true,
+            Self::Draft | Self::Deployed | Self::Failed | Self::UndeployFailed => false,
+        }
+    }
+}
+
+/// A look at the remote that began after our last write for this resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// There is none. `key_held_by`: id of another deployment that has the key, if it was looked up.
+    Absent {
+        /// Id of another deployment under the key.
+        key_held_by: Option<String>,
+    },
+    /// There is one.
+    Present(Seen),
+}
+
+/// A deployment as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its id.
+    pub id: String,
+    /// Its version.
+    pub version: i64,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// Id of its build, if it has one.
+    pub build: Option<String>,
+    /// Id of its connector.
+    pub connector_id: String,
+    /// Key of its connector, if it has one.
+    pub connector_key: Option<String>,
+    /// Version of its connector.
+    pub connector_version: i64,
+    /// Its region.
+    pub region: String,
+    /// Its type.
+    pub kind: String,
+    /// Its visible values, without those that are to be ignored.
+    pub values: VisibleValues,
+}
+
+/// What never changes of a deployment: if it differs, it is not ours (rule 2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The connector, as people named it.
+    pub connector: ConnectorName,
+    /// The region.
+    pub region: String,
+    /// The type.
+    pub kind: String,
+}
+
+/// How people named the connector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectorName {
+    /// By key.
+    Key(String),
+    /// By id.
+    Id(String),
+}
+
+impl Identity {
+    /// Whether what was seen is of this identity. A record without the connector's key cannot contradict one.
+    #[must_use]
+    pub fn fits(&self, seen: &Seen) -> bool {
+        let connector = match &self.connector {
+            ConnectorName::Key(key) => seen.connector_key.as_ref().is_none_or(|seen| seen == key),
+            ConnectorName::Id(id) => seen.connector_id == *id,
+        };
+        connector && seen.region == self.region && seen.kind == self.kind
+    }
+}

@@ -1,0 +1,4 @@
+//! Controller of `ConnectorDeployment`.
+
+pub mod decide;
+pub mod ledger;

@@ -1,6 +1,10 @@
 //! Controllers, a folder for each kind, and what they share.
 
+pub mod conditions;
 pub mod connector_deployment;
 pub mod digest;
+pub mod patch;
+pub mod reason;
+pub mod references;
 pub mod subject;
 pub mod values;

@@ -153,7 +153,7 @@ pub enum Look {
         key_held_by: Option<String>,
     },
     /// There is one.
-    Present(Seen),
+    Present(Box<Seen>),
 }
 
 /// A deployment as it was seen.

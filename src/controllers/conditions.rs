@@ -1,0 +1,140 @@
+//! Writes conditions as the Kubernetes API conventions want them, and as kstatus reads them. Pure.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use super::reason::{Reason, Stance};
+use crate::names;
+
+/// Longest message of a condition, in bytes; the API server refuses more than 32 KiB.
+pub const LONGEST_MESSAGE: usize = 1024;
+
+/// What is to be said of a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Why.
+    pub reason: Reason,
+    /// For people.
+    pub message: String,
+}
+
+impl Told {
+    /// A reason with a message of its own.
+    #[must_use]
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}
+
+/// Conditions beside the main three, each there only while true: type, reason, message.
+pub type Extra = (&'static str, &'static str, String);
+
+/// The conditions that say `told`, and `extra`. `lastTransitionTime` moves only with the status.
+#[must_use]
+pub fn conditions(
+    before: &[Condition],
+    told: &Told,
+    extra: Vec<Extra>,
+    generation: i64,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let condition = |type_: &str, status: &str, reason: &str, message: &str| Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: cut(message, LONGEST_MESSAGE),
+        observed_generation: Some(generation),
+        last_transition_time: before
+            .iter()
+            .find(|earlier| earlier.type_ == type_ && earlier.status == status)
+            // The API keeps whole seconds (RFC 3339 without a fraction).
+            .map_or_else(|| Time(whole_seconds(now)), |earlier| earlier.last_transition_time.clone()),
+    };
+    let reason = told.reason.as_str();
+    let ready = match told.reason.stance() {
+        Stance::Ready => "True",
+        Stance::Running => "Unknown",
+        Stance::Waiting | Stance::Stalled | Stance::Paused => "False",
+    };
+    let mut conditions = vec![condition(names::READY, ready, reason, &told.message)];
+    match told.reason.stance() {
+        Stance::Running | Stance::Waiting => {
+            conditions.push(condition(names::RECONCILING, "True", reason, &told.message));
+        }
+        Stance::Stalled => conditions.push(condition(names::STALLED, "True", reason, &told.message)),
+        Stance::Ready | Stance::Paused => {}
+    }
+    for (type_, reason, message) in extra {
+        conditions.push(condition(type_, "True", reason, &message));
+    }
+    conditions
+}
+
+/// Whether `Ready` is true.
+#[must_use]
+pub fn is_ready(conditions: &[Condition]) -> bool {
+    conditions.iter().any(|condition| condition.type_ == names::READY && condition.status == "True")
+}
+
+/// The reason of `Ready`.
+#[must_use]
+pub fn ready_reason(conditions: &[Condition]) -> Option<&str> {
+    conditions.iter().find(|condition| condition.type_ == names::READY).map(|condition| condition.reason.as_str())
+}
+
+/// A time as the API keeps it.
+#[must_use]
+pub fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+const MORE: &str = "…";
+
+/// The first `length` bytes of a text, at a border between characters.
+#[must_use]
+pub fn cut(text: &str, length: usize) -> String {
+    if text.len() <= length {
+        return text.to_owned();
+    }
+    let mut end = length.saturating_sub(MORE.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}{MORE}", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_19_reconciling_and_stalled_exist_only_while_true_and_never_both() {
+        for reason in Reason::ALL {
+            let told = Told::new(*reason, "because");
+            let conditions = conditions(&[], &told, Vec::new(), 3, Timestamp::UNIX_EPOCH);
+            let has = |name: &str| conditions.iter().any(|condition| condition.type_ == name);
+            assert!(!(has(names::RECONCILING) && has(names::STALLED)), "{reason}");
+            assert!(conditions.iter().all(|condition| condition.observed_generation == Some(3)), "{reason}");
+            assert_eq!(is_ready(&conditions), reason.stance() == Stance::Ready, "{reason}");
+            if reason.stance() == Stance::Ready {
+                assert!(!has(names::RECONCILING) && !has(names::STALLED), "{reason}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_transition_time_moves_only_with_the_status() {
+        let at = |second| Timestamp::from_second(second).expect("a time in range");
+        let first = conditions(&[], &Told::new(Reason::Creating, "a"), Vec::new(), 1, at(10));
+        let second = conditions(&first, &Told::new(Reason::Redeploying, "b"), Vec::new(), 2, at(20));
+        assert_eq!(second[0].last_transition_time.0, at(10), "Unknown stays Unknown");
+        let third = conditions(&second, &Told::new(Reason::Deployed, "c"), Vec::new(), 2, at(30));
+        assert_eq!(third[0].last_transition_time.0, at(30));
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(cut("äöü", 6), "äöü");
+        assert_eq!(cut("äöüä", 7), "äö…");
+    }
+}

@@ -1,0 +1,74 @@
+//! Writes of a status: one merge patch with what changed, on the version that was read. Pure but for the one call.
+
+use std::fmt::Debug;
+
+use kube::api::{Api, Patch, PatchParams};
+use kube::{Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::names;
+
+/// The merge patch (RFC 7386) that turns `before` into `after`; `None` if they are equal.
+#[must_use]
+pub fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        return (before != after).then(|| after.clone());
+    };
+    let mut patch = Map::new();
+    for (key, value) in new {
+        match old.get(key) {
+            Some(earlier) => {
+                if let Some(change) = merge_patch(earlier, value) {
+                    patch.insert(key.clone(), change);
+                }
+            }
+            None => {
+                patch.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    for key in old.keys().filter(|key| !new.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+/// Writes `after` into the status of `object`, if it differs from `before`, and only if the object is still the one
+/// that was read. Returns what the API server stored; `None`: nothing was to be written (rule 21).
+///
+/// # Errors
+/// Those of the API server; 409 if the object was changed meanwhile.
+pub async fn write_status<K, S>(api: &Api<K>, object: &K, before: &S, after: &S) -> Result<Option<K>, kube::Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+    S: Serialize,
+{
+    let before = serde_json::to_value(before).map_err(kube::Error::SerdeError)?;
+    let after = serde_json::to_value(after).map_err(kube::Error::SerdeError)?;
+    let Some(status) = merge_patch(&before, &after) else { return Ok(None) };
+    let patch = json!({ "metadata": { "resourceVersion": object.resource_version() }, "status": status });
+    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    api.patch_status(&object.name_any(), &parameters, &Patch::Merge(patch)).await.map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_holds_what_changed_and_nulls_for_what_is_gone() {
+        for (case, before, after, patch) in [
+            ("nothing", json!({"a": 1}), json!({"a": 1}), None),
+            ("a value", json!({"a": 1, "b": 2}), json!({"a": 1, "b": 3}), Some(json!({"b": 3}))),
+            ("a member goes", json!({"a": 1, "b": 2}), json!({"a": 1}), Some(json!({"b": null}))),
+            ("a member comes", json!({}), json!({"a": {"b": 1}}), Some(json!({"a": {"b": 1}}))),
+            ("deep", json!({"a": {"b": 1, "c": 2}}), json!({"a": {"b": 1}}), Some(json!({"a": {"c": null}}))),
+            ("lists as a whole", json!({"a": [1, 2]}), json!({"a": [2]}), Some(json!({"a": [2]}))),
+            ("an object becomes empty", json!({"a": {"b": 1}}), json!({"a": {}}), Some(json!({"a": {"b": null}}))),
+        ] {
+            assert_eq!(merge_patch(&before, &after), patch, "{case}");
+        }
+    }
+}

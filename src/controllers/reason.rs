@@ -1,0 +1,92 @@
+//! Why a resource is as it is: one reason for each case, with the sentence that `docs/conditions.md` lists.
+//!
+//! Knows nothing of how a condition is written (`conditions.rs`) or when a reason holds (`status.rs` of each kind).
+
+/// What a reason means for whoever waits (kstatus: `Reconciling` and `Stalled` exist only while true, never both).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stance {
+    /// `Ready=True`.
+    Ready,
+    /// `Ready=Unknown`, `Reconciling=True`: something runs.
+    Running,
+    /// `Ready=False`, `Reconciling=True`: something is wrong that may come right by itself.
+    Waiting,
+    /// `Ready=False`, `Stalled=True`: a person has to act.
+    Stalled,
+    /// `Ready=False`, neither: a person wanted it so.
+    Paused,
+}
+
+macro_rules! reasons {
+    ($($name:ident, $stance:ident, $sentence:literal;)*) => {
+        /// Reason of a condition.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Reason {
+            $(#[doc = $sentence] $name,)*
+        }
+
+        impl Reason {
+            /// Every reason.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The word in the condition.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// What it means for whoever waits.
+            #[must_use]
+            pub fn stance(self) -> Stance {
+                match self { $(Self::$name => Stance::$stance,)* }
+            }
+
+            /// What it means and what to do.
+            #[must_use]
+            pub fn sentence(self) -> &'static str {
+                match self { $(Self::$name => $sentence,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    Deployed, Ready, "The deployment is live with what is desired.";
+    DeployedWithWarnings, Ready, "The deployment is live, and its report has warnings or errors: read `status.report`.";
+    Observed, Ready, "The deployment is live; it is only observed (`managementPolicy: ObserveOnly`).";
+    Available, Ready, "The project answers with these credentials.";
+    Creating, Running, "The deployment is being created.";
+    Redeploying, Running, "The deployment is being deployed again.";
+    Undeploying, Running, "The deployment is being taken down.";
+    Adopting, Running, "A deployment that exists is being taken over, once nothing has moved in it for a minute.";
+    Queued, Running, "It waits for its turn: the project allows no more calls at once.";
+    Suspended, Paused, "A change waits because of `suspend: true`: set it to false to send it.";
+    SecretMissing, Waiting, "A Secret or a key of it is missing: create it, and the operator goes on within seconds.";
+    ConfigMapMissing, Waiting, "A ConfigMap or a key of it is missing: create it, and the operator goes on within seconds.";
+    ProjectMissing, Waiting, "The ConnectProject that `spec.projectRef` names is missing: create it.";
+    ProjectNotReady, Waiting, "The ConnectProject cannot be used: see its own conditions.";
+    ServiceUnavailable, Waiting, "The Connect API does not answer, or answers that it is broken: the operator tries again with growing pauses.";
+    Throttled, Waiting, "The Connect API asked for a pause: the operator goes on after it.";
+    TakesTooLong, Waiting, "The deployment did not end within 30 minutes, or stays in `Draft`: the operator goes on looking. Look at it in the Merchant Center, or ask for a redeploy.";
+    UndeployFailed, Waiting, "Taking the deployment down did not work: it is tried again with growing pauses. To let it go, set `deletionPolicy: Orphan`.";
+    InternalError, Waiting, "The operator cannot go on: the message says why. Look at its logs.";
+    DeploymentFailed, Stalled, "Deploying did not work: read `status.report`, change the value that it names, or ask for a redeploy.";
+    ConfigurationInvalid, Stalled, "A value or a name cannot be used: the message says which and why.";
+    RequestRejected, Stalled, "The Connect API refused the request: the message says why.";
+    KeyTaken, Stalled, "A deployment of this key exists and was not made by this resource: choose another key, or set `adoptionPolicy: Adopt` to take it over.";
+    KeyConflict, Stalled, "Another ConnectorDeployment manages this key: change one of the two.";
+    IdentityChanged, Stalled, "The ConnectProject names another API or project than the one that this deployment was created in: set it back, or delete this resource with `deletionPolicy: Orphan`.";
+    RemoteDisappeared, Stalled, "The deployment was deleted elsewhere: delete and create this resource, or set `drift.policy: Correct` to have it created again.";
+    PermissionMissing, Stalled, "The API client lacks a right: give it manage_connectors_deployments and view_connectors, or manage_project.";
+    CredentialsRejected, Stalled, "The client id or secret was refused: put right the Secret that the ConnectProject names.";
+    ConnectorNotFound, Stalled, "There is no such connector, or not in that version, or not for this project: correct `spec.connector`.";
+    ConnectorVersionUnavailable, Stalled, "A redeploy can only move to the latest version of the connector, which is another one than `spec.connector.version`: name the latest.";
+    ConnectorVersionMismatch, Stalled, "Another version of the connector runs than `spec.connector.version`, and no redeploy can change that: name the running one, or delete and create this resource.";
+    OutputConflict, Stalled, "The ConfigMap of `spec.outputs` exists and is not ours: choose another name, or delete it.";
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}

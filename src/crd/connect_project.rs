@@ -20,7 +20,7 @@ pub const DEFAULT_REGISTRY_INTERVAL: Duration = Duration::from_mins(10);
 /// Most Connector objects that a mirror keeps if its ConnectProject names no other number.
 pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
 
-/// What people write about a project.
+/// Which project it is, where it is reached, and with which credentials.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -66,6 +66,7 @@ pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
 #[x_kube(validation = Rule::new("self.region == oldSelf.region")
     .message("region cannot be changed, because deployments exist in that project: set it back, or create another ConnectProject")
     .field_path(".region"))]
+#[x_kube(validation = Rule::new("self.region.contains('.')").message(schema::REGION_MESSAGE).field_path(".region"))]
 #[x_kube(validation = Rule::new(
     "(has(self.apiUrl) ? self.apiUrl : 'https://connect.' + self.region + '.commercetools.com') == \
      (has(oldSelf.apiUrl) ? oldSelf.apiUrl : 'https://connect.' + oldSelf.region + '.commercetools.com')")
@@ -190,7 +191,7 @@ impl RegistryMirror {
     }
 }
 
-/// What the operator says about a project.
+/// What the operator says about the project. Written by the operator only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectProjectStatus {
@@ -226,5 +227,25 @@ impl Default for ConnectProjectStatus {
             last_look_at: None,
             deployments: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_not_written_has_the_documented_default() {
+        let manifest = json!({"projectKey": "demo", "region": "us-east-2.aws", "credentialsSecretRef": {"name": "shop"},
+            "registry": {"private": true}});
+        let spec: ConnectProjectSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");
+        assert_eq!(spec.effective_api_url(), "https://connect.us-east-2.aws.commercetools.com");
+        assert_eq!(spec.effective_auth_url(), "https://auth.us-east-2.aws.commercetools.com");
+        assert_eq!(spec.requests_per_second, 10);
+        let registry = spec.registry.as_ref().expect("it was written");
+        assert_eq!(registry.effective_interval(), Duration::from_mins(10));
+        assert_eq!(registry.effective_max_objects(), 500);
+        assert_eq!(serde_json::to_value(&spec).expect("it is JSON"), manifest);
     }
 }

@@ -21,7 +21,7 @@ use super::shared::{NamedRef, ProjectRef, is_default};
 /// Pause between two looks at a settled deployment whose spec names no other.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
 
-/// What people write about a deployment.
+/// What is to be deployed, where, with which values, and how carefully.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -85,6 +85,9 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
 #[x_kube(validation = schema::unchanged("key"))]
 #[x_kube(validation = schema::unchanged("region"))]
 #[x_kube(validation = schema::unchanged("type"))]
+#[x_kube(validation = Rule::new("!has(self.region) || self.region.contains('.')")
+    .message(schema::REGION_MESSAGE)
+    .field_path(".region"))]
 #[x_kube(validation = Rule::new(
     "!has(self.type) || (self.type == 'preview') == \
      (has(self.connector.stagedRef) || (has(self.connector.staged) && self.connector.staged))")
@@ -233,6 +236,7 @@ impl WantedConnector {
 /// Kind of a deployment, in the API's own words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(transform = schema::leave_description_to_the_field)]
 pub enum DeploymentType {
     /// Of a staged connector.
     Preview,
@@ -274,6 +278,7 @@ pub enum AdoptionPolicy {
 
 /// What happens to the remote deployment when the object is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = schema::leave_description_to_the_field)]
 pub enum DeletionPolicy {
     /// It is taken down.
     Delete,
@@ -329,4 +334,42 @@ pub struct Outputs {
     /// {applicationName}.topic. One that was made by somebody else is left alone, and said.
     #[schemars(length(min = 1, max = 253), regex(pattern = schema::NAME_PATTERN))]
     pub config_map_name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_not_written_follows_from_what_is() {
+        use DeletionPolicy::{Delete, Orphan};
+        use DeploymentType::{Preview, Production, Sandbox};
+        for (case, written, kind, deletion, seconds) in [
+            ("nothing", json!({}), Sandbox, Delete, 300),
+            ("staged", json!({"connector": {"key": "demo", "staged": true}}), Preview, Delete, 300),
+            ("not staged", json!({"connector": {"key": "demo", "staged": false}}), Sandbox, Delete, 300),
+            ("by reference", json!({"connector": {"stagedRef": {"name": "mine"}}}), Preview, Delete, 300),
+            ("production", json!({"type": "production"}), Production, Orphan, 300),
+            (
+                "production to delete",
+                json!({"type": "production", "deletionPolicy": "Delete"}),
+                Production,
+                Delete,
+                300,
+            ),
+            ("sandbox to keep", json!({"type": "sandbox", "deletionPolicy": "Orphan"}), Sandbox, Orphan, 300),
+            ("an interval", json!({"interval": "1h1s"}), Sandbox, Delete, 3601),
+            ("no interval at all", json!({"interval": "often"}), Sandbox, Delete, 300),
+        ] {
+            let mut spec = json!({"projectRef": {"name": "shop"}, "connector": {"key": "demo"}});
+            spec.as_object_mut()
+                .expect("it is an object")
+                .extend(written.as_object().expect("it is an object").clone());
+            let spec: ConnectorDeploymentSpec = serde_json::from_value(spec).expect("it is a spec");
+            assert_eq!(spec.effective_type(), kind, "{case}");
+            assert_eq!(spec.effective_deletion_policy(), deletion, "{case}");
+            assert_eq!(spec.effective_interval(), Duration::from_secs(seconds), "{case}");
+        }
+    }
 }

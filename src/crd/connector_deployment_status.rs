@@ -20,7 +20,7 @@ pub const LOG_LINES: usize = 20;
 /// Most characters of a line of `lastLogLines`.
 pub const LOG_LINE_LENGTH: usize = 512;
 
-/// What the operator says about a deployment.
+/// What the operator says about the deployment. Written by the operator only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorDeploymentStatus {
@@ -199,6 +199,7 @@ pub struct Applied {
 
 /// Status in which an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = schema::leave_description_to_the_field)]
 pub enum Outcome {
     /// Live.
     Deployed,

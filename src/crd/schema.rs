@@ -1,5 +1,5 @@
-//! What the derives leave to do for a schema: the rules that are built from a field's name, the lists that several kinds
-//! share, and a last pass that makes the schemas what the API server and `kubectl explain` like best.
+//! What the derives leave to do for a schema: the rules that are built from a field's name, the lists that several
+//! kinds share, and a last pass that makes the schemas what the API server and `kubectl explain` like best.
 //!
 //! The CRDs of `crds/` are [`yaml`], compared by a test.
 

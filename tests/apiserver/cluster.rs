@@ -1,4 +1,5 @@
-//! The cluster that all tests of this binary share, with the CRDs installed, and the namespace that each has for itself.
+//! The cluster that all tests of this binary share, with the CRDs installed, and the namespace that each has for
+//! itself.
 
 use std::path::PathBuf;
 use std::process::Output;

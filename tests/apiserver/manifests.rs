@@ -18,7 +18,11 @@ pub(crate) fn project(name: &str) -> Value {
         "apiVersion": "connect-operator.io/v1alpha1",
         "kind": "ConnectProject",
         "metadata": {"name": name},
-        "spec": {"projectKey": "demo", "region": "europe-west1.gcp", "credentialsSecretRef": {"name": "shop-credentials"}},
+        "spec": {
+            "projectKey": "demo",
+            "region": "europe-west1.gcp",
+            "credentialsSecretRef": {"name": "shop-credentials"},
+        },
     })
 }
 

@@ -40,7 +40,7 @@ async fn what_people_may_write_is_accepted() {
             values(vec![value("LARGE", &"a\n\"b\", c\\ é€😀\t".repeat(1300))]),
         ),
         ("the longest value", values(vec![value("LONGEST", &"x".repeat(32768))])),
-        ("a null where nothing is meant", json!({"globalConfiguration": {"standardConfiguration": []}})),
+        ("an empty list of global values", json!({"globalConfiguration": {"standardConfiguration": []}})),
     ]
     .into_iter()
     .enumerate()
@@ -77,13 +77,16 @@ async fn a_null_counts_as_absent() {
 }
 
 /// What etcd takes in one request by default is 1.5 MiB, and the manager of a field costs about as much as the field:
-/// measured, 64 applications fit with 100 values each, up to 60 secured ones beside 100 plain ones still do, 75 do not. `kubectl apply` without `--server-side` keeps a copy in an
-/// annotation, of which it can store 256 KiB.
+/// measured, 64 applications fit with 100 values each, up to 60 secured ones beside 100 plain ones still do, 75 do
+/// not. `kubectl apply` without `--server-side` keeps a copy in an annotation, of which it can store 256 KiB.
 #[tokio::test]
 async fn sixty_four_applications_with_100_values_fit_into_the_cluster() {
     let sandbox = Sandbox::new().await;
     let plain = |index| json!({"key": format!("SETTING_NUMBER_{index}"), "value": format!("value of setting {index}")});
-    let secured = |index| json!({"key": format!("TOKEN_{index}"), "valueFrom": {"secretKeyRef": {"name": "tax-secrets", "key": format!("token-{index}")}}});
+    let secured = |index| {
+        let from = json!({"secretKeyRef": {"name": "tax-secrets", "key": format!("token-{index}")}});
+        json!({"key": format!("TOKEN_{index}"), "valueFrom": from})
+    };
     for (case, plain_values, secured_values) in [("plain", 100, 0), ("secured", 0, 100), ("mixed", 50, 50)] {
         let applications: Vec<Value> = (0..64)
             .map(|application| {

@@ -164,16 +164,26 @@ async fn no_rule_stands_in_the_way_of_a_status_or_a_finalizer() {
 async fn a_project_keeps_its_identity() {
     let sandbox = Sandbox::new().await;
     let default_address = "https://connect.europe-west1.gcp.commercetools.com";
+    let everything_else = json!({"authUrl": "http://127.0.0.1:1", "requestsPerSecond": 1,
+        "deploymentPaths": "Unscoped", "credentialsSecretRef": {"name": "other"}});
     let own_address = json!({"apiUrl": "http://127.0.0.1:8787"});
     for (index, (case, before, change, refused)) in [
         ("key", json!({}), json!({"projectKey": "other"}), Some("projectKey cannot be changed")),
         ("region", json!({}), json!({"region": "us-central1.gcp"}), Some("region cannot be changed")),
         ("address, added", json!({}), own_address.clone(), Some("apiUrl cannot be added, changed or removed")),
-        ("address, changed", own_address.clone(), json!({"apiUrl": "http://127.0.0.1:1"}), Some("apiUrl cannot be added, changed or removed")),
+        (
+            "address, changed",
+            own_address.clone(),
+            json!({"apiUrl": "http://127.0.0.1:1"}),
+            Some(
+                "apiUrl cannot be \
+            added, changed or removed",
+            ),
+        ),
         ("address, removed", own_address, json!({"apiUrl": null}), Some("apiUrl cannot be added, changed or removed")),
         ("the default address, written out", json!({}), json!({"apiUrl": default_address}), None),
         ("the default address, removed", json!({"apiUrl": default_address}), json!({"apiUrl": null}), None),
-        ("everything else", json!({}), json!({"authUrl": "http://127.0.0.1:1", "requestsPerSecond": 1, "deploymentPaths": "Unscoped", "credentialsSecretRef": {"name": "other"}}), None),
+        ("everything else", json!({}), everything_else, None),
     ]
     .into_iter()
     .enumerate()

@@ -25,6 +25,10 @@ fn application(lists: &Value) -> Value {
     json!({"configurations": [named["spec"]]})
 }
 
+fn a_secret() -> Value {
+    json!({"secretKeyRef": {"name": "tax", "key": "token"}})
+}
+
 #[tokio::test]
 async fn a_connector_is_named_in_exactly_one_way() {
     let words = "give exactly one of connector.key, connector.id and connector.stagedRef";
@@ -82,7 +86,7 @@ async fn a_plain_value_comes_from_exactly_one_place() {
     let both = json!({"standardConfiguration": [{"key": "LOG_LEVEL", "value": "", "valueFrom": from}]});
     let neither = json!({"standardConfiguration": [{"key": "LOG_LEVEL"}]});
     let number = json!({"standardConfiguration": [{"key": "RETRIES", "value": 3}]});
-    let secret = json!({"standardConfiguration": [{"key": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "tax", "key": "token"}}}]});
+    let secret = json!({"standardConfiguration": [{"key": "TOKEN", "valueFrom": a_secret()}]});
     refuse(
         deployment,
         vec![
@@ -100,8 +104,9 @@ async fn a_plain_value_comes_from_exactly_one_place() {
 #[tokio::test]
 async fn a_secured_value_cannot_be_written_as_text() {
     let text = json!({"securedConfiguration": [{"key": "API_TOKEN", "value": "canary"}]});
-    let both = json!({"securedConfiguration": [{"key": "API_TOKEN", "value": "canary", "valueFrom": {"secretKeyRef": {"name": "tax", "key": "token"}}}]});
-    let config_map = json!({"securedConfiguration": [{"key": "API_TOKEN", "valueFrom": {"configMapKeyRef": {"name": "tax", "key": "token"}}}]});
+    let both = json!({"securedConfiguration": [{"key": "API_TOKEN", "value": "canary", "valueFrom": a_secret()}]});
+    let from = json!({"configMapKeyRef": {"name": "tax", "key": "token"}});
+    let config_map = json!({"securedConfiguration": [{"key": "API_TOKEN", "valueFrom": from}]});
     let words = "field not declared in schema";
     refuse(
         deployment,
@@ -124,8 +129,7 @@ async fn a_secured_value_cannot_be_written_as_text() {
 #[tokio::test]
 async fn nothing_is_there_twice() {
     let plain = json!([{"key": "A", "value": "1"}, {"key": "A", "value": "2"}]);
-    let from = json!({"secretKeyRef": {"name": "tax", "key": "token"}});
-    let secured = json!([{"key": "A", "valueFrom": from}, {"key": "A", "valueFrom": from}]);
+    let secured = json!([{"key": "A", "valueFrom": a_secret()}, {"key": "A", "valueFrom": a_secret()}]);
     let rows = [
         ("application", json!({"configurations": [{"applicationName": "service"}, {"applicationName": "service"}]})),
         ("plain value", application(&json!({"standardConfiguration": plain}))),

@@ -167,7 +167,10 @@ async fn applying_again_makes_no_difference() {
 #[tokio::test]
 async fn two_managers_own_different_values_of_one_list() {
     let sandbox = Sandbox::new().await;
-    let value = |key: &str| json!({"configurations": [{"applicationName": "service", "standardConfiguration": [{"key": key, "value": key}]}]});
+    let value = |key: &str| {
+        let values = json!([{"key": key, "value": key}]);
+        json!({"configurations": [{"applicationName": "service", "standardConfiguration": values}]})
+    };
     let (first, second) = (with_spec(deployment("shared"), &value("A")), with_spec(deployment("shared"), &value("B")));
     sandbox.apply_as("first", &first).await.unwrap();
     let both = sandbox.apply_as("second", &second).await.expect("they do not conflict");

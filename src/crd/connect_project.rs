@@ -20,7 +20,7 @@ pub const DEFAULT_REGISTRY_INTERVAL: Duration = Duration::from_mins(10);
 /// Most Connector objects that a mirror keeps if its ConnectProject names no other number.
 pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
 
-/// What people write about a project.
+/// Which project it is, where it is reached, and with which credentials.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -61,15 +61,19 @@ pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self.projectKey == oldSelf.projectKey")
-    .message("projectKey cannot be changed, because deployments exist in that project: set it back, or create another ConnectProject")
+    .message("projectKey cannot be changed, because deployments exist in that project: set it back, or create \
+        another ConnectProject")
     .field_path(".projectKey"))]
 #[x_kube(validation = Rule::new("self.region == oldSelf.region")
-    .message("region cannot be changed, because deployments exist in that project: set it back, or create another ConnectProject")
+    .message("region cannot be changed, because deployments exist in that project: set it back, or create another \
+        ConnectProject")
     .field_path(".region"))]
+#[x_kube(validation = Rule::new("self.region.contains('.')").message(schema::REGION_MESSAGE).field_path(".region"))]
 #[x_kube(validation = Rule::new(
     "(has(self.apiUrl) ? self.apiUrl : 'https://connect.' + self.region + '.commercetools.com') == \
      (has(oldSelf.apiUrl) ? oldSelf.apiUrl : 'https://connect.' + oldSelf.region + '.commercetools.com')")
-    .message("apiUrl cannot be added, changed or removed, because deployments exist at that address: set it back, or create another ConnectProject"))]
+    .message("apiUrl cannot be added, changed or removed, because deployments exist at that address: set it back, \
+        or create another ConnectProject"))]
 pub struct ConnectProjectSpec {
     /// Key of the project. 2 to 36 letters, digits, underscores and hyphens. Cannot be changed. Example: my-shop.
     #[schemars(length(min = 2, max = 36), regex(pattern = schema::KEY_PATTERN))]
@@ -143,8 +147,10 @@ pub enum DeploymentPaths {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
-    "has(self.text) || has(self.private) || has(self.creatorCompany) || (has(self.integrationTypes) && self.integrationTypes.size() > 0)")
-    .message("registry needs at least one filter, so that it does not mirror everything: give text, integrationTypes, private or creatorCompany"))]
+    "has(self.text) || has(self.private) || has(self.creatorCompany) || (has(self.integrationTypes) && \
+        self.integrationTypes.size() > 0)")
+    .message("registry needs at least one filter, so that it does not mirror everything: give text, \
+        integrationTypes, private or creatorCompany"))]
 #[x_kube(validation = Rule::new("!has(self.interval) || duration(self.interval) >= duration('30s')")
     .message("interval must be at least 30s, as in 30s, 10m or 1h30m")
     .field_path(".interval"))]
@@ -153,8 +159,8 @@ pub struct RegistryMirror {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub text: Option<String>,
-    /// What the connectors integrate with; 20 at most. Known are tax, marketplace, oms, psp, pim, promotion, search, erp,
-    /// crm, email, analytics, shipping, giftcard and other.
+    /// What the connectors integrate with; 20 at most. Known are tax, marketplace, oms, psp, pim, promotion, search,
+    /// erp, crm, email, analytics, shipping, giftcard and other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), inner(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9-]+$")))]
     #[x_kube(merge_strategy = ListMerge::Set)]
@@ -190,7 +196,7 @@ impl RegistryMirror {
     }
 }
 
-/// What the operator says about a project.
+/// What the operator says about the project. Written by the operator only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectProjectStatus {
@@ -226,5 +232,25 @@ impl Default for ConnectProjectStatus {
             last_look_at: None,
             deployments: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_not_written_has_the_documented_default() {
+        let manifest = json!({"projectKey": "demo", "region": "us-east-2.aws", "credentialsSecretRef": {"name": "shop"},
+            "registry": {"private": true}});
+        let spec: ConnectProjectSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");
+        assert_eq!(spec.effective_api_url(), "https://connect.us-east-2.aws.commercetools.com");
+        assert_eq!(spec.effective_auth_url(), "https://auth.us-east-2.aws.commercetools.com");
+        assert_eq!(spec.requests_per_second, 10);
+        let registry = spec.registry.as_ref().expect("it was written");
+        assert_eq!(registry.effective_interval(), Duration::from_mins(10));
+        assert_eq!(registry.effective_max_objects(), 500);
+        assert_eq!(serde_json::to_value(&spec).expect("it is JSON"), manifest);
     }
 }

@@ -16,7 +16,8 @@ use super::shared::{ConfigMapKeyRef, NamedRef, SecretKeyRef};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationConfiguration {
-    /// Name of the application, as the connector's connect.yaml has it. 2 to 256 letters, digits, underscores and hyphens.
+    /// Name of the application, as the connector's connect.yaml has it. 2 to 256 letters, digits, underscores and
+    /// hyphens.
     #[schemars(length(min = 2, max = 256), regex(pattern = KEY_PATTERN))]
     pub application_name: String,
     /// Cron schedule, for applications of type job only: replaces the one of the connector's connect.yaml.

@@ -2,8 +2,8 @@
 //!
 //! What the remote can never change (key, region, type, connector) does not change here either. A comparison with the
 //! old spec alone would let people remove an optional field and add it with another value, so each of these has two
-//! rules: on the spec, a value that is there does not change; at the root, a value that is added must be the one that the
-//! status already knows. The rules look at changes of the spec only, so that no status write and no removal of a
+//! rules: on the spec, a value that is there does not change; at the root, a value that is added must be the one that
+//! the status already knows. The rules look at changes of the spec only, so that no status write and no removal of a
 //! finalizer can ever be refused by them. Next: [`super::connector_deployment_status`] for the status.
 
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::shared::{NamedRef, ProjectRef, is_default};
 /// Pause between two looks at a settled deployment whose spec names no other.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
 
-/// What people write about a deployment.
+/// What is to be deployed, where, with which values, and how carefully.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -33,13 +33,19 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
     namespaced,
     status = "ConnectorDeploymentStatus",
     derive = "PartialEq",
-    doc = "A connector, deployed into a project with the values given here. Deleting this object takes the deployment down, unless deletionPolicy says otherwise.",
+    doc = "A connector, deployed into a project with the values given here. Deleting this object takes the \
+        deployment down, unless deletionPolicy says otherwise.",
     validation = schema::added_must_match_status("key"),
     validation = schema::added_must_match_status("region"),
     validation = schema::added_must_match_status("type"),
     validation = schema::added_must_match_status("connector.key"),
     validation = schema::added_must_match_status("connector.id"),
-    printcolumn(name = "Key", type_ = "string", json_path = ".status.key", description = "Key of the remote deployment"),
+    printcolumn(
+        name = "Key",
+        type_ = "string",
+        json_path = ".status.key",
+        description = "Key of the remote deployment"
+    ),
     printcolumn(
         name = "Connector",
         type_ = "string",
@@ -58,7 +64,12 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
         json_path = r#".status.conditions[?(@.type=="Ready")].status"#,
         description = "Whether the deployment is live with what the spec asks for"
     ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", description = "Time since creation"),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp",
+        description = "Time since creation"
+    ),
     printcolumn(
         name = "URL",
         type_ = "string",
@@ -85,10 +96,14 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
 #[x_kube(validation = schema::unchanged("key"))]
 #[x_kube(validation = schema::unchanged("region"))]
 #[x_kube(validation = schema::unchanged("type"))]
+#[x_kube(validation = Rule::new("!has(self.region) || self.region.contains('.')")
+    .message(schema::REGION_MESSAGE)
+    .field_path(".region"))]
 #[x_kube(validation = Rule::new(
     "!has(self.type) || (self.type == 'preview') == \
      (has(self.connector.stagedRef) || (has(self.connector.staged) && self.connector.staged))")
-    .message("type preview is for staged connectors, and only that: set connector.staged to true (or name a connector.stagedRef) together with type preview, or choose sandbox or production")
+    .message("type preview is for staged connectors, and only that: set connector.staged to true (or name a \
+        connector.stagedRef) together with type preview, or choose sandbox or production")
     .field_path(".type"))]
 #[x_kube(validation = Rule::new("!has(self.interval) || duration(self.interval) >= duration('30s')")
     .message("interval must be at least 30s, as in 30s, 5m or 1h30m")
@@ -96,9 +111,9 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
 pub struct ConnectorDeploymentSpec {
     /// The ConnectProject, in the same namespace, in which to deploy.
     pub project_ref: ProjectRef,
-    /// Key of the remote deployment, unique in the project. 2 to 256 letters, digits, underscores and hyphens. Cannot be
-    /// changed. Default: {namespace}_{name}, with dots written as __; if that is longer than 256, it is cut and ends with
-    /// 8 hex digits of its SHA-256.
+    /// Key of the remote deployment, unique in the project. 2 to 256 letters, digits, underscores and hyphens. Cannot
+    /// be changed. Default: {namespace}_{name}, with dots written as __; if that is longer than 256, it is cut and
+    /// ends with 8 hex digits of its SHA-256.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub key: Option<String>,
@@ -136,8 +151,8 @@ pub struct ConnectorDeploymentSpec {
     /// May be changed at any time, also during a deletion. Default: Orphan for type production, else Delete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
-    /// Pause between two looks at the remote when all is settled, at least 30s; hours, minutes and seconds, as in 1h30m.
-    /// Default: 5m.
+    /// Pause between two looks at the remote when all is settled, at least 30s; hours, minutes and seconds, as in
+    /// 1h30m. Default: 5m.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub interval: Option<String>,
@@ -194,8 +209,10 @@ impl ConnectorDeploymentSpec {
 #[x_kube(validation = schema::unchanged_member("id"))]
 #[x_kube(validation = schema::unchanged_member("stagedRef"))]
 #[x_kube(validation = Rule::new(
-    "(has(self.stagedRef) || (has(self.staged) && self.staged)) == (has(oldSelf.stagedRef) || (has(oldSelf.staged) && oldSelf.staged))")
-    .message("connector.staged cannot be changed, because the remote cannot change it either: set it back, or delete this ConnectorDeployment and create another"))]
+    "(has(self.stagedRef) || (has(self.staged) && self.staged)) == (has(oldSelf.stagedRef) || (has(oldSelf.staged) \
+        && oldSelf.staged))")
+    .message("connector.staged cannot be changed, because the remote cannot change it either: set it back, or \
+        delete this ConnectorDeployment and create another"))]
 pub struct WantedConnector {
     /// Key of the connector in the registry. 2 to 256 letters, digits, underscores and hyphens. Cannot be changed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,8 +222,8 @@ pub struct WantedConnector {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub id: Option<String>,
-    /// Version of the connector. A higher one is rolled out if it is the registry's latest. Default: the latest when the
-    /// deployment is created, and that one stays.
+    /// Version of the connector. A higher one is rolled out if it is the registry's latest. Default: the latest when
+    /// the deployment is created, and that one stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub version: Option<i64>,
@@ -233,6 +250,7 @@ impl WantedConnector {
 /// Kind of a deployment, in the API's own words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(transform = schema::leave_description_to_the_field)]
 pub enum DeploymentType {
     /// Of a staged connector.
     Preview,
@@ -274,6 +292,7 @@ pub enum AdoptionPolicy {
 
 /// What happens to the remote deployment when the object is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = schema::leave_description_to_the_field)]
 pub enum DeletionPolicy {
     /// It is taken down.
     Delete,
@@ -325,8 +344,46 @@ pub struct IgnoredValue {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outputs {
-    /// Name of a ConfigMap of the same namespace, made and kept by the operator, with the keys {applicationName}.url and
-    /// {applicationName}.topic. One that was made by somebody else is left alone, and said.
+    /// Name of a ConfigMap of the same namespace, made and kept by the operator, with the keys {applicationName}.url
+    /// and {applicationName}.topic. One that was made by somebody else is left alone, and said.
     #[schemars(length(min = 1, max = 253), regex(pattern = schema::NAME_PATTERN))]
     pub config_map_name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_not_written_follows_from_what_is() {
+        use DeletionPolicy::{Delete, Orphan};
+        use DeploymentType::{Preview, Production, Sandbox};
+        for (case, written, kind, deletion, seconds) in [
+            ("nothing", json!({}), Sandbox, Delete, 300),
+            ("staged", json!({"connector": {"key": "demo", "staged": true}}), Preview, Delete, 300),
+            ("not staged", json!({"connector": {"key": "demo", "staged": false}}), Sandbox, Delete, 300),
+            ("by reference", json!({"connector": {"stagedRef": {"name": "mine"}}}), Preview, Delete, 300),
+            ("production", json!({"type": "production"}), Production, Orphan, 300),
+            (
+                "production to delete",
+                json!({"type": "production", "deletionPolicy": "Delete"}),
+                Production,
+                Delete,
+                300,
+            ),
+            ("sandbox to keep", json!({"type": "sandbox", "deletionPolicy": "Orphan"}), Sandbox, Orphan, 300),
+            ("an interval", json!({"interval": "1h1s"}), Sandbox, Delete, 3601),
+            ("no interval at all", json!({"interval": "often"}), Sandbox, Delete, 300),
+        ] {
+            let mut spec = json!({"projectRef": {"name": "shop"}, "connector": {"key": "demo"}});
+            spec.as_object_mut()
+                .expect("it is an object")
+                .extend(written.as_object().expect("it is an object").clone());
+            let spec: ConnectorDeploymentSpec = serde_json::from_value(spec).expect("it is a spec");
+            assert_eq!(spec.effective_type(), kind, "{case}");
+            assert_eq!(spec.effective_deletion_policy(), deletion, "{case}");
+            assert_eq!(spec.effective_interval(), Duration::from_secs(seconds), "{case}");
+        }
+    }
 }

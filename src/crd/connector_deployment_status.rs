@@ -20,7 +20,7 @@ pub const LOG_LINES: usize = 20;
 /// Most characters of a line of `lastLogLines`.
 pub const LOG_LINE_LENGTH: usize = 512;
 
-/// What the operator says about a deployment.
+/// What the operator says about the deployment. Written by the operator only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorDeploymentStatus {
@@ -58,7 +58,8 @@ pub struct ConnectorDeploymentStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub region: Option<String>,
-    /// What happens to the remote deployment when this object is deleted: spec.deletionPolicy, or what stands in its place.
+    /// What happens to the remote deployment when this object is deleted: spec.deletionPolicy, or what stands in its
+    /// place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
     /// The connector that is deployed.
@@ -83,7 +84,8 @@ pub struct ConnectorDeploymentStatus {
     pub report: Vec<ReportEntry>,
     /// Last lines of severity ERROR and above after a failure, if spec.failureLogLines asks for them; 20 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = LOG_LINES), inner(length(max = LOG_LINE_LENGTH)), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(length(max = LOG_LINES), inner(length(max = LOG_LINE_LENGTH)))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub last_log_lines: Vec<String>,
     /// The last value of the annotation connect-operator.io/reconcile-requested-at that was acted on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,8 +179,8 @@ pub struct Applied {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub digest: Option<String>,
-    /// Status in which the operation ended: Deployed, Failed, UndeployFailed or Draft; Unknown for one that this version
-    /// of the operator does not know. Absent while nothing has ended.
+    /// Status in which the operation ended: Deployed, Failed, UndeployFailed or Draft; Unknown for one that this
+    /// version of the operator does not know. Absent while nothing has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
     /// Version of the remote deployment before the last redeploy.
@@ -199,6 +201,7 @@ pub struct Applied {
 
 /// Status in which an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = schema::leave_description_to_the_field)]
 pub enum Outcome {
     /// Live.
     Deployed,

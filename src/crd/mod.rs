@@ -5,6 +5,8 @@
 //! no field can carry the clear text of a secured value. Next: a file for each kind, [`shared`] for what they have in
 //! common, [`schema`] for what the derives leave to do; `controllers/` for what is done with it.
 
+#![allow(clippy::doc_markdown, reason = "the docs of fields are what kubectl explain prints, as plain text")]
+#![allow(clippy::duplicated_attributes, reason = "several printer columns have the same type")]
 #![allow(unreachable_pub, reason = "the KubeSchema derive repeats each public struct inside a function")]
 
 pub mod connect_project;

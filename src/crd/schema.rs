@@ -1,5 +1,5 @@
-//! What the derives leave to do for a schema: the rules that are built from a field's name, the lists that several kinds
-//! share, and a last pass that makes the schemas what the API server and `kubectl explain` like best.
+//! What the derives leave to do for a schema: the rules that are built from a field's name, the lists that several
+//! kinds share, and a last pass that makes the schemas what the API server and `kubectl explain` like best.
 //!
 //! The CRDs of `crds/` are [`yaml`], compared by a test.
 
@@ -25,6 +25,9 @@ pub const DATA_KEY_PATTERN: &str = r"^[-._a-zA-Z0-9]+$";
 /// Regions: `{location}.{provider}`. Not an enum, because new ones may come; labels of a host name, because they become
 /// part of one.
 pub const REGION_PATTERN: &str = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$";
+/// What to do about a region that is only a location, the usual slip.
+pub(super) const REGION_MESSAGE: &str =
+    "region must name location and provider, as in europe-west1.gcp or us-east-2.aws";
 /// Base addresses: scheme, host, optionally port and path; no user, query, fragment or slash at the end.
 pub const URL_PATTERN: &str = r"^https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~-]+)*$";
 
@@ -96,6 +99,12 @@ pub(super) fn sources(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "array", "maxItems": 4096, "x-kubernetes-list-type": "atomic", "items": source})
 }
 
+/// Takes away the description of an enum. The description of an optional field would give way to it, though the field
+/// knows more: what the words mean there, and which one stands for an absent field.
+pub(super) fn leave_description_to_the_field(schema: &mut Schema) {
+    schema.remove("description");
+}
+
 /// Every CRD of the operator, in the order in which they are printed and installed.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
@@ -110,6 +119,7 @@ pub fn yaml() -> String {
 
 /// One CRD as a YAML document that begins with `---`.
 #[must_use]
+#[allow(clippy::missing_panics_doc, reason = "the expectations hold for every CRD")]
 pub fn to_yaml(crd: &CustomResourceDefinition) -> String {
     let value = serde_json::to_value(crd).map(whole_numbers).expect("a CRD has string keys only");
     let text = serde_saphyr::to_string(&value).expect("a JSON value can be written as YAML");
@@ -146,10 +156,12 @@ fn finished(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
 }
 
 /// - A null is as good as an absent field, and the API server drops it, unless the schema calls it a value.
+/// - A title repeats the kind.
 /// - Line breaks within a paragraph belong to the source; `kubectl explain` breaks lines itself.
 /// - The API server knows signed formats only.
 fn tidy(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
+    schema.title = None;
     schema.description = schema.description.take().map(|text| joined_lines(&text));
     schema.format = schema.format.take().map(|format| match format.as_str() {
         "uint8" | "uint16" | "uint32" => "int32".to_owned(),

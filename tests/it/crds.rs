@@ -1,15 +1,203 @@
 //! The schemas as they are installed: the committed copies, and what must hold for every field of them.
 
-use connect_operator::crd;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use connect_operator::crd::{self, ConnectProject, ConnectorDeployment};
+use connect_operator::names;
+use serde_json::{Value, json};
 
 use crate::golden::assert_golden;
 
-#[test]
-fn the_committed_crds_are_what_the_code_makes() {
+/// One schema within a CRD: where it stands, and what it says.
+struct Field {
+    path: String,
+    schema: Value,
+}
+
+/// Every schema of every kind, items of lists included.
+fn every_field() -> Vec<Field> {
+    let mut fields = Vec::new();
     for crd in crd::all() {
-        let name = crd.metadata.name.clone().unwrap();
-        assert_golden(&format!("crds/{name}.yaml"), &crd::schema::to_yaml(&crd));
+        let root = serde_json::to_value(&crd.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema).unwrap();
+        collect(&crd.spec.names.kind, root, &mut fields);
+    }
+    fields
+}
+
+fn collect(path: &str, schema: Value, fields: &mut Vec<Field>) {
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        collect(&format!("{path}.{name}"), member.clone(), fields);
+    }
+    if schema["items"].is_object() {
+        collect(&format!("{path}[]"), schema["items"].clone(), fields);
+    }
+    fields.push(Field { path: path.to_owned(), schema });
+}
+
+/// The paths of the fields that `wrong` is true for.
+fn paths_where(wrong: impl Fn(&Field) -> bool) -> Vec<String> {
+    every_field().into_iter().filter(wrong).map(|field| field.path).collect()
+}
+
+const NOWHERE: Vec<String> = Vec::new();
+
+#[test]
+fn the_committed_crds_are_what_the_code_makes_and_nothing_else() {
+    let mut names = BTreeSet::new();
+    for crd in crd::all() {
+        let name = format!("{}.yaml", crd.metadata.name.clone().unwrap());
+        assert_golden(&format!("crds/{name}"), &crd::schema::to_yaml(&crd));
+        names.insert(name);
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
+    let committed = std::fs::read_dir(folder).unwrap();
+    let committed: BTreeSet<_> = committed.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(committed, names);
+}
+
+#[test]
+fn the_stream_of_all_crds_reads_back_as_the_crds() {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&crd::yaml()).unwrap();
+    let kinds: Vec<_> = documents.iter().map(|document| document["spec"]["names"]["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["ConnectProject", "ConnectorDeployment"]);
+    for (document, crd) in documents.into_iter().zip(crd::all()) {
+        let read: k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition =
+            serde_json::from_value(document).unwrap();
+        assert_eq!(read, crd);
+    }
+}
+
+#[test]
+fn groups_versions_and_categories_are_the_names_of_the_project() {
+    for crd in crd::all() {
+        assert_eq!(crd.spec.group, names::GROUP);
+        assert_eq!(crd.spec.versions.len(), 1);
+        assert_eq!(crd.spec.versions[0].name, names::VERSION);
+        assert_eq!(crd.spec.names.categories, Some(vec![names::CATEGORY.to_owned()]));
+        assert_eq!(crd.spec.scope, "Namespaced");
+    }
+}
+
+#[test]
+fn every_field_has_a_description_that_is_a_sentence() {
+    // The items of a list of plain words are described by the list.
+    let undescribed = paths_where(|field| {
+        let plain_item = field.path.ends_with("[]") && field.schema["type"] == "string";
+        !plain_item && !field.schema["description"].as_str().is_some_and(|text| text.ends_with('.') && text.len() > 10)
+    });
+    assert_eq!(undescribed, NOWHERE);
+}
+
+#[test]
+fn everything_that_can_grow_is_bounded() {
+    let unbounded = paths_where(|field| match field.schema["type"].as_str() {
+        Some("string") => ["maxLength", "enum", "format"].iter().all(|bound| field.schema[bound].is_null()),
+        Some("array") => field.schema["maxItems"].is_null(),
+        Some("object") => field.schema["properties"].is_null(),
+        _ => false,
+    });
+    assert_eq!(unbounded, NOWHERE);
+}
+
+#[test]
+fn every_list_says_how_it_is_merged() {
+    let unsaid =
+        paths_where(|field| field.schema["type"] == "array" && field.schema["x-kubernetes-list-type"].is_null());
+    assert_eq!(unsaid, NOWHERE);
+    let ordered = paths_where(|field| field.schema["x-kubernetes-list-type"] == "atomic");
+    for path in ["configurations[].standardConfigurationFrom", "globalConfiguration.securedConfigurationFrom"] {
+        assert!(ordered.contains(&format!("ConnectorDeployment.spec.{path}")), "{path} has an order");
+    }
+}
+
+#[test]
+fn only_the_status_has_a_default() {
+    let defaults = paths_where(|field| !field.schema["default"].is_null());
+    assert_eq!(defaults, ["ConnectProject.status", "ConnectorDeployment.status"]);
+    assert_eq!(paths_where(|field| field.schema["default"] == json!({"observedGeneration": -1})), defaults);
+}
+
+#[test]
+fn every_rule_has_a_message_that_says_more_than_the_rule() {
+    let rules: Vec<_> = every_field()
+        .into_iter()
+        .flat_map(|field| field.schema["x-kubernetes-validations"].as_array().cloned().unwrap_or_default())
+        .collect();
+    assert!(rules.len() > 20, "{} rules were found", rules.len());
+    for rule in rules {
+        let message = rule["message"].as_str().unwrap_or_default();
+        assert!(message.len() > 20 && !message.contains('\n'), "{rule}");
+    }
+}
+
+#[test]
+fn null_is_never_a_value_and_formats_are_known_to_the_api_server() {
+    assert_eq!(paths_where(|field| !field.schema["nullable"].is_null()), NOWHERE);
+    let unknown = paths_where(|field| {
+        field.schema["format"].as_str().is_some_and(|format| !["int32", "int64", "date-time"].contains(&format))
+    });
+    assert_eq!(unknown, NOWHERE);
+}
+
+#[test]
+fn a_secured_value_has_no_field_for_clear_text() {
+    let mut seen = 0;
+    for field in every_field() {
+        let members: Vec<_> =
+            field.schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
+        let (allowed, applies) = match field.path.rsplit_once(".securedConfiguration") {
+            Some((_, "[]")) => (vec!["key", "valueFrom"], true),
+            Some((_, "[].valueFrom")) => (vec!["secretKeyRef"], true),
+            Some((_, "[].valueFrom.secretKeyRef")) => (vec!["key", "name"], true),
+            Some((_, "From[]")) => (vec!["prefix", "secretRef"], true),
+            _ => (vec![], false),
+        };
+        if applies {
+            assert_eq!(members, allowed, "{}", field.path);
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 2 * 4, "applications and globalConfiguration have such values");
+}
+
+#[test]
+fn a_spec_is_written_back_as_people_wrote_it() {
+    for (file, text) in [
+        ("minimal", include_str!("../fixtures/manifests/minimal.yaml")),
+        ("full", include_str!("../fixtures/manifests/full.yaml")),
+    ] {
+        for manifest in serde_saphyr::from_multiple::<Value>(text).unwrap() {
+            let written_back = match manifest["kind"].as_str().unwrap() {
+                "ConnectProject" => serde_json::from_value(manifest.clone())
+                    .and_then(|resource: ConnectProject| serde_json::to_value(resource)),
+                _ => serde_json::from_value(manifest.clone())
+                    .and_then(|resource: ConnectorDeployment| serde_json::to_value(resource)),
+            };
+            assert_eq!(written_back.unwrap(), manifest, "{file}: {}", manifest["metadata"]["name"]);
+        }
+    }
+}
+
+#[test]
+fn the_full_manifests_have_every_field_of_the_specs() {
+    let manifests: Vec<Value> = serde_saphyr::from_multiple(include_str!("../fixtures/manifests/full.yaml")).unwrap();
+    let mut written = BTreeSet::new();
+    for manifest in &manifests {
+        note_members(&format!("{}.spec", manifest["kind"].as_str().unwrap()), &manifest["spec"], &mut written);
+    }
+    let unwritten = paths_where(|field| {
+        field.path.contains(".spec.") && !written.contains(&field.path) && !field.path.ends_with(".projectRef.kind")
+    });
+    assert_eq!(unwritten, NOWHERE);
+}
+
+fn note_members(path: &str, value: &Value, written: &mut BTreeSet<String>) {
+    written.insert(path.to_owned());
+    for (name, member) in value.as_object().into_iter().flatten() {
+        note_members(&format!("{path}.{name}"), member, written);
+    }
+    for item in value.as_array().into_iter().flatten() {
+        note_members(&format!("{path}[]"), item, written);
     }
 }

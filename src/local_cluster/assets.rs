@@ -1,0 +1,136 @@
+//! Where the programs of a local cluster come from: `KUBEBUILDER_ASSETS`, or the user's cache folder, into which they
+//! are built once. Next: `build.rs` for the building.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::build::Workshop;
+use super::{Error, versions};
+
+/// Names of the programs, as they are called in every folder of assets.
+pub(super) const PROGRAMS: [&str; 3] = ["etcd", "kube-apiserver", "kubectl"];
+
+/// The programs of a local cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assets {
+    /// The store of the API server.
+    pub etcd: PathBuf,
+    /// The API server.
+    pub kube_apiserver: PathBuf,
+    /// The command line client of the same version.
+    pub kubectl: PathBuf,
+}
+
+/// What happens while programs are looked for. Displayed, it is a line for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Another process builds the same programs; this one waits until it has ended.
+    WaitingForAnotherBuild,
+    /// A program is missing and gets built; this takes minutes.
+    Building {
+        /// Name of the program.
+        program: &'static str,
+        /// How long it usually takes on 2 cores.
+        usually: &'static str,
+    },
+    /// The program of the last [`Step::Building`] is there.
+    Built {
+        /// Name of the program.
+        program: &'static str,
+    },
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WaitingForAnotherBuild => {
+                write!(formatter, "waiting for another process that builds the same programs")
+            }
+            Self::Building { program, usually } => {
+                write!(formatter, "building {program} with Go, once; on 2 cores this usually takes {usually}")
+            }
+            Self::Built { program } => write!(formatter, "built {program}"),
+        }
+    }
+}
+
+impl Assets {
+    /// The programs of the folder that `KUBEBUILDER_ASSETS` names, or those of the cache folder (`XDG_CACHE_HOME` or
+    /// `~/.cache`, then `connect-operator`), where missing ones are built with the Go toolchain first: minutes, a
+    /// gigabyte of downloads and 4 GB in Go's own caches, once. `report` hears of every step.
+    ///
+    /// Dropping the future ends a build; nothing half-built is ever taken for a program.
+    ///
+    /// # Errors
+    /// [`Error::AssetsMissing`], [`Error::NoCacheFolder`], [`Error::Go`], [`Error::Build`] and [`Error::File`].
+    pub async fn find_or_build(report: impl Fn(Step)) -> Result<Self, Error> {
+        if let Some(folder) = variable("KUBEBUILDER_ASSETS") {
+            return Self::of(Path::new(&folder));
+        }
+        let folder = cache_folder(variable("XDG_CACHE_HOME"), variable("HOME")).ok_or(Error::NoCacheFolder)?;
+        Workshop { folder: folder.clone(), go: "go".into() }.build_missing(&report).await?;
+        Ok(Self::at(&folder))
+    }
+
+    /// The programs of `folder`.
+    ///
+    /// # Errors
+    /// [`Error::AssetsMissing`] if one is not there.
+    pub fn of(folder: &Path) -> Result<Self, Error> {
+        let missing: Vec<_> = PROGRAMS.into_iter().filter(|program| !folder.join(program).is_file()).collect();
+        if missing.is_empty() {
+            Ok(Self::at(folder))
+        } else {
+            Err(Error::AssetsMissing { folder: folder.to_owned(), missing })
+        }
+    }
+
+    fn at(folder: &Path) -> Self {
+        let [etcd, kube_apiserver, kubectl] = PROGRAMS.map(|program| folder.join(program));
+        Self { etcd, kube_apiserver, kubectl }
+    }
+}
+
+/// An environment variable; an empty one counts as not set.
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// A relative `XDG_CACHE_HOME` is ignored (XDG Base Directory Specification).
+fn cache_folder(xdg_cache_home: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
+    let cache = xdg_cache_home.map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let cache = cache.or_else(|| home.map(|home| Path::new(&home).join(".cache")))?;
+    Some(cache.join("connect-operator").join(format!("kubernetes-{}-etcd-{}", versions::KUBERNETES, versions::ETCD)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_folder_follows_the_environment() {
+        let tail = "connect-operator/kubernetes-v1.36.3-etcd-v3.6.16";
+        for (case, xdg, home, expected) in [
+            ("only HOME", None, Some("/home/a"), Some("/home/a/.cache")),
+            ("both", Some("/cache"), Some("/home/a"), Some("/cache")),
+            ("a relative XDG_CACHE_HOME is ignored", Some("cache"), Some("/home/a"), Some("/home/a/.cache")),
+            ("neither", None, None, None),
+        ] {
+            let folder = cache_folder(xdg.map(Into::into), home.map(Into::into));
+            assert_eq!(folder, expected.map(|expected| Path::new(expected).join(tail)), "{case}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_lacks_programs_is_refused_with_their_names() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("etcd"), "").expect("a file");
+        let error = Assets::of(folder.path()).expect_err("two programs are missing").to_string();
+        assert!(error.contains("has no kube-apiserver, kubectl: point it at"), "{error}");
+        for program in PROGRAMS {
+            std::fs::write(folder.path().join(program), "").expect("a file");
+        }
+        assert_eq!(Assets::of(folder.path()).expect("all are there"), Assets::at(folder.path()));
+    }
+}

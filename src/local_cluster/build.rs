@@ -1,0 +1,210 @@
+//! Builds etcd, kube-apiserver and kubectl with the Go toolchain, from module files that are part of this program.
+//!
+//! Sums of every module are in `modules/`, so what gets built is what was looked at. A program appears in the folder
+//! under its name only when it is whole, and one process builds at a time. Next: `assets.rs` says which folder.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::{File, TryLockError};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
+
+use super::assets::{PROGRAMS, Step};
+use super::{Error, versions};
+
+/// Pause between two looks at whether another process still builds.
+const LOOK_AT_LOCK: Duration = Duration::from_millis(500);
+
+/// How many lines of a failed build are shown.
+const LAST_LINES: usize = 15;
+
+/// A Go module that programs are built from.
+struct Module {
+    name: &'static str,
+    go_mod: &'static str,
+    go_sum: &'static str,
+}
+
+const ETCD: Module =
+    Module { name: "etcd", go_mod: include_str!("modules/etcd/go.mod"), go_sum: include_str!("modules/etcd/go.sum") };
+
+const KUBERNETES: Module = Module {
+    name: "kubernetes",
+    go_mod: include_str!("modules/kubernetes/go.mod"),
+    go_sum: include_str!("modules/kubernetes/go.sum"),
+};
+
+/// How one program is built.
+struct Recipe {
+    program: &'static str,
+    module: &'static Module,
+    package: &'static str,
+    usually: &'static str,
+}
+
+/// In the order of [`PROGRAMS`]: the quick one first, so that a problem with Go or the network shows early.
+const RECIPES: [Recipe; 3] = [
+    Recipe { program: PROGRAMS[0], module: &ETCD, package: "go.etcd.io/etcd/server/v3", usually: "1 minute" },
+    Recipe {
+        program: PROGRAMS[1],
+        module: &KUBERNETES,
+        package: "k8s.io/kubernetes/cmd/kube-apiserver",
+        usually: "4 to 6 minutes",
+    },
+    Recipe { program: PROGRAMS[2], module: &KUBERNETES, package: "k8s.io/kubernetes/cmd/kubectl", usually: "1 minute" },
+];
+
+/// The folder that programs are built into, and the toolchain.
+pub(super) struct Workshop {
+    /// Where the programs end up.
+    pub(super) folder: PathBuf,
+    /// The `go` command.
+    pub(super) go: OsString,
+}
+
+impl Workshop {
+    /// Builds the programs that are not there.
+    pub(super) async fn build_missing(&self, report: &impl Fn(Step)) -> Result<(), Error> {
+        if self.missing().next().is_none() {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&self.folder).map_err(Error::file(&self.folder))?;
+        let _lock = self.lock(report).await?;
+        // Looked at again: another process may have built them while this one waited.
+        let missing: Vec<_> = self.missing().collect();
+        for recipe in &missing {
+            self.write_module(recipe.module)?;
+        }
+        if let Some(first) = missing.first() {
+            self.check_toolchain(first.module).await?;
+        }
+        for recipe in missing {
+            report(Step::Building { program: recipe.program, usually: recipe.usually });
+            self.build(recipe).await?;
+            report(Step::Built { program: recipe.program });
+        }
+        Ok(())
+    }
+
+    fn missing(&self) -> impl Iterator<Item = &'static Recipe> {
+        RECIPES.iter().filter(|recipe| !self.folder.join(recipe.program).is_file())
+    }
+
+    /// Held until the file is dropped; the system lets go of it if this process dies.
+    async fn lock(&self, report: &impl Fn(Step)) -> Result<File, Error> {
+        let path = self.folder.join("lock");
+        let file = File::create(&path).map_err(Error::file(&path))?;
+        let mut waiting = false;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(source)) => return Err(Error::File { path, source }),
+                Err(TryLockError::WouldBlock) if !waiting => {
+                    waiting = true;
+                    report(Step::WaitingForAnotherBuild);
+                }
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK_AT_LOCK).await,
+            }
+        }
+    }
+
+    fn module_folder(&self, module: &Module) -> PathBuf {
+        self.folder.join("modules").join(module.name)
+    }
+
+    fn write_module(&self, module: &Module) -> Result<(), Error> {
+        let folder = self.module_folder(module);
+        std::fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
+        for (name, text) in [("go.mod", module.go_mod), ("go.sum", module.go_sum)] {
+            let path = folder.join(name);
+            std::fs::write(&path, text).map_err(Error::file(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Asks Go inside a module, where a toolchain that may do so fetches the version that the module needs.
+    async fn check_toolchain(&self, module: &Module) -> Result<(), Error> {
+        let output =
+            self.go(module).args(["env", "GOVERSION"]).output().await.map_err(|error| Error::Go {
+                problem: format!("{} cannot be run ({error})", self.go.to_string_lossy()),
+            })?;
+        if !output.status.success() {
+            return Err(Error::Go { problem: format!("it says: {}", String::from_utf8_lossy(&output.stderr).trim()) });
+        }
+        let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        if is_new_enough(&version) { Ok(()) } else { Err(Error::Go { problem: format!("this is {version}") }) }
+    }
+
+    async fn build(&self, recipe: &Recipe) -> Result<(), Error> {
+        // One builder at a time, so that a rest of a build that was killed is simply written over.
+        let unfinished = self.folder.join(format!("{}.unfinished", recipe.program));
+        let mut build = self
+            .go(recipe.module)
+            .args(["build", "-mod=readonly", "-trimpath", "-ldflags", &linker_flags(), "-o"])
+            .arg(&unfinished)
+            .arg(recipe.package)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| Error::Go { problem: format!("it cannot be run ({error})") })?;
+        let mut last_lines = VecDeque::new();
+        if let Some(stderr) = build.stderr.take() {
+            let mut lines = BufReader::new(stderr).lines();
+            while let Some(line) = lines.next_line().await.map_err(Error::file(&unfinished))? {
+                if last_lines.len() == LAST_LINES {
+                    last_lines.pop_front();
+                }
+                last_lines.push_back(line);
+            }
+        }
+        let status = build.wait().await.map_err(Error::file(&unfinished))?;
+        if !status.success() {
+            let last_lines = Vec::from(last_lines).join("\n");
+            return Err(Error::Build { program: recipe.program, status: status.to_string(), last_lines });
+        }
+        let finished = self.folder.join(recipe.program);
+        std::fs::rename(&unfinished, &finished).map_err(Error::file(&finished))
+    }
+
+    /// A `go` command in the folder of `module`, for this machine, without what the user set up for other work.
+    fn go(&self, module: &Module) -> Command {
+        let mut command = Command::new(&self.go);
+        command
+            .current_dir(self.module_folder(module))
+            .env("CGO_ENABLED", "0")
+            .env("GOWORK", "off")
+            .env_remove("GOFLAGS")
+            .env_remove("GOOS")
+            .env_remove("GOARCH")
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        command
+    }
+}
+
+/// Without symbols, and with the version that the API server tells its clients.
+fn linker_flags() -> String {
+    let version = versions::KUBERNETES;
+    let mut numbers = version.trim_start_matches('v').split('.');
+    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    let package = "k8s.io/component-base/version";
+    format!("-s -w -X {package}.gitVersion={version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}")
+}
+
+/// Compares what `go env GOVERSION` prints (`go1.26.8`, `go1.27rc1`) with [`versions::GO`]; what is not such a version,
+/// like a build of Go's development branch, is left to the build to judge.
+fn is_new_enough(version: &str) -> bool {
+    let numbers = |text: &str| -> Option<(u32, u32)> {
+        let (major, rest) = text.split_once('.')?;
+        let minor: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    match (version.strip_prefix("go").and_then(numbers), numbers(versions::GO)) {
+        (Some(found), Some(needed)) => found >= needed,
+        _ => true,
+    }
+}

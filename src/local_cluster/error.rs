@@ -1,0 +1,101 @@
+//! What can go wrong with a local cluster, each with what to do about it.
+
+use std::path::{Path, PathBuf};
+
+use super::Process;
+
+/// Why there is no local cluster. The texts are for people and hold no secrets.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// `KUBEBUILDER_ASSETS` names a folder that lacks programs.
+    #[error(
+        "KUBEBUILDER_ASSETS is {folder}, which has no {}: point it at a folder with etcd, kube-apiserver and kubectl, \
+         or unset it to have them built once with Go",
+        missing.join(", ")
+    )]
+    AssetsMissing {
+        /// The folder as it was given.
+        folder: PathBuf,
+        /// Names of the programs that are not there.
+        missing: Vec<&'static str>,
+    },
+    /// There is no folder for built programs.
+    #[error(
+        "neither XDG_CACHE_HOME nor HOME is set, so there is no folder for what is built: set one of them, or KUBEBUILDER_ASSETS"
+    )]
+    NoCacheFolder,
+    /// Go is missing or too old.
+    #[error(
+        "etcd and kube-apiserver are built once with Go {} or newer, but {problem}: install it from https://go.dev/dl, \
+         or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kubectl",
+        super::versions::GO
+    )]
+    Go {
+        /// What was found instead of a usable toolchain.
+        problem: String,
+    },
+    /// `go build` failed.
+    #[error(
+        "building {program} failed ({status}): if the last lines below speak of the network, make the Go module proxy \
+         reachable (GOPROXY, HTTPS_PROXY) and start again; what was built is kept\n{last_lines}"
+    )]
+    Build {
+        /// Name of the program.
+        program: &'static str,
+        /// How the build ended.
+        status: String,
+        /// The last lines that the build printed.
+        last_lines: String,
+    },
+    /// The guardian did not do what it was asked.
+    #[error("the guardian of the local cluster: {message}")]
+    Guardian {
+        /// What happened.
+        message: String,
+    },
+    /// A program ended while it was needed.
+    #[error("{} ended by itself ({how}); the end of its log:\n{last_lines}", process.name())]
+    Ended {
+        /// Which one.
+        process: Process,
+        /// Exit status or signal.
+        how: String,
+        /// The last lines of its log.
+        last_lines: String,
+    },
+    /// The API server did not get ready in time.
+    #[error("kube-apiserver was not ready after {seconds} s: is the machine busy? The end of its log:\n{last_lines}")]
+    NotReady {
+        /// How long it was waited for.
+        seconds: u64,
+        /// The last lines of its log.
+        last_lines: String,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// No port of the range could be bound.
+    #[error("no free port for kube-apiserver on 127.0.0.1: {0}")]
+    Port(#[source] std::io::Error),
+    /// Keys or certificates could not be made.
+    #[error("certificates of the local cluster: {0}")]
+    Certificates(#[from] rcgen::Error),
+    /// The kubeconfig of the cluster does not work for our own client.
+    #[error("kubeconfig of the local cluster: {0}")]
+    Kubeconfig(#[from] kube::config::KubeconfigError),
+    /// A client could not be made.
+    #[error("client of the local cluster: {0}")]
+    Client(#[source] Box<kube::Error>),
+}
+
+impl Error {
+    pub(super) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { path, source }
+    }
+}

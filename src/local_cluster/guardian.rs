@@ -1,0 +1,162 @@
+//! The guardian: a process of its own that runs etcd and kube-apiserver for a
+//! [`LocalCluster`](super::LocalCluster), and outlives whoever started it by just as long as cleaning up takes.
+//!
+//! Its standard input is a socket. When the other end is gone, for whatever reason (stopped, dropped, panicked, ended
+//! without running destructors as test binaries do, killed), it kills both programs, kube-apiserver first, removes the
+//! folder and ends. So no process and no folder is left behind unless the guardian itself is killed with SIGKILL.
+//! It knows nothing of Kubernetes. Next: `protocol.rs` for what it understands.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::protocol::{Answer, Process, Request};
+
+/// How long a program that was asked to stop has for its goodbyes, before it is killed.
+pub const GRACE: Duration = Duration::from_secs(10);
+
+/// Does the guardian's work until the other end of the socket that is its standard input is gone, or until SIGTERM,
+/// SIGINT or SIGHUP.
+///
+/// # Errors
+/// If standard input is not a socket, the folder cannot be made or removed, or a program cannot be ended.
+pub async fn guard() -> io::Result<()> {
+    let socket = StdUnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    socket.set_nonblocking(true)?;
+    let socket = UnixStream::from_std(socket)?;
+    let folder = std::env::temp_dir().join(format!("connect-operator-{}", uuid::Uuid::new_v4().simple()));
+    DirBuilder::new().mode(0o700).create(&folder)?;
+    let mut programs = Programs { folder, etcd: None, api_server: None };
+    let conversation = converse(socket, &mut programs).await;
+    programs.end().await?;
+    conversation
+}
+
+async fn converse(socket: UnixStream, programs: &mut Programs) -> io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let (requests, mut answers) = socket.into_split();
+    let mut requests = BufReader::new(requests).lines();
+    say(&mut answers, &Answer::Ready { folder: programs.folder.clone() }).await?;
+    loop {
+        let line = tokio::select! {
+            line = requests.next_line() => line?,
+            _ = terminate.recv() => None,
+            _ = interrupt.recv() => None,
+            _ = hangup.recv() => None,
+        };
+        let Some(line) = line else { return Ok(()) };
+        let request = serde_json::from_str(&line)?;
+        let answer =
+            programs.fulfil(request).await.unwrap_or_else(|error| Answer::Failed { message: error.to_string() });
+        say(&mut answers, &answer).await?;
+    }
+}
+
+async fn say(answers: &mut OwnedWriteHalf, answer: &Answer) -> io::Result<()> {
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    answers.write_all(&line).await
+}
+
+/// The programs that run, and the folder that they work in.
+struct Programs {
+    folder: PathBuf,
+    etcd: Option<Child>,
+    api_server: Option<Child>,
+}
+
+impl Programs {
+    async fn fulfil(&mut self, request: Request) -> io::Result<Answer> {
+        match request {
+            Request::Start { process, program, arguments } => self.start(process, &program, &arguments),
+            Request::Stop(process) => {
+                if let Some(mut child) = self.slot(process).take() {
+                    stop(&mut child).await?;
+                }
+                Ok(Answer::NotRunning { how_it_ended: None })
+            }
+            Request::Look(process) => look(self.slot(process)),
+        }
+    }
+
+    fn start(&mut self, process: Process, program: &Path, arguments: &[String]) -> io::Result<Answer> {
+        if let Answer::Running { .. } = look(self.slot(process))? {
+            return Err(io::Error::other(format!("{} runs already", process.name())));
+        }
+        let log = append(&self.folder.join(process.log()))?;
+        // Without the environment, because etcd takes its flags from there too. In the guardian's process group, which
+        // is not the terminal's, so that Ctrl-C leaves the order of stopping to us.
+        let child = Command::new(program)
+            .args(arguments)
+            .env_clear()
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()?;
+        *self.slot(process) = Some(child);
+        look(self.slot(process))
+    }
+
+    fn slot(&mut self, process: Process) -> &mut Option<Child> {
+        match process {
+            Process::Etcd => &mut self.etcd,
+            Process::ApiServer => &mut self.api_server,
+        }
+    }
+
+    /// Kills what runs and removes the folder. No goodbyes: nothing that the programs could still write is kept.
+    async fn end(mut self) -> io::Result<()> {
+        let api_server = kill(self.api_server.as_mut()).await;
+        let etcd = kill(self.etcd.as_mut()).await;
+        std::fs::remove_dir_all(&self.folder)?;
+        api_server.and(etcd)
+    }
+}
+
+fn look(slot: &mut Option<Child>) -> io::Result<Answer> {
+    let Some(child) = slot else { return Ok(Answer::NotRunning { how_it_ended: None }) };
+    Ok(match (child.try_wait()?, child.id()) {
+        (None, Some(id)) => Answer::Running { id },
+        (status, _) => Answer::NotRunning { how_it_ended: status.map(|status| status.to_string()) },
+    })
+}
+
+/// Asks a program to end, gives it [`GRACE`], kills it then, and waits for its end.
+async fn stop(child: &mut Child) -> io::Result<()> {
+    let id = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let (Some(id), None) = (id, child.try_wait()?) else { return Ok(()) };
+    kill_process(id, Signal::TERM)?;
+    match tokio::time::timeout(GRACE, child.wait()).await {
+        Ok(status) => status.map(drop),
+        Err(_) => kill(Some(child)).await,
+    }
+}
+
+async fn kill(child: Option<&mut Child>) -> io::Result<()> {
+    let Some(child) = child else { return Ok(()) };
+    if child.try_wait()?.is_none() {
+        child.kill().await?;
+    }
+    Ok(())
+}
+
+/// A log that only this user can read; a program that starts again adds to it.
+fn append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}

@@ -1,0 +1,40 @@
+//! The end of a program's log, for errors.
+
+use std::path::Path;
+
+use super::Process;
+
+/// How many lines an error shows.
+const LAST_LINES: usize = 15;
+
+/// How many characters of a line an error shows; kube-apiserver logs whole objects at times.
+const LINE: usize = 400;
+
+/// The last lines of the log of `process`, each cut to a bound; empty if there is no log.
+pub(super) fn last_lines(folder: &Path, process: Process) -> String {
+    let text = std::fs::read(folder.join(process.log())).unwrap_or_default();
+    end_of(&String::from_utf8_lossy(&text))
+}
+
+fn end_of(text: &str) -> String {
+    let mut lines: Vec<String> =
+        text.lines().rev().take(LAST_LINES).map(|line| line.chars().take(LINE).collect()).collect();
+    lines.reverse();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_short_and_in_order() {
+        let text: Vec<_> = (1..=100).map(|number| format!("line {number} {}", "x".repeat(1000))).collect();
+        let end = end_of(&text.join("\n"));
+        let lines: Vec<_> = end.lines().collect();
+        assert_eq!(lines.len(), LAST_LINES);
+        assert!(lines[0].starts_with("line 86 ") && lines[14].starts_with("line 100 "));
+        assert!(lines.iter().all(|line| line.chars().count() == LINE));
+        assert_eq!(end_of(""), "");
+    }
+}

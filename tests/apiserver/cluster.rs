@@ -1,0 +1,131 @@
+//! The cluster that all tests of this binary share, with the CRDs installed, and the namespace that each has for
+//! itself.
+
+use std::path::PathBuf;
+use std::process::Output;
+
+use connect_operator::crd;
+use connect_operator::local_cluster::{Assets, LocalCluster, Options};
+use connect_operator::names;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{ApiResource, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::runtime::{conditions, wait};
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+use tokio::process::Command;
+use tokio::sync::OnceCell;
+
+/// The shared cluster.
+pub(crate) struct Cluster {
+    local: LocalCluster,
+    kubectl: PathBuf,
+}
+
+/// Starts the cluster for the first test that asks; it goes when this process ends.
+async fn shared() -> &'static Cluster {
+    static SHARED: OnceCell<Cluster> = OnceCell::const_new();
+    SHARED.get_or_init(start).await
+}
+
+async fn start() -> Cluster {
+    let assets = Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl");
+    let kubectl = assets.kubectl.clone();
+    let options = Options::new(assets, env!("CARGO_BIN_EXE_connect-operator").into());
+    let local = LocalCluster::start(options).await.expect("a local cluster");
+    let definitions: Api<CustomResourceDefinition> = Api::all(local.client().unwrap());
+    for crd in crd::all() {
+        let name = crd.name_any();
+        let installed = PatchParams::apply(names::FIELD_MANAGER);
+        definitions.patch(&name, &installed, &Patch::Apply(&crd)).await.expect("the API server accepts the CRD");
+        wait::await_condition(definitions.clone(), &name, conditions::is_crd_established()).await.unwrap();
+    }
+    Cluster { local, kubectl }
+}
+
+/// A namespace for one test.
+pub(crate) struct Sandbox {
+    cluster: &'static Cluster,
+    /// The administrator, on the runtime of this test.
+    pub(crate) client: Client,
+    /// Its name.
+    pub(crate) namespace: String,
+}
+
+impl Sandbox {
+    /// Makes a namespace in the shared cluster.
+    pub(crate) async fn new() -> Self {
+        let cluster = shared().await;
+        let client = cluster.local.client().unwrap();
+        let namespace = Namespace {
+            metadata: ObjectMeta { generate_name: Some("test-".to_owned()), ..ObjectMeta::default() },
+            ..Namespace::default()
+        };
+        let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap().name_any();
+        Self { cluster, client, namespace }
+    }
+
+    /// The objects of the kind of `manifest`.
+    pub(crate) fn api(&self, manifest: &Value) -> Api<DynamicObject> {
+        let kind = manifest["kind"].as_str().expect("a manifest has a kind");
+        let crd = crd::all().into_iter().find(|crd| crd.spec.names.kind == kind).expect("a kind of ours");
+        let resource = ApiResource {
+            group: crd.spec.group,
+            version: names::VERSION.to_owned(),
+            api_version: format!("{}/{}", names::GROUP, names::VERSION),
+            kind: crd.spec.names.kind,
+            plural: crd.spec.names.plural,
+        };
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
+    }
+
+    /// Applies `manifest` as `manager`, as `kubectl apply --server-side` does; unknown fields are refused.
+    pub(crate) async fn apply_as(&self, manager: &str, manifest: &Value) -> Result<DynamicObject, String> {
+        let name = manifest["metadata"]["name"].as_str().expect("a manifest has a name");
+        let strict = PatchParams::apply(manager).validation_strict();
+        self.api(manifest).patch(name, &strict, &Patch::Apply(manifest)).await.map_err(message)
+    }
+
+    /// Applies `manifest`, or says why the API server refuses it.
+    pub(crate) async fn apply(&self, manifest: &Value) -> Result<DynamicObject, String> {
+        self.apply_as("tester", manifest).await
+    }
+
+    /// Merges `status` into the status of what `manifest` names.
+    pub(crate) async fn set_status(&self, manifest: &Value, status: &Value) -> Result<DynamicObject, String> {
+        let name = manifest["metadata"]["name"].as_str().expect("a manifest has a name");
+        let patch = Patch::Merge(json!({"status": status}));
+        self.api(manifest).patch_status(name, &PatchParams::default(), &patch).await.map_err(message)
+    }
+
+    /// Merges `change` into what `manifest` names, as a person with `kubectl edit` does.
+    pub(crate) async fn change(&self, manifest: &Value, change: &Value) -> Result<DynamicObject, String> {
+        let name = manifest["metadata"]["name"].as_str().expect("a manifest has a name");
+        let strict = PatchParams::default().validation_strict();
+        self.api(manifest).patch(name, &strict, &Patch::Merge(change)).await.map_err(message)
+    }
+
+    /// Runs kubectl as the administrator in this namespace, with `input` as its standard input.
+    pub(crate) async fn kubectl(&self, arguments: &[&str], input: &str) -> Output {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), input).unwrap();
+        Command::new(&self.cluster.kubectl)
+            .arg("--kubeconfig")
+            .arg(self.cluster.local.kubeconfig_path())
+            .args(["--namespace", &self.namespace])
+            .args(arguments)
+            .stdin(std::fs::File::open(file.path()).unwrap())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .expect("kubectl runs")
+    }
+}
+
+/// What the API server says to a person.
+fn message(error: kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message,
+        error => panic!("not an answer of the API server: {error}"),
+    }
+}

@@ -1,0 +1,8 @@
+//! Everything that only a real API server can show, in one binary that starts one cluster; each test has a namespace of
+//! its own.
+#![cfg(feature = "local-cluster")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cluster;
+mod manifests;
+mod schema;

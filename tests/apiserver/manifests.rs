@@ -1,0 +1,60 @@
+//! Manifests that tests start from, and how they are varied.
+
+use serde_json::{Value, json};
+
+/// Every field of every spec.
+pub(crate) const FULL: &str = include_str!("../fixtures/manifests/full.yaml");
+/// What a first-time user writes.
+pub(crate) const MINIMAL: &str = include_str!("../fixtures/manifests/minimal.yaml");
+
+/// The documents of a stream.
+pub(crate) fn documents(yaml: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(yaml).unwrap()
+}
+
+/// A small `ConnectProject`.
+pub(crate) fn project(name: &str) -> Value {
+    json!({
+        "apiVersion": "connect-operator.io/v1alpha1",
+        "kind": "ConnectProject",
+        "metadata": {"name": name},
+        "spec": {
+            "projectKey": "demo",
+            "region": "europe-west1.gcp",
+            "credentialsSecretRef": {"name": "shop-credentials"},
+        },
+    })
+}
+
+/// A small `ConnectorDeployment`.
+pub(crate) fn deployment(name: &str) -> Value {
+    json!({
+        "apiVersion": "connect-operator.io/v1alpha1",
+        "kind": "ConnectorDeployment",
+        "metadata": {"name": name},
+        "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "demo-connector"}},
+    })
+}
+
+/// `manifest` with `change` merged into its spec (RFC 7386: null removes).
+pub(crate) fn with_spec(mut manifest: Value, change: &Value) -> Value {
+    merge(&mut manifest["spec"], change);
+    manifest
+}
+
+fn merge(target: &mut Value, change: &Value) {
+    let Value::Object(members) = change else {
+        *target = change.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (name, value) in members {
+        if value.is_null() {
+            target.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut target[name], value);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What people and tools see: the status of an unseen object, columns, explanations, differences and who owns what.
+
+use connect_operator::crd::{self, ConnectorDeploymentStatus};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use serde_json::{Value, json};
+
+use crate::cluster::Sandbox;
+use crate::manifests::{FULL, MINIMAL, deployment, documents, project, with_spec};
+
+#[tokio::test]
+async fn kubectl_reads_the_committed_crds_as_the_code_means_them() {
+    let sandbox = Sandbox::new().await;
+    let applied =
+        sandbox.kubectl(&["apply", "--server-side", "--force-conflicts", "--filename", "-"], &crd::yaml()).await;
+    assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
+    let definitions: Api<CustomResourceDefinition> = Api::all(sandbox.client.clone());
+    for crd in crd::all() {
+        let stored = definitions.get(crd.metadata.name.as_deref().unwrap()).await.unwrap();
+        assert_eq!(stored.spec.versions, crd.spec.versions);
+        let conditions = stored.status.unwrap_or_default().conditions.unwrap_or_default();
+        assert!(conditions.iter().all(|condition| condition.type_ != "NonStructuralSchema"), "{conditions:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_unseen_object_says_so() {
+    let sandbox = Sandbox::new().await;
+    for manifest in [project("unseen"), deployment("unseen")] {
+        let created = sandbox.apply(&manifest).await.unwrap();
+        let read = sandbox.api(&manifest).get("unseen").await.unwrap();
+        for object in [created, read] {
+            assert_eq!(object.data["status"], json!({"observedGeneration": -1}));
+        }
+    }
+    let unseen = serde_json::to_value(ConnectorDeploymentStatus::default()).unwrap();
+    assert_eq!(unseen, json!({"observedGeneration": -1}), "the type's default is the schema's");
+}
+
+#[tokio::test]
+async fn a_status_of_every_field_is_kept() {
+    let sandbox = Sandbox::new().await;
+    let manifest = deployment("remembers");
+    sandbox.apply(&manifest).await.unwrap();
+    let status = full_status();
+    let stored = sandbox.set_status(&manifest, &status).await.unwrap();
+    assert_eq!(stored.data["status"], status);
+    let typed: ConnectorDeploymentStatus = serde_json::from_value(status.clone()).unwrap();
+    assert_eq!(serde_json::to_value(typed).unwrap(), status, "the type knows every field");
+}
+
+/// Every field of the status of a deployment.
+fn full_status() -> Value {
+    let sources = json!([{"kind": "Secret", "name": "tax", "uid": "u-1", "resourceVersion": "17"}]);
+    json!({
+        "observedGeneration": 2,
+        "conditions": [{"type": "Ready", "status": "True", "reason": "Deployed", "message": "live",
+            "observedGeneration": 2, "lastTransitionTime": "2026-01-02T03:04:05Z"}],
+        "deploymentStatus": "Deployed",
+        "message": "live",
+        "id": "4711",
+        "key": "default_tax",
+        "version": 5,
+        "type": "sandbox",
+        "region": "europe-west1.gcp",
+        "deletionPolicy": "Delete",
+        "connector": {"id": "c-1", "key": "demo-connector", "version": 3, "name": "Demo"},
+        "remote": {"apiUrl": "http://127.0.0.1:8787", "projectKey": "demo"},
+        "applications": [
+            {"name": "events", "type": "event", "topic": "projects/p/topics/t"},
+            {"name": "nightly", "type": "job", "schedule": "0 5 * * *"},
+            {"name": "service", "type": "service", "url": "https://service.example.com"},
+            {"name": "second", "type": "service", "url": "https://second.example.com"},
+        ],
+        "applied": {"generation": 2, "digest": "d", "outcome": "Deployed", "fromVersion": 4, "remoteDigest": "r",
+            "sources": sources, "at": "2026-01-02T03:04:05Z"},
+        "operation": {"type": "Redeploy", "state": "Planned", "attempt": 1, "generation": 2, "digest": "d",
+            "visibleDigest": "v", "sources": sources, "fromVersion": 4, "fromBuildId": "b", "seenBusy": true,
+            "redeployRequest": "now", "startedAt": "2026-01-02T03:04:05Z"},
+        "report": [{"type": "Warning", "title": "t", "message": "m", "application": "service",
+            "createdAt": "2026-01-02T03:04:05Z"}],
+        "lastLogLines": ["a line"],
+        "handledReconcileRequest": "r",
+        "handledRedeployRequest": "d",
+    })
+}
+
+#[tokio::test]
+async fn a_status_that_is_too_large_is_refused() {
+    let sandbox = Sandbox::new().await;
+    let manifest = deployment("bounded");
+    sandbox.apply(&manifest).await.unwrap();
+    let entry = |message: String| json!({"type": "Error", "title": "t", "message": message});
+    for (case, status, words) in [
+        ("message", json!({"message": "x".repeat(1025)}), "may not be more than 1024"),
+        ("report", json!({"report": vec![entry(String::new()); 21]}), "must have at most 20 items"),
+        ("report's message", json!({"report": [entry("x".repeat(1025))]}), "may not be more than 1024"),
+        ("lines", json!({"lastLogLines": vec!["x"; 21]}), "must have at most 20 items"),
+        ("line", json!({"lastLogLines": ["x".repeat(513)]}), "may not be more than 512"),
+    ] {
+        let refusal = sandbox.set_status(&manifest, &status).await.err();
+        let refusal = refusal.unwrap_or_else(|| panic!("{case}: accepted"));
+        assert!(refusal.contains(words), "{case}: {refusal}");
+    }
+}
+
+#[tokio::test]
+async fn kubectl_get_shows_the_columns() {
+    let sandbox = Sandbox::new().await;
+    let manifests = [project("shop"), deployment("tax")];
+    for manifest in &manifests {
+        sandbox.apply(manifest).await.unwrap();
+    }
+    let ready = full_status()["conditions"].clone();
+    sandbox.set_status(&manifests[0], &json!({"conditions": ready, "deployments": 1})).await.unwrap();
+    sandbox.set_status(&manifests[1], &full_status()).await.unwrap();
+    for (resource, wide, header, line) in [
+        ("ctp", false, "NAME PROJECT REGION READY DEPLOYMENTS AGE", "shop demo europe-west1.gcp True 1"),
+        ("cdep", false, "NAME KEY CONNECTOR STATUS READY AGE", "tax default_tax demo-connector Deployed True"),
+        (
+            "cdep",
+            true,
+            "NAME KEY CONNECTOR STATUS READY AGE URL REGION DELETION",
+            "tax default_tax demo-connector Deployed True",
+        ),
+    ] {
+        let output = if wide { "wide" } else { "" };
+        let (code, text) = succeed(&sandbox, &["get", resource, "--output", output]).await;
+        assert!(code, "{text}");
+        let lines: Vec<_> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(lines[0], header);
+        assert!(lines[1].starts_with(line), "{}", lines[1]);
+        assert_eq!(lines[1].ends_with("https://service.example.com europe-west1.gcp Delete"), wide, "{}", lines[1]);
+    }
+    let (code, text) = succeed(&sandbox, &["get", "connect", "--output", "name"]).await;
+    assert!(code, "{text}");
+    assert_eq!(text.lines().count(), 2, "the category has both kinds: {text}");
+}
+
+async fn succeed(sandbox: &Sandbox, arguments: &[&str]) -> (bool, String) {
+    let output = sandbox.kubectl(arguments, "").await;
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr),
+    )
+}
+
+#[tokio::test]
+async fn applying_again_makes_no_difference() {
+    let sandbox = Sandbox::new().await;
+    let manifests = format!("{MINIMAL}---\n{FULL}");
+    for server_side in [false, true] {
+        let side = if server_side { "--server-side=true" } else { "--server-side=false" };
+        let applied = sandbox.kubectl(&["apply", side, "--force-conflicts", "--filename", "-"], &manifests).await;
+        let applied =
+            if server_side { applied } else { sandbox.kubectl(&["apply", "--filename", "-"], &manifests).await };
+        assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
+        let difference = sandbox.kubectl(&["diff", side, "--filename", "-"], &manifests).await;
+        assert!(difference.status.success(), "{side}: {}", String::from_utf8_lossy(&difference.stdout));
+    }
+    for manifest in documents(&manifests) {
+        let stored = sandbox.api(&manifest).get(manifest["metadata"]["name"].as_str().unwrap()).await.unwrap();
+        assert_eq!(stored.data["spec"], manifest["spec"], "nothing was added");
+    }
+}
+
+#[tokio::test]
+async fn two_managers_own_different_values_of_one_list() {
+    let sandbox = Sandbox::new().await;
+    let value = |key: &str| {
+        let values = json!([{"key": key, "value": key}]);
+        json!({"configurations": [{"applicationName": "service", "standardConfiguration": values}]})
+    };
+    let (first, second) = (with_spec(deployment("shared"), &value("A")), with_spec(deployment("shared"), &value("B")));
+    sandbox.apply_as("first", &first).await.unwrap();
+    let both = sandbox.apply_as("second", &second).await.expect("they do not conflict");
+    assert_eq!(both.data["spec"]["configurations"][0]["standardConfiguration"].as_array().unwrap().len(), 2);
+    let rest = sandbox.apply_as("first", &deployment("shared")).await.unwrap();
+    let rest = &rest.data["spec"]["configurations"][0]["standardConfiguration"];
+    assert_eq!(*rest, json!([{"key": "B", "value": "B"}]), "what a manager no longer writes goes");
+}
+
+#[tokio::test]
+async fn kubectl_explains_every_field() {
+    let sandbox = Sandbox::new().await;
+    for (field, words) in [
+        ("cdep", "takes the deployment down, unless deletionPolicy says otherwise"),
+        ("cdep.spec.deletionPolicy", "Default: Orphan for type production, else Delete"),
+        ("cdep.spec.configurations.securedConfiguration.valueFrom", "put it into a Secret"),
+        ("ctp.spec.region", "europe-west1.gcp"),
+    ] {
+        let (code, text) = succeed(&sandbox, &["explain", field]).await;
+        assert!(code, "{text}");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(words), "{field}: {text}");
+    }
+}

@@ -1,0 +1,266 @@
+//! The local cluster itself: that it starts, serves, keeps its data over a restart and leaves nothing behind.
+#![cfg(feature = "local-cluster")]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use connect_operator::local_cluster::{Assets, Error, LocalCluster, Options, Process};
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::{ObjectMeta, PostParams, WatchParams};
+use kube::{Api, Client, Config};
+use tokio::sync::OnceCell;
+
+/// Set for a test process that another one starts, to be killed: it starts a cluster, prints it and waits.
+const TO_BE_KILLED: &str = "CONNECT_OPERATOR_TEST_TO_BE_KILLED";
+
+async fn options() -> Options {
+    let assets = Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd and kube-apiserver");
+    Options::new(assets, env!("CARGO_BIN_EXE_connect-operator").into())
+}
+
+async fn start() -> LocalCluster {
+    LocalCluster::start(options().await).await.expect("a local cluster")
+}
+
+/// One cluster for all tests that do not stop anything; it goes when this process ends.
+async fn shared() -> &'static LocalCluster {
+    static SHARED: OnceCell<LocalCluster> = OnceCell::const_new();
+    SHARED.get_or_init(start).await
+}
+
+fn config_map(name: &str) -> ConfigMap {
+    ConfigMap { metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }, ..ConfigMap::default() }
+}
+
+fn config_maps(client: Client) -> Api<ConfigMap> {
+    Api::namespaced(client, "default")
+}
+
+/// What must not be there any more once a cluster is gone.
+struct Remains {
+    processes: [u32; 2],
+    folder: PathBuf,
+}
+
+impl Remains {
+    async fn of(cluster: &LocalCluster) -> Self {
+        let mut processes = [0; 2];
+        for (id, process) in processes.iter_mut().zip([Process::Etcd, Process::ApiServer]) {
+            *id = cluster.process_id(process).await.expect("it runs");
+        }
+        Self { processes, folder: cluster.folder().to_owned() }
+    }
+
+    fn are_there(&self) -> bool {
+        self.folder.exists() || self.processes.iter().any(|id| runs(*id))
+    }
+
+    /// For a cluster whose end nobody can await, because the process that started it is gone.
+    async fn vanish(&self) {
+        while self.are_there() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+fn runs(id: u32) -> bool {
+    let id = rustix::process::Pid::from_raw(id.cast_signed()).expect("a process id is not 0");
+    rustix::process::test_kill_process(id).is_ok()
+}
+
+fn status(error: kube::Error) -> u16 {
+    match error {
+        kube::Error::Api(status) => status.code,
+        error => panic!("not an answer of the API server: {error}"),
+    }
+}
+
+#[tokio::test]
+async fn it_serves_the_administrator_over_verified_tls() {
+    let cluster = shared().await;
+    let version = cluster.client().expect("a client").apiserver_version().await.expect("an answer");
+    assert_eq!(version.git_version, connect_operator::local_cluster::versions::KUBERNETES);
+
+    let mut config = cluster.config();
+    config.root_cert = None;
+    let stranger = Client::try_from(config).expect("a client");
+    let error = stranger.apiserver_version().await.expect_err("nobody else trusts this certificate");
+    assert!(!matches!(error, kube::Error::Api(_)), "an answer over a connection that was not verified: {error}");
+}
+
+#[tokio::test]
+async fn its_kubeconfig_is_for_its_owner_only_and_works_for_kubectl() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let cluster = shared().await;
+    let mode = |path: &Path| path.metadata().expect("it exists").permissions().mode() & 0o777;
+    assert_eq!(mode(cluster.folder()), 0o700);
+    assert_eq!(mode(&cluster.kubeconfig_path()), 0o600);
+
+    let kubectl = options().await.assets.kubectl;
+    let output = Command::new(kubectl)
+        .args(["get", "namespace", "default", "--output=name"])
+        .env("KUBECONFIG", cluster.kubeconfig_path())
+        .output()
+        .expect("kubectl");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "namespace/default\n", "{output:?}");
+}
+
+#[tokio::test]
+async fn without_credentials_nothing_is_served() {
+    let mut config = shared().await.config();
+    config.auth_info.token = None;
+    let error = Client::try_from(config).expect("a client").apiserver_version().await.expect_err("nobody");
+    assert_eq!(status(error), 401);
+}
+
+#[tokio::test]
+async fn another_user_has_the_rights_that_rbac_gives_and_no_others() {
+    let cluster = shared().await;
+    let admin = cluster.client().expect("a client");
+    let user = config_maps(cluster.client_as("somebody").expect("a client"));
+    assert_eq!(status(user.list(&Default::default()).await.expect_err("no rights yet")), 403);
+
+    let role = serde_json::json!({
+        "metadata": {"name": "somebody"},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}],
+    });
+    let binding = serde_json::json!({
+        "metadata": {"name": "somebody"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "somebody"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "somebody"}],
+    });
+    create::<ClusterRole>(&admin, role).await;
+    create::<ClusterRoleBinding>(&admin, binding).await;
+    // kube-apiserver sees its own new rules through a watch, so they take a moment.
+    let list = async { while user.list(&Default::default()).await.is_err() {} };
+    tokio::time::timeout(Duration::from_secs(30), list).await.expect("the right to list");
+    let error = user.create(&PostParams::default(), &config_map("refused")).await.expect_err("no right to create");
+    assert_eq!(status(error), 403);
+}
+
+async fn create<K>(client: &Client, object: serde_json::Value)
+where
+    K: kube::Resource<DynamicType = ()> + Clone + serde::de::DeserializeOwned + serde::Serialize + std::fmt::Debug,
+{
+    let object = serde_json::from_value(object).expect("an object");
+    Api::<K>::all(client.clone()).create(&PostParams::default(), &object).await.expect("created");
+}
+
+#[tokio::test]
+async fn a_restarted_apiserver_has_the_same_address_and_data() {
+    let cluster = start().await;
+    let maps = config_maps(cluster.client().expect("a client"));
+    maps.create(&PostParams::default(), &config_map("kept")).await.expect("created");
+    // An open watch must not hold up the end.
+    let _watch = maps.watch(&WatchParams::default(), "0").await.expect("a watch");
+
+    let before = cluster.process_id(Process::ApiServer).await.expect("it runs");
+    cluster.stop_apiserver().await.expect("stopped");
+    assert!(!runs(before));
+    assert!(matches!(cluster.process_id(Process::ApiServer).await, Err(Error::Ended { .. })));
+    maps.get("kept").await.expect_err("nobody listens");
+
+    cluster.start_apiserver().await.expect("started");
+    maps.get("kept").await.expect("the same client finds the same data");
+    cluster.stop().await.expect("stopped");
+}
+
+#[tokio::test]
+async fn without_etcd_the_apiserver_fails_until_it_is_back() {
+    let cluster = start().await;
+    let maps = config_maps(cluster.client().expect("a client"));
+    maps.create(&PostParams::default(), &config_map("kept")).await.expect("created");
+    cluster.stop_etcd().await.expect("stopped");
+    let write = async { maps.create(&PostParams::default(), &config_map("lost")).await };
+    let written = tokio::time::timeout(Duration::from_secs(2), write).await;
+    assert!(!matches!(written, Ok(Ok(_))), "{written:?}");
+    cluster.start_etcd().await.expect("started");
+    let read = async { while maps.get("kept").await.is_err() {} };
+    tokio::time::timeout(Duration::from_secs(60), read).await.expect("the same data");
+    cluster.stop().await.expect("stopped");
+}
+
+#[tokio::test]
+async fn stopping_and_dropping_leave_no_process_and_no_folder() {
+    let (stopped, dropped) = tokio::join!(start(), start());
+    for (case, cluster, ends) in [("stopped", stopped, true), ("dropped", dropped, false)] {
+        let remains = Remains::of(&cluster).await;
+        assert!(remains.are_there(), "{case}");
+        if ends {
+            cluster.stop().await.expect("stopped");
+        } else {
+            drop(cluster);
+        }
+        assert!(!remains.are_there(), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_ends_while_starting_is_reported_with_its_log_and_leaves_nothing() {
+    let mut options = options().await;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let seen = folder.path().join("seen");
+    let script = folder.path().join("kube-apiserver");
+    let text = format!("#!/bin/sh\npwd >{}\necho this is why\nexit 3\n", seen.display());
+    std::fs::write(&script, text).expect("a script");
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("permissions");
+    options.assets.kube_apiserver = script;
+
+    let error = LocalCluster::start(options).await.expect_err("it ended");
+    assert_eq!(error.to_string(), "kube-apiserver ended by itself (exit status: 3); the end of its log:\nthis is why");
+    let cluster_folder = std::fs::read_to_string(seen).expect("the script ran");
+    assert!(!Path::new(cluster_folder.trim()).exists());
+}
+
+#[tokio::test]
+async fn a_guardian_that_is_none_is_reported() {
+    for (case, program) in [("missing", "/nonexistent"), ("another program", "/bin/false"), ("a success", "/bin/true")]
+    {
+        let mut options = options().await;
+        options.guardian = program.into();
+        let error = LocalCluster::start(options).await.expect_err(case);
+        assert!(matches!(error, Error::Guardian { .. }), "{case}: {error}");
+    }
+}
+
+/// Does nothing by itself: see [`when_its_process_is_killed_a_cluster_ends`].
+#[tokio::test]
+async fn to_be_killed() {
+    if std::env::var_os(TO_BE_KILLED).is_none() {
+        return;
+    }
+    let cluster = start().await;
+    let Remains { processes: [etcd, apiserver], folder } = Remains::of(&cluster).await;
+    println!("\ncluster {etcd} {apiserver} {}", folder.display());
+    std::future::pending().await
+}
+
+#[tokio::test]
+async fn when_its_process_is_killed_a_cluster_ends() {
+    let mut process = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "to_be_killed", "--nocapture"])
+        .env(TO_BE_KILLED, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("this test again");
+    let stdout = BufReader::new(process.stdout.take().expect("it is piped"));
+    let line = stdout.lines().map_while(Result::ok).find(|line| line.starts_with("cluster ")).expect("a cluster");
+    let words: Vec<_> = line.splitn(4, ' ').collect();
+    let id = |word: &str| word.parse().expect("a process id");
+    let remains = Remains { processes: [id(words[1]), id(words[2])], folder: words[3].into() };
+    assert!(remains.are_there());
+
+    process.kill().expect("killed");
+    process.wait().expect("it is gone");
+    tokio::time::timeout(Duration::from_secs(30), remains.vanish()).await.expect("nothing remains");
+}
+
+#[tokio::test]
+async fn a_proxy_in_the_environment_does_not_come_between() {
+    let config: Config = shared().await.config();
+    assert_eq!(config.proxy_url, None);
+}

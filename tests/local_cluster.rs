@@ -9,7 +9,7 @@ use std::time::Duration;
 use connect_operator::local_cluster::{Assets, Error, LocalCluster, Options, Process};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{ObjectMeta, PostParams, WatchParams};
+use kube::api::{ListParams, ObjectMeta, PostParams, WatchParams};
 use kube::{Api, Client, Config};
 use tokio::sync::OnceCell;
 
@@ -122,7 +122,7 @@ async fn another_user_has_the_rights_that_rbac_gives_and_no_others() {
     let cluster = shared().await;
     let admin = cluster.client().expect("a client");
     let user = config_maps(cluster.client_as("somebody").expect("a client"));
-    assert_eq!(status(user.list(&Default::default()).await.expect_err("no rights yet")), 403);
+    assert_eq!(status(user.list(&ListParams::default()).await.expect_err("no rights yet")), 403);
 
     let role = serde_json::json!({
         "metadata": {"name": "somebody"},
@@ -136,7 +136,7 @@ async fn another_user_has_the_rights_that_rbac_gives_and_no_others() {
     create::<ClusterRole>(&admin, role).await;
     create::<ClusterRoleBinding>(&admin, binding).await;
     // kube-apiserver sees its own new rules through a watch, so they take a moment.
-    let list = async { while user.list(&Default::default()).await.is_err() {} };
+    let list = async { while user.list(&ListParams::default()).await.is_err() {} };
     tokio::time::timeout(Duration::from_secs(30), list).await.expect("the right to list");
     let error = user.create(&PostParams::default(), &config_map("refused")).await.expect_err("no right to create");
     assert_eq!(status(error), 403);
@@ -180,7 +180,7 @@ async fn without_etcd_the_apiserver_fails_until_it_is_back() {
     assert!(!matches!(written, Ok(Ok(_))), "{written:?}");
     cluster.start_etcd().await.expect("started");
     let read = async { while maps.get("kept").await.is_err() {} };
-    tokio::time::timeout(Duration::from_secs(60), read).await.expect("the same data");
+    tokio::time::timeout(Duration::from_mins(1), read).await.expect("the same data");
     cluster.stop().await.expect("stopped");
 }
 
@@ -202,18 +202,11 @@ async fn stopping_and_dropping_leave_no_process_and_no_folder() {
 #[tokio::test]
 async fn a_program_that_ends_while_starting_is_reported_with_its_log_and_leaves_nothing() {
     let mut options = options().await;
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let seen = folder.path().join("seen");
-    let script = folder.path().join("kube-apiserver");
-    let text = format!("#!/bin/sh\npwd >{}\necho this is why\nexit 3\n", seen.display());
-    std::fs::write(&script, text).expect("a script");
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("permissions");
-    options.assets.kube_apiserver = script;
-
-    let error = LocalCluster::start(options).await.expect_err("it ended");
-    assert_eq!(error.to_string(), "kube-apiserver ended by itself (exit status: 3); the end of its log:\nthis is why");
-    let cluster_folder = std::fs::read_to_string(seen).expect("the script ran");
-    assert!(!Path::new(cluster_folder.trim()).exists());
+    options.assets.kube_apiserver = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/kube-apiserver-ends").into();
+    let error = LocalCluster::start(options).await.expect_err("it ended").to_string();
+    let said = "kube-apiserver ended by itself (exit status: 3); the end of its log:\nworking in ";
+    let folder = error.strip_prefix(said).unwrap_or_else(|| panic!("{error}"));
+    assert!(folder.contains("connect-operator-") && !Path::new(folder).exists(), "{folder}");
 }
 
 #[tokio::test]
@@ -236,7 +229,7 @@ async fn to_be_killed() {
     let cluster = start().await;
     let Remains { processes: [etcd, apiserver], folder } = Remains::of(&cluster).await;
     println!("\ncluster {etcd} {apiserver} {}", folder.display());
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 #[tokio::test]

@@ -13,6 +13,8 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
+use crate::clock::Clock;
+
 use super::assets::{PROGRAMS, Step};
 use super::{Error, versions};
 
@@ -107,7 +109,7 @@ impl Workshop {
                     waiting = true;
                     report(Step::WaitingForAnotherBuild);
                 }
-                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK_AT_LOCK).await,
+                Err(TryLockError::WouldBlock) => Clock::system().sleep(LOOK_AT_LOCK).await,
             }
         }
     }

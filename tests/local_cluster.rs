@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use connect_operator::local_cluster::{Assets, Error, LocalCluster, Options, Process};
+use connect_operator::local_cluster::{Assets, Error, GRACE, LocalCluster, Options, Process};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{ObjectMeta, PostParams, WatchParams};
-use kube::{Api, Client, Config};
+use kube::api::{ListParams, ObjectMeta, PostParams, WatchParams};
+use kube::{Api, Client};
+use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process, test_kill_process};
 use tokio::sync::OnceCell;
 
 /// Set for a test process that another one starts, to be killed: it starts a cluster, prints it and waits.
@@ -67,8 +68,11 @@ impl Remains {
 }
 
 fn runs(id: u32) -> bool {
-    let id = rustix::process::Pid::from_raw(id.cast_signed()).expect("a process id is not 0");
-    rustix::process::test_kill_process(id).is_ok()
+    test_kill_process(pid(id)).is_ok()
+}
+
+fn pid(id: u32) -> Pid {
+    Pid::from_raw(id.cast_signed()).expect("a process id is not 0")
 }
 
 fn status(error: kube::Error) -> u16 {
@@ -122,7 +126,7 @@ async fn another_user_has_the_rights_that_rbac_gives_and_no_others() {
     let cluster = shared().await;
     let admin = cluster.client().expect("a client");
     let user = config_maps(cluster.client_as("somebody").expect("a client"));
-    assert_eq!(status(user.list(&Default::default()).await.expect_err("no rights yet")), 403);
+    assert_eq!(status(user.list(&ListParams::default()).await.expect_err("no rights yet")), 403);
 
     let role = serde_json::json!({
         "metadata": {"name": "somebody"},
@@ -136,7 +140,7 @@ async fn another_user_has_the_rights_that_rbac_gives_and_no_others() {
     create::<ClusterRole>(&admin, role).await;
     create::<ClusterRoleBinding>(&admin, binding).await;
     // kube-apiserver sees its own new rules through a watch, so they take a moment.
-    let list = async { while user.list(&Default::default()).await.is_err() {} };
+    let list = async { while user.list(&ListParams::default()).await.is_err() {} };
     tokio::time::timeout(Duration::from_secs(30), list).await.expect("the right to list");
     let error = user.create(&PostParams::default(), &config_map("refused")).await.expect_err("no right to create");
     assert_eq!(status(error), 403);
@@ -155,11 +159,11 @@ async fn a_restarted_apiserver_has_the_same_address_and_data() {
     let cluster = start().await;
     let maps = config_maps(cluster.client().expect("a client"));
     maps.create(&PostParams::default(), &config_map("kept")).await.expect("created");
-    // An open watch must not hold up the end.
     let _watch = maps.watch(&WatchParams::default(), "0").await.expect("a watch");
 
     let before = cluster.process_id(Process::ApiServer).await.expect("it runs");
-    cluster.stop_apiserver().await.expect("stopped");
+    let stopped = tokio::time::timeout(GRACE, cluster.stop_apiserver()).await;
+    stopped.expect("an open watch does not hold it up until it is killed").expect("stopped");
     assert!(!runs(before));
     assert!(matches!(cluster.process_id(Process::ApiServer).await, Err(Error::Ended { .. })));
     maps.get("kept").await.expect_err("nobody listens");
@@ -180,7 +184,7 @@ async fn without_etcd_the_apiserver_fails_until_it_is_back() {
     assert!(!matches!(written, Ok(Ok(_))), "{written:?}");
     cluster.start_etcd().await.expect("started");
     let read = async { while maps.get("kept").await.is_err() {} };
-    tokio::time::timeout(Duration::from_secs(60), read).await.expect("the same data");
+    tokio::time::timeout(Duration::from_mins(1), read).await.expect("the same data");
     cluster.stop().await.expect("stopped");
 }
 
@@ -202,18 +206,11 @@ async fn stopping_and_dropping_leave_no_process_and_no_folder() {
 #[tokio::test]
 async fn a_program_that_ends_while_starting_is_reported_with_its_log_and_leaves_nothing() {
     let mut options = options().await;
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let seen = folder.path().join("seen");
-    let script = folder.path().join("kube-apiserver");
-    let text = format!("#!/bin/sh\npwd >{}\necho this is why\nexit 3\n", seen.display());
-    std::fs::write(&script, text).expect("a script");
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("permissions");
-    options.assets.kube_apiserver = script;
-
-    let error = LocalCluster::start(options).await.expect_err("it ended");
-    assert_eq!(error.to_string(), "kube-apiserver ended by itself (exit status: 3); the end of its log:\nthis is why");
-    let cluster_folder = std::fs::read_to_string(seen).expect("the script ran");
-    assert!(!Path::new(cluster_folder.trim()).exists());
+    options.assets.kube_apiserver = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/kube-apiserver-ends").into();
+    let error = LocalCluster::start(options).await.expect_err("it ended").to_string();
+    let said = "kube-apiserver ended by itself (exit status: 3); the end of its log:\nworking in ";
+    let folder = error.strip_prefix(said).unwrap_or_else(|| panic!("{error}"));
+    assert!(folder.contains("connect-operator-") && !Path::new(folder).exists(), "{folder}");
 }
 
 #[tokio::test]
@@ -227,7 +224,7 @@ async fn a_guardian_that_is_none_is_reported() {
     }
 }
 
-/// Does nothing by itself: see [`when_its_process_is_killed_a_cluster_ends`].
+/// Does nothing by itself: see [`a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed`].
 #[tokio::test]
 async fn to_be_killed() {
     if std::env::var_os(TO_BE_KILLED).is_none() {
@@ -236,14 +233,18 @@ async fn to_be_killed() {
     let cluster = start().await;
     let Remains { processes: [etcd, apiserver], folder } = Remains::of(&cluster).await;
     println!("\ncluster {etcd} {apiserver} {}", folder.display());
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 #[tokio::test]
-async fn when_its_process_is_killed_a_cluster_ends() {
+async fn a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed() {
+    // The programs must be there before: Go would mind the proxy.
+    let _ = options().await;
     let mut process = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", "to_be_killed", "--nocapture"])
         .env(TO_BE_KILLED, "1")
+        .env("HTTPS_PROXY", "http://127.0.0.1:9")
+        .env("ETCD_CONFIG_FILE", "/nonexistent")
         .stdout(Stdio::piped())
         .spawn()
         .expect("this test again");
@@ -260,7 +261,14 @@ async fn when_its_process_is_killed_a_cluster_ends() {
 }
 
 #[tokio::test]
-async fn a_proxy_in_the_environment_does_not_come_between() {
-    let config: Config = shared().await.config();
-    assert_eq!(config.proxy_url, None);
+async fn the_terminal_does_not_reach_a_cluster_and_a_terminated_guardian_cleans_up() {
+    let cluster = start().await;
+    let remains = Remains::of(&cluster).await;
+    for id in remains.processes.into_iter().chain([cluster.guardian_id()]) {
+        assert_ne!(getpgid(Some(pid(id))).expect("a process group"), getpgrp(), "Ctrl-C reaches process {id}");
+    }
+    kill_process(pid(cluster.guardian_id()), Signal::TERM).expect("it runs");
+    tokio::time::timeout(Duration::from_secs(30), remains.vanish()).await.expect("nothing remains");
+    let error = cluster.start_etcd().await.expect_err("nobody answers");
+    assert!(matches!(error, Error::Guardian { .. }), "{error}");
 }

@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_cache_folder_follows_the_environment() {
-        let tail = "connect-operator/kubernetes-v1.36.3-etcd-v3.6.16";
+        let tail = format!("connect-operator/kubernetes-{}-etcd-{}", versions::KUBERNETES, versions::ETCD);
         for (case, xdg, home, expected) in [
             ("only HOME", None, Some("/home/a"), Some("/home/a/.cache")),
             ("both", Some("/cache"), Some("/home/a"), Some("/cache")),
@@ -118,7 +118,7 @@ mod tests {
             ("neither", None, None, None),
         ] {
             let folder = cache_folder(xdg.map(Into::into), home.map(Into::into));
-            assert_eq!(folder, expected.map(|expected| Path::new(expected).join(tail)), "{case}");
+            assert_eq!(folder, expected.map(|expected| Path::new(expected).join(&tail)), "{case}");
         }
     }
 

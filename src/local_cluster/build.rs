@@ -13,6 +13,8 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
+use crate::clock::Clock;
+
 use super::assets::{PROGRAMS, Step};
 use super::{Error, versions};
 
@@ -107,7 +109,7 @@ impl Workshop {
                     waiting = true;
                     report(Step::WaitingForAnotherBuild);
                 }
-                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK_AT_LOCK).await,
+                Err(TryLockError::WouldBlock) => Clock::system().sleep(LOOK_AT_LOCK).await,
             }
         }
     }
@@ -144,7 +146,7 @@ impl Workshop {
         let unfinished = self.folder.join(format!("{}.unfinished", recipe.program));
         let mut build = self
             .go(recipe.module)
-            .args(["build", "-mod=readonly", "-trimpath", "-ldflags", &linker_flags(), "-o"])
+            .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", &linker_flags(), "-o"])
             .arg(&unfinished)
             .arg(recipe.package)
             .stdout(Stdio::null())
@@ -206,5 +208,136 @@ fn is_new_enough(version: &str) -> bool {
     match (version.strip_prefix("go").and_then(numbers), numbers(versions::GO)) {
         (Some(found), Some(needed)) => found >= needed,
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// A workshop in a folder of its own, with one of the toolchains of `tests/fixtures/go`.
+    fn workshop(toolchain: &str) -> (tempfile::TempDir, Workshop) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let go = format!("{}/tests/fixtures/go/{toolchain}", env!("CARGO_MANIFEST_DIR"));
+        let workshop = Workshop { folder: folder.path().join("programs"), go: go.into() };
+        (folder, workshop)
+    }
+
+    /// What the toolchain of the fixture noted: the package of each build.
+    fn builds(workshop: &Workshop) -> Vec<String> {
+        let calls = std::fs::read_to_string(workshop.folder.join("calls")).unwrap_or_default();
+        calls.lines().map(str::to_owned).collect()
+    }
+
+    fn packages() -> Vec<&'static str> {
+        RECIPES.iter().map(|recipe| recipe.package).collect()
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_is_built_once_and_reported() {
+        let (_folder, workshop) = workshop("works");
+        let steps = RefCell::new(Vec::new());
+        let report = |step: Step| steps.borrow_mut().push(step.to_string());
+        workshop.build_missing(&report).await.expect("built");
+        workshop.build_missing(&report).await.expect("nothing to do");
+        assert_eq!(builds(&workshop), packages());
+        assert_eq!(steps.borrow().len(), 2 * PROGRAMS.len());
+        assert_eq!(
+            steps.borrow()[2],
+            "building kube-apiserver with Go, once; on 2 cores this usually takes 4 to 6 minutes"
+        );
+
+        std::fs::remove_file(workshop.folder.join("kubectl")).expect("it was built");
+        workshop.build_missing(&report).await.expect("built");
+        assert_eq!(builds(&workshop)[PROGRAMS.len()..], [RECIPES[2].package]);
+    }
+
+    #[tokio::test]
+    async fn the_rest_of_a_killed_build_is_not_taken_for_a_program() {
+        let (_folder, workshop) = workshop("works");
+        std::fs::create_dir_all(&workshop.folder).expect("a folder");
+        let unfinished = workshop.folder.join("etcd.unfinished");
+        std::fs::write(&unfinished, "half").expect("a file");
+        workshop.build_missing(&|_| {}).await.expect("built");
+        assert_eq!(std::fs::read_to_string(workshop.folder.join("etcd")).expect("it was built"), "whole\n");
+        assert!(!unfinished.exists());
+    }
+
+    #[tokio::test]
+    async fn two_at_once_build_once() {
+        let (_folder, workshop) = workshop("works");
+        let waited = RefCell::new(0);
+        let report = |step: Step| {
+            if step == Step::WaitingForAnotherBuild {
+                *waited.borrow_mut() += 1;
+            }
+        };
+        let (first, second) = tokio::join!(workshop.build_missing(&report), workshop.build_missing(&report));
+        first.expect("built");
+        second.expect("built by the other");
+        assert_eq!(builds(&workshop), packages());
+        assert_eq!(waited.into_inner(), 1, "said once");
+    }
+
+    #[tokio::test]
+    async fn a_toolchain_that_cannot_do_it_is_named_before_anything_is_built() {
+        for (case, toolchain, expected) in [
+            ("no Go", "missing", "tests/fixtures/go/missing cannot be run (No such file"),
+            ("too old", "old", "but this is go1.25.4: install it from"),
+            (
+                "too old for our module files",
+                "refuses",
+                "but it says: go: go.mod requires go >= 1.26.0: install it from",
+            ),
+        ] {
+            let (_folder, workshop) = workshop(toolchain);
+            let steps = RefCell::new(0);
+            let error = workshop.build_missing(&|_| *steps.borrow_mut() += 1).await.expect_err(case);
+            assert!(matches!(error, Error::Go { .. }), "{case}: {error}");
+            assert!(error.to_string().contains(expected), "{case}: {error}");
+            assert_eq!((steps.into_inner(), builds(&workshop).len()), (0, 0), "{case}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_build_that_fails_shows_its_last_lines_and_leaves_no_program() {
+        let (_folder, workshop) = workshop("breaks");
+        let error = workshop.build_missing(&|_| {}).await.expect_err("it breaks");
+        let text = error.to_string();
+        let shown: Vec<_> = text.lines().skip(1).collect();
+        assert!(text.starts_with("building etcd failed (exit status: 1): if the last lines"), "{text}");
+        assert_eq!((shown.len(), shown[0], shown[14]), (LAST_LINES, "line 6", "line 20"));
+        assert!(!workshop.folder.join("etcd").exists());
+    }
+
+    #[test]
+    fn versions_of_go_are_compared_as_numbers() {
+        for (version, expected) in [
+            ("go1.26", true),
+            ("go1.26.8", true),
+            ("go1.27rc1", true),
+            ("go1.100", true),
+            ("go2.0", true),
+            ("go1.9.7", false),
+            ("go1.25.9", false),
+            ("devel go1.28-abcdef", true),
+        ] {
+            assert_eq!(is_new_enough(version), expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn the_modules_hold_the_versions_that_we_name() {
+        assert!(KUBERNETES.go_mod.contains(&format!("k8s.io/kubernetes {} ", versions::KUBERNETES)));
+        assert!(ETCD.go_mod.contains(&format!("go.etcd.io/etcd/server/v3 {} ", versions::ETCD)));
+        for module in [&KUBERNETES, &ETCD] {
+            assert!(module.go_mod.contains(&format!("\ngo {}.0\n", versions::GO)), "{}", module.name);
+        }
+        for recipe in &RECIPES {
+            assert!(recipe.module.go_mod.contains(recipe.package), "{}", recipe.program);
+        }
+        assert!(linker_flags().ends_with("version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"));
     }
 }

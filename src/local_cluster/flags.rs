@@ -40,6 +40,8 @@ pub(super) fn api_server(port: u16) -> Vec<String> {
             // No controller makes the accounts that this would look for.
             "--disable-admission-plugins=ServiceAccount",
             "--profiling=false",
+            // Ends open watches when it is asked to end; it waits for them for a minute otherwise.
+            "--shutdown-watch-termination-grace-period=1s",
         ]
         .map(str::to_owned),
     );

@@ -26,6 +26,8 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::config::KubeConfigOptions;
 use kube::{Api, Client, Config};
 
+use crate::clock::Clock;
+
 pub use assets::{Assets, Step};
 pub use error::Error;
 pub use guardian::{GRACE, guard};
@@ -234,7 +236,7 @@ impl LocalCluster {
             if is_ready(client).await {
                 return Ok(());
             }
-            tokio::time::sleep(LOOK_AT_START).await;
+            Clock::system().sleep(LOOK_AT_START).await;
         }
     }
 }

@@ -5,8 +5,11 @@
 
 pub mod api;
 pub mod error;
+pub mod hosts;
 pub mod lenient;
+pub mod mask;
 pub mod model;
+mod resolver;
 pub mod routes;
 
 pub use api::{ConnectApi, Selector};

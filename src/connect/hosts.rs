@@ -237,20 +237,18 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    let [a, b, c, d, e, f, g, h] = address.segments();
-    let inner = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        is_public_v4(Ipv4Addr::new(a, b, c, d))
+    let octets = address.octets();
+    let inner = |start: usize| {
+        is_public_v4(Ipv4Addr::new(octets[start], octets[start + 1], octets[start + 2], octets[start + 3]))
     };
-    match (a, b) {
+    match address.segments() {
         // IPv4 in IPv6: mapped (RFC 4291), translated (RFC 6052), 6to4 (RFC 3056).
-        (0, 0) if [c, d, e, f] == [0, 0, 0, 0xffff] => inner(g, h),
-        (0x64, 0xff9b) if [c, d, e, f] == [0; 4] => inner(g, h),
-        (0x2002, _) => inner(b, c),
+        [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => inner(12),
+        [0x2002, ..] => inner(2),
         // Teredo, benchmarking, documentation.
-        (0x2001, 0 | 2 | 0xdb8) => false,
+        [0x2001, 0 | 2 | 0xdb8, ..] => false,
         // Only 2000::/3 is handed out.
-        _ => a & 0xe000 == 0x2000,
+        [first, ..] => first & 0xe000 == 0x2000,
     }
 }
 

@@ -100,7 +100,7 @@ impl fmt::Debug for Masker {
 /// The value and the ways in which it may be written: in JSON, in URLs and forms, in base64.
 fn spellings(value: &str) -> BTreeSet<String> {
     let json = serde_json::to_string(value).unwrap_or_default();
-    let json = json.trim_start_matches('"').strip_suffix('"').unwrap_or_default();
+    let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or_default();
     let form: String = form_urlencoded::byte_serialize(value.as_bytes()).collect();
     let path = form.replace('+', "%20");
     [
@@ -150,14 +150,15 @@ fn lower_escapes(encoded: &str) -> String {
 
 /// Cuts the query off every URL in a text: it may be signed.
 fn without_queries(text: &str) -> String {
-    text.split_inclusive(char::is_whitespace)
-        .map(|word| {
-            let query = word.find("://").and_then(|scheme| word[scheme..].find('?').map(|query| scheme + query));
-            let Some(query) = query else { return word.to_owned() };
-            let blank = word.len() - word.trim_end().len();
-            format!("{}{}", &word[..query], &word[word.len() - blank..])
-        })
-        .collect()
+    let mut kept = String::with_capacity(text.len());
+    for word in text.split_inclusive(char::is_whitespace) {
+        let query = word.find("://").and_then(|scheme| word[scheme..].find('?').map(|query| scheme + query));
+        kept.push_str(&word[..query.unwrap_or(word.len())]);
+        if query.is_some() {
+            kept.push_str(&word[word.trim_end().len()..]);
+        }
+    }
+    kept
 }
 
 #[cfg(test)]

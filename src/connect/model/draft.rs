@@ -1,5 +1,6 @@
 //! What is sent to create and to redeploy (contract sections 4.4 and 6.1): the strict shape, without nulls.
 
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::{ApplicationConfiguration, DeploymentType, GlobalConfiguration};
@@ -44,6 +45,13 @@ pub struct DeploymentDraft {
     pub region: String,
 }
 
+impl DeploymentDraft {
+    /// Every secured value in it.
+    pub fn secured_values(&self) -> impl Iterator<Item = &SecretString> {
+        secured(&self.configurations, self.global_configuration.as_ref())
+    }
+}
+
 /// The only update action of a deployment (contract section 6.1).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,6 +68,25 @@ pub struct RedeployAction {
     /// Also move to the latest state of the connector.
     #[serde(default, deserialize_with = "nullable")]
     pub update_connector: bool,
+}
+
+impl RedeployAction {
+    /// Every secured value in it.
+    pub fn secured_values(&self) -> impl Iterator<Item = &SecretString> {
+        secured(self.configuration_values.as_deref().unwrap_or_default(), self.global_configuration.as_ref())
+    }
+}
+
+fn secured<'a>(
+    applications: &'a [ApplicationConfiguration],
+    global: Option<&'a GlobalConfiguration>,
+) -> impl Iterator<Item = &'a SecretString> {
+    let global = global.into_iter().flat_map(|global| &global.secured_configuration);
+    applications
+        .iter()
+        .flat_map(|application| &application.secured_configuration)
+        .chain(global)
+        .map(|secured| &secured.value)
 }
 
 /// An action of an update of a deployment; the member `action` tells which (contract section 6).

@@ -3,7 +3,7 @@
 //! Everything that decides takes a [`Timestamp`] as an argument; everything that waits, waits on a [`Clock`], so that
 //! tests own time. Next: `controllers/` for the controllers' use, `dev_server/` for the remote's.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -14,7 +14,7 @@ pub struct Clock(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    System,
+    System { since: Instant },
     Stepped(watch::Sender<Timestamp>),
 }
 
@@ -22,7 +22,7 @@ impl Clock {
     /// The machine's clock.
     #[must_use]
     pub fn system() -> Self {
-        Self(Source::System)
+        Self(Source::System { since: Instant::now() })
     }
 
     /// A clock that stands still at `start` until [`Clock::step`] moves it.
@@ -35,8 +35,18 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            Source::System => Timestamp::now(),
+            Source::System { .. } => Timestamp::now(),
             Source::Stepped(now) => *now.borrow(),
+        }
+    }
+
+    /// Time that has passed on this clock and its clones since some fixed moment. Unlike [`Clock::now`] it is not
+    /// moved by whoever sets the machine's clock, so spans are measured with it.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        match &self.0 {
+            Source::System { since } => since.elapsed(),
+            Source::Stepped(now) => between(Timestamp::UNIX_EPOCH, *now.borrow()),
         }
     }
 
@@ -50,7 +60,7 @@ impl Clock {
     /// Returns once the clock shows `deadline` or later; at once if it does already.
     pub async fn sleep_until(&self, deadline: Timestamp) {
         match &self.0 {
-            Source::System => tokio::time::sleep(between(Timestamp::now(), deadline)).await,
+            Source::System { .. } => tokio::time::sleep(between(Timestamp::now(), deadline)).await,
             Source::Stepped(now) => {
                 let mut now = now.subscribe();
                 // The sender lives as long as this clock, so waiting cannot fail.

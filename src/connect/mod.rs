@@ -5,9 +5,15 @@
 
 pub mod api;
 pub mod error;
+pub mod hosts;
+pub mod http;
 pub mod lenient;
+pub mod mask;
 pub mod model;
+pub mod pages;
+mod resolver;
 pub mod routes;
 
 pub use api::{ConnectApi, Selector};
 pub use error::{ApiError, ErrorCode, Reaction};
+pub use http::HttpConnect;

@@ -1,0 +1,210 @@
+//! The Connect API over HTTP: [`HttpConnect`] turns each operation of [`ConnectApi`] into one request.
+//!
+//! The only thing that it repeats by itself is a call whose token was refused, once and with a new token. It logs
+//! operation, status, duration and correlation id, never a header or a body. Next: `wire` for one exchange, `token` for
+//! tokens, `pace` for when a request may leave, `answer` for errors.
+
+mod answer;
+mod call;
+mod pace;
+mod settings;
+mod token;
+mod wire;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use http::Method;
+use jiff::Timestamp;
+use secrecy::ExposeSecret;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+pub use settings::{BuildError, Credentials, DeploymentPaths, Limits, Settings};
+pub use token::ASSUMED_LIFE;
+
+use self::call::{Call, decode, readable};
+use self::token::Tokens;
+use self::wire::Wire;
+use super::api::{Answer, ConnectApi, LogRequest, PageRequest, Selector};
+use super::error::Failure;
+use super::model::{
+    Connector, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, LogEntry, LogPage, Paged,
+    RedeployAction,
+};
+use super::routes;
+use crate::clock::Clock;
+
+/// The Connect API of one project over HTTP. Share it: connections, token, rate and pauses belong to it.
+#[derive(Debug)]
+pub struct HttpConnect {
+    settings: Settings,
+    clock: Clock,
+    wire: Arc<Wire>,
+    tokens: Arc<Tokens>,
+}
+
+impl HttpConnect {
+    /// A client; nothing is sent yet.
+    ///
+    /// # Errors
+    /// When TLS cannot be set up, the extra certificates cannot be read, or the authorization URL has a path that cannot be
+    /// continued.
+    pub fn new(settings: Settings, clock: Clock) -> Result<Self, BuildError> {
+        let wire = Arc::new(Wire::new(&settings, clock.clone())?);
+        let endpoint = settings.auth_url.at(routes::TOKEN).ok_or(BuildError::AuthUrl)?;
+        let tokens = Tokens::new(Arc::clone(&wire), clock.clone(), endpoint, settings.credentials.clone());
+        Ok(Self { settings, clock, wire, tokens: Arc::new(tokens) })
+    }
+
+    /// Changes how many requests may leave in a second: several resources may share a client, and the lowest rate wins.
+    pub fn set_rate(&self, requests_per_second: NonZeroU32) {
+        self.wire.pace.set_rate(requests_per_second);
+    }
+
+    /// Scopes of the newest token, as its answer named them, else as they were asked for; `None` before the first one.
+    #[must_use]
+    pub fn scopes(&self) -> Option<Vec<String>> {
+        self.tokens.scopes()
+    }
+
+    fn get(&self, operation: &'static str, path: String) -> Call<'_> {
+        Call {
+            operation,
+            method: Method::GET,
+            path,
+            query: Vec::new(),
+            body: None,
+            secrets: Vec::new(),
+            send_before: None,
+            largest_body: self.settings.limits.body,
+        }
+    }
+}
+
+impl ConnectApi for HttpConnect {
+    fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
+        Box::pin(async move {
+            let mut call = self.get("queryDeployments", routes::deployments(Some(&self.settings.project_key)));
+            call.query = vec![("limit", page.limit.to_string()), ("offset", page.offset.to_string())];
+            call.largest_body = self.settings.limits.page_body;
+            let reply = self.call(&call).await.map_err(|failed| failed.error)?;
+            let Paged { limit, offset, total, results, .. } = decode::<Paged<&RawValue>>(&call, &reply)?;
+            let count = i64::try_from(results.len()).unwrap_or(i64::MAX);
+            let results = readable::<Deployment>(&call, &results).into_iter().map(Arc::new).collect();
+            Ok(Paged { limit, offset, count, total, results })
+        })
+    }
+
+    fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {
+        let operation = by(selector, "getDeploymentById", "getDeploymentByKey");
+        Box::pin(self.maybe(self.get(operation, routes::deployment(Some(&self.settings.project_key), selector))))
+    }
+
+    fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment> {
+        let project = self.settings.project_key.as_str();
+        let (operation, project) = match self.settings.deployment_paths {
+            DeploymentPaths::Project => ("createDeployment", Some(project)),
+            DeploymentPaths::Unscoped => ("createDeploymentUnscoped", None),
+        };
+        Box::pin(self.one(Call {
+            method: Method::POST,
+            body: Some(json(draft)),
+            secrets: draft.secured_values().map(ExposeSecret::expose_secret).collect(),
+            send_before: Some(send_before),
+            ..self.get(operation, routes::deployments(project))
+        }))
+    }
+
+    fn redeploy<'a>(
+        &'a self,
+        selector: &'a Selector,
+        version: i64,
+        action: &'a RedeployAction,
+        send_before: Timestamp,
+    ) -> Answer<'a, Option<Deployment>> {
+        let project = self.settings.project_key.as_str();
+        let (operation, project) = match (selector, self.settings.deployment_paths) {
+            (Selector::Id(_), _) => ("updateDeploymentById", Some(project)),
+            (Selector::Key(_), DeploymentPaths::Project) => ("updateDeploymentByKey", Some(project)),
+            (Selector::Key(_), DeploymentPaths::Unscoped) => ("updateDeploymentByKeyUnscoped", None),
+        };
+        let update = DeploymentUpdate { version, actions: vec![DeploymentUpdateAction::Redeploy(action.clone())] };
+        Box::pin(self.maybe(Call {
+            method: Method::POST,
+            body: Some(json(&update)),
+            secrets: action.secured_values().map(ExposeSecret::expose_secret).collect(),
+            send_before: Some(send_before),
+            ..self.get(operation, routes::deployment(project, selector))
+        }))
+    }
+
+    fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
+        Box::pin(async move {
+            let operation = by(selector, "deleteDeploymentById", "deleteDeploymentByKey");
+            let path = routes::deployment(Some(&self.settings.project_key), selector);
+            let call = Call { method: Method::DELETE, send_before: Some(send_before), ..self.get(operation, path) };
+            match self.maybe(call).await {
+                // It was accepted, whatever the body was: a read tells what became of it.
+                Err(error) if error.failure == Failure::Unreadable => {
+                    self.deployment(selector).await.map_err(|_| error)
+                }
+                outcome => outcome,
+            }
+        })
+    }
+
+    fn logs<'a>(&'a self, selector: &'a Selector, request: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
+        Box::pin(async move {
+            let operation = by(selector, "getDeploymentLogsById", "getDeploymentLogsByKey");
+            let mut call = self.get(operation, routes::logs(&self.settings.project_key, selector));
+            call.query = log_query(request);
+            call.largest_body = self.settings.limits.page_body;
+            let reply = match self.call(&call).await {
+                Ok(reply) => reply,
+                Err(failed) if failed.absent => return Ok(None),
+                Err(failed) => return Err(failed.error),
+            };
+            let RawLogPage { data, next } = decode(&call, &reply)?;
+            let data = readable::<LogEntry>(&call, &data.unwrap_or_default());
+            Ok(Some(LogPage { data, next }))
+        })
+    }
+
+    fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
+        let operation = by(selector, "getConnectorById", "getConnectorByKey");
+        Box::pin(self.maybe(self.get(operation, routes::connector(selector))))
+    }
+}
+
+/// [`LogPage`] before its entries are read.
+#[derive(Deserialize)]
+struct RawLogPage<'a> {
+    #[serde(borrow, default)]
+    data: Option<Vec<&'a RawValue>>,
+    #[serde(default)]
+    next: Option<String>,
+}
+
+fn by(selector: &Selector, id: &'static str, key: &'static str) -> &'static str {
+    match selector {
+        Selector::Id(_) => id,
+        Selector::Key(_) => key,
+    }
+}
+
+fn log_query(request: &LogRequest) -> Vec<(&'static str, String)> {
+    [
+        ("pageToken", request.page_token.clone()),
+        ("applicationName", request.application_name.clone()),
+        ("startDate", request.start.map(|start| start.to_string())),
+        ("endDate", request.end.map(|end| end.to_string())),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value?)))
+    .collect()
+}
+
+fn json(body: &impl serde::Serialize) -> Vec<u8> {
+    serde_json::to_vec(body).expect("records of strings, numbers and lists can always be written as JSON")
+}

@@ -1,0 +1,284 @@
+//! Access tokens by the client credentials grant (RFC 6749 section 4.4): one for each lifetime, one more for each token
+//! that the API refused, however many calls wait for it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Method, StatusCode};
+use reqwest::{Body, Request};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use url::Url;
+
+use super::answer;
+use super::settings::Credentials;
+use super::wire::{Lost, Reply, Wire};
+use crate::clock::Clock;
+use crate::connect::error::Failure;
+use crate::connect::mask::Masker;
+
+/// Life of a token whose answer has no `expires_in`; the standard leaves it open, and a 401 corrects it.
+pub const ASSUMED_LIFE: Duration = Duration::from_hours(1);
+/// A token is renewed this long before its end, or a tenth of its life before, whichever is less.
+const LARGEST_MARGIN: Duration = Duration::from_mins(1);
+/// Shorter lives are taken for this one, so that a server's `0` does not mean a token for each call.
+const SHORTEST_LIFE: Duration = Duration::from_secs(10);
+/// Longer lives are taken for this one.
+const LONGEST_LIFE: Duration = Duration::from_hours(30 * 24);
+/// Largest answer of a token endpoint, in bytes.
+const LARGEST_ANSWER: usize = 256 << 10;
+
+/// An access token.
+pub(super) struct Token {
+    /// Tells tokens apart without comparing secrets.
+    serial: u64,
+    /// `Bearer …`, marked as sensitive.
+    pub(super) authorization: HeaderValue,
+    /// The token itself, to be hidden in texts.
+    pub(super) value: SecretString,
+    /// Scopes that it has.
+    scopes: Vec<String>,
+    life: Duration,
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Token({})", self.serial)
+    }
+}
+
+type Outcome = Result<Arc<Token>, Lost>;
+type Renewal = Shared<BoxFuture<'static, Outcome>>;
+
+#[derive(Debug)]
+struct Current {
+    token: Arc<Token>,
+    /// Both on [`Clock::elapsed`].
+    renew_at: Duration,
+    expires_at: Duration,
+}
+
+#[derive(Default)]
+struct State {
+    current: Option<Current>,
+    /// The renewal that runs; every caller that needs a token waits for it.
+    renewal: Option<Renewal>,
+    issued: u64,
+    scopes: Option<Vec<String>>,
+}
+
+/// The tokens of one API client.
+pub(super) struct Tokens {
+    wire: Arc<Wire>,
+    clock: Clock,
+    endpoint: Url,
+    credentials: Credentials,
+    basic: SecretString,
+    state: Mutex<State>,
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Tokens({})", self.endpoint)
+    }
+}
+
+impl Tokens {
+    pub(super) fn new(wire: Arc<Wire>, clock: Clock, endpoint: Url, credentials: Credentials) -> Self {
+        // RFC 6749 section 2.3.1: both are form-encoded before they are joined.
+        let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+        let pair = format!("{}:{}", encode(&credentials.client_id), encode(credentials.client_secret.expose_secret()));
+        let basic = SecretString::from(STANDARD.encode(pair));
+        Self { wire, clock, endpoint, credentials, basic, state: Mutex::default() }
+    }
+
+    /// A token that is not about to expire.
+    pub(super) async fn get(self: &Arc<Self>) -> Outcome {
+        let renewal = {
+            let mut state = self.state();
+            if let Some(current) = state.current.as_ref().filter(|current| self.clock.elapsed() < current.renew_at) {
+                return Ok(Arc::clone(&current.token));
+            }
+            // One that ended is only still there if its task was torn down.
+            match state.renewal.as_ref().filter(|renewal| renewal.peek().is_none()) {
+                Some(renewal) => renewal.clone(),
+                None => state.renewal.insert(self.renewal()).clone(),
+            }
+        };
+        renewal.await
+    }
+
+    /// The API refused `token`: it is not used again. Of many calls that were refused with the same token only the
+    /// first changes anything.
+    pub(super) fn reject(&self, token: &Token) {
+        let mut state = self.state();
+        if state.current.as_ref().is_some_and(|current| current.token.serial == token.serial) {
+            state.current = None;
+        }
+    }
+
+    /// Scopes of the newest token; `None` before the first one.
+    pub(super) fn scopes(&self) -> Option<Vec<String>> {
+        self.state().scopes.clone()
+    }
+
+    /// What must not come back in a text, whatever was asked.
+    pub(super) fn secrets(&self) -> [&str; 2] {
+        [self.credentials.client_secret.expose_secret(), self.basic.expose_secret()]
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a renewal. It is a task of its own: a caller that goes away neither stops it for the others nor loses a
+    /// token that was issued already.
+    fn renewal(self: &Arc<Self>) -> Renewal {
+        let tokens = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let outcome = tokens.fetch().await;
+            tokens.settle(outcome)
+        });
+        async move { task.await.unwrap_or_else(|_| Err(Lost::not_sent("the request for a token was torn down"))) }
+            .boxed()
+            .shared()
+    }
+
+    /// Keeps the outcome of a renewal. If it failed while the old token lives, that one is used to its end.
+    fn settle(&self, outcome: Result<Token, Lost>) -> Outcome {
+        let mut state = self.state();
+        state.renewal = None;
+        let now = self.clock.elapsed();
+        match outcome {
+            Ok(mut token) => {
+                state.issued += 1;
+                token.serial = state.issued;
+                state.scopes = Some(token.scopes.clone());
+                let token = Arc::new(token);
+                let expires_at = now.saturating_add(token.life);
+                let renew_at = expires_at.saturating_sub(LARGEST_MARGIN.min(token.life / 10));
+                state.current = Some(Current { token: Arc::clone(&token), renew_at, expires_at });
+                Ok(token)
+            }
+            Err(lost) => match &mut state.current {
+                Some(old) if now < old.expires_at && lost.failure != Failure::CredentialsRefused => {
+                    old.renew_at = old.expires_at;
+                    Ok(Arc::clone(&old.token))
+                }
+                _ => Err(lost),
+            },
+        }
+    }
+
+    async fn fetch(&self) -> Result<Token, Lost> {
+        let reply = self.wire.exchange(self.request(), None, LARGEST_ANSWER, || self.masker()).await;
+        let outcome = reply.and_then(|reply| self.read(&reply));
+        outcome.map_err(|lost| Lost {
+            // Whatever became of the request for a token, nothing was sent to the API.
+            failure: if lost.failure == Failure::NoAnswer { Failure::NotSent } else { lost.failure },
+            message: self.masker().mask(&format!("token endpoint {}: {}", self.endpoint, lost.message)),
+            ..lost
+        })
+    }
+
+    fn request(&self) -> Request {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("grant_type", "client_credentials");
+        if let Some(scopes) = &self.credentials.scopes {
+            form.append_pair("scope", scopes);
+        }
+        let mut request = Request::new(Method::POST, self.endpoint.clone());
+        let authorization = HeaderValue::from_str(&format!("Basic {}", self.basic.expose_secret()))
+            .expect("base64 consists of characters that a header may have");
+        request.headers_mut().insert(AUTHORIZATION, authorization);
+        let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+        request.headers_mut().insert(CONTENT_TYPE, form_type);
+        *request.body_mut() = Some(Body::from(form.finish()));
+        request
+    }
+
+    /// Reads an answer of the token endpoint (RFC 6749 sections 5.1 and 5.2).
+    fn read(&self, reply: &Reply) -> Result<Token, Lost> {
+        let lost = |failure, message| Lost {
+            failure,
+            message,
+            correlation_id: Some(reply.correlation_id.clone()),
+            retry_after: reply.retry_after,
+        };
+        if !reply.status.is_success() {
+            let refused = matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED);
+            let failure = if refused { Failure::CredentialsRefused } else { Failure::NotSent };
+            let said = answer::refusal(reply.status, &reply.body, &self.masker()).message;
+            return Err(lost(failure, format!("status {}: {said}", reply.status.as_u16())));
+        }
+        let body = serde_json::from_slice::<Value>(&reply.body).unwrap_or_default();
+        self.token(&body).ok_or_else(|| lost(Failure::NotSent, "the answer holds no bearer token".to_owned()))
+    }
+
+    fn token(&self, body: &Value) -> Option<Token> {
+        let text = |name: &str| body.get(name).and_then(Value::as_str);
+        let value = text("access_token").filter(|value| !value.is_empty())?;
+        if text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+            return None;
+        }
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {value}")).ok()?;
+        authorization.set_sensitive(true);
+        // No `scope` in the answer: the token has the scopes that were asked for (RFC 6749 section 5.1).
+        let scopes = text("scope").or(self.credentials.scopes.as_deref()).unwrap_or_default();
+        Some(Token {
+            serial: 0,
+            authorization,
+            value: SecretString::from(value),
+            scopes: scopes.split_whitespace().map(str::to_owned).collect(),
+            life: life(body.get("expires_in")),
+        })
+    }
+
+    fn masker(&self) -> Masker {
+        Masker::new(self.secrets())
+    }
+}
+
+/// Life of a token by `expires_in` (RFC 6749 section 5.1), from the arrival of the answer. Some servers write the number
+/// as a text.
+fn life(expires_in: Option<&Value>) -> Duration {
+    let seconds = match expires_in {
+        Some(Value::Number(number)) => number.as_f64(),
+        Some(Value::String(text)) => text.trim().parse().ok(),
+        _ => None,
+    };
+    seconds
+        .and_then(|seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).ok())
+        .map_or(ASSUMED_LIFE, |life| life.clamp(SHORTEST_LIFE, LONGEST_LIFE))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn lives_of_tokens_are_read_leniently_and_bounded() {
+        for (case, expires_in, seconds) in [
+            ("as in the standard", Some(json!(3600)), 3600),
+            ("as a text", Some(json!("172800")), 172_800),
+            ("a fraction", Some(json!(100.0)), 100),
+            ("missing", None, 3600),
+            ("null", Some(json!(null)), 3600),
+            ("not a number", Some(json!("soon")), 3600),
+            ("zero", Some(json!(0)), 10),
+            ("negative", Some(json!(-5)), 10),
+            ("beyond every number", Some(json!(1e300)), 3600),
+            ("years", Some(json!(1_000_000_000)), 30 * 24 * 3600),
+        ] {
+            assert_eq!(life(expires_in.as_ref()), Duration::from_secs(seconds), "{case}");
+        }
+    }
+}

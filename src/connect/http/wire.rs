@@ -1,0 +1,191 @@
+//! One HTTP exchange, within its limits. Knows neither operations nor tokens, decides nothing, and logs nothing of what
+//! goes over the wire.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, AUTHORIZATION};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use jiff::Timestamp;
+use reqwest::{Certificate, Client, Request, Response, redirect, tls};
+use uuid::Uuid;
+
+use super::answer::{self, CORRELATION_ID};
+use super::pace::Pace;
+use super::settings::{BuildError, Limits, Settings};
+use crate::clock::Clock;
+use crate::connect::error::Failure;
+use crate::connect::mask::Masker;
+use crate::connect::resolver::GuardedResolver;
+
+/// Name and version of the caller.
+const USER_AGENT: &str = concat!("connect-operator/", env!("CARGO_PKG_VERSION"));
+/// How long an unused connection is kept: less than servers and gateways keep it, so that few requests meet one that
+/// is just being closed.
+const IDLE_CONNECTION: Duration = Duration::from_secs(20);
+
+/// The connections of one client.
+#[derive(Debug)]
+pub(super) struct Wire {
+    client: Client,
+    clock: Clock,
+    limits: Limits,
+    pub(super) pace: Pace,
+}
+
+/// A whole answer, whatever its status.
+pub(super) struct Reply {
+    pub(super) status: StatusCode,
+    pub(super) body: Vec<u8>,
+    pub(super) correlation_id: String,
+    pub(super) retry_after: Option<Duration>,
+}
+
+/// No whole answer.
+#[derive(Clone, Debug)]
+pub(super) struct Lost {
+    pub(super) failure: Failure,
+    pub(super) message: String,
+    pub(super) correlation_id: Option<String>,
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl Lost {
+    pub(super) fn held_back(left: Duration) -> Self {
+        Self {
+            failure: Failure::HeldBack,
+            message: "the service asked for a pause".to_owned(),
+            correlation_id: None,
+            retry_after: Some(left),
+        }
+    }
+
+    pub(super) fn not_sent(message: impl Into<String>) -> Self {
+        Self { failure: Failure::NotSent, message: message.into(), correlation_id: None, retry_after: None }
+    }
+}
+
+impl Wire {
+    pub(super) fn new(settings: &Settings, clock: Clock) -> Result<Self, BuildError> {
+        // Someone may have installed a provider already; then that one is used.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let endpoints = [&settings.api_url, &settings.auth_url];
+        let extra = match &settings.extra_ca_pem {
+            Some(pem) => Certificate::from_pem_bundle(pem).ok().filter(|found| !found.is_empty()),
+            None => Some(Vec::new()),
+        };
+        let extra = extra.ok_or(BuildError::ExtraCa)?;
+        let mut builder = Client::builder()
+            .user_agent(USER_AGENT)
+            .default_headers(HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]))
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .retry(reqwest::retry::never())
+            .connect_timeout(settings.limits.connect)
+            .pool_idle_timeout(IDLE_CONNECTION)
+            .tls_version_min(tls::Version::TLS_1_2)
+            .dns_resolver(Arc::new(GuardedResolver::new(endpoints)));
+        // Without TLS the certificates of the platform need not be there, nor take memory.
+        builder = if endpoints.iter().any(|endpoint| endpoint.url().scheme() == "https") {
+            builder.tls_certs_merge(extra)
+        } else {
+            builder.tls_certs_only(extra)
+        };
+        if endpoints.iter().any(|endpoint| endpoint.is_local()) {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(BuildError::Tls)?;
+        let pace = Pace::new(clock.clone(), settings.requests_per_second);
+        Ok(Self { client, clock, limits: settings.limits, pace })
+    }
+
+    /// Sends a request once, if it may still leave, and reads the answer; `largest_body` holds for a success. `masker`
+    /// knows what must not come back in an id.
+    pub(super) async fn exchange(
+        &self,
+        mut request: Request,
+        send_before: Option<Timestamp>,
+        largest_body: usize,
+        masker: impl FnOnce() -> Masker,
+    ) -> Result<Reply, Lost> {
+        let sent = format!("connect-operator-{}", Uuid::new_v4());
+        request.headers_mut().insert(
+            CORRELATION_ID,
+            HeaderValue::from_str(&sent).expect("a UUID and a fixed prefix are ASCII letters, digits and dashes"),
+        );
+        if let Some(authorization) = request.headers_mut().get_mut(AUTHORIZATION) {
+            authorization.set_sensitive(true);
+        }
+        *request.timeout_mut() = Some(self.limits.call);
+        self.pace.open().map_err(Lost::held_back)?;
+        if send_before.is_some_and(|end| self.clock.now() >= end) {
+            return Err(Lost::not_sent("its time was over before it could leave"));
+        }
+        let response = self.client.execute(request).await.map_err(|error| self.lost(&error, &sent))?;
+        let status = response.status();
+        let retry_after =
+            if status.is_success() { None } else { answer::retry_after(response.headers(), self.clock.now()) };
+        if let Some(pause) = retry_after {
+            self.pace.hold(pause);
+        }
+        let correlation_id = answer::correlation_id(response.headers(), &sent, masker);
+        let largest_body = if status.is_success() { largest_body } else { self.limits.small_body };
+        match self.body(response, largest_body).await {
+            Ok(body) => Ok(Reply { status, body, correlation_id, retry_after }),
+            Err(what) => Err(Lost {
+                failure: Failure::NoAnswer,
+                message: format!("status {}, but {what}", status.as_u16()),
+                correlation_id: Some(correlation_id),
+                retry_after,
+            }),
+        }
+    }
+
+    /// Reads a body and stops at once when it is too long, too slow or broken. The error says which.
+    async fn body(&self, mut response: Response, largest: usize) -> Result<Vec<u8>, String> {
+        let too_large = || format!("a body of more than {largest} bytes");
+        let announced = response.content_length().map_or(Ok(0), usize::try_from).unwrap_or(usize::MAX);
+        if announced > largest {
+            return Err(too_large());
+        }
+        let mut body = Vec::with_capacity(announced);
+        loop {
+            match tokio::time::timeout(self.limits.silence, response.chunk()).await {
+                Ok(Ok(Some(chunk))) if body.len() + chunk.len() > largest => return Err(too_large()),
+                Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+                Ok(Ok(None)) => return Ok(body),
+                Ok(Err(error)) if error.is_timeout() => {
+                    return Err(format!("no whole body within {:?}", self.limits.call));
+                }
+                Ok(Err(_)) => return Err("the body broke off".to_owned()),
+                Err(_) => return Err(format!("the body paused for {:?}", self.limits.silence)),
+            }
+        }
+    }
+
+    fn lost(&self, error: &reqwest::Error, sent: &str) -> Lost {
+        let unconnected = error.is_connect() || error.is_builder();
+        let message = match (unconnected, error.is_timeout()) {
+            (true, true) => format!("no connection within {:?}", self.limits.connect),
+            (true, false) => format!("no connection: {}", innermost(error)),
+            (false, true) => format!("no answer within {:?}", self.limits.call),
+            (false, false) => format!("the connection broke: {}", innermost(error)),
+        };
+        if unconnected {
+            return Lost::not_sent(message);
+        }
+        Lost { failure: Failure::NoAnswer, message, correlation_id: Some(sent.to_owned()), retry_after: None }
+    }
+}
+
+/// The text of the first cause; those around it only repeat that something failed, and may name the URL.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause = error.source();
+    let mut text = String::new();
+    while let Some(error) = cause {
+        text = error.to_string();
+        cause = error.source();
+    }
+    text
+}

@@ -33,6 +33,9 @@ impl DigestKey {
     }
 
     /// Digest of all values under this key.
+    ///
+    /// # Panics
+    /// Never: HMAC takes a key of any length (RFC 2104 section 2).
     #[must_use]
     pub fn digest(&self, values: &Values) -> Digest {
         let mut fields = Fields(Hmac::<Sha256>::new_from_slice(self.key.as_slice()).expect("HMAC takes any length"));

@@ -22,7 +22,7 @@ macro_rules! reasons {
         /// Reason of a condition.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Reason {
-            $(#[doc = $sentence] $name,)*
+            $(#[allow(clippy::doc_markdown, reason = "the sentences are printed too")] #[doc = $sentence] $name,)*
         }
 
         impl Reason {

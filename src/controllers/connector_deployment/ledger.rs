@@ -146,6 +146,7 @@ impl Phase {
 
 /// A look at the remote that began after our last write for this resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "there is one of these at a time")]
 pub enum Look {
     /// There is none. `key_held_by`: id of another deployment that has the key, if it was looked up.
     Absent {
@@ -153,7 +154,7 @@ pub enum Look {
         key_held_by: Option<String>,
     },
     /// There is one.
-    Present(Box<Seen>),
+    Present(Seen),
 }
 
 /// A deployment as it was seen.

@@ -1,4 +1,5 @@
 //! Controller of `ConnectorDeployment`.
 
 pub mod decide;
+pub mod desired;
 pub mod ledger;

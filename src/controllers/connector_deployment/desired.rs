@@ -1,0 +1,238 @@
+//! What a deployment is to have, from its spec and from the objects that the spec names. Pure.
+//!
+//! Reads nothing by itself (`observe.rs` does) and sends nothing (`act.rs` does). What is wrong is said all at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use secrecy::{SecretSlice, SecretString};
+
+use super::ledger::Source;
+use crate::controllers::conditions::Told;
+use crate::controllers::reason::Reason;
+use crate::controllers::references::{Named, Reference};
+use crate::controllers::values::{ApplicationValues, Values};
+use crate::crd::{ConfigurationValues, ConnectorDeploymentSpec};
+
+/// An object that values come from, as it was read.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// Which version of which object.
+    pub source: Source,
+    /// Its data, by key.
+    pub data: BTreeMap<String, SecretSlice<u8>>,
+}
+
+/// The objects that a spec names; one that does not exist is not in it.
+pub type Contents = BTreeMap<Reference, Content>;
+
+/// Keys that a connector declares, for the `…From` lists (rule 14).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Declared {
+    /// By application name.
+    pub applications: BTreeMap<String, DeclaredKeys>,
+    /// For all applications.
+    pub global: DeclaredKeys,
+}
+
+/// Declared keys of one application, or the global ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeclaredKeys {
+    /// Plain ones.
+    pub standard: BTreeSet<String>,
+    /// Secured ones.
+    pub secured: BTreeSet<String>,
+}
+
+/// What is to be sent.
+#[derive(Clone, Debug, Default)]
+pub struct Desired {
+    /// Every value.
+    pub values: Values,
+    /// Where they came from, in a fixed order.
+    pub sources: Vec<Source>,
+    /// Keys of `…From` objects that the connector does not declare, so that they are not sent.
+    pub undeclared: Vec<String>,
+}
+
+/// The Secrets and ConfigMaps that a spec names for its values.
+#[must_use]
+pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
+    let mut named = BTreeSet::new();
+    let all = spec.configurations.iter().map(|application| &application.values).chain(&spec.global_configuration);
+    for values in all {
+        named.extend(values.standard_configuration.iter().filter_map(|value| {
+            let from = value.value_from.as_ref()?;
+            Some((Named::ConfigMap, from.config_map_key_ref.name.clone()))
+        }));
+        named.extend(
+            values.standard_configuration_from.iter().map(|from| (Named::ConfigMap, from.config_map_ref.name.clone())),
+        );
+        named.extend(
+            values
+                .secured_configuration
+                .iter()
+                .map(|value| (Named::Secret, value.value_from.secret_key_ref.name.clone())),
+        );
+        named
+            .extend(values.secured_configuration_from.iter().map(|from| (Named::Secret, from.secret_ref.name.clone())));
+    }
+    named
+}
+
+/// Puts the desired values together. `declared`: `None` if the declarations cannot be read; then every key of a
+/// `…From` object is sent.
+///
+/// # Errors
+/// What a person has to put right, all of it in one message: `SecretMissing` and `ConfigMapMissing` before
+/// `ConfigurationInvalid`, because they may come by themselves.
+pub fn from_spec(
+    spec: &ConnectorDeploymentSpec,
+    contents: &Contents,
+    declared: Option<&Declared>,
+) -> Result<Desired, Told> {
+    let mut gather = Gather { contents, desired: Desired::default(), missing: BTreeMap::new(), invalid: Vec::new() };
+    for application in &spec.configurations {
+        let name = &application.application_name;
+        let keys = declared.map(|declared| declared.applications.get(name).cloned().unwrap_or_default());
+        let mut values = gather.values(&format!("application {name}"), &application.values, keys.as_ref());
+        values.schedule.clone_from(&application.schedule);
+        gather.desired.values.applications.insert(name.clone(), values);
+    }
+    if let Some(global) = &spec.global_configuration {
+        let keys = declared.map(|declared| declared.global.clone());
+        gather.desired.values.global = gather.values("globalConfiguration", global, keys.as_ref());
+    }
+    gather.desired.sources = contents.values().map(|content| content.source.clone()).collect();
+    gather.finish()
+}
+
+struct Gather<'a> {
+    contents: &'a Contents,
+    desired: Desired,
+    missing: BTreeMap<Named, BTreeSet<String>>,
+    invalid: Vec<String>,
+}
+
+impl Gather<'_> {
+    fn values(
+        &mut self,
+        place: &str,
+        spec: &ConfigurationValues,
+        declared: Option<&DeclaredKeys>,
+    ) -> ApplicationValues {
+        let mut values = ApplicationValues::default();
+        for from in &spec.standard_configuration_from {
+            let prefix = from.prefix.as_deref().unwrap_or_default();
+            let keys = declared.map(|declared| &declared.standard);
+            for (key, text) in self.all(Named::ConfigMap, &from.config_map_ref.name, prefix, keys) {
+                values.standard.insert(key, text);
+            }
+        }
+        for value in &spec.standard_configuration {
+            let text = match (&value.value, &value.value_from) {
+                (Some(text), _) => Some(text.clone()),
+                (None, Some(from)) => {
+                    let reference = &from.config_map_key_ref;
+                    self.one(Named::ConfigMap, &reference.name, &reference.key)
+                }
+                // The schema refuses it; an object from before the schema may still hold it.
+                (None, None) => {
+                    self.invalid.push(format!("{place}: {} has neither value nor valueFrom", value.key));
+                    None
+                }
+            };
+            if let Some(text) = text {
+                values.standard.insert(value.key.clone(), text);
+            }
+        }
+        for from in &spec.secured_configuration_from {
+            let prefix = from.prefix.as_deref().unwrap_or_default();
+            let keys = declared.map(|declared| &declared.secured);
+            for (key, text) in self.all(Named::Secret, &from.secret_ref.name, prefix, keys) {
+                values.secured.insert(key, SecretString::from(text));
+            }
+        }
+        for value in &spec.secured_configuration {
+            let reference = &value.value_from.secret_key_ref;
+            if let Some(text) = self.one(Named::Secret, &reference.name, &reference.key) {
+                values.secured.insert(value.key.clone(), SecretString::from(text));
+            }
+        }
+        for key in values.standard.keys().filter(|key| values.secured.contains_key(*key)) {
+            self.invalid.push(format!("{place}: {key} is both plain and secured; remove one of the two"));
+        }
+        values
+    }
+
+    /// The value of one key of an object.
+    fn one(&mut self, kind: Named, object: &str, key: &str) -> Option<String> {
+        let Some(content) = self.contents.get(&(kind, object.to_owned())) else {
+            self.missing.entry(kind).or_default().insert(object.to_owned());
+            return None;
+        };
+        let Some(value) = content.data.get(key) else {
+            self.missing.entry(kind).or_default().insert(format!("{object} (key {key})"));
+            return None;
+        };
+        self.text(kind, object, key, value)
+    }
+
+    /// Every key of an object that the connector declares.
+    fn all(
+        &mut self,
+        kind: Named,
+        object: &str,
+        prefix: &str,
+        declared: Option<&BTreeSet<String>>,
+    ) -> Vec<(String, String)> {
+        let Some(content) = self.contents.get(&(kind, object.to_owned())) else {
+            self.missing.entry(kind).or_default().insert(object.to_owned());
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for (key, value) in &content.data {
+            let name = format!("{prefix}{key}");
+            if declared.is_some_and(|declared| !declared.contains(&name)) {
+                self.desired.undeclared.push(format!("{name} of {} {object}", word(kind)));
+            } else if let Some(text) = self.text(kind, object, key, value) {
+                found.push((name, text));
+            }
+        }
+        found
+    }
+
+    fn text(&mut self, kind: Named, object: &str, key: &str, value: &SecretSlice<u8>) -> Option<String> {
+        use secrecy::ExposeSecret;
+        let text = std::str::from_utf8(value.expose_secret()).ok().map(ToOwned::to_owned);
+        if text.is_none() {
+            let kind = word(kind);
+            self.invalid
+                .push(format!("key {key} of {kind} {object} is not UTF-8, and the API takes text only; encode it"));
+        }
+        text
+    }
+
+    fn finish(self) -> Result<Desired, Told> {
+        let listed = |kind: Named| {
+            let names = self.missing.get(&kind)?;
+            Some(format!("{} {}", word(kind), names.iter().cloned().collect::<Vec<_>>().join(", ")))
+        };
+        let (secrets, config_maps) = (listed(Named::Secret), listed(Named::ConfigMap));
+        let reason = match (&secrets, &config_maps) {
+            (Some(_), _) => Reason::SecretMissing,
+            (None, Some(_)) => Reason::ConfigMapMissing,
+            (None, None) if self.invalid.is_empty() => return Ok(self.desired),
+            (None, None) => return Err(Told::new(Reason::ConfigurationInvalid, self.invalid.join("; "))),
+        };
+        let missing: Vec<String> = secrets.into_iter().chain(config_maps).collect();
+        Err(Told::new(reason, format!("Missing in this namespace: {}", missing.join("; "))))
+    }
+}
+
+fn word(kind: Named) -> &'static str {
+    match kind {
+        Named::Secret => "Secret",
+        Named::ConfigMap => "ConfigMap",
+        Named::Project => "ConnectProject",
+    }
+}

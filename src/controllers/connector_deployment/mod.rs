@@ -3,3 +3,5 @@
 pub mod decide;
 pub mod desired;
 pub mod ledger;
+pub mod status;
+pub mod stored;

@@ -1,0 +1,287 @@
+//! The status of a `ConnectorDeployment`, from what was seen and done in this run. Pure.
+//!
+//! No call and no decision: `decide/` has said what is the case, this says it to people.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::decide::Verdict;
+use super::ledger::{Ledger, OperationKind, Phase};
+use super::stored;
+use crate::connect::mask::Masker;
+use crate::connect::model::{Deployment, EntryType};
+use crate::controllers::conditions::{self, Told, cut};
+use crate::controllers::reason::Reason;
+use crate::crd::connector_deployment_status::{
+    ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES, MESSAGE_LENGTH,
+    REPORT_ENTRIES, ReportEntry,
+};
+use crate::crd::shared::RemoteIdentity;
+use crate::crd::{DeletionPolicy, DeploymentType};
+use crate::names;
+
+/// What is the case at the end of a run.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    /// Generation of the resource that the run was about.
+    pub generation: i64,
+    /// What is remembered.
+    pub ledger: &'a Ledger,
+    /// What to tell.
+    pub told: Told,
+    /// Whether visible values differ from those that were applied.
+    pub drifted: bool,
+    /// Whether the resource has secured values at all.
+    pub secured: bool,
+    /// `spec.suspend`.
+    pub suspended: bool,
+    /// Key, type and region of the remote deployment, as the resource wants them; `None` if the project is not known.
+    pub wanted: Option<WantedIdentity>,
+    /// The deletion policy in force.
+    pub deletion_policy: DeletionPolicy,
+    /// What was seen, if there was a look; `Some(None)`: nothing.
+    pub seen: Option<Option<&'a Deployment>>,
+    /// How to show texts of the service.
+    pub texts: Texts<'a>,
+    /// The last lines of its log, if they were fetched in this run.
+    pub lines: Option<Vec<String>>,
+    /// The reconcile request that this run has served.
+    pub handled_reconcile: Option<String>,
+}
+
+/// What the status says of the remote deployment even before it exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedIdentity {
+    /// Its key.
+    pub key: String,
+    /// Its type.
+    pub kind: DeploymentType,
+    /// Its region.
+    pub region: String,
+    /// The project that holds it.
+    pub remote: RemoteIdentity,
+}
+
+/// How much of the service's texts may be shown.
+#[derive(Debug)]
+pub enum Texts<'a> {
+    /// All of them, without the values that were sent.
+    Masked(&'a Masker),
+    /// Titles only: the values that were sent are not known any more.
+    Titles(&'a Masker),
+    /// As they were: nothing was seen.
+    Unchanged,
+}
+
+/// The new status, from the one before.
+#[must_use]
+pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Timestamp) -> ConnectorDeploymentStatus {
+    let mut status = before.clone();
+    status.observed_generation = facts.generation;
+    stored::store(&mut status, facts.ledger);
+    status.deletion_policy = Some(facts.deletion_policy);
+    if let Some(wanted) = &facts.wanted {
+        status.key = Some(wanted.key.clone());
+        status.deployment_type = Some(wanted.kind);
+        status.region = Some(wanted.region.clone());
+        // Once something of ours may be there, the project that holds it is fixed.
+        if status.remote.is_none() || (facts.ledger.id.is_none() && facts.ledger.operation.is_none()) {
+            status.remote = Some(wanted.remote.clone());
+        }
+    }
+    match facts.seen {
+        Some(Some(record)) => show(&mut status, record, &facts.texts),
+        Some(None) => hide(&mut status),
+        None => {}
+    }
+    if let Some(lines) = &facts.lines {
+        status.last_log_lines = lines.iter().take(LOG_LINES).map(|line| cut(line, LOG_LINE_LENGTH)).collect();
+    } else if facts.told.reason != Reason::DeploymentFailed && facts.seen.is_some() {
+        status.last_log_lines.clear();
+    }
+    if let Some(handled) = &facts.handled_reconcile {
+        status.handled_reconcile_request = Some(handled.clone());
+    }
+    status.message = Some(cut(&facts.told.message, MESSAGE_LENGTH));
+    status.conditions = conditions::conditions(&before.conditions, &facts.told, extra(facts), facts.generation, now);
+    status
+}
+
+fn extra(facts: &Facts<'_>) -> Vec<conditions::Extra> {
+    let mut extra = Vec::new();
+    if facts.drifted {
+        let message = "Visible values differ from those that were applied; see drift.policy";
+        extra.push((names::DRIFTED, "ValuesDiffer", message.to_owned()));
+    }
+    if facts.ledger.unverified && facts.secured {
+        let message = "The secured values there cannot be read, and were not seen to be sent from here; the next redeploy sends them";
+        extra.push((names::SECRETS_UNVERIFIED, "NotSentFromHere", message.to_owned()));
+    }
+    if facts.suspended {
+        extra.push((names::SUSPENDED, "Suspended", "Nothing is sent while suspend is true".to_owned()));
+    }
+    extra
+}
+
+fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {
+    status.deployment_status = Some(cut(record.status.as_str(), 64));
+    status.version = Some(record.version);
+    status.connector = Some(DeployedConnector {
+        id: Some(cut(&record.connector.id, 256)).filter(|id| !id.is_empty()),
+        key: record.connector.key.as_deref().map(|key| cut(key, 256)),
+        version: Some(record.connector.version),
+        name: Some(cut(&record.connector.name, 256)).filter(|name| !name.is_empty()),
+    });
+    let declared = record.connector.configurations.as_deref().unwrap_or_default();
+    status.applications = record
+        .applications
+        .iter()
+        .take(64)
+        .map(|application| DeployedApplication {
+            name: cut(&application.application_name, 256),
+            application_type: declared
+                .iter()
+                .find(|declared| declared.application_name == application.application_name)
+                .map(|declared| cut(declared.application_type.as_str(), 64)),
+            url: application.url.as_deref().map(|url| cut(url, 2048)),
+            topic: application.topic.as_deref().map(|topic| cut(topic, 1024)),
+            schedule: application.schedule.as_deref().map(|schedule| cut(schedule, 100)),
+        })
+        .collect();
+    match texts {
+        Texts::Masked(masker) => status.report = report(record, masker, true),
+        Texts::Titles(masker) => status.report = report(record, masker, false),
+        Texts::Unchanged => {}
+    }
+}
+
+fn hide(status: &mut ConnectorDeploymentStatus) {
+    status.deployment_status = None;
+    status.version = None;
+    status.connector = None;
+    status.applications.clear();
+    status.report.clear();
+}
+
+/// The newest entries, without secrets.
+fn report(record: &Deployment, masker: &Masker, messages: bool) -> Vec<ReportEntry> {
+    let mut entries: Vec<_> = record.report().iter().collect();
+    // RFC 3339 in UTC sorts as text; entries without a time come last.
+    entries.sort_by(|one, other| other.created_at.cmp(&one.created_at));
+    entries
+        .into_iter()
+        .take(REPORT_ENTRIES)
+        .map(|entry| ReportEntry {
+            entry_type: cut(entry.kind.as_str(), 64),
+            title: cut(&masker.mask(&entry.title), MESSAGE_LENGTH),
+            message: entry
+                .message
+                .as_deref()
+                .filter(|_| messages)
+                .map(|message| cut(&masker.mask(message), MESSAGE_LENGTH)),
+            application: entry.application.as_deref().map(|name| cut(name, 256)),
+            created_at: entry.created_at.parse::<Timestamp>().ok().map(|at| Time(conditions::whole_seconds(at))),
+        })
+        .collect()
+}
+
+/// What to tell people of a verdict. `report`: the entries that the status shows.
+#[must_use]
+pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &[ReportEntry]) -> Told {
+    let phase = record.map_or("nothing", |record| record.status.as_str());
+    match verdict {
+        Verdict::Running(OperationKind::Create) => Told::new(Reason::Creating, running("Creating", record)),
+        Verdict::Running(OperationKind::Redeploy) => Told::new(Reason::Redeploying, running("Deploying again", record)),
+        Verdict::Running(OperationKind::Undeploy) | Verdict::Released => {
+            Told::new(Reason::Undeploying, running("Taking it down", record))
+        }
+        Verdict::TakesTooLong => Told::new(
+            Reason::TakesTooLong,
+            format!("No end after 30 minutes; the deployment is {phase}. The operator goes on looking"),
+        ),
+        Verdict::Changing => Told::new(Reason::Redeploying, "A change is about to be sent"),
+        Verdict::Busy => {
+            Told::new(Reason::Redeploying, format!("Somebody else works on it; the deployment is {phase}"))
+        }
+        Verdict::Settled { phase: settled, .. } => tell_settled(*settled, record, report),
+        Verdict::KeyTaken => Told::new(
+            Reason::KeyTaken,
+            format!(
+                "A deployment with key {key} exists and was not made by this resource: choose another key, or set adoptionPolicy: Adopt"
+            ),
+        ),
+        Verdict::TakingOver => Told::new(
+            Reason::Adopting,
+            format!("The deployment with key {key} is taken over once nothing has moved in it for a minute"),
+        ),
+        Verdict::Missing => {
+            Told::new(Reason::ServiceUnavailable, "The deployment does not show; looking again to be sure")
+        }
+        Verdict::Disappeared => Told::new(
+            Reason::RemoteDisappeared,
+            "The deployment was deleted elsewhere: delete and create this resource, or set drift.policy: Correct",
+        ),
+        Verdict::Refused | Verdict::ValuesUnknown => {
+            Told::new(Reason::RequestRejected, "The API refused the last request")
+        }
+        Verdict::HeldBySuspend => Told::new(Reason::Suspended, "A change waits: set suspend to false to send it"),
+        Verdict::Observed(Phase::Deployed) => Told::new(Reason::Observed, "Live; only observed"),
+        Verdict::Observed(other) => tell_settled(*other, record, report),
+        Verdict::NothingToObserve => {
+            Told::new(Reason::RemoteDisappeared, format!("There is no deployment with key {key} to observe"))
+        }
+        Verdict::VersionUnavailable { wanted, latest } => Told::new(
+            Reason::ConnectorVersionUnavailable,
+            match latest {
+                Some(latest) => format!(
+                    "A redeploy can only move to version {latest} of the connector, not to {wanted}: set connector.version to {latest}"
+                ),
+                None => format!("The registry does not say whether version {wanted} of the connector is its latest"),
+            },
+        ),
+        Verdict::VersionMismatch { wanted, running } => Told::new(
+            Reason::ConnectorVersionMismatch,
+            format!(
+                "Version {running} of the connector runs, and no redeploy can move it to {wanted}: set connector.version to {running}"
+            ),
+        ),
+    }
+}
+
+fn running(what: &str, record: Option<&Deployment>) -> String {
+    match record {
+        Some(record) => format!("{what}: the deployment is {}", record.status),
+        None => what.to_owned(),
+    }
+}
+
+fn tell_settled(phase: Phase, record: Option<&Deployment>, report: &[ReportEntry]) -> Told {
+    let first = |kind: EntryType| report.iter().find(|entry| entry.entry_type == kind.as_str());
+    let line = |entry: &ReportEntry| {
+        let place = entry.application.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
+        let more = entry.message.as_deref().map(|message| format!(" ({message})")).unwrap_or_default();
+        format!("{place}{}{more}", entry.title)
+    };
+    let finding = first(EntryType::Error).or_else(|| first(EntryType::Warning)).map(line);
+    match phase {
+        Phase::Deployed => match finding {
+            Some(finding) => Told::new(Reason::DeployedWithWarnings, format!("Live, with findings: {finding}")),
+            None => Told::new(Reason::Deployed, "Live"),
+        },
+        Phase::Failed => Told::new(
+            Reason::DeploymentFailed,
+            finding.unwrap_or_else(|| "The deployment failed without a report".to_owned()),
+        ),
+        Phase::UndeployFailed => Told::new(
+            Reason::UndeployFailed,
+            finding.unwrap_or_else(|| "Taking it down did not work, and something may still run".to_owned()),
+        ),
+        Phase::Draft => Told::new(
+            Reason::TakesTooLong,
+            format!("The deployment stays in Draft: to start it, set the annotation {}", names::REDEPLOY_REQUESTED_AT),
+        ),
+        Phase::Queued | Phase::Deploying | Phase::Undeploying | Phase::Other => {
+            Told::new(Reason::Redeploying, running("At work", record))
+        }
+    }
+}

@@ -1,3 +1,4 @@
 //! Controllers, a folder for each kind, and what they share.
 
+pub mod remote;
 pub mod subject;

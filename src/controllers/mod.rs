@@ -6,5 +6,6 @@ pub mod digest;
 pub mod patch;
 pub mod reason;
 pub mod references;
+pub mod remote;
 pub mod subject;
 pub mod values;

@@ -1,0 +1,216 @@
+//! Whether calls go out to a remote at all. Pure: time and chance are arguments.
+//!
+//! A failure closes the gate for the whole project, so that a dead service costs few calls; when the pause is over only
+//! the looker may call, one call at a time, until a success opens it for everyone. What one resource did wrong does not
+//! close it: an error that the service answered on purpose shows that it works.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::jitter::{FIRST_PAUSE, Jitter};
+use super::{Health, Trouble, TroubleKind};
+use crate::clock::later;
+use crate::connect::error::Failure;
+use crate::connect::{ApiError, ErrorCode, Reaction};
+
+/// Pause while a person has to act at the remote; new credentials end it.
+pub(super) const UNTIL_REPAIRED: Duration = Duration::from_mins(5);
+/// A first failure with a shorter pause is not told: most are over with the next call.
+const WORTH_TELLING: Duration = Duration::from_secs(10);
+
+/// Who wants to call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// A run of a controller.
+    Run,
+    /// The looker, which also finds out whether the remote works again.
+    Looker,
+}
+
+/// What a call is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Concern {
+    /// Reading deployments, without which nothing can be done.
+    Look,
+    /// Anything else: a refusal concerns the caller alone.
+    Other,
+}
+
+/// Leave to make one call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Permit {
+    client: u64,
+    round: u64,
+    at: Timestamp,
+    concern: Concern,
+}
+
+/// Where the gate stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Position {
+    /// For everyone.
+    Open,
+    /// For one call of the looker, after so many failures in a row.
+    HalfOpen(u32),
+    /// For nobody, until then.
+    Closed(Timestamp),
+}
+
+/// The gate of one remote.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    trouble: Option<Trouble>,
+    told: bool,
+    failures: u32,
+    /// Counts how often it closed: of the calls that were under way together, one failure counts.
+    round: u64,
+    /// Counts clients: what calls of a former one say is of no interest.
+    client: u64,
+    good: Option<Timestamp>,
+}
+
+impl Gate {
+    /// Number of the client that is in use.
+    pub(super) fn client(&self) -> u64 {
+        self.client
+    }
+
+    /// Opens for a client with new credentials.
+    pub(super) fn renew(&mut self) {
+        self.client += 1;
+        self.round += 1;
+        self.failures = 0;
+        if self.trouble.take().is_some() {
+            self.good = None;
+        }
+    }
+
+    pub(super) fn position(&self, now: Timestamp) -> Position {
+        match &self.trouble {
+            None => Position::Open,
+            Some(trouble) if trouble.until <= now => Position::HalfOpen(self.failures),
+            Some(trouble) => Position::Closed(trouble.until),
+        }
+    }
+
+    pub(super) fn trouble(&self) -> Option<&Trouble> {
+        self.trouble.as_ref()
+    }
+
+    /// Leave to call with that client, or why not.
+    pub(super) fn admit(
+        &self,
+        now: Timestamp,
+        caller: Caller,
+        concern: Concern,
+        client: u64,
+    ) -> Result<Permit, &Trouble> {
+        match &self.trouble {
+            Some(trouble) if caller == Caller::Run || trouble.until > now => Err(trouble),
+            _ => Ok(Permit { client, round: self.round, at: now, concern }),
+        }
+    }
+
+    /// Takes note of a good answer.
+    pub(super) fn succeeded(&mut self, permit: Permit) {
+        if permit.client != self.client {
+            return;
+        }
+        // Any good answer shows that the service is up. That it may be called again, or that credentials are right
+        // again, is shown only by a call that was sent after it said otherwise.
+        let opens = self
+            .trouble
+            .as_ref()
+            .is_none_or(|trouble| trouble.kind == TroubleKind::Unavailable || permit.round == self.round);
+        if opens {
+            self.trouble = None;
+            self.failures = 0;
+            self.good = self.good.max(Some(permit.at));
+        }
+    }
+
+    /// Takes note of a failure that came at `now`.
+    pub(super) fn failed(&mut self, permit: Permit, error: &ApiError, now: Timestamp, jitter: &mut Jitter) {
+        let kind = match judge(error, permit.concern) {
+            Verdict::Nothing => return,
+            Verdict::Answered => return self.succeeded(permit),
+            Verdict::Trouble(kind) => kind,
+        };
+        if permit.client != self.client {
+            return;
+        }
+        let first = permit.round == self.round;
+        let (pause, binding) = match (kind, error.retry_after) {
+            (TroubleKind::CredentialsRejected | TroubleKind::PermissionMissing, _) => {
+                (jitter.stretch(UNTIL_REPAIRED), true)
+            }
+            // Exactly what was asked for; less than a second would be a hot loop if it is repeated.
+            (_, Some(asked)) if asked >= FIRST_PAUSE => (asked, true),
+            _ => (jitter.growing(self.failures + 1), false),
+        };
+        if first {
+            self.failures += 1;
+            self.round += 1;
+        } else if !binding {
+            return;
+        }
+        let until = later(now, pause);
+        if self.trouble.as_ref().is_some_and(|trouble| trouble.until >= until) {
+            return;
+        }
+        self.told = self.good.is_none() || self.failures > 1 || pause >= WORTH_TELLING;
+        let since = self.trouble.as_ref().map_or(now, |trouble| trouble.since);
+        self.trouble = Some(Trouble { kind, error: error.clone(), since, until });
+    }
+
+    /// How the remote is, for people: a single failure that may be over in a second is passed over.
+    pub(super) fn health(&self) -> Health {
+        match (&self.trouble, self.good) {
+            (Some(trouble), _) if self.told => Health::Failing(trouble.clone()),
+            (_, Some(last_look)) => Health::Good { last_look },
+            (_, None) => Health::Unknown,
+        }
+    }
+}
+
+/// What an error says about the remote.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Nothing: it was not asked.
+    Nothing,
+    /// It works, and means what it says.
+    Answered,
+    /// It cannot be worked with.
+    Trouble(TroubleKind),
+}
+
+fn judge(error: &ApiError, concern: Concern) -> Verdict {
+    let unavailable = Verdict::Trouble(TroubleKind::Unavailable);
+    let (status, codes) = match &error.failure {
+        Failure::HeldBack => return Verdict::Nothing,
+        Failure::CredentialsRefused => return Verdict::Trouble(TroubleKind::CredentialsRejected),
+        Failure::NotSent | Failure::NoAnswer | Failure::Unreadable if error.retry_after.is_some() => {
+            return Verdict::Trouble(TroubleKind::Throttled);
+        }
+        Failure::NotSent | Failure::NoAnswer | Failure::Unreadable => return unavailable,
+        Failure::Answered { status, codes } => (*status, codes),
+    };
+    if status == 429 || error.retry_after.is_some() {
+        return Verdict::Trouble(TroubleKind::Throttled);
+    }
+    let forbidden = status == 403 || codes.contains(&ErrorCode::AuthorizationError);
+    match (error.reaction(), concern) {
+        (Reaction::Token, _) => Verdict::Trouble(TroubleKind::CredentialsRejected),
+        (Reaction::Fix, Concern::Look) if forbidden => Verdict::Trouble(TroubleKind::PermissionMissing),
+        (Reaction::Retry, _) | (_, Concern::Look) => unavailable,
+        (Reaction::Verify, Concern::Other) if status >= 500 || status == 408 => unavailable,
+        (Reaction::Verify | Reaction::Refetch | Reaction::Wait | Reaction::Gone | Reaction::Fix, Concern::Other) => {
+            Verdict::Answered
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "gate_tests.rs"]
+mod tests;

@@ -1,0 +1,54 @@
+//! Chance, so that what began together does not stay together. Seeded, so that tests repeat.
+
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+/// First pause after a failure.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause after failures in a row.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// Source of chance of one remote.
+pub(super) struct Jitter(StdRng);
+
+impl Jitter {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(StdRng::seed_from_u64(seed))
+    }
+
+    /// `duration` and up to a tenth more, never less.
+    pub(super) fn stretch(&mut self, duration: Duration) -> Duration {
+        duration.saturating_add(duration.mul_f64(self.0.random_range(0.0..0.1)))
+    }
+
+    /// Pause after so many failures in a row: 1 s, doubled each time, 60 s at most, and up to a quarter less.
+    pub(super) fn growing(&mut self, failures: u32) -> Duration {
+        let doublings = failures.saturating_sub(1).min(6);
+        let whole = FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE);
+        whole - whole.mul_f64(self.0.random_range(0.0..0.25))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_and_intervals_stay_within_their_bounds() {
+        let mut jitter = Jitter::new(1);
+        for (failures, whole) in [(0, 1), (1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (8, 60), (u32::MAX, 60)] {
+            let whole = Duration::from_secs(whole);
+            for _ in 0..200 {
+                let pause = jitter.growing(failures);
+                assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{failures}: {pause:?}");
+            }
+        }
+        let interval = Duration::from_mins(5);
+        let drawn: Vec<Duration> = (0..200).map(|_| jitter.stretch(interval)).collect();
+        assert!(drawn.iter().all(|drawn| *drawn >= interval && *drawn <= Duration::from_secs(330)));
+        assert!(drawn.iter().max() > drawn.iter().min(), "it is drawn anew each time");
+        assert_eq!(jitter.stretch(Duration::MAX), Duration::MAX);
+    }
+}

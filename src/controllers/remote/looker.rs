@@ -1,0 +1,126 @@
+//! The one task of a remote that reads: does what [`super::plan`] says, round by round.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::{FutureExt, StreamExt, stream};
+use jiff::Timestamp;
+
+use super::plan::{PAGE, Plan, Read};
+use super::{Remote, Sighting};
+use crate::clock::later;
+use crate::connect::ConnectApi;
+use crate::connect::api::{PageRequest, Selector};
+use crate::connect::error::Failure;
+use crate::connect::routes::LARGEST_OFFSET;
+
+/// Reads by id that are under way at once.
+const READS_AT_ONCE: usize = 4;
+
+/// Whether a page came, and where the next one begins.
+enum Paged {
+    Failed,
+    Last,
+    Next(u32),
+}
+
+impl Remote {
+    /// Reads for ever. A panic ends the round that it happens in, not the looking.
+    pub(super) async fn look(self: Arc<Self>) {
+        loop {
+            let until = match AssertUnwindSafe(self.round()).catch_unwind().await {
+                Ok(Some(until)) => until,
+                Ok(None) => continue,
+                Err(_) => {
+                    tracing::error!("looking at a remote project panicked, which is a bug; it goes on after a pause");
+                    let now = self.clock.now();
+                    self.change(|state| later(now, state.jitter.growing(u32::MAX)))
+                }
+            };
+            tokio::select! {
+                () = self.clock.sleep_until(until) => {}
+                () = self.bell.notified() => {}
+            }
+        }
+    }
+
+    /// Does one thing; returns until when there is nothing more to do, if so.
+    pub(super) async fn round(self: &Arc<Self>) -> Option<Timestamp> {
+        match self.plan() {
+            Plan::Rest(until) => return Some(until),
+            Plan::Count => {
+                self.read_page(0, 1).await;
+            }
+            Plan::Read(reads) => self.read(reads).await,
+            Plan::List(due) => self.list(due).await,
+        }
+        None
+    }
+
+    async fn read(self: &Arc<Self>, reads: Vec<Read>) {
+        let door = self.looker_door();
+        stream::iter(reads).for_each_concurrent(READS_AT_ONCE, |read| self.read_one(&door, read)).await;
+    }
+
+    async fn read_one(&self, door: &impl ConnectApi, Read { id, subjects }: Read) {
+        let at = self.clock.now();
+        let answer = door.deployment(&Selector::Id(id.to_string())).await;
+        let now = self.clock.now();
+        self.change(|state| match answer {
+            Ok(found) => {
+                let sighting = Sighting { at, found: found.map(Arc::new) };
+                let woken = state.view.see(&subjects, &id, &sighting, now, &mut state.jitter);
+                state.wake.extend(woken);
+            }
+            // Was not asked, so it is asked as soon as the gate opens.
+            Err(error) if error.failure == Failure::HeldBack => {}
+            Err(_) => state.view.miss(&subjects, &id, now, &mut state.jitter),
+        });
+    }
+
+    /// Reads all pages, then by id what was due and stood on none.
+    async fn list(self: &Arc<Self>, mut due: Vec<Read>) {
+        let mut offset = 0;
+        let complete = loop {
+            match self.read_page(offset, PAGE).await {
+                Paged::Failed => break false,
+                Paged::Last => break true,
+                Paged::Next(next) => offset = next,
+            }
+        };
+        let now = self.clock.now();
+        self.change(|state| {
+            due.retain(|read| {
+                read.subjects.iter().any(|subject| state.view.due(subject).is_some_and(|due| due <= now))
+            });
+            if !complete {
+                for Read { id, subjects } in &due {
+                    state.view.miss(subjects, id, now, &mut state.jitter);
+                }
+            }
+        });
+        if complete {
+            self.read(due).await;
+        }
+    }
+
+    async fn read_page(self: &Arc<Self>, offset: u32, limit: u16) -> Paged {
+        let at = self.clock.now();
+        let Ok(page) = self.looker_door().deployments(PageRequest { limit, offset }).await else {
+            return Paged::Failed;
+        };
+        let now = self.clock.now();
+        let total = u64::try_from(page.total).unwrap_or(0);
+        self.change(|state| {
+            if offset == 0 {
+                state.counted = Some((total, at));
+            }
+            let woken = state.view.see_page(&page.results, at, now, &mut state.jitter);
+            state.wake.extend(woken);
+        });
+        // A service may give less than was asked for, and records that cannot be read are left out of the results.
+        let step = u32::try_from(page.limit).ok().filter(|given| (1..u32::from(limit)).contains(given));
+        let next = offset + step.unwrap_or(u32::from(limit));
+        if u64::from(next) >= total || next > LARGEST_OFFSET { Paged::Last } else { Paged::Next(next) }
+    }
+}

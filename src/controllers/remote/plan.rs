@@ -1,0 +1,134 @@
+//! What to read next. Pure: a table of tests says what it does.
+//!
+//! Few are read by id, many by LIST, and what is due soon comes along, so that looks fall together: a settled project
+//! costs one call for each 100 deployments and interval.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::gate::Position;
+use super::view::View;
+use crate::clock::{between, later};
+use crate::connect::routes::LARGEST_OFFSET;
+use crate::controllers::subject::Subject;
+
+/// Size of a page: each record carries its whole connector, so the largest possible one would be heavy.
+pub(super) const PAGE: u16 = 100;
+/// Reads by id that are fewer than a LIST while it is not known how many deployments there are.
+const FEW: u64 = 3;
+/// How old the number of deployments may become; reading it also shows that the credentials still work.
+pub(super) const COUNT_AGE: Duration = Duration::from_mins(10);
+
+/// What is known when planning.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    /// The time now.
+    pub(super) now: Timestamp,
+    /// Where the gate stands.
+    pub(super) gate: Position,
+    /// Deployments in the project, and when that was read.
+    pub(super) counted: Option<(u64, Timestamp)>,
+}
+
+/// One GET by id, and for whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Read {
+    /// Id of the deployment.
+    pub(super) id: Box<str>,
+    /// Who watches it.
+    pub(super) subjects: Vec<Subject>,
+}
+
+/// What to read next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// Nothing before that time.
+    Rest(Timestamp),
+    /// A page of one record: tells how many there are, and whether the remote works.
+    Count,
+    /// These, by id.
+    Read(Vec<Read>),
+    /// All pages; these are due, and are read by id if they are on none: only that proves absence.
+    List(Vec<Read>),
+}
+
+/// Decides what to read next.
+pub(super) fn plan(view: &View, facts: Facts) -> Plan {
+    let failures = match facts.gate {
+        Position::Closed(until) => return Plan::Rest(until),
+        Position::HalfOpen(failures) => failures,
+        Position::Open => 0,
+    };
+    let Wanted { mut due, mut soon, next, watched } = wanted(view, facts.now);
+    if failures > 0 {
+        // One call only, and not always the same one: neither a single bad record nor a failing LIST keeps it closed.
+        due.truncate(usize::from(failures % 2 == 1));
+        return if due.is_empty() { Plan::Count } else { Plan::Read(due) };
+    }
+    let count_due = facts.counted.map_or(facts.now, |(_, at)| later(at, COUNT_AGE));
+    let reads = due.len() + soon.len();
+    let few = facts.counted.map_or(FEW, |(total, _)| pages(total.max(watched)));
+    if !due.is_empty() && u64::try_from(reads).unwrap_or(u64::MAX) > few {
+        return Plan::List(due);
+    }
+    if count_due <= facts.now {
+        return Plan::Count;
+    }
+    if due.is_empty() {
+        return Plan::Rest(next.min(count_due));
+    }
+    due.append(&mut soon);
+    Plan::Read(due)
+}
+
+/// Pages of a LIST of so many deployments, as far as they can be reached (contract section 3).
+fn pages(total: u64) -> u64 {
+    total.div_ceil(u64::from(PAGE)).clamp(1, u64::from(LARGEST_OFFSET) / u64::from(PAGE) + 1)
+}
+
+struct Wanted {
+    /// Due now, the longest waiting first.
+    due: Vec<Read>,
+    /// Due before another fifth of its period is over.
+    soon: Vec<Read>,
+    /// When the first of the others is due.
+    next: Timestamp,
+    /// Number of watched ids.
+    watched: u64,
+}
+
+fn wanted(view: &View, now: Timestamp) -> Wanted {
+    /// All who watch one id.
+    struct Watched<'a> {
+        due: Timestamp,
+        soon: bool,
+        subjects: Vec<&'a Subject>,
+    }
+    let mut by_id: HashMap<&str, Watched> = HashMap::new();
+    for (subject, entry) in view.entries() {
+        let soon = entry.pace.is_some_and(|pace| between(now, entry.due) <= pace.period(now) / 5);
+        let watched = by_id.entry(&*entry.id).or_insert_with(|| Watched { due: entry.due, soon, subjects: Vec::new() });
+        watched.due = watched.due.min(entry.due);
+        watched.soon |= soon;
+        watched.subjects.push(subject);
+    }
+    let next = by_id.values().map(|watched| watched.due).min().unwrap_or(Timestamp::MAX);
+    let watched = by_id.len() as u64;
+    let mut chosen: Vec<(&str, Watched)> =
+        by_id.into_iter().filter(|(_, watched)| watched.due <= now || watched.soon).collect();
+    chosen.sort_by(|(id, one), (other_id, other)| (one.due, id).cmp(&(other.due, other_id)));
+    let read = |(id, watched): &(&str, Watched)| {
+        let mut subjects: Vec<Subject> = watched.subjects.iter().copied().cloned().collect();
+        subjects.sort();
+        Read { id: (*id).into(), subjects }
+    };
+    let split = chosen.partition_point(|(_, watched)| watched.due <= now);
+    let (due, soon) = chosen.split_at(split);
+    Wanted { due: due.iter().map(read).collect(), soon: soon.iter().map(read).collect(), next, watched }
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,94 @@
+//! What is needed to reach one remote project, and who makes a client of it. Makes no calls.
+
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::connect::ConnectApi;
+
+/// Which form of create and update is called (contract section 5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeploymentPaths {
+    /// With the project in the path.
+    Project,
+    /// Without it: the scope of the token names the project.
+    Unscoped,
+}
+
+/// What is needed to reach one remote project. `Debug` does not show the secret.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Base address of the Connect API.
+    pub api_url: String,
+    /// Base address of the authorization host.
+    pub auth_url: String,
+    /// Key of the project.
+    pub project_key: String,
+    /// Form of create and update.
+    pub deployment_paths: DeploymentPaths,
+    /// API client.
+    pub client_id: String,
+    /// Its secret.
+    pub client_secret: SecretString,
+    /// Scopes to ask for; empty: whatever the API client has.
+    pub scopes: Vec<String>,
+    /// Most requests in a second; the lowest of all projects that name the same remote counts.
+    pub requests_per_second: u32,
+}
+
+impl PartialEq for Settings {
+    fn eq(&self, other: &Self) -> bool {
+        // Destructured, so that a new member cannot be forgotten.
+        let Self {
+            api_url,
+            auth_url,
+            project_key,
+            deployment_paths,
+            client_id,
+            client_secret,
+            scopes,
+            requests_per_second,
+        } = self;
+        *api_url == other.api_url
+            && *auth_url == other.auth_url
+            && *project_key == other.project_key
+            && *deployment_paths == other.deployment_paths
+            && *client_id == other.client_id
+            && client_secret.expose_secret() == other.client_secret.expose_secret()
+            && *scopes == other.scopes
+            && *requests_per_second == other.requests_per_second
+    }
+}
+
+impl Eq for Settings {}
+
+/// What makes two projects share one view, limiter, token and back-off.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Identity {
+    api_url: String,
+    project_key: String,
+    client_id: String,
+}
+
+impl Settings {
+    pub(super) fn identity(&self) -> Identity {
+        Identity {
+            api_url: self.api_url.clone(),
+            project_key: self.project_key.clone(),
+            client_id: self.client_id.clone(),
+        }
+    }
+
+    pub(super) fn with_rate(&self, requests_per_second: u32) -> Self {
+        Self { requests_per_second, ..self.clone() }
+    }
+}
+
+/// Makes the client of a remote project.
+pub trait ConnectFactory: Send + Sync {
+    /// A client with a token cache and a limiter of its own; calls nothing yet.
+    ///
+    /// # Errors
+    /// A sentence that says which setting is wrong, such as a host that is not allowed.
+    fn connect(&self, settings: &Settings) -> Result<Arc<dyn ConnectApi>, String>;
+}

@@ -1,0 +1,212 @@
+//! What is watched at one remote, and what was seen of it. Pure. Next: [`super::plan`] for what to read next.
+//!
+//! Of a settled deployment only a fingerprint is kept; a record stays only while it is news that nobody took yet.
+
+use std::collections::HashMap;
+use std::hash::RandomState;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::fingerprint::fingerprint;
+use super::jitter::Jitter;
+use super::{Pace, Sighting};
+use crate::clock::{between, later};
+use crate::connect::model::Deployment;
+use crate::controllers::subject::Subject;
+
+/// Shortest pause between two looks at something that moves: with the calls of a create, at most 6 calls in 10 s.
+const SHORTEST_BUSY: Duration = Duration::from_secs(3);
+/// Longest one.
+const LONGEST_BUSY: Duration = Duration::from_secs(30);
+
+impl Pace {
+    /// Time between two looks.
+    pub(super) fn period(self, now: Timestamp) -> Duration {
+        match self {
+            Self::Busy { since } => (between(since, now) / 5).clamp(SHORTEST_BUSY, LONGEST_BUSY),
+            Self::Settled(interval) => interval,
+        }
+    }
+
+    fn next(self, now: Timestamp, jitter: &mut Jitter) -> Timestamp {
+        let period = self.period(now);
+        match self {
+            Self::Busy { .. } => later(now, period),
+            Self::Settled(_) => later(now, jitter.stretch(period)),
+        }
+    }
+}
+
+/// What is kept for one subject.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) id: Box<str>,
+    pub(super) pace: Option<Pace>,
+    /// When to look next.
+    pub(super) due: Timestamp,
+    /// A run wants a sighting that is not older than that.
+    wish: Option<Timestamp>,
+    /// Looks that failed in a row.
+    misses: u32,
+    /// Fingerprint of what was seen last.
+    seen: Option<u64>,
+    /// News that nobody took yet; boxed, because hardly any entry has some.
+    news: Option<Box<Sighting>>,
+}
+
+impl Entry {
+    fn new(id: &str) -> Self {
+        let due = Timestamp::MAX;
+        Self { id: id.into(), pace: None, due, wish: None, misses: 0, seen: None, news: None }
+    }
+
+    fn schedule(&mut self, now: Timestamp, jitter: &mut Jitter) {
+        let by_pace = self.pace.map_or(Timestamp::MAX, |pace| pace.next(now, jitter));
+        let by_wish = self.wish.map_or(Timestamp::MAX, |wish| wish.max(now));
+        self.due = by_pace.min(by_wish);
+    }
+
+    /// Takes note of what was seen; true if the subject is to be woken.
+    fn see(&mut self, sighting: Sighting, now: Timestamp, jitter: &mut Jitter, hasher: &RandomState) -> bool {
+        self.misses = 0;
+        // Too old for the run that waits, or older than what it will find: it would only be thrown away there.
+        let useless = self.wish.is_some_and(|wish| sighting.at < wish)
+            || self.news.as_ref().is_some_and(|news| news.at > sighting.at);
+        let wished = self.wish.is_some() && !useless;
+        if wished {
+            self.wish = None;
+        }
+        self.schedule(now, jitter);
+        if useless {
+            return false;
+        }
+        let fingerprint = fingerprint(sighting.found.as_deref(), hasher);
+        let changed = self.seen.replace(fingerprint) != Some(fingerprint);
+        if wished || changed || self.news.is_some() {
+            self.news = Some(Box::new(sighting));
+        }
+        wished || changed
+    }
+}
+
+/// What is watched at one remote.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    entries: HashMap<Subject, Entry>,
+    hasher: RandomState,
+}
+
+impl View {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&Subject, &Entry)> {
+        self.entries.iter()
+    }
+
+    /// Takes the news, or notes the wish; then [`View::due`] tells when.
+    pub(super) fn take(
+        &mut self,
+        subject: &Subject,
+        id: &str,
+        newer_than: Timestamp,
+        now: Timestamp,
+    ) -> Option<Sighting> {
+        let entry = self.entry(subject, id);
+        if let Some(news) = entry.news.take_if(|news| news.at >= newer_than) {
+            entry.wish = None;
+            return Some(*news);
+        }
+        // Times asked for only grow, so older news are of no use to anyone.
+        entry.news = None;
+        entry.wish = Some(newer_than);
+        // After a failed look the next one keeps its pause, however often runs ask.
+        if entry.misses == 0 {
+            entry.due = entry.due.min(newer_than.max(now));
+        }
+        None
+    }
+
+    /// Looks at `id` at this pace from now on.
+    pub(super) fn watch(&mut self, subject: &Subject, id: &str, pace: Pace, now: Timestamp, jitter: &mut Jitter) {
+        let entry = self.entry(subject, id);
+        if entry.pace.replace(pace) != Some(pace) && entry.misses == 0 {
+            entry.schedule(now, jitter);
+        }
+    }
+
+    /// When the subject is looked at next.
+    pub(super) fn due(&self, subject: &Subject) -> Option<Timestamp> {
+        self.entries.get(subject).map(|entry| entry.due)
+    }
+
+    /// Takes note of the answer to a GET by id; returns those to wake.
+    pub(super) fn see(
+        &mut self,
+        subjects: &[Subject],
+        id: &str,
+        sighting: &Sighting,
+        now: Timestamp,
+        jitter: &mut Jitter,
+    ) -> Vec<Subject> {
+        let Self { entries, hasher } = self;
+        let seen = |subject: &&Subject| {
+            let entry = entries.get_mut(*subject).filter(|entry| *entry.id == *id);
+            entry.is_some_and(|entry| entry.see(sighting.clone(), now, jitter, hasher))
+        };
+        subjects.iter().filter(seen).cloned().collect()
+    }
+
+    /// Takes note of a page of a LIST, whose request left at `at`; returns those to wake.
+    pub(super) fn see_page(
+        &mut self,
+        page: &[Arc<Deployment>],
+        at: Timestamp,
+        now: Timestamp,
+        jitter: &mut Jitter,
+    ) -> Vec<Subject> {
+        let Self { entries, hasher } = self;
+        let found: HashMap<&str, &Arc<Deployment>> = page.iter().map(|found| (found.id.as_str(), found)).collect();
+        let mut woken = Vec::new();
+        for (subject, entry) in entries.iter_mut() {
+            if let Some(deployment) = found.get(&*entry.id) {
+                let sighting = Sighting { at, found: Some(Arc::clone(deployment)) };
+                if entry.see(sighting, now, jitter, hasher) {
+                    woken.push(subject.clone());
+                }
+            }
+        }
+        woken
+    }
+
+    /// Takes note of a look that failed: the next one comes after a growing pause.
+    pub(super) fn miss(&mut self, subjects: &[Subject], id: &str, now: Timestamp, jitter: &mut Jitter) {
+        for subject in subjects {
+            if let Some(entry) = self.entries.get_mut(subject).filter(|entry| *entry.id == *id) {
+                entry.misses = entry.misses.saturating_add(1);
+                entry.due = later(now, jitter.growing(entry.misses));
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self, subject: &Subject) {
+        self.entries.remove(subject);
+    }
+
+    /// Forgets all that are chosen, and returns them.
+    pub(super) fn dismiss(&mut self, chosen: impl Fn(&Subject) -> bool) -> Vec<Subject> {
+        self.entries.extract_if(|subject, _| chosen(subject)).map(|(subject, _)| subject).collect()
+    }
+
+    /// The entry of the subject for that id; one for another id is thrown away.
+    fn entry(&mut self, subject: &Subject, id: &str) -> &mut Entry {
+        let entry = self.entries.entry(subject.clone()).or_insert_with(|| Entry::new(id));
+        if *entry.id != *id {
+            *entry = Entry::new(id);
+        }
+        entry
+    }
+}
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

@@ -1,0 +1,3 @@
+//! Tests over real interfaces, in one binary.
+
+mod dev_server;

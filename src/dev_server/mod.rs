@@ -1,1 +1,45 @@
-//! The Connect API on this machine.
+//! The Connect API on this machine: what people try the operator with, and what tests run against.
+//!
+//! A real server (HTTP, OAuth tokens, errors) before a pure state machine, [`world::World`]. It keeps the contract; what that leaves
+//! open is chosen by a [`Variant`], what goes wrong by [`Fault`]s. The caller binds the listener and owns the clock:
+//! with a stepped one, time moves only by step. It knows nothing of controllers. Next: `world.rs` for what happens,
+//! `http.rs` for who asks, `catalogue.yaml` for what can be deployed.
+
+mod answers;
+mod build;
+mod calls;
+mod catalogue;
+mod checks;
+mod connection;
+mod control;
+mod faults;
+mod http;
+mod ids;
+mod input;
+mod list;
+mod logs;
+mod options;
+mod path;
+mod query;
+mod record;
+mod refusal;
+mod server;
+mod state_file;
+mod tokens;
+mod values;
+mod variant;
+pub mod world;
+
+pub use build::{PlannedEntry, PlannedOutcome};
+pub use calls::Call;
+pub use catalogue::{AllowedValues, Catalogue, CatalogueError, Client, ConnectorDefinition, Project, REGIONS, Scripts};
+pub use faults::{Fault, FaultAnswer, FaultEffect, OPERATIONS};
+pub use list::ListQuery;
+pub use logs::{LOG_PAGE, LogQuery};
+pub use options::{DEPLOY_DURATION, Options, TOKEN_LIFETIME};
+pub use refusal::Refusal;
+pub use server::{DevServer, DevServerError, run};
+pub use state_file::StateError;
+pub use values::MASK;
+pub use variant::{BuildIds, DeleteBusy, Normalise, Partial, VARIANTS, ValuesShow, Variant, Versions, parse_duration};
+pub use world::World;

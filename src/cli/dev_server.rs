@@ -1,0 +1,210 @@
+//! `dev-server`: the Connect API on this machine, until Ctrl-C.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::net::TcpListener;
+
+use crate::clock::Clock;
+use crate::dev_server::{self, Catalogue, CatalogueError, DevServerError, Options, Variant, parse_duration};
+
+/// Serves the Connect API of commercetools on this machine, with a catalogue of connectors to try things with.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Address and port.
+    #[arg(long, default_value = "127.0.0.1:8787", env = "DEV_SERVER_LISTEN")]
+    pub listen: SocketAddr,
+
+    /// Listen on an address that other machines reach. The credentials are public: everyone there can use the server.
+    #[arg(long)]
+    pub allow_remote: bool,
+
+    /// Time that a deployment takes; undeploying takes half of it.
+    #[arg(long, default_value = "5s", value_parser = parse_duration)]
+    pub deploy_duration: Duration,
+
+    /// Time that a token lasts.
+    #[arg(long, default_value = "48h", value_parser = parse_duration)]
+    pub token_lifetime: Duration,
+
+    /// Connectors, projects and clients to add, as YAML or JSON; entries with the same key or id replace built-in ones.
+    #[arg(long, value_name = "FILE")]
+    pub catalogue: Option<PathBuf>,
+
+    /// Keep deployments in this file over restarts. Secured values are kept as fingerprints only.
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+
+    /// Choose something that the API leaves open; may be given several times. One of: read-lag=DURATION,
+    /// redeploy-shows-old=DURATION, versions=update|status, build-ids=start|end|never, values-show=start|end,
+    /// normalise=no|trim|defaults, partial=merge|replace, key-held=DURATION, delete-busy=accept|refuse.
+    #[arg(long = "variant", value_name = "NAME=VALUE", value_parser = one_variant)]
+    pub variants: Vec<String>,
+
+    /// Offer /_dev/...: faults, calls so far, what others do to deployments, resetting. It needs no token.
+    #[arg(long)]
+    pub control: bool,
+
+    /// Let time stand still until POST /_dev/clock moves it.
+    #[arg(long, requires = "control")]
+    pub stepped_clock: bool,
+}
+
+fn one_variant(choice: &str) -> Result<String, String> {
+    Variant::default().set(choice).map(|()| choice.to_owned())
+}
+
+/// Why the dev server did not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address is not of this machine alone.
+    #[error(
+        "{0} can be reached from other machines, and the credentials of the dev server are public; add --allow-remote if that is wanted"
+    )]
+    Remote(SocketAddr),
+    /// The port is taken, or the address is not of this machine.
+    #[error("cannot listen on {address} ({source}); choose another one with --listen")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file of `--catalogue` cannot be read.
+    #[error("cannot read {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file of `--catalogue` is wrong.
+    #[error("{path}: {source}")]
+    Catalogue {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: CatalogueError,
+    },
+    /// A `--variant` is wrong.
+    #[error("{0}")]
+    Variant(String),
+    /// The server did not start, or ended.
+    #[error(transparent)]
+    Server(#[from] DevServerError),
+}
+
+/// Serves until `shutdown` is ready.
+///
+/// # Errors
+/// When an argument is wrong, the address cannot be used, or the state file cannot be read or written.
+pub async fn run(args: Args, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
+    if !args.listen.ip().is_loopback() && !args.allow_remote {
+        return Err(Error::Remote(args.listen));
+    }
+    let options = options(&args).await?;
+    let listening = TcpListener::bind(args.listen).await;
+    let listener = listening.map_err(|source| Error::Listen { address: args.listen, source })?;
+    let address = listener.local_addr().map_err(DevServerError::from)?;
+    let clock = if args.stepped_clock { Clock::stepped(Timestamp::now()) } else { Clock::system() };
+    greet(address, &options);
+    Ok(dev_server::run(listener, options, clock, shutdown).await?)
+}
+
+async fn options(args: &Args) -> Result<Options, Error> {
+    let mut catalogue = Catalogue::built_in();
+    if let Some(path) = &args.catalogue {
+        catalogue = catalogue.and(read_catalogue(path).await?);
+    }
+    let mut variant = Variant::default();
+    for choice in &args.variants {
+        variant.set(choice).map_err(Error::Variant)?;
+    }
+    Ok(Options {
+        catalogue,
+        variant,
+        deploy_duration: args.deploy_duration,
+        token_lifetime: args.token_lifetime,
+        control: args.control,
+        state_file: args.state.clone(),
+        seed: None,
+    })
+}
+
+async fn read_catalogue(path: &Path) -> Result<Catalogue, Error> {
+    let text = tokio::fs::read_to_string(path).await;
+    let text = text.map_err(|source| Error::File { path: path.to_owned(), source })?;
+    Catalogue::parse(&text).map_err(|source| Error::Catalogue { path: path.to_owned(), source })
+}
+
+/// Says on stderr where it is and how to get a token. The secret of the built-in client is public; others are not
+/// shown.
+fn greet(address: SocketAddr, options: &Options) {
+    eprintln!("Connect API and token endpoint: http://{address}");
+    let built_in = Catalogue::built_in();
+    let Some(client) = built_in.clients.first() else { return };
+    let is_there = options.catalogue.clients.iter().any(|other| other.id == client.id && other.secret == client.secret);
+    if is_there {
+        let project = built_in.projects.first().map(|project| project.key.as_str()).unwrap_or_default();
+        eprintln!("Project {project}, client id {}, client secret {}", client.id, client.secret);
+        eprintln!(
+            "Token: curl -s -u {}:{} -d grant_type=client_credentials http://{address}/oauth/token",
+            client.id, client.secret
+        );
+    }
+    let connectors: Vec<_> = options.catalogue.connectors.iter().map(|connector| connector.key.as_str()).collect();
+    eprintln!("Connectors: {}", connectors.join(", "));
+    if options.control {
+        eprintln!("Control: http://{address}/_dev/ (faults, calls, clock, variant, tokens, deployments, reset)");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parse(args: &[&str]) -> Result<Args, clap::Error> {
+        let line = std::iter::once(&"dev-server").chain(args);
+        Command::try_parse_from(line).map(|command| command.args)
+    }
+
+    #[tokio::test]
+    async fn flags_become_options_and_wrong_ones_say_what_to_do() {
+        let args = parse(&["--deploy-duration", "250ms", "--variant", "versions=status", "--variant=key-held=1m"]);
+        let options = options(&args.expect("they are right")).await.expect("they fit");
+        assert_eq!(options.deploy_duration, Duration::from_millis(250));
+        assert_eq!(options.variant.key_held, Duration::from_secs(60));
+        for (case, args, expected) in [
+            ("span without a unit", &["--deploy-duration", "5"][..], "500ms, 5s"),
+            ("unknown variant", &["--variant", "moon=full"], "read-lag=DURATION"),
+            ("a stepped clock that nobody can step", &["--stepped-clock"], "--control"),
+        ] {
+            let error = parse(args).expect_err(case).to_string();
+            assert!(error.contains(expected), "{case}: {error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn addresses_that_others_reach_and_files_that_are_not_there_are_refused() {
+        let wrong = [
+            (&["--listen", "0.0.0.0:0"][..], "--allow-remote"),
+            (&["--listen", "127.0.0.1:0", "--catalogue", "no/such.yaml"], "no/such.yaml"),
+        ];
+        for (args, expected) in wrong {
+            let args = parse(args).expect("clap takes them");
+            let error = run(args, std::future::ready(())).await.expect_err("it must not start").to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Answers over HTTP: right ones, refusals, and the wrong ones of faults.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::response::Response;
+use futures::{StreamExt as _, stream};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderName, HeaderValue, StatusCode};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::faults::FaultAnswer;
+use super::path::NoOperation;
+use super::refusal::{Refusal, status_of};
+use super::tokens::TokenRefusal;
+use crate::connect::ErrorCode;
+
+/// Bytes of one piece of a long body.
+const PIECE: usize = 16 * 1024;
+
+/// A body as JSON.
+pub(super) fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
+    let text = serde_json::to_vec(body).expect("types of the contract are JSON");
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+    response
+}
+
+/// An `ErrorResponse` (contract section 8.1).
+pub(super) fn refused(refusal: &Refusal) -> Response {
+    json_answer(status(refusal.status), &refusal.body())
+}
+
+/// 401 as published (contract section 8.3).
+pub(super) fn invalid_token() -> Response {
+    let text = "invalid_token";
+    let body = json!({"statusCode": 401, "message": text, "errors": [{"code": text, "message": text}], "error": text});
+    let mut response = json_answer(StatusCode::UNAUTHORIZED, &body);
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer error=\"invalid_token\""));
+    response
+}
+
+/// An answer of the token endpoint (RFC 6749 section 5).
+pub(super) fn token(granted: Result<Value, TokenRefusal>) -> Response {
+    let mut response = match granted {
+        Ok(body) => json_answer(StatusCode::OK, &body),
+        Err(refusal) => {
+            let body = json!({"error": refusal.error, "error_description": refusal.description});
+            json_answer(status(refusal.status), &body)
+        }
+    };
+    if response.status() == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"dev-server\""));
+    }
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// A path that leads to no operation.
+pub(super) fn no_operation(reason: &NoOperation) -> Response {
+    match reason {
+        NoOperation::Unknown => refused(&Refusal::new(ErrorCode::ResourceNotFound, "Nothing is found at this path.")),
+        NoOperation::WrongMethod { allowed } => {
+            let mut refusal =
+                Refusal::new(ErrorCode::ResourceNotFound, format!("The method is not allowed; use {allowed}."));
+            refusal.status = 405;
+            let mut response = refused(&refusal);
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+            response
+        }
+        NoOperation::Invalid(refusal) => refused(refusal),
+    }
+}
+
+/// The wrong answer of a fault.
+pub(super) fn faulty(answer: &FaultAnswer) -> Response {
+    let code = answer.code.as_deref().map(ErrorCode::from);
+    let number = answer.status.unwrap_or_else(|| code.as_ref().map_or(500, status_of));
+    let mut response = match (&answer.body, code) {
+        _ if answer.endless => Response::new(endless()),
+        _ if answer.body_bytes.is_some() => Response::new(long(answer.body_bytes.unwrap_or_default())),
+        (Some(Value::String(text)), _) => {
+            let mut response = Response::new(Body::from(text.clone()));
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+            response
+        }
+        (Some(body), _) => json_answer(StatusCode::OK, body),
+        (None, code) => {
+            let code = code.unwrap_or(if number == 502 { ErrorCode::BadGateway } else { ErrorCode::General });
+            let mut refusal = Refusal::new(code, answer.message.as_deref().unwrap_or("A fault that was asked for."));
+            refusal.status = number;
+            refused(&refusal)
+        }
+    };
+    *response.status_mut() = status(number);
+    for (name, value) in &answer.headers {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+/// A number that was checked, or 500.
+fn status(number: u16) -> StatusCode {
+    StatusCode::from_u16(number).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// Blanks, which JSON allows, without end and without haste.
+fn endless() -> Body {
+    let pieces = stream::unfold((), |()| async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        Some((Ok::<_, std::convert::Infallible>(Bytes::from_static(b"    ")), ()))
+    });
+    Body::from_stream(pieces)
+}
+
+/// That many blanks, as fast as they are read.
+fn long(bytes: u64) -> Body {
+    let piece = Bytes::from(vec![b' '; PIECE]);
+    let whole = bytes / PIECE as u64;
+    let rest = usize::try_from(bytes % PIECE as u64).unwrap_or_default();
+    let last = piece.slice(..rest);
+    let count = usize::try_from(whole).unwrap_or(usize::MAX);
+    let pieces = stream::repeat(piece).take(count).chain(stream::once(async { last }));
+    Body::from_stream(pieces.map(Ok::<_, std::convert::Infallible>))
+}

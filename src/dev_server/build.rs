@@ -1,0 +1,174 @@
+//! How a build ends, from the connector and the values it got (contract section 7): pure.
+//!
+//! Missing and empty required values, plain values that a script does not put up with, and scripts that fail or warn.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::catalogue::{ConnectorDefinition, Scripts};
+use super::values::Values;
+use crate::connect::model::{ApplicationType, DeploymentStatus, EntryType, ReportEntry};
+
+/// Title of every entry about a `postDeploy` script.
+const SCRIPT_FAILED: &str = "Failed during the execution of 'postDeploy' script";
+/// Title of every entry about a missing or empty value.
+const VALUE_MISSING: &str = "Required configuration value is missing";
+
+/// An end of a build that a test chose beforehand.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PlannedOutcome {
+    /// `Failed` if set, else `Deployed`.
+    #[serde(default)]
+    pub fails: bool,
+    /// What the report says.
+    #[serde(default)]
+    pub entries: Vec<PlannedEntry>,
+}
+
+/// A finding of a planned outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PlannedEntry {
+    /// Weight.
+    #[serde(rename = "type")]
+    pub kind: EntryType,
+    /// What, in short.
+    pub title: String,
+    /// What, in more words.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// Application that it is about.
+    #[serde(default)]
+    pub application: Option<String>,
+}
+
+impl PlannedOutcome {
+    /// It fails with one `Error` entry.
+    #[must_use]
+    pub fn failure(application: &str, title: &str, message: &str) -> Self {
+        let entry = PlannedEntry {
+            kind: EntryType::Error,
+            title: title.to_owned(),
+            message: Some(message.to_owned()),
+            application: Some(application.to_owned()),
+        };
+        Self { fails: true, entries: vec![entry] }
+    }
+}
+
+/// How the build of these values ends, and what its report says.
+pub(super) fn outcome(
+    connector: &ConnectorDefinition,
+    values: &Values,
+    skip_scripts: bool,
+    now: Timestamp,
+) -> (DeploymentStatus, Vec<ReportEntry>) {
+    let mut findings = missing_values(connector, values);
+    findings.extend(wrong_schedules(connector, values));
+    if findings.is_empty() && !skip_scripts {
+        findings = scripts(connector, values);
+    }
+    let failed = findings.iter().any(|finding| finding.kind == EntryType::Error);
+    if !failed {
+        findings.push(PlannedEntry {
+            kind: EntryType::Information,
+            title: "Deployment finished".to_owned(),
+            message: None,
+            application: None,
+        });
+    }
+    written(&PlannedOutcome { fails: failed, entries: findings }, now)
+}
+
+/// A planned outcome as it stands in the record.
+pub(super) fn written(planned: &PlannedOutcome, now: Timestamp) -> (DeploymentStatus, Vec<ReportEntry>) {
+    let entries = planned.entries.iter().map(|entry| ReportEntry {
+        kind: entry.kind.clone(),
+        title: entry.title.clone(),
+        message: entry.message.clone(),
+        application: entry.application.clone(),
+        created_at: in_milliseconds(now),
+    });
+    (if planned.fails { DeploymentStatus::Failed } else { DeploymentStatus::Deployed }, entries.collect())
+}
+
+/// A time as the service writes it: milliseconds and `Z`.
+pub(super) fn in_milliseconds(time: Timestamp) -> String {
+    format!("{time:.3}")
+}
+
+fn finding(kind: EntryType, title: &str, message: String, application: Option<&str>) -> PlannedEntry {
+    let application = application.map(str::to_owned);
+    PlannedEntry { kind, title: title.to_owned(), message: Some(message), application }
+}
+
+/// Required variables of applications without a value; those of all applications were refused at once.
+fn missing_values(connector: &ConnectorDefinition, values: &Values) -> Vec<PlannedEntry> {
+    let mut findings = Vec::new();
+    for declared in &connector.configurations {
+        let name = &declared.application_name;
+        let given = values.application(name);
+        let mut missing = |kind: &str, key: &str, sent: bool| {
+            let state = if sent { "is empty" } else { "was not given" };
+            let message = format!("{kind} variable {key} of application {name} is required, but its value {state}.");
+            findings.push(finding(EntryType::Error, VALUE_MISSING, message, Some(name)));
+        };
+        for variable in declared.standard_configuration.iter().filter(|variable| variable.required) {
+            let value = given.and_then(|given| given.values.plain(&variable.key));
+            if value.or(variable.default.as_deref()).unwrap_or_default().is_empty() {
+                missing("Plain", &variable.key, value.is_some());
+            }
+        }
+        for variable in declared.secured_configuration.iter().filter(|variable| variable.required) {
+            let value = given.and_then(|given| given.values.secured(&variable.key));
+            if value.is_none_or(|value| value.empty) {
+                missing("Secured", &variable.key, value.is_some());
+            }
+        }
+    }
+    findings
+}
+
+/// Schedules that are no cron expression of five fields.
+fn wrong_schedules(connector: &ConnectorDefinition, values: &Values) -> Vec<PlannedEntry> {
+    let jobs = connector.configurations.iter().filter(|declared| declared.application_type == ApplicationType::Job);
+    jobs.filter_map(|declared| {
+        let name = &declared.application_name;
+        let schedule = values.application(name)?.schedule.as_ref()?;
+        (schedule.split_whitespace().count() != 5).then(|| {
+            let message = format!("The schedule of application {name} must have five fields, as in `0 5 * * *`.");
+            finding(EntryType::Error, "Schedule is not valid", message, Some(name))
+        })
+    })
+    .collect()
+}
+
+fn scripts(connector: &ConnectorDefinition, values: &Values) -> Vec<PlannedEntry> {
+    let mut findings = Vec::new();
+    for allowed in &connector.allowed_values {
+        let (name, key) = (&allowed.application_name, &allowed.key);
+        let default = connector.application(name).and_then(|declared| {
+            declared.standard_configuration.iter().find(|variable| variable.key == *key)?.default.as_deref()
+        });
+        let given = values.application(name).and_then(|given| given.values.plain(key));
+        let Some(value) = given.or(default) else { continue };
+        if !allowed.one_of.iter().any(|one| one == value) {
+            let message = format!("{key} of application {name} must be one of {}.", allowed.one_of.join(", "));
+            findings.push(finding(EntryType::Error, SCRIPT_FAILED, message, Some(name)));
+        }
+    }
+    let first = connector.configurations.first().map(|declared| declared.application_name.as_str());
+    match connector.scripts {
+        Scripts::Succeed => {}
+        Scripts::Warn => {
+            let message = "The script ended with a warning; the application runs.".to_owned();
+            findings.push(finding(EntryType::Warning, SCRIPT_FAILED, message, first));
+        }
+        Scripts::Fail => {
+            let message = "The script ended with exit code 1.".to_owned();
+            findings.push(finding(EntryType::Error, SCRIPT_FAILED, message, first));
+        }
+    }
+    findings
+}

@@ -1,0 +1,54 @@
+//! The calls so far, for tests that count them: what was asked and what was answered, without bodies.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// Calls that are kept one by one; counts know all.
+const KEPT: usize = 20_000;
+
+/// One call.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Call {
+    /// When it arrived.
+    pub at: Timestamp,
+    /// Name of the operation in the contract; `token`; or `none` for a path that leads nowhere.
+    pub operation: &'static str,
+    /// HTTP method.
+    pub method: String,
+    /// Path without query.
+    pub path: String,
+    /// HTTP status of the answer; 0 if the connection was closed without one.
+    pub status: u16,
+    /// `X-Correlation-ID` of the answer.
+    pub correlation_id: String,
+    /// `User-Agent` of the caller.
+    pub user_agent: Option<String>,
+}
+
+/// Calls in the order of their answers.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    counts: BTreeMap<&'static str, u64>,
+    kept: VecDeque<Call>,
+}
+
+impl Calls {
+    pub(super) fn add(&mut self, call: Call) {
+        *self.counts.entry(call.operation).or_default() += 1;
+        if self.kept.len() == KEPT {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(call);
+    }
+
+    pub(super) fn counts(&self) -> &BTreeMap<&'static str, u64> {
+        &self.counts
+    }
+
+    pub(super) fn kept(&self) -> impl Iterator<Item = &Call> {
+        self.kept.iter()
+    }
+}

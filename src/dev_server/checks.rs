@@ -1,0 +1,187 @@
+//! What makes a create or a redeploy a mistake that is told at once (contract sections 5.3 and 7).
+//!
+//! Pure lists of checks. Each gives every error that it finds, so that one answer tells them all. Missing and empty
+//! values of applications are not among them: such a deployment is accepted and fails (`build.rs`).
+
+use std::collections::BTreeSet;
+
+use super::catalogue::{ConnectorDefinition, Project};
+use super::refusal::{Refusal, cut, error, with_details};
+use super::values::Values;
+use crate::connect::ErrorCode;
+use crate::connect::model::{
+    ApplicationConfiguration, ApplicationType, DeclaredGlobal, DeploymentType, ErrorObject, GlobalConfiguration,
+};
+
+/// Which type the deployment gets.
+///
+/// # Errors
+/// `ConnectorStagedNotPreviewable`, `DeploymentInvalidType`, `DeploymentProductionDeactivated`.
+pub(super) fn deployment_type(
+    asked: Option<&DeploymentType>,
+    connector: &ConnectorDefinition,
+    project: &Project,
+) -> Result<DeploymentType, ErrorObject> {
+    let invalid = |text: &str| Err(error(ErrorCode::DeploymentInvalidType, text));
+    if connector.staged {
+        if connector.is_previewable != "true" {
+            let text = format!("The staged connector '{}' is not previewable.", connector.key);
+            return Err(error(ErrorCode::ConnectorStagedNotPreviewable, text));
+        }
+        return match asked {
+            None | Some(DeploymentType::Preview) => Ok(DeploymentType::Preview),
+            Some(_) => invalid("A staged connector can be deployed with the type preview only."),
+        };
+    }
+    match asked {
+        None | Some(DeploymentType::Sandbox) => Ok(DeploymentType::Sandbox),
+        Some(DeploymentType::Production) if project.production => Ok(DeploymentType::Production),
+        Some(DeploymentType::Production) => Err(error(
+            ErrorCode::DeploymentProductionDeactivated,
+            format!("Production deployments are not activated for the project '{}'.", project.key),
+        )),
+        Some(DeploymentType::Preview | DeploymentType::Other(_)) => {
+            invalid("A published connector can be deployed with the types sandbox and production only.")
+        }
+    }
+}
+
+/// The region of the deployment: `DeploymentUnsupportedRegion`.
+pub(super) fn region(region: &str, connector: &ConnectorDefinition) -> Option<ErrorObject> {
+    (!connector.supports(region)).then(|| {
+        let text = format!("The connector '{}' cannot be deployed in the region '{}'.", connector.key, cut(region));
+        error(ErrorCode::DeploymentUnsupportedRegion, text)
+    })
+}
+
+/// Names of applications and variables that were sent. `deployed`: the applications that the deployment has already,
+/// `None` for a create.
+pub(super) fn names(
+    sent: &[ApplicationConfiguration],
+    connector: &ConnectorDefinition,
+    deployed: Option<&ConnectorDefinition>,
+) -> Vec<ErrorObject> {
+    if sent.is_empty() && (deployed.is_some() || !connector.configurations.is_empty()) {
+        return vec![error(ErrorCode::DeploymentApplicationRequired, "At least one application is required.")];
+    }
+    let mut errors = Vec::new();
+    let mut seen = BTreeSet::new();
+    for application in sent {
+        let name = &application.application_name;
+        if !seen.insert(name) {
+            errors.push(twice(&format!("application '{}'", cut(name))));
+        }
+        let Some(declared) = connector.application(name) else {
+            let belongs = deployed.is_none_or(|deployed| deployed.application(name).is_some());
+            errors.push(unknown_application(name, belongs));
+            continue;
+        };
+        if application.schedule.is_some() && declared.application_type != ApplicationType::Job {
+            let text = format!("Application '{name}' is no job, so it takes no schedule.");
+            errors.push(with_details(
+                ErrorCode::InvalidJsonInput,
+                "Request body does not have the expected form.",
+                &text,
+            ));
+        }
+        let standard = declared.standard_configuration.iter().map(|variable| variable.key.as_str()).collect();
+        let secured = declared.secured_configuration.iter().map(|variable| variable.key.as_str()).collect();
+        let unknown = |kind: &str, key: &str| {
+            let text = format!("Application '{name}' has no {kind} configuration key '{}'.", cut(key));
+            error(ErrorCode::DeploymentUnknownApplicationConfigurationKey, text)
+        };
+        let plain = application.standard_configuration.iter().map(|value| value.key.as_str());
+        errors.extend(keys(plain, &standard, "standard", &unknown));
+        let secret = application.secured_configuration.iter().map(|value| value.key.as_str());
+        errors.extend(keys(secret, &secured, "secured", &unknown));
+    }
+    errors
+}
+
+fn unknown_application(name: &str, belongs: bool) -> ErrorObject {
+    let name = cut(name);
+    if belongs {
+        let text = format!("The connector has no application '{name}'.");
+        error(ErrorCode::DeploymentUnknownApplicationConfiguration, text)
+    } else {
+        let text = format!("The application '{name}' does not belong to the deployment.");
+        error(ErrorCode::DeploymentApplicationDoNotBelong, text)
+    }
+}
+
+/// Names of global variables that were sent.
+pub(super) fn global_names(sent: Option<&GlobalConfiguration>, declared: Option<&DeclaredGlobal>) -> Vec<ErrorObject> {
+    let Some(sent) = sent else { return Vec::new() };
+    let nothing = DeclaredGlobal::default();
+    let declared = declared.unwrap_or(&nothing);
+    let standard = declared.standard_configuration.iter().map(|variable| variable.key.as_str()).collect();
+    let secured = declared.secured_configuration.iter().map(|variable| variable.key.as_str()).collect();
+    let unknown = |kind: &str, key: &str| {
+        let text = format!("The connector has no {kind} global configuration key '{}'.", cut(key));
+        error(ErrorCode::DeploymentUnknownGlobalConfigurationKey, text)
+    };
+    let plain = sent.standard_configuration.iter().map(|value| value.key.as_str());
+    let secret = sent.secured_configuration.iter().map(|value| value.key.as_str());
+    let mut errors = keys(plain, &standard, "standard", &unknown);
+    errors.extend(keys(secret, &secured, "secured", &unknown));
+    errors
+}
+
+fn keys<'a>(
+    sent: impl Iterator<Item = &'a str>,
+    declared: &BTreeSet<&str>,
+    kind: &str,
+    unknown: &dyn Fn(&str, &str) -> ErrorObject,
+) -> Vec<ErrorObject> {
+    let mut errors = Vec::new();
+    let mut seen = BTreeSet::new();
+    for key in sent {
+        if !declared.contains(key) {
+            errors.push(unknown(kind, key));
+        } else if !seen.insert(key) {
+            errors.push(twice(&format!("{kind} configuration key '{key}'")));
+        }
+    }
+    errors
+}
+
+fn twice(what: &str) -> ErrorObject {
+    let text = format!("The {what} is there twice.");
+    with_details(ErrorCode::InvalidJsonInput, "Request body does not have the expected form.", &text)
+}
+
+/// Required global variables of what the deployment would have.
+pub(super) fn global_values(values: &Values, declared: Option<&DeclaredGlobal>) -> Vec<ErrorObject> {
+    let Some(declared) = declared else { return Vec::new() };
+    let global = values.global.as_ref();
+    let missing = |kind: &str, key: &str| {
+        let text = format!("The required {kind} global configuration key '{key}' is missing.");
+        error(ErrorCode::DeploymentMissingGlobalConfigurationKey, text)
+    };
+    let empty = |kind: &str, key: &str| {
+        let text = format!("The required {kind} global configuration key '{key}' has an empty value.");
+        error(ErrorCode::DeploymentEmptyRequiredGlobalConfigurationKey, text)
+    };
+    let mut errors = Vec::new();
+    for variable in declared.standard_configuration.iter().filter(|variable| variable.required) {
+        match global.and_then(|global| global.plain(&variable.key)).or(variable.default.as_deref()) {
+            None => errors.push(missing("standard", &variable.key)),
+            Some("") => errors.push(empty("standard", &variable.key)),
+            Some(_) => {}
+        }
+    }
+    for variable in declared.secured_configuration.iter().filter(|variable| variable.required) {
+        match global.and_then(|global| global.secured(&variable.key)) {
+            None => errors.push(missing("secured", &variable.key)),
+            Some(value) if value.empty => errors.push(empty("secured", &variable.key)),
+            Some(_) => {}
+        }
+    }
+    errors
+}
+
+/// What a busy deployment says to a redeploy.
+pub(super) fn busy(status: &crate::connect::model::DeploymentStatus) -> Refusal {
+    let text = format!("Already {}.", status.as_str().to_lowercase());
+    Refusal::new(ErrorCode::DeploymentInvalidStatusTransition, text)
+}

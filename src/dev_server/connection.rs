@@ -1,0 +1,83 @@
+//! Connections that can be cut: a fault may close one without an answer, which a handler alone cannot do.
+
+use std::io::{Error, ErrorKind, Result};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+
+/// A listener whose connections can be cut.
+#[derive(Debug)]
+pub(super) struct CuttableListener(pub(super) TcpListener);
+
+/// A connection that fails once it is cut.
+#[derive(Debug)]
+pub(super) struct CuttableStream {
+    stream: TcpStream,
+    scissors: Scissors,
+}
+
+/// Cuts the connection of a request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scissors(Arc<AtomicBool>);
+
+impl Scissors {
+    /// From now on nothing is written, so that no answer leaves.
+    pub(super) fn cut(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::Acquire) { Err(Error::from(ErrorKind::BrokenPipe)) } else { Ok(()) }
+    }
+}
+
+impl Connected<IncomingStream<'_, CuttableListener>> for Scissors {
+    fn connect_info(stream: IncomingStream<'_, CuttableListener>) -> Self {
+        stream.io().scissors.clone()
+    }
+}
+
+impl Listener for CuttableListener {
+    type Io = CuttableStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        let (stream, address) = Listener::accept(&mut self.0).await;
+        // Answers are small; waiting for more to send would only slow tests down.
+        let _ = stream.set_nodelay(true);
+        (CuttableStream { stream, scissors: Scissors::default() }, address)
+    }
+
+    fn local_addr(&self) -> Result<Self::Addr> {
+        self.0.local_addr()
+    }
+}
+
+impl AsyncRead for CuttableStream {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for CuttableStream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+        self.scissors.check()?;
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.scissors.check()?;
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,267 @@
+//! From a request to its answer: which operation, which fault, whose token, then the world.
+//!
+//! Writes one log line for each request, with method, path, status and correlation id, never a query, header or body.
+//! Next: `path.rs`, `tokens.rs`, `input.rs` and `query.rs` for the steps, `control.rs` for `/_dev`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Form, FromRequest as _, Request, State};
+use axum::response::Response;
+use http::header::{AUTHORIZATION, USER_AGENT};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use jiff::Timestamp;
+
+use super::answers;
+use super::calls::{Call, Calls};
+use super::connection::Scissors;
+use super::faults::{FaultAnswer, FaultEffect, Faults};
+use super::input;
+use super::options::Options;
+use super::path::{self, Operation};
+use super::query;
+use super::refusal::Refusal;
+use super::state_file::{self, StateError};
+use super::tokens::{Grant, Right, Tokens};
+use super::world::World;
+use crate::clock::Clock;
+use crate::connect::{ErrorCode, Selector};
+
+/// Number of an answer: the caller's, or one that is made (contract example of the official client).
+const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
+/// Longest body that is read: far more than 64 applications with 100 values need.
+const LONGEST_BODY: usize = 32 * 1024 * 1024;
+
+/// What all requests share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) options: Options,
+    pub(super) clock: Clock,
+    world: Mutex<World>,
+    tokens: Mutex<Tokens>,
+    faults: Mutex<Faults>,
+    calls: Mutex<Calls>,
+    /// Held while the state file is written, so that an older state never replaces a newer one.
+    saving: tokio::sync::Mutex<()>,
+}
+
+/// The value even if another request panicked while it held it: each change to it is whole or not there.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Starts with what the state file keeps, if there is one.
+    pub(super) async fn new(options: Options, clock: Clock) -> Result<Self, StateError> {
+        let mut world = options.new_world();
+        if let Some(path) = &options.state_file
+            && let Some(kept) = state_file::load(path).await?
+        {
+            world.restore(kept);
+        }
+        Ok(Self {
+            world: Mutex::new(world),
+            tokens: Mutex::new(Tokens::new()),
+            faults: Mutex::new(Faults::new(options.seed)),
+            calls: Mutex::new(Calls::default()),
+            saving: tokio::sync::Mutex::new(()),
+            options,
+            clock,
+        })
+    }
+
+    pub(super) fn world(&self) -> MutexGuard<'_, World> {
+        lock(&self.world)
+    }
+
+    pub(super) fn tokens(&self) -> MutexGuard<'_, Tokens> {
+        lock(&self.tokens)
+    }
+
+    pub(super) fn faults(&self) -> MutexGuard<'_, Faults> {
+        lock(&self.faults)
+    }
+
+    pub(super) fn calls(&self) -> MutexGuard<'_, Calls> {
+        lock(&self.calls)
+    }
+
+    /// Forgets deployments, faults and calls; tokens stay.
+    pub(super) fn reset(&self) {
+        *self.world() = self.options.new_world();
+        self.faults().clear();
+        *self.calls() = Calls::default();
+    }
+
+    /// Writes the state file, if one is wanted.
+    pub(super) async fn save(&self) -> Result<(), StateError> {
+        let Some(path) = &self.options.state_file else { return Ok(()) };
+        let _turn = self.saving.lock().await;
+        let content = serde_json::to_vec(self.world().kept()).expect("what is kept is JSON");
+        state_file::store(path, &content).await
+    }
+
+    fn token_for(&self, headers: &HeaderMap, form: &[(String, String)], now: Timestamp) -> Response {
+        let authorization = text_of(headers, &AUTHORIZATION);
+        let clients = self.world().catalogue().clients.clone();
+        let lifetime = self.options.token_lifetime;
+        answers::token(self.tokens().grant(&clients, authorization, form, lifetime, now))
+    }
+}
+
+fn text_of<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Answers every request that is not of `/_dev`.
+pub(super) async fn answer(
+    State(shared): State<Arc<Shared>>,
+    ConnectInfo(scissors): ConnectInfo<Scissors>,
+    request: Request,
+) -> Response {
+    let at = shared.clock.now();
+    let (parts, body) = request.into_parts();
+    let correlation_id = text_of(&parts.headers, &CORRELATION_ID).filter(|id| !id.is_empty() && id.len() <= 256);
+    let correlation_id = correlation_id.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned);
+    let (method, path) = (parts.method.to_string(), parts.uri.path().to_owned());
+    let user_agent = text_of(&parts.headers, &USER_AGENT).map(str::to_owned);
+
+    let (operation, answered) = match path::operation(&method, &path) {
+        Ok(operation) => (operation.name(), with_faults(&shared, &operation, parts, body).await),
+        Err(reason) => ("none", Some(answers::no_operation(&reason))),
+    };
+    let status = answered.as_ref().map_or(0, |response| response.status().as_u16());
+    tracing::info!(method, path, status, correlation_id, "request");
+    let correlation_header = HeaderValue::try_from(&correlation_id);
+    shared.calls().add(Call { at, operation, method, path, status, correlation_id, user_agent });
+    let mut response = answered.unwrap_or_else(|| {
+        scissors.cut();
+        Response::new(Body::empty())
+    });
+    if let Ok(id) = correlation_header {
+        response.headers_mut().insert(CORRELATION_ID, id);
+    }
+    response
+}
+
+/// The answer, or that of a fault; `None`: none at all.
+async fn with_faults(shared: &Shared, operation: &Operation, parts: Parts, body: Body) -> Option<Response> {
+    let fault = shared.faults().take(operation.name(), parts.uri.path());
+    match fault {
+        None => Some(perform(shared, operation, parts, body).await),
+        Some((FaultEffect::Before, fault)) => {
+            // The body is read all the same: closing a connection on unread bytes would look like another fault.
+            let body = axum::body::to_bytes(body, LONGEST_BODY).await.unwrap_or_default();
+            tokio::time::sleep(Duration::from_millis(fault.delay_ms)).await;
+            if fault.is_delay_only() {
+                return Some(perform(shared, operation, parts, Body::from(body)).await);
+            }
+            wrong(&fault)
+        }
+        Some((FaultEffect::After, fault)) => {
+            let right = perform(shared, operation, parts, body).await;
+            tokio::time::sleep(Duration::from_millis(fault.delay_ms)).await;
+            if fault.is_delay_only() { Some(right) } else { wrong(&fault) }
+        }
+    }
+}
+
+fn wrong(fault: &FaultAnswer) -> Option<Response> {
+    (!fault.drop).then(|| answers::faulty(fault))
+}
+
+async fn perform(shared: &Shared, operation: &Operation, parts: Parts, body: Body) -> Response {
+    let now = shared.clock.now();
+    let Ok(bytes) = axum::body::to_bytes(body, LONGEST_BODY).await else {
+        let mut refusal = Refusal::with_details(
+            ErrorCode::InvalidJsonInput,
+            "The body cannot be read.",
+            &format!("It must arrive whole and have at most {LONGEST_BODY} bytes."),
+        );
+        refusal.status = 413;
+        return answers::refused(&refusal);
+    };
+    if *operation == Operation::Token {
+        let headers = parts.headers.clone();
+        let form =
+            Form::<Vec<(String, String)>>::from_request(Request::from_parts(parts, Body::from(bytes)), &()).await;
+        return shared.token_for(&headers, &form.map(|Form(pairs)| pairs).unwrap_or_default(), now);
+    }
+    let Some(grant) = shared.tokens().check(text_of(&parts.headers, &AUTHORIZATION), now) else {
+        return answers::invalid_token();
+    };
+    let answered = done(shared, operation, &parts, &bytes, &grant, now);
+    let changed =
+        matches!(operation, Operation::Create { .. } | Operation::Redeploy { .. } | Operation::Undeploy { .. });
+    if changed
+        && answered.is_ok()
+        && let Err(error) = shared.save().await
+    {
+        tracing::error!(%error, "the change was made, but not kept");
+        return answers::refused(&Refusal::new(ErrorCode::General, "The change was made, but could not be kept."));
+    }
+    answered.unwrap_or_else(|refusal| answers::refused(&refusal))
+}
+
+/// Does it in the world, after the token's right was checked.
+fn done(
+    shared: &Shared,
+    operation: &Operation,
+    parts: &Parts,
+    body: &[u8],
+    grant: &Grant,
+    now: Timestamp,
+) -> Result<Response, Refusal> {
+    let view = |project: &String| grant.project(Some(project), Right::ViewDeployments);
+    let manage = |project: Option<&String>| grant.project(project.map(String::as_str), Right::ManageDeployments);
+    let ok = StatusCode::OK;
+    match operation {
+        Operation::Token => Err(Refusal::new(ErrorCode::General, "Tokens are answered before.")),
+        Operation::Connector(selector) => connector(shared, selector, grant),
+        Operation::List { project } => {
+            let project = view(project)?;
+            let query = query::list(&parts.uri)?;
+            let page = shared.world().list(&project, &query, now);
+            Ok(answers::json_answer(ok, &page))
+        }
+        Operation::Read { project, selector } => {
+            let found = shared.world().read(&view(project)?, selector, now)?;
+            Ok(answers::json_answer(ok, &found))
+        }
+        Operation::Logs { project, selector } => {
+            let project = view(project)?;
+            let query = query::logs(&parts.uri)?;
+            let page = shared.world().logs(&project, selector, &query, now)?;
+            Ok(answers::json_answer(ok, &page))
+        }
+        Operation::Create { project } => {
+            let project = manage(project.as_ref())?;
+            let draft = input::draft(body)?;
+            let created = shared.world().create(&project, &draft, grant.may_generate(&project), now)?;
+            Ok(answers::json_answer(StatusCode::CREATED, &created))
+        }
+        Operation::Redeploy { project, selector } => {
+            let project = manage(project.as_ref())?;
+            let update = input::update(body)?;
+            let updated = shared.world().update(&project, selector, &update, now)?;
+            Ok(answers::json_answer(StatusCode::CREATED, &updated))
+        }
+        Operation::Undeploy { project, selector } => {
+            let deleted = shared.world().undeploy(&manage(Some(project))?, selector, now)?;
+            Ok(answers::json_answer(StatusCode::ACCEPTED, &deleted))
+        }
+    }
+}
+
+fn connector(shared: &Shared, selector: &Selector, grant: &Grant) -> Result<Response, Refusal> {
+    let mut projects = grant.projects();
+    projects.retain(|project| grant.allows(Right::ViewConnectors, project));
+    if projects.is_empty() {
+        // Names the scopes that are missing.
+        grant.project(None, Right::ViewConnectors)?;
+    }
+    let found = shared.world().read_connector(&projects, selector)?;
+    Ok(answers::json_answer(StatusCode::OK, &found))
+}

@@ -1,0 +1,77 @@
+//! Offset pages of deployments (contract section 3).
+//!
+//! Unspecified there, chosen here: oldest first without `sort`; several values of a filter mean any of them, filters
+//! combine with *and*; `sort` takes `createdAt`, `lastModifiedAt`, `key`, `id`, `version` and `status` with `asc` or
+//! `desc`, and passes over fields that it does not know.
+
+use std::cmp::Ordering;
+
+use super::record::Record;
+use crate::connect::model::{Deployment, Paged};
+use crate::connect::routes::DEFAULT_PAGE;
+
+/// Which deployments, as the query has them.
+#[derive(Clone, Debug)]
+pub struct ListQuery {
+    /// Largest number of results.
+    pub limit: u16,
+    /// Results to skip.
+    pub offset: u32,
+    /// Fields to sort by, `true` for descending.
+    pub sort: Vec<(String, bool)>,
+    /// Any of these types; empty: all.
+    pub types: Vec<String>,
+    /// Any of these integration types; empty: all.
+    pub integration_types: Vec<String>,
+}
+
+impl Default for ListQuery {
+    fn default() -> Self {
+        Self { limit: DEFAULT_PAGE, offset: 0, sort: Vec::new(), types: Vec::new(), integration_types: Vec::new() }
+    }
+}
+
+/// One page of these records; what `read` does not show is not there.
+pub(super) fn page<'a>(
+    records: impl Iterator<Item = &'a Record>,
+    query: &ListQuery,
+    read: impl Fn(&Record) -> Option<Deployment>,
+) -> Paged<Deployment> {
+    let fits = |record: &&Record| {
+        let integrates = &record.connector.integration_types;
+        (query.types.is_empty() || query.types.iter().any(|kind| kind == record.kind.as_str()))
+            && (query.integration_types.is_empty()
+                || query.integration_types.iter().any(|wanted| integrates.contains(wanted)))
+    };
+    let mut found: Vec<_> = records.filter(fits).filter_map(|record| Some((record, read(record)?))).collect();
+    found.sort_by(|(left, _), (right, _)| {
+        let by_fields = query.sort.iter().map(|(field, descending)| {
+            let order = compare(field, left, right);
+            if *descending { order.reverse() } else { order }
+        });
+        by_fields.chain([left.sequence.cmp(&right.sequence)]).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    });
+    let total = found.len();
+    let skip = usize::try_from(query.offset).unwrap_or(usize::MAX);
+    let results: Vec<_> = found.into_iter().skip(skip).take(usize::from(query.limit)).map(|(_, shown)| shown).collect();
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    Paged {
+        limit: i64::from(query.limit),
+        offset: i64::from(query.offset),
+        count: count(results.len()),
+        total: count(total),
+        results,
+    }
+}
+
+fn compare(field: &str, left: &Record, right: &Record) -> Ordering {
+    match field {
+        "createdAt" => left.created_at.cmp(&right.created_at),
+        "lastModifiedAt" => left.changed_at.cmp(&right.changed_at),
+        "key" => left.key.cmp(&right.key),
+        "id" => left.id.cmp(&right.id),
+        "version" => left.version.cmp(&right.version),
+        "status" => left.status.cmp(&right.status),
+        _ => Ordering::Equal,
+    }
+}

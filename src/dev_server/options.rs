@@ -1,0 +1,53 @@
+//! How a dev server is set up.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::catalogue::Catalogue;
+use super::variant::Variant;
+use super::world::World;
+
+/// How long a deployment takes where nothing else is said.
+pub const DEPLOY_DURATION: Duration = Duration::from_secs(5);
+/// How long a token lasts where nothing else is said: two days.
+pub const TOKEN_LIFETIME: Duration = Duration::from_secs(48 * 3_600);
+
+/// How a dev server is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Connectors, projects and clients.
+    pub catalogue: Catalogue,
+    /// What the contract leaves open.
+    pub variant: Variant,
+    /// Time from the acceptance of a deployment to its end; a fifth of it is spent `Queued`, undeploying takes half.
+    pub deploy_duration: Duration,
+    /// `expires_in` of tokens.
+    pub token_lifetime: Duration,
+    /// Whether `/_dev` is there.
+    pub control: bool,
+    /// Keeps deployments over restarts.
+    pub state_file: Option<PathBuf>,
+    /// The same ids and the same faults by share in each run; for tests.
+    pub seed: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            catalogue: Catalogue::built_in(),
+            variant: Variant::default(),
+            deploy_duration: DEPLOY_DURATION,
+            token_lifetime: TOKEN_LIFETIME,
+            control: false,
+            state_file: None,
+            seed: None,
+        }
+    }
+}
+
+impl Options {
+    /// A world with nothing deployed.
+    pub(super) fn new_world(&self) -> World {
+        World::new(self.catalogue.clone(), self.variant.clone(), self.deploy_duration, self.seed)
+    }
+}

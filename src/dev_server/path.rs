@@ -1,0 +1,191 @@
+//! Which operation a request is, from its method and path (contract sections 5.1 and 5.2): pure.
+//!
+//! `key=…` is tried before ids, `/connectors` and `/deployments` before projects. Empty segments are passed over, so a
+//! doubled or a last `/` does no harm.
+
+use super::catalogue::is_key;
+use super::refusal::{Refusal, cut};
+use crate::connect::routes::KEY_PREFIX;
+use crate::connect::{ErrorCode, Selector};
+
+/// An operation with what its path names. `project` is `None` in the forms without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Token,
+    Connector(Selector),
+    Create { project: Option<String> },
+    List { project: String },
+    Read { project: String, selector: Selector },
+    Redeploy { project: Option<String>, selector: Selector },
+    Undeploy { project: String, selector: Selector },
+    Logs { project: String, selector: Selector },
+}
+
+/// Why a path leads to no operation.
+#[derive(Clone, Debug)]
+pub(super) enum NoOperation {
+    /// Nothing is there.
+    Unknown,
+    /// Something is there, but not for this method.
+    WrongMethod { allowed: &'static str },
+    /// A part of the path breaks a rule.
+    Invalid(Refusal),
+}
+
+impl Operation {
+    /// Its name in the contract.
+    pub(super) fn name(&self) -> &'static str {
+        let by = |selector: &Selector, id: &'static str, key: &'static str| match selector {
+            Selector::Id(_) => id,
+            Selector::Key(_) => key,
+        };
+        match self {
+            Self::Token => "token",
+            Self::Connector(selector) => by(selector, "getConnectorById", "getConnectorByKey"),
+            Self::Create { project: Some(_) } => "createDeployment",
+            Self::Create { project: None } => "createDeploymentUnscoped",
+            Self::List { .. } => "queryDeployments",
+            Self::Read { selector, .. } => by(selector, "getDeploymentById", "getDeploymentByKey"),
+            Self::Redeploy { project: Some(_), selector } => {
+                by(selector, "updateDeploymentById", "updateDeploymentByKey")
+            }
+            Self::Redeploy { project: None, .. } => "updateDeploymentByKeyUnscoped",
+            Self::Undeploy { selector, .. } => by(selector, "deleteDeploymentById", "deleteDeploymentByKey"),
+            Self::Logs { selector, .. } => by(selector, "getDeploymentLogsById", "getDeploymentLogsByKey"),
+        }
+    }
+}
+
+/// Finds the operation.
+pub(super) fn operation(method: &str, path: &str) -> Result<Operation, NoOperation> {
+    let decoded = path.split('/').filter(|segment| !segment.is_empty()).map(decode).collect::<Option<Vec<_>>>();
+    let Some(segments) = decoded else {
+        return Err(invalid("The path is not percent-encoded UTF-8."));
+    };
+    let segments: Vec<_> = segments.iter().map(String::as_str).collect();
+    let wrong = |allowed| Err(NoOperation::WrongMethod { allowed });
+    match (method, segments.as_slice()) {
+        ("POST", ["oauth", "token"]) => Ok(Operation::Token),
+        (_, ["oauth", "token"]) => wrong("POST"),
+        (_, ["oauth" | "connectors"] | ["connectors", "search" | "drafts", ..]) => Err(NoOperation::Unknown),
+        ("GET", ["connectors", segment]) => Ok(Operation::Connector(selector(segment)?)),
+        (_, ["connectors", _]) => wrong("GET"),
+        ("POST", ["deployments"]) => Ok(Operation::Create { project: None }),
+        (_, ["deployments"]) => wrong("POST"),
+        ("POST", ["deployments", segment]) if segment.starts_with(KEY_PREFIX) => {
+            Ok(Operation::Redeploy { project: None, selector: selector(segment)? })
+        }
+        (_, ["deployments", segment]) if segment.starts_with(KEY_PREFIX) => wrong("POST"),
+        (_, ["deployments" | "connectors" | "oauth", ..]) => Err(NoOperation::Unknown),
+        (method, [project, "deployments", rest @ ..]) => of_project(method, project, rest),
+        _ => Err(NoOperation::Unknown),
+    }
+}
+
+fn of_project(method: &str, project: &str, rest: &[&str]) -> Result<Operation, NoOperation> {
+    if !is_key(project, 36) {
+        return Err(invalid("The project key must be 2 to 36 characters of A-Z a-z 0-9 _ -."));
+    }
+    let project = project.to_owned();
+    let wrong = |allowed| Err(NoOperation::WrongMethod { allowed });
+    match (method, rest) {
+        ("GET", []) => Ok(Operation::List { project }),
+        ("POST", []) => Ok(Operation::Create { project: Some(project) }),
+        (_, []) => wrong("GET, POST"),
+        ("GET", [segment]) => Ok(Operation::Read { project, selector: selector(segment)? }),
+        ("POST", [segment]) => Ok(Operation::Redeploy { project: Some(project), selector: selector(segment)? }),
+        ("DELETE", [segment]) => Ok(Operation::Undeploy { project, selector: selector(segment)? }),
+        (_, [_]) => wrong("GET, POST, DELETE"),
+        ("GET", [segment, "logs"]) => Ok(Operation::Logs { project, selector: selector(segment)? }),
+        (_, [_, "logs"]) => wrong("GET"),
+        _ => Err(NoOperation::Unknown),
+    }
+}
+
+fn selector(segment: &str) -> Result<Selector, NoOperation> {
+    match segment.strip_prefix(KEY_PREFIX) {
+        Some(key) if is_key(key, 256) => Ok(Selector::Key(key.to_owned())),
+        Some(key) => Err(invalid(&format!("The key '{}' must be 2 to 256 characters of A-Z a-z 0-9 _ -.", cut(key)))),
+        None => Ok(Selector::Id(segment.to_owned())),
+    }
+}
+
+fn invalid(details: &str) -> NoOperation {
+    NoOperation::Invalid(Refusal::with_details(
+        ErrorCode::InvalidPathParam,
+        "A part of the path is not valid.",
+        details,
+    ))
+}
+
+/// Undoes percent-encoding (RFC 3986 section 2.1); `None` if it is broken or not UTF-8.
+pub(super) fn decode(text: &str) -> Option<String> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let mut digit = || char::from(bytes.next()?).to_digit(16);
+            let (high, low) = (digit()?, digit()?);
+            decoded.push(u8::try_from(high * 16 + low).ok()?);
+        } else {
+            decoded.push(byte);
+        }
+    }
+    String::from_utf8(decoded).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(method: &str, path: &str) -> String {
+        match operation(method, path) {
+            Ok(operation) => operation.name().to_owned(),
+            Err(NoOperation::Unknown) => "404".to_owned(),
+            Err(NoOperation::WrongMethod { allowed }) => format!("405 {allowed}"),
+            Err(NoOperation::Invalid(refusal)) => refusal.codes().join(" "),
+        }
+    }
+
+    #[test]
+    fn every_path_of_the_contract_is_its_operation() {
+        let id = "ae4b0e53-c6b0-4d5d-9ba7-3e60496c17a1";
+        for (method, path, expected) in [
+            ("POST", "/oauth/token", "token"),
+            ("GET", "/connectors/key=demo-connector", "getConnectorByKey"),
+            ("GET", &format!("/connectors/{id}"), "getConnectorById"),
+            ("POST", "/demo/deployments", "createDeployment"),
+            ("POST", "/deployments", "createDeploymentUnscoped"),
+            ("GET", "/demo/deployments", "queryDeployments"),
+            ("GET", "/demo/deployments/", "queryDeployments"),
+            ("GET", "//demo//deployments", "queryDeployments"),
+            ("GET", &format!("/demo/deployments/{id}"), "getDeploymentById"),
+            ("GET", "/demo/deployments/key=tax_eu", "getDeploymentByKey"),
+            ("GET", "/demo/deployments/key%3Dtax_eu", "getDeploymentByKey"),
+            ("POST", &format!("/demo/deployments/{id}"), "updateDeploymentById"),
+            ("POST", "/demo/deployments/key=tax", "updateDeploymentByKey"),
+            ("POST", "/deployments/key=tax", "updateDeploymentByKeyUnscoped"),
+            ("DELETE", &format!("/demo/deployments/{id}"), "deleteDeploymentById"),
+            ("DELETE", "/demo/deployments/key=tax", "deleteDeploymentByKey"),
+            ("GET", &format!("/demo/deployments/{id}/logs"), "getDeploymentLogsById"),
+            ("GET", "/demo/deployments/key=tax/logs", "getDeploymentLogsByKey"),
+            ("GET", "/", "404"),
+            ("GET", "/connectors", "404"),
+            ("GET", "/connectors/search", "404"),
+            ("POST", "/deployments/some-id", "404"),
+            ("GET", "/demo/deployments/a/b", "404"),
+            ("GET", "/oauth/token", "405 POST"),
+            ("PUT", "/demo/deployments", "405 GET, POST"),
+            ("PATCH", "/demo/deployments/key=tax", "405 GET, POST, DELETE"),
+            ("GET", "/deployments", "405 POST"),
+            ("DELETE", "/deployments/key=tax", "405 POST"),
+            ("GET", "/demo/deployments/key=x", "InvalidPathParam"),
+            ("GET", "/demo/deployments/key=a.b", "InvalidPathParam"),
+            ("GET", "/d/deployments", "InvalidPathParam"),
+            ("GET", "/demo/deployments/%FF", "InvalidPathParam"),
+            ("GET", "/demo/deployments/%4", "InvalidPathParam"),
+        ] {
+            assert_eq!(named(method, path), expected, "{method} {path}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! One deployment and its life (contract section 7): pure, its state is what it is at the time that is asked for.
+//!
+//! [`Record::advance`] makes what is due happen; [`Record::show`] is what a read gives. Next: `world.rs` for what
+//! changes it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::build::{self, PlannedOutcome};
+use super::catalogue::ConnectorDefinition;
+use super::ids::Ids;
+use super::logs::LogBook;
+use super::values::{ValueSet, Values};
+use super::variant::{BuildIds, ValuesShow, Variant, Versions};
+use crate::clock::later;
+use crate::connect::model::{
+    ApplicationDeployment, ApplicationType, Build, Deployment, DeploymentApiClient, DeploymentDetails,
+    DeploymentStatus, DeploymentType, EntryType, GlobalConfiguration, LogSeverity, Report, ReportEntry,
+};
+
+/// What runs, and when it moves on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Work {
+    /// Queued until the first time, Deploying until the second.
+    Deploy { starts: Timestamp, ends: Timestamp, skip_scripts: bool },
+    /// Undeploying until then.
+    Undeploy { ends: Timestamp },
+}
+
+/// Status, build and report from before a redeploy, which reads still show for a while.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Before {
+    until: Timestamp,
+    status: DeploymentStatus,
+    build_id: Option<String>,
+    report: Option<Vec<ReportEntry>>,
+}
+
+/// What lagging reads show; `None`: nothing was there.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Stale {
+    pub(super) until: Timestamp,
+    pub(super) shown: Option<Box<Deployment>>,
+}
+
+/// A deployment. What it shows is built by [`Record::show`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// Order of creation.
+    pub(super) sequence: u64,
+    pub(super) id: String,
+    pub(super) project: String,
+    pub(super) key: Option<String>,
+    pub(super) version: i64,
+    pub(super) kind: DeploymentType,
+    pub(super) region: String,
+    pub(super) created_at: Timestamp,
+    pub(super) changed_at: Timestamp,
+    pub(super) connector: ConnectorDefinition,
+    pub(super) values: Values,
+    /// Set while values that were sent cannot be read yet.
+    pub(super) values_before: Option<Values>,
+    pub(super) application_ids: BTreeMap<String, String>,
+    pub(super) api_client_id: Option<String>,
+    pub(super) status: DeploymentStatus,
+    pub(super) build_id: Option<String>,
+    pub(super) report: Option<Vec<ReportEntry>>,
+    pub(super) work: Option<Work>,
+    pub(super) before: Option<Before>,
+    pub(super) stale: Option<Stale>,
+    /// Was live once, so that it has addresses and topics.
+    pub(super) was_live: bool,
+    /// How the next build ends, if a test chose that.
+    pub(super) next_outcome: Option<PlannedOutcome>,
+    /// The next undeploy fails.
+    pub(super) undeploy_fails: bool,
+    pub(super) log: LogBook,
+}
+
+/// Whether a record is still there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Advanced {
+    /// It is.
+    There,
+    /// It was taken down at that time.
+    Gone(Timestamp),
+}
+
+impl Record {
+    /// Makes everything happen that is due at `now`.
+    pub(super) fn advance(&mut self, now: Timestamp, variant: &Variant, ids: &mut Ids) -> Advanced {
+        match self.work.clone() {
+            Some(Work::Deploy { starts, ends, skip_scripts }) => {
+                if self.status == DeploymentStatus::Queued && now >= starts {
+                    self.become_status(DeploymentStatus::Deploying, starts, variant);
+                }
+                if self.status == DeploymentStatus::Deploying && now >= ends {
+                    self.end_build(skip_scripts, ends, variant, ids);
+                }
+                Advanced::There
+            }
+            Some(Work::Undeploy { ends }) if now >= ends => {
+                self.work = None;
+                if !self.undeploy_fails {
+                    return Advanced::Gone(ends);
+                }
+                self.undeploy_fails = false;
+                self.become_status(DeploymentStatus::UndeployFailed, ends, variant);
+                Advanced::There
+            }
+            Some(Work::Undeploy { .. }) | None => Advanced::There,
+        }
+    }
+
+    /// Queues a build; everything else about the change is done already.
+    pub(super) fn start_build(
+        &mut self,
+        skip_scripts: bool,
+        now: Timestamp,
+        lasts: Duration,
+        variant: &Variant,
+        ids: &mut Ids,
+    ) {
+        let is_new = self.created_at == now && self.build_id.is_none();
+        if !is_new && !variant.redeploy_shows_old.is_zero() {
+            self.before = Some(Before {
+                until: later(now, variant.redeploy_shows_old),
+                status: self.status.clone(),
+                build_id: self.build_id.clone(),
+                report: self.report.clone(),
+            });
+        }
+        if variant.build_ids == BuildIds::Start || (is_new && variant.build_ids == BuildIds::Never) {
+            self.build_id = Some(ids.next());
+            self.report = None;
+        }
+        self.status = DeploymentStatus::Queued;
+        self.changed_at = now;
+        // A fifth of the time is spent waiting for its turn.
+        self.work = Some(Work::Deploy { starts: later(now, lasts / 5), ends: later(now, lasts), skip_scripts });
+        self.log.note(now, &self.application_names(), LogSeverity::Info, "Build queued");
+    }
+
+    /// Starts taking it down; what runs is broken off.
+    pub(super) fn start_undeploy(&mut self, now: Timestamp, lasts: Duration) {
+        self.status = DeploymentStatus::Undeploying;
+        self.changed_at = now;
+        self.before = None;
+        self.values_before = None;
+        self.work = Some(Work::Undeploy { ends: later(now, lasts) });
+        self.log.note(now, &self.application_names(), LogSeverity::Info, "Undeploying");
+    }
+
+    /// Ends what runs at `now`, if anything does.
+    pub(super) fn hasten(&mut self, now: Timestamp) {
+        match &mut self.work {
+            Some(Work::Deploy { starts, ends, .. }) => {
+                *starts = now.min(*starts);
+                *ends = now.min(*ends);
+            }
+            Some(Work::Undeploy { ends }) => *ends = now.min(*ends),
+            None => {}
+        }
+    }
+
+    fn end_build(&mut self, skip_scripts: bool, at: Timestamp, variant: &Variant, ids: &mut Ids) {
+        let (status, report) = match self.next_outcome.take() {
+            Some(planned) => build::written(&planned, at),
+            None => build::outcome(&self.connector, &self.values, skip_scripts, at),
+        };
+        self.work = None;
+        self.values_before = None;
+        if variant.build_ids == BuildIds::End || self.build_id.is_none() {
+            self.build_id = Some(ids.next());
+        }
+        let names = self.application_names();
+        for entry in report.iter().filter(|entry| entry.kind == EntryType::Error) {
+            let of_entry: Vec<_> = entry.application.iter().cloned().collect();
+            let text = entry.message.as_deref().unwrap_or(&entry.title);
+            self.log.note(at, if of_entry.is_empty() { &names } else { &of_entry }, LogSeverity::Error, text);
+        }
+        if status == DeploymentStatus::Deployed {
+            self.was_live = true;
+            self.log.note(at, &names, LogSeverity::Default, "Listening on port 8080");
+        }
+        self.report = Some(report);
+        self.become_status(status, at, variant);
+    }
+
+    fn become_status(&mut self, status: DeploymentStatus, at: Timestamp, variant: &Variant) {
+        self.status = status;
+        self.changed_at = at;
+        if variant.versions == Versions::Status {
+            self.version += 1;
+        }
+    }
+
+    fn application_names(&self) -> Vec<String> {
+        self.connector.configurations.iter().map(|declared| declared.application_name.clone()).collect()
+    }
+
+    /// What a read at `now` gives; `None` while a lagging read does not see it yet.
+    pub(super) fn read(&self, now: Timestamp, variant: &Variant) -> Option<Deployment> {
+        match &self.stale {
+            Some(stale) if now < stale.until => stale.shown.as_deref().cloned(),
+            _ => Some(self.show(now, variant)),
+        }
+    }
+
+    /// What the answer to a change at `now` gives.
+    pub(super) fn show(&self, now: Timestamp, variant: &Variant) -> Deployment {
+        let values = match &self.values_before {
+            Some(before) if variant.values_show == ValuesShow::End => before,
+            _ => &self.values,
+        };
+        let (status, build_id, report) = match &self.before {
+            Some(before) if now < before.until => (&before.status, &before.build_id, &before.report),
+            _ => (&self.status, &self.build_id, &self.report),
+        };
+        let report = report.clone().map(|entries| Report { entries });
+        Deployment {
+            id: self.id.clone(),
+            key: self.key.clone(),
+            version: self.version,
+            kind: self.kind.clone(),
+            connector: self.connector.deployed(),
+            global_configuration: values.global.as_ref().map(|global| GlobalConfiguration {
+                standard_configuration: global.standard.clone(),
+                secured_configuration: global.masked(),
+            }),
+            api_client: self.connector.api_client.as_ref().map(|client| DeploymentApiClient {
+                name: self.api_client_id.clone().unwrap_or_default(),
+                scopes: client.scopes.clone(),
+            }),
+            details: DeploymentDetails { build: build_id.clone().map(|id| Build { id, report }) },
+            deployed_region: self.region.clone(),
+            applications: self.applications(values),
+            preview: self.kind == DeploymentType::Preview,
+            status: status.clone(),
+        }
+    }
+
+    fn applications(&self, values: &Values) -> Vec<ApplicationDeployment> {
+        let none = ValueSet::default();
+        let declared = self.connector.configurations.iter();
+        let shown = declared.map(|declared| {
+            let name = &declared.application_name;
+            let id = self.application_ids.get(name).cloned().unwrap_or_default();
+            let given = values.application(name);
+            let set = given.map_or(&none, |given| &given.values);
+            let start: String = id.chars().filter(char::is_ascii_hexdigit).take(12).collect();
+            let live = |kind: ApplicationType, text: String| {
+                (self.was_live && declared.application_type == kind).then_some(text)
+            };
+            let schedule = given.and_then(|given| given.schedule.clone());
+            ApplicationDeployment {
+                application_name: name.clone(),
+                standard_configuration: set.standard.clone(),
+                secured_configuration: set.masked(),
+                url: live(ApplicationType::Service, format!("https://service-{start}.{}.connect.example", self.region)),
+                topic: live(ApplicationType::Event, format!("projects/dev-server/topics/{name}-{start}")),
+                schedule: schedule.or_else(|| self.connector.schedules.get(name).cloned()),
+                id,
+            }
+        });
+        shown.collect()
+    }
+}

@@ -1,0 +1,59 @@
+//! Keeps the world in a file over restarts: written whole to a neighbour and renamed, readable by its owner only.
+//!
+//! Secured values are in it as keyed fingerprints (`values.rs`), plain values as they are.
+
+use std::path::{Path, PathBuf};
+
+use tokio::io::AsyncWriteExt as _;
+
+use super::world::Kept;
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// It cannot be read or written.
+    #[error("state file {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// It was not written by a dev server of this version.
+    #[error("state file {path} cannot be read ({source}); remove it to start anew")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Where reading stopped.
+        source: serde_json::Error,
+    },
+}
+
+/// Reads what was kept; `None` if there is no file yet.
+pub(super) async fn load(path: &Path) -> Result<Option<Kept>, StateError> {
+    let text = match tokio::fs::read(path).await {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(StateError::Io { path: path.to_owned(), source }),
+    };
+    let kept = serde_json::from_slice(&text);
+    kept.map(Some).map_err(|source| StateError::Content { path: path.to_owned(), source })
+}
+
+/// Replaces what is kept.
+pub(super) async fn store(path: &Path, content: &[u8]) -> Result<(), StateError> {
+    let mut neighbour = path.as_os_str().to_owned();
+    neighbour.push(".new");
+    let neighbour = PathBuf::from(neighbour);
+    let written = async {
+        let mut options = tokio::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        options.mode(0o600);
+        let mut file = options.open(&neighbour).await?;
+        file.write_all(content).await?;
+        file.sync_all().await?;
+        tokio::fs::rename(&neighbour, path).await
+    };
+    written.await.map_err(|source| StateError::Io { path: path.to_owned(), source })
+}

@@ -1,0 +1,190 @@
+//! What the contract leaves open, chosen (contract marks *unspecified*; design section 6).
+//!
+//! Values only; [`super::world`] acts on them. Each has a name for `--variant name=value`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// When `version` of a deployment grows (contract section 10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Versions {
+    /// With each accepted update and delete.
+    #[default]
+    Update,
+    /// Also with each change of the status.
+    Status,
+}
+
+/// When a redeploy changes `details.build.id` (contract section 7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BuildIds {
+    /// When it is accepted.
+    #[default]
+    Start,
+    /// When it ends; a new deployment has no build until then.
+    End,
+    /// Not at all.
+    Never,
+}
+
+/// When new plain values can be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ValuesShow {
+    /// When the redeploy is accepted.
+    #[default]
+    Start,
+    /// When it ends.
+    End,
+}
+
+/// What becomes of plain values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Normalise {
+    /// Kept as sent.
+    #[default]
+    No,
+    /// Blanks at both ends are cut.
+    Trim,
+    /// Variables that were not sent appear with their defaults.
+    Defaults,
+}
+
+/// What a partial list of values in a redeploy does (contract section 6.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Partial {
+    /// Values that were not sent stay.
+    #[default]
+    Merge,
+    /// What is sent is all there is.
+    Replace,
+}
+
+/// What DELETE of a Queued, Deploying or Undeploying deployment does (contract section 7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeleteBusy {
+    /// Breaks off what runs and undeploys.
+    #[default]
+    Accept,
+    /// `DeploymentInvalidStatusTransition`.
+    Refuse,
+}
+
+/// One choice for each thing that the contract leaves open. The default is the friendliest reading.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Variant {
+    /// `read-lag=DURATION`: for that long after a change, reads and lists show what was before it.
+    #[serde(with = "text")]
+    pub read_lag: Duration,
+    /// `redeploy-shows-old=DURATION`: the answer to a redeploy, and reads for that long, show the old status, build
+    /// and report.
+    #[serde(with = "text")]
+    pub redeploy_shows_old: Duration,
+    /// `versions=update|status`.
+    pub versions: Versions,
+    /// `build-ids=start|end|never`.
+    pub build_ids: BuildIds,
+    /// `values-show=start|end`.
+    pub values_show: ValuesShow,
+    /// `normalise=no|trim|defaults`.
+    pub normalise: Normalise,
+    /// `partial=merge|replace`.
+    pub partial: Partial,
+    /// `key-held=DURATION`: a key can be used again that long after its deployment is gone.
+    #[serde(with = "text")]
+    pub key_held: Duration,
+    /// `delete-busy=accept|refuse`.
+    pub delete_busy: DeleteBusy,
+}
+
+/// Names of all choices and what they take.
+pub const VARIANTS: &str = "read-lag=DURATION, redeploy-shows-old=DURATION, versions=update|status, \
+     build-ids=start|end|never, values-show=start|end, normalise=no|trim|defaults, partial=merge|replace, \
+     key-held=DURATION, delete-busy=accept|refuse";
+
+impl Variant {
+    /// Sets one choice, written `name=value`.
+    ///
+    /// # Errors
+    /// When the name or the value is not known; the text lists what is.
+    pub fn set(&mut self, choice: &str) -> Result<(), String> {
+        let wrong = || format!("`{choice}` is no variant; use {VARIANTS}");
+        let (name, value) = choice.split_once('=').ok_or_else(wrong)?;
+        let word = |value: &str| serde_json::Value::String(value.to_owned());
+        match name {
+            "read-lag" => self.read_lag = parse_duration(value)?,
+            "redeploy-shows-old" => self.redeploy_shows_old = parse_duration(value)?,
+            "key-held" => self.key_held = parse_duration(value)?,
+            "versions" => self.versions = serde_json::from_value(word(value)).map_err(|_| wrong())?,
+            "build-ids" => self.build_ids = serde_json::from_value(word(value)).map_err(|_| wrong())?,
+            "values-show" => self.values_show = serde_json::from_value(word(value)).map_err(|_| wrong())?,
+            "normalise" => self.normalise = serde_json::from_value(word(value)).map_err(|_| wrong())?,
+            "partial" => self.partial = serde_json::from_value(word(value)).map_err(|_| wrong())?,
+            "delete-busy" => self.delete_busy = serde_json::from_value(word(value)).map_err(|_| wrong())?,
+            _ => return Err(wrong()),
+        }
+        Ok(())
+    }
+}
+
+/// Reads a span of time such as `500ms`, `5s`, `2m 30s` or `48h`.
+///
+/// # Errors
+/// When it is none, or negative.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no span of time; write it like 500ms, 5s, 2m or 48h");
+    let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
+    Duration::try_from(span).map_err(|_| wrong())
+}
+
+/// Spans of time as people write them.
+mod text {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{}ms", duration.as_millis()))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        super::parse_duration(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_choice_has_a_name_and_wrong_ones_are_told_what_there_is() {
+        let mut variant = Variant::default();
+        for choice in [
+            "read-lag=500ms",
+            "redeploy-shows-old=2s",
+            "versions=status",
+            "build-ids=never",
+            "values-show=end",
+            "normalise=trim",
+            "partial=replace",
+            "key-held=1m",
+            "delete-busy=refuse",
+        ] {
+            let before = variant.clone();
+            variant.set(choice).expect(choice);
+            assert_ne!(variant, before, "{choice} changes nothing");
+        }
+        let text = serde_json::to_string(&variant).expect("it is JSON");
+        assert_eq!(serde_json::from_str::<Variant>(&text).expect("what was written is read"), variant);
+        for wrong in ["versions", "versions=often", "colour=red", "read-lag=-1s", "read-lag=soon"] {
+            assert!(variant.set(wrong).is_err(), "{wrong}");
+        }
+    }
+}

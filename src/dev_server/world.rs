@@ -1,0 +1,556 @@
+//! The remote side as a pure state machine: deployments of all projects, and what may be done to them.
+//!
+//! No IO, no clock, no waiting: every method takes the time and first makes happen what is due by then. Answers hold
+//! what the service would show; secured values are not even kept (`values.rs`). Next: `http.rs` for who asks.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::build::PlannedOutcome;
+use super::catalogue::{Catalogue, ConnectorDefinition, Project};
+use super::checks;
+use super::ids::Ids;
+use super::input::Update;
+use super::list::{self, ListQuery};
+use super::logs::{LogBook, LogQuery};
+use super::record::{Advanced, Record, Stale};
+use super::refusal::Refusal;
+use super::values::{FingerprintKey, Values};
+use super::variant::{DeleteBusy, ValuesShow, Variant};
+use crate::clock::later;
+use crate::connect::model::{
+    Connector, ConnectorReference, Deployment, DeploymentDraft, DeploymentStatus, LogPage, LogSeverity, Paged,
+    RedeployAction,
+};
+use crate::connect::{ErrorCode, Selector};
+
+/// Everything that the dev server remembers of deployments.
+#[derive(Debug)]
+pub struct World {
+    catalogue: Catalogue,
+    /// What the contract leaves open.
+    pub variant: Variant,
+    /// Time from the acceptance of a deployment to its end; undeploying takes half of it.
+    pub deploy_duration: Duration,
+    ids: Ids,
+    kept: Kept,
+}
+
+/// What survives a restart.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Kept {
+    fingerprints: FingerprintKey,
+    sequence: u64,
+    records: BTreeMap<String, Record>,
+    /// Keys of deployments that are gone, with the time at which they can be used again.
+    held_keys: Vec<HeldKey>,
+    /// Versions of connectors that were raised while it ran.
+    raised: Vec<ConnectorDefinition>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct HeldKey {
+    project: String,
+    key: String,
+    until: Timestamp,
+}
+
+impl World {
+    /// An empty world. With a seed, ids are the same in each run.
+    #[must_use]
+    pub fn new(catalogue: Catalogue, variant: Variant, deploy_duration: Duration, seed: Option<u64>) -> Self {
+        let mut ids = Ids::new(seed);
+        let fingerprints = FingerprintKey::new(ids.bytes());
+        let kept =
+            Kept { fingerprints, sequence: 0, records: BTreeMap::new(), held_keys: Vec::new(), raised: Vec::new() };
+        Self { catalogue, variant, deploy_duration, ids, kept }
+    }
+
+    /// Goes on with what was kept.
+    pub(super) fn restore(&mut self, kept: Kept) {
+        self.kept = kept;
+        for raised in &self.kept.raised {
+            let known = |old: &&ConnectorDefinition| old.key == raised.key && old.staged == raised.staged;
+            let newest = self.catalogue.connectors.iter().filter(known).map(|old| old.version).max();
+            if newest.is_some_and(|newest| newest < raised.version) {
+                self.catalogue.connectors.push(raised.clone());
+            }
+        }
+    }
+
+    pub(super) fn kept(&self) -> &Kept {
+        &self.kept
+    }
+
+    /// What it offers now.
+    #[must_use]
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    fn advance(&mut self, now: Timestamp) {
+        let Self { kept, variant, ids, .. } = self;
+        kept.held_keys.retain(|held| now < held.until);
+        let held = &mut kept.held_keys;
+        kept.records.retain(|_, record| match record.advance(now, variant, ids) {
+            Advanced::There => true,
+            Advanced::Gone(at) => {
+                let until = later(at, variant.key_held);
+                if let Some(key) = record.key.take().filter(|_| now < until) {
+                    held.push(HeldKey { project: record.project.clone(), key, until });
+                }
+                false
+            }
+        });
+    }
+
+    fn find(&mut self, project: &str, selector: &Selector, now: Timestamp) -> Result<&mut Record, Refusal> {
+        self.advance(now);
+        let mut records = self.kept.records.values_mut().filter(|record| record.project == project);
+        let found = records.find(|record| match selector {
+            Selector::Id(id) => record.id == *id,
+            Selector::Key(key) => record.key.as_ref() == Some(key),
+        });
+        found.ok_or_else(|| Refusal::not_found(selector))
+    }
+
+    fn project(&self, key: &str) -> Result<Project, Refusal> {
+        let found = self.catalogue.projects.iter().find(|project| project.key == key);
+        found.cloned().ok_or_else(|| Refusal::new(ErrorCode::ResourceNotFound, "There is no such project."))
+    }
+
+    /// The newest version of a connector, or the one that is asked for.
+    fn connector(&self, reference: &ConnectorReference, project: &str) -> Result<ConnectorDefinition, Refusal> {
+        let staged = reference.staged.unwrap_or_default();
+        let fits = |connector: &&ConnectorDefinition| {
+            connector.staged == staged
+                && connector.is_open_to(project)
+                && reference.id.as_ref().is_none_or(|id| connector.id == *id)
+                && reference.key.as_ref().is_none_or(|key| connector.key == *key)
+                && reference.version.is_none_or(|version| connector.version == version)
+        };
+        let newest = self.catalogue.connectors.iter().filter(fits).max_by_key(|connector| connector.version);
+        newest.cloned().ok_or_else(|| {
+            let name = reference.key.as_deref().or(reference.id.as_deref()).unwrap_or_default();
+            let version = reference.version.map(|version| format!(" in version {version}")).unwrap_or_default();
+            let kind = if staged { "staged" } else { "published" };
+            let text = format!("There is no {kind} connector '{}'{version}.", super::refusal::cut(name));
+            Refusal::new(ErrorCode::ConnectorReferenceNotFound, text)
+        })
+    }
+
+    /// `getConnectorById`, `getConnectorByKey`: a published connector that one of these projects may use.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn read_connector(&self, projects: &[String], selector: &Selector) -> Result<Connector, Refusal> {
+        let open = |connector: &&ConnectorDefinition| {
+            !connector.staged
+                && (!connector.private || projects.iter().any(|project| connector.is_open_to(project)))
+                && match selector {
+                    Selector::Id(id) => connector.id == *id,
+                    Selector::Key(key) => connector.key == *key,
+                }
+        };
+        let newest = self.catalogue.connectors.iter().filter(open).max_by_key(|connector| connector.version);
+        newest.map(ConnectorDefinition::published).ok_or_else(|| Refusal::not_found(selector))
+    }
+
+    /// `createDeployment`. `may_generate`: the caller may create API clients (contract section 2).
+    ///
+    /// # Errors
+    /// The codes of contract section 5.3, several at once where several things are wrong; 403 where the API client of
+    /// the connector may not be generated.
+    pub fn create(
+        &mut self,
+        project: &str,
+        draft: &DeploymentDraft,
+        may_generate: bool,
+        now: Timestamp,
+    ) -> Result<Deployment, Refusal> {
+        self.advance(now);
+        let project = self.project(project)?;
+        let connector = self.connector(&draft.connector, &project.key)?;
+        if connector.api_client.is_some() && !may_generate {
+            let text = format!(
+                "The connector has a generated API client: this needs the scope manage_api_clients:{}.",
+                project.key
+            );
+            return Err(Refusal::new(ErrorCode::AuthorizationError, text));
+        }
+        let global = draft.global_configuration.as_ref();
+        let values = Values::default().after(
+            Some(&draft.configurations),
+            global,
+            &connector,
+            &self.variant,
+            &self.kept.fingerprints,
+        );
+        let kind = checks::deployment_type(draft.kind.as_ref(), &connector, &project);
+        let mut errors: Vec<_> = kind.as_ref().err().cloned().into_iter().collect();
+        errors.extend(checks::region(&draft.region, &connector));
+        errors.extend(checks::names(&draft.configurations, &connector, None));
+        errors.extend(checks::global_names(global, connector.global_configuration.as_ref()));
+        errors.extend(checks::global_values(&values, connector.global_configuration.as_ref()));
+        Refusal::unless_empty(errors)?;
+        if let Some(key) = &draft.key {
+            self.check_free(&project.key, key)?;
+        }
+        let Ok(kind) = kind else {
+            return Err(Refusal::new(ErrorCode::DeploymentInvalidType, "The type does not fit."));
+        };
+        Ok(self.add(project.key, draft, kind, connector, values, now))
+    }
+
+    fn check_free(&self, project: &str, key: &str) -> Result<(), Refusal> {
+        let held = self.kept.held_keys.iter().any(|held| held.project == project && held.key == key);
+        let mut records = self.kept.records.values();
+        let used = records.any(|record| record.project == project && record.key.as_deref() == Some(key));
+        if held || used { Err(Refusal::duplicate_key(key)) } else { Ok(()) }
+    }
+
+    fn add(
+        &mut self,
+        project: String,
+        draft: &DeploymentDraft,
+        kind: crate::connect::model::DeploymentType,
+        connector: ConnectorDefinition,
+        values: Values,
+        now: Timestamp,
+    ) -> Deployment {
+        self.kept.sequence += 1;
+        let application_ids =
+            connector.configurations.iter().map(|declared| (declared.application_name.clone(), self.ids.next()));
+        let application_ids = application_ids.collect();
+        let api_client_id = connector.api_client.as_ref().map(|_| self.ids.next());
+        let mut record = Record {
+            sequence: self.kept.sequence,
+            id: self.ids.next(),
+            project,
+            key: draft.key.clone(),
+            version: 1,
+            kind,
+            region: draft.region.clone(),
+            created_at: now,
+            changed_at: now,
+            values,
+            values_before: (self.variant.values_show == ValuesShow::End).then(Values::default),
+            connector,
+            application_ids,
+            api_client_id,
+            status: DeploymentStatus::Queued,
+            build_id: None,
+            report: None,
+            work: None,
+            before: None,
+            stale: self.stale(None, now),
+            was_live: false,
+            next_outcome: None,
+            undeploy_fails: false,
+            log: LogBook::default(),
+        };
+        record.start_build(false, now, self.deploy_duration, &self.variant, &mut self.ids);
+        let shown = record.show(now, &self.variant);
+        self.kept.records.insert(record.id.clone(), record);
+        shown
+    }
+
+    fn stale(&self, shown: Option<Deployment>, now: Timestamp) -> Option<Stale> {
+        let lag = self.variant.read_lag;
+        (!lag.is_zero()).then(|| Stale { until: later(now, lag), shown: shown.map(Box::new) })
+    }
+
+    /// `getDeploymentById`, `getDeploymentByKey`.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn read(&mut self, project: &str, selector: &Selector, now: Timestamp) -> Result<Deployment, Refusal> {
+        let variant = self.variant.clone();
+        self.find(project, selector, now)?.read(now, &variant).ok_or_else(|| Refusal::not_found(selector))
+    }
+
+    /// `queryDeployments`.
+    pub fn list(&mut self, project: &str, query: &ListQuery, now: Timestamp) -> Paged<Deployment> {
+        self.advance(now);
+        let of_project = self.kept.records.values().filter(|record| record.project == project);
+        list::page(of_project, query, |record| record.read(now, &self.variant))
+    }
+
+    /// `updateDeploymentById`, `updateDeploymentByKey` with the one action `redeploy`.
+    ///
+    /// # Errors
+    /// The codes of contract section 5.3, the version first, then the status, then everything that is wrong with the
+    /// values.
+    pub fn redeploy(
+        &mut self,
+        project: &str,
+        selector: &Selector,
+        version: i64,
+        action: &RedeployAction,
+        now: Timestamp,
+    ) -> Result<Deployment, Refusal> {
+        let old = self.find(project, selector, now)?.clone();
+        if old.version != version {
+            return Err(Refusal::conflict(version, old.version));
+        }
+        if old.status.is_busy() {
+            return Err(checks::busy(&old.status));
+        }
+        let connector = if action.update_connector { self.newest(&old)? } else { old.connector.clone() };
+        let (sent, global) = (action.configuration_values.as_deref(), action.global_configuration.as_ref());
+        let values = old.values.after(sent, global, &connector, &self.variant, &self.kept.fingerprints);
+        let mut errors = sent.map_or_else(Vec::new, |sent| checks::names(sent, &connector, Some(&old.connector)));
+        errors.extend(checks::global_names(global, connector.global_configuration.as_ref()));
+        errors.extend(checks::global_values(&values, connector.global_configuration.as_ref()));
+        Refusal::unless_empty(errors)?;
+        Ok(self.replace(old, connector, values, action.skip_scripts, now))
+    }
+
+    fn newest(&self, old: &Record) -> Result<ConnectorDefinition, Refusal> {
+        let reference = ConnectorReference {
+            id: Some(old.connector.id.clone()),
+            key: None,
+            staged: Some(old.connector.staged),
+            version: None,
+        };
+        let failed = |text: String| Refusal::new(ErrorCode::DeploymentConnectorUpdateFailure, text);
+        let newest = self.connector(&reference, &old.project);
+        let newest = newest.map_err(|_| failed("The connector cannot be used any more.".to_owned()))?;
+        if newest.supports(&old.region) {
+            return Ok(newest);
+        }
+        Err(failed(format!("Version {} of the connector cannot be deployed in {}.", newest.version, old.region)))
+    }
+
+    fn replace(
+        &mut self,
+        mut record: Record,
+        connector: ConnectorDefinition,
+        values: Values,
+        skip_scripts: bool,
+        now: Timestamp,
+    ) -> Deployment {
+        record.stale = self.stale(Some(record.show(now, &self.variant)), now);
+        record.version += 1;
+        if self.variant.values_show == ValuesShow::End {
+            record.values_before = Some(std::mem::take(&mut record.values));
+        }
+        record.values = values;
+        record.connector = connector;
+        for declared in &record.connector.configurations {
+            let ids = &mut self.ids;
+            record.application_ids.entry(declared.application_name.clone()).or_insert_with(|| ids.next());
+        }
+        record.start_build(skip_scripts, now, self.deploy_duration, &self.variant, &mut self.ids);
+        let shown = record.show(now, &self.variant);
+        self.kept.records.insert(record.id.clone(), record);
+        shown
+    }
+
+    /// A whole update: one redeploy. A second one would find the deployment queued, and all or nothing is done.
+    pub(super) fn update(
+        &mut self,
+        project: &str,
+        selector: &Selector,
+        update: &Update,
+        now: Timestamp,
+    ) -> Result<Deployment, Refusal> {
+        match update.redeploys.as_slice() {
+            [action] => self.redeploy(project, selector, update.version, action, now),
+            _ => {
+                self.find(project, selector, now)?;
+                Err(checks::busy(&DeploymentStatus::Queued))
+            }
+        }
+    }
+
+    /// `deleteDeploymentById`, `deleteDeploymentByKey`: starts undeploying. One that is undeploying stays as it is.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`; with `delete-busy=refuse` also `DeploymentInvalidStatusTransition`.
+    pub fn undeploy(&mut self, project: &str, selector: &Selector, now: Timestamp) -> Result<Deployment, Refusal> {
+        let mut record = self.find(project, selector, now)?.clone();
+        if record.status.is_busy() && self.variant.delete_busy == DeleteBusy::Refuse {
+            return Err(checks::busy(&record.status));
+        }
+        if record.status != DeploymentStatus::Undeploying {
+            record.stale = self.stale(Some(record.show(now, &self.variant)), now);
+            record.version += 1;
+            record.start_undeploy(now, self.deploy_duration / 2);
+        }
+        let shown = record.show(now, &self.variant);
+        self.kept.records.insert(record.id.clone(), record);
+        Ok(shown)
+    }
+
+    /// `getDeploymentLogsById`, `getDeploymentLogsByKey`.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`, `DeploymentApplicationDoesNotExist`, `DeploymentLogInvalidDate`,
+    /// `DeploymentLogInvalidPageToken`, `DeploymentLogMissingApplicationName`.
+    pub fn logs(
+        &mut self,
+        project: &str,
+        selector: &Selector,
+        query: &LogQuery,
+        now: Timestamp,
+    ) -> Result<LogPage, Refusal> {
+        let record = self.find(project, selector, now)?;
+        match &query.application_name {
+            Some(name) if record.connector.application(name).is_none() => {
+                let text = format!("The connector has no application '{}'.", super::refusal::cut(name));
+                return Err(Refusal::new(ErrorCode::DeploymentApplicationDoesNotExist, text));
+            }
+            None if record.region.ends_with(".aws") => {
+                let text = "Logs of a deployment on AWS need applicationName.";
+                return Err(Refusal::new(ErrorCode::DeploymentLogMissingApplicationName, text));
+            }
+            _ => {}
+        }
+        record.log.page(&record.id, query, now)
+    }
+}
+
+/// What only tests and `/_dev` do.
+impl World {
+    fn by_id(&mut self, id: &str, now: Timestamp) -> Result<&mut Record, Refusal> {
+        self.advance(now);
+        self.kept.records.get_mut(id).ok_or_else(|| Refusal::not_found(&Selector::Id(id.to_owned())))
+    }
+
+    /// Chooses how the running build of a deployment ends, or the next one if none runs.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn plan_outcome(&mut self, id: &str, outcome: PlannedOutcome, now: Timestamp) -> Result<(), Refusal> {
+        self.by_id(id, now)?.next_outcome = Some(outcome);
+        Ok(())
+    }
+
+    /// Lets the running undeploy of a deployment fail, or the next one if none runs.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn fail_undeploy(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
+        self.by_id(id, now)?.undeploy_fails = true;
+        Ok(())
+    }
+
+    /// Ends what runs, now.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn finish(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
+        self.by_id(id, now)?.hasten(now);
+        self.advance(now);
+        Ok(())
+    }
+
+    /// Sets the status to a word of the contract or any other; nothing runs afterwards.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn set_status(&mut self, id: &str, status: DeploymentStatus, now: Timestamp) -> Result<(), Refusal> {
+        let record = self.by_id(id, now)?;
+        record.work = None;
+        record.status = status;
+        Ok(())
+    }
+
+    /// Makes the version grow without any other change.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn bump_version(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
+        self.by_id(id, now)?.version += 1;
+        Ok(())
+    }
+
+    /// Someone else redeploys: values as given, or the old ones.
+    ///
+    /// # Errors
+    /// As [`World::redeploy`], but for the version.
+    pub fn redeploy_elsewhere(
+        &mut self,
+        id: &str,
+        action: &RedeployAction,
+        now: Timestamp,
+    ) -> Result<Deployment, Refusal> {
+        let record = self.by_id(id, now)?;
+        let (project, version) = (record.project.clone(), record.version);
+        self.redeploy(&project, &Selector::Id(id.to_owned()), version, action, now)
+    }
+
+    /// Removes a deployment at once, as if someone else had undeployed it.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn remove(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
+        self.by_id(id, now)?;
+        self.kept.records.remove(id);
+        Ok(())
+    }
+
+    /// Writes a line into the log of an application.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn write_log(
+        &mut self,
+        id: &str,
+        application: &str,
+        severity: LogSeverity,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        self.by_id(id, now)?.log.note(now, &[application.to_owned()], severity, text);
+        Ok(())
+    }
+
+    /// Publishes the next version of a connector and returns its number. `change` may alter everything but id and key.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn raise_connector(
+        &mut self,
+        key: &str,
+        staged: bool,
+        change: impl FnOnce(&mut ConnectorDefinition),
+    ) -> Result<i64, Refusal> {
+        let known = |old: &&ConnectorDefinition| old.key == key && old.staged == staged;
+        let newest = self.catalogue.connectors.iter().filter(known).max_by_key(|old| old.version);
+        let old = newest.ok_or_else(|| Refusal::not_found(&Selector::Key(key.to_owned())))?;
+        let mut raised = old.clone();
+        change(&mut raised);
+        (raised.id, raised.key, raised.staged) = (old.id.clone(), old.key.clone(), old.staged);
+        raised.version = old.version + 1;
+        let version = raised.version;
+        self.catalogue.connectors.push(raised.clone());
+        self.kept.raised.push(raised);
+        Ok(version)
+    }
+
+    /// All deployments of all projects as they are now, without lag, oldest first.
+    pub fn all(&mut self, now: Timestamp) -> Vec<Deployment> {
+        self.advance(now);
+        let mut records: Vec<_> = self.kept.records.values().collect();
+        records.sort_by_key(|record| record.sequence);
+        let variant = Variant { redeploy_shows_old: Duration::ZERO, ..self.variant.clone() };
+        records.into_iter().map(|record| record.show(now, &variant)).collect()
+    }
+
+    /// Whether the secured value of a deployment is this one. `application`: `None` for a global value. `None` if
+    /// there is no such deployment or value.
+    #[must_use]
+    pub fn secured_is(&self, id: &str, application: Option<&str>, key: &str, value: &str) -> Option<bool> {
+        let values = &self.kept.records.get(id)?.values;
+        let set = match application {
+            Some(name) => &values.application(name)?.values,
+            None => values.global.as_ref()?,
+        };
+        Some(set.secured(key)?.fingerprint == self.kept.fingerprints.of(value))
+    }
+}

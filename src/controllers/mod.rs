@@ -2,8 +2,10 @@
 
 pub mod conditions;
 pub mod connector_deployment;
+pub mod context;
 pub mod digest;
 pub mod patch;
+pub mod problem;
 pub mod reason;
 pub mod references;
 pub mod remote;

@@ -60,6 +60,14 @@ impl References {
         self.lock().users.get(&key).map(|users| users.iter().cloned().collect()).unwrap_or_default()
     }
 
+    /// The names of the objects of a kind that `subject` names.
+    #[must_use]
+    pub fn uses(&self, subject: &Subject, kind: Named) -> Vec<String> {
+        let index = self.lock();
+        let uses = index.uses.get(subject).into_iter().flatten();
+        uses.filter(|(named, _)| *named == kind).map(|(_, name)| name.clone()).collect()
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Index> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

@@ -1,7 +1,108 @@
-//! Controller of `ConnectorDeployment`.
+//! Controller of `ConnectorDeployment`: one run, from an event to one write and one requeue.
+//!
+//! ```text
+//! event ─▶ observe ─▶ desired ─▶ decide ─▶ act ─▶ status ─▶ one patch, one requeue
+//! ```
+//!
+//! Follow [`reconcile`] from top to bottom. `observe` and `act` are the only ones that talk to anybody; `desired`,
+//! `decide`, `stored`, `status` and `intent` are pure. Before each call that changes something the operation is written,
+//! on the version of the resource that was read; if that write fails, nothing is sent.
 
+pub mod act;
 pub mod decide;
 pub mod desired;
+pub mod intent;
 pub mod ledger;
+mod logs;
+pub mod memory;
+pub mod observe;
+mod outputs;
+mod run;
 pub mod status;
 pub mod stored;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt;
+use kube::runtime::controller::Action;
+
+use self::run::Run;
+use super::context::Context;
+use super::references::Named;
+use super::subject::Subject;
+use crate::crd::ConnectorDeployment;
+use crate::names;
+
+/// Pause before a run is done again whose write met a newer version of the resource.
+const AFTER_CONFLICT: Duration = Duration::from_millis(200);
+/// Pause before a run is done again that the cluster itself refused.
+const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
+
+/// One run for one resource. Never fails: whatever goes wrong is said in the status, or tried again.
+pub async fn reconcile(cached: Arc<ConnectorDeployment>, context: Arc<Context>) -> Action {
+    let subject = Subject::deployment(&cached.namespace().unwrap_or_default(), &cached.name_any());
+    let mut remembered = context.memories.of(&subject, cached.metadata.uid.as_deref().unwrap_or_default());
+    let action = match observe::current(&context, cached, &mut remembered).await {
+        Ok(Some(object)) if is_ours(&object) => {
+            let mut run = Run::new(&context, &subject, object, remembered);
+            let outcome = run.story().await;
+            let remembered = run.into_remembered();
+            match outcome {
+                Ok(Next::Gone) => return gone(&context, &subject),
+                Ok(Next::Again(pause)) => {
+                    context.memories.keep(&subject, remembered);
+                    pause.map_or_else(Action::await_change, Action::requeue)
+                }
+                Err(error) => {
+                    context.memories.keep(&subject, remembered);
+                    Action::requeue(after(&subject, &error))
+                }
+            }
+        }
+        Ok(_) => return gone(&context, &subject),
+        Err(error) => {
+            context.memories.keep(&subject, remembered);
+            Action::requeue(after(&subject, &error))
+        }
+    };
+    action
+}
+
+/// What follows a run.
+pub(crate) enum Next {
+    /// The resource may go, or is none of ours any more.
+    Gone,
+    /// Run again after this time, or when something happens.
+    Again(Option<Duration>),
+}
+
+/// A resource that is being deleted and does not wait for us is over.
+fn is_ours(object: &ConnectorDeployment) -> bool {
+    object.metadata.deletion_timestamp.is_none() || object.finalizers().iter().any(|name| name == names::FINALIZER)
+}
+
+/// Forgets everything about a resource that is gone.
+pub fn gone(context: &Context, subject: &Subject) -> Action {
+    context.remotes.forget(subject);
+    context.memories.forget(subject);
+    let projects = context.references.uses(subject, Named::Project);
+    context.references.forget(subject);
+    for project in projects {
+        context.wake(Subject::project(&subject.namespace, &project));
+    }
+    Action::await_change()
+}
+
+fn after(subject: &Subject, error: &kube::Error) -> Duration {
+    match error {
+        kube::Error::Api(status) if status.code == 409 => {
+            tracing::debug!(%subject, "changed meanwhile, run again");
+            AFTER_CONFLICT
+        }
+        error => {
+            tracing::warn!(%subject, %error, "the cluster refused");
+            AFTER_CLUSTER_ERROR
+        }
+    }
+}

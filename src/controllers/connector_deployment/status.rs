@@ -148,6 +148,11 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Tex
             schedule: application.schedule.as_deref().map(|schedule| cut(schedule, 100)),
         })
         .collect();
+    show_report(status, record, texts);
+}
+
+/// Shows the report of a record, and nothing else of it.
+pub(super) fn show_report(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {
     match texts {
         Texts::Masked(masker) => status.report = report(record, masker, true),
         Texts::Titles(masker) => status.report = report(record, masker, false),

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use answer::{Answer, answered};
+pub use answer::{Answer, Outcome, answered};
 
 use super::ledger::{Applied, Identity, Ledger, Look, Operation, OperationKind, OperationState, Payload, Phase, Seen};
 use crate::clock::{between, later};

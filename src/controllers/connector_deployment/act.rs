@@ -1,0 +1,213 @@
+//! Does what was decided: the one call that a run may send, and the metadata that we own.
+//!
+//! Decides nothing. What an answer means is for `decide::answered`.
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::decide::{Answer, Call, CallKind, LIMIT};
+use super::intent;
+use super::observe::phase;
+use super::status::WantedIdentity;
+use crate::clock::later;
+use crate::connect::error::{Effect, Failure};
+use crate::connect::model::{
+    ApplicationConfiguration, ConfigurationValue, Deployment, DeploymentDraft, GlobalConfiguration, RedeployAction,
+    SecuredValue,
+};
+use crate::connect::{ApiError, ConnectApi, ErrorCode, Reaction, Selector};
+use crate::controllers::conditions::Told;
+use crate::controllers::problem;
+use crate::controllers::values::{ApplicationValues, Values};
+use crate::crd::ConnectorDeployment;
+use crate::names;
+
+/// What came of a call.
+pub struct Done {
+    /// What it means.
+    pub answer: Answer,
+    /// The deployment, as the answer showed it.
+    pub record: Option<Deployment>,
+    /// What went wrong, for people.
+    pub error: Option<ApiError>,
+}
+
+/// Sends the call that was decided on. `values`: what it carries; an undeploy needs none. `started`: when its operation
+/// was written; the call leaves within [`LIMIT`] of that or not at all.
+pub async fn send(
+    api: &dyn ConnectApi,
+    object: &ConnectorDeployment,
+    wanted: &WantedIdentity,
+    call: &Call,
+    values: &Values,
+    started: Timestamp,
+) -> Done {
+    let send_before = later(started, LIMIT);
+    let answer = match &call.kind {
+        CallKind::Create { gone } => {
+            return create(api, object, wanted, values, gone.as_deref(), call.first, send_before).await;
+        }
+        CallKind::Redeploy { id, version, update_connector } => {
+            let action = RedeployAction {
+                skip_scripts: object.spec.skip_scripts,
+                configuration_values: Some(applications(values)),
+                global_configuration: global(values),
+                update_connector: *update_connector,
+            };
+            api.redeploy(&Selector::Id(id.clone()), *version, &action, send_before).await
+        }
+        CallKind::Undeploy { id } => api.undeploy(&Selector::Id(id.clone()), send_before).await,
+    };
+    match answer {
+        Ok(Some(record)) => accepted(record),
+        Ok(None) => Done { answer: Answer::NotFound, record: None, error: None },
+        Err(error) => failed(error),
+    }
+}
+
+/// Rule 1: the key is looked up once more, then one POST.
+async fn create(
+    api: &dyn ConnectApi,
+    object: &ConnectorDeployment,
+    wanted: &WantedIdentity,
+    values: &Values,
+    gone: Option<&str>,
+    first: bool,
+    send_before: Timestamp,
+) -> Done {
+    let connector = match intent::connector(object) {
+        Ok(connector) => connector,
+        Err(_) => return Done { answer: Answer::Refused, record: None, error: None },
+    };
+    match api.deployment(&Selector::Key(wanted.key.clone())).await {
+        Ok(Some(found)) if gone != Some(found.id.as_str()) => {
+            // For an operation from before it may be ours: the next look decides.
+            let answer = if first { Answer::Duplicate } else { Answer::Unknown };
+            return Done { answer, record: None, error: None };
+        }
+        Ok(_) => {}
+        // Nothing was sent yet in this attempt.
+        Err(error) => return Done { answer: Answer::NotNow, record: None, error: Some(error) },
+    }
+    let draft = DeploymentDraft {
+        key: Some(wanted.key.clone()),
+        kind: Some(intent::kind(object).into()),
+        connector,
+        configurations: applications(values),
+        global_configuration: global(values),
+        region: wanted.region.clone(),
+    };
+    match api.create(&draft, send_before).await {
+        Ok(record) => accepted(record),
+        Err(error) => failed(error),
+    }
+}
+
+fn accepted(record: Deployment) -> Done {
+    let answer = Answer::Accepted { id: record.id.clone(), phase: phase(&record.status) };
+    Done { answer, record: Some(record), error: None }
+}
+
+fn failed(error: ApiError) -> Done {
+    Done { answer: meaning(&error), record: None, error: Some(error) }
+}
+
+/// What an error says of the change that was asked for.
+fn meaning(error: &ApiError) -> Answer {
+    if error.effect() == Effect::Unknown {
+        return Answer::Unknown;
+    }
+    if error.code() == Some(&ErrorCode::DuplicateField) {
+        return Answer::Duplicate;
+    }
+    match error.reaction() {
+        Reaction::Fix | Reaction::Token => Answer::Refused,
+        Reaction::Retry | Reaction::Refetch | Reaction::Wait => Answer::NotNow,
+        Reaction::Gone => Answer::NotFound,
+        Reaction::Verify => Answer::Unknown,
+    }
+}
+
+/// What to tell people of a call that did not work.
+#[must_use]
+pub fn told(done: &Done) -> Option<Told> {
+    let error = done.error.as_ref()?;
+    // Busy and another version are no trouble: the next look decides.
+    let passing = matches!(error.reaction(), Reaction::Wait | Reaction::Refetch | Reaction::Gone);
+    (!passing || error.failure == Failure::HeldBack).then(|| problem::told(error))
+}
+
+/// Rule 8: every value of every application.
+fn applications(values: &Values) -> Vec<ApplicationConfiguration> {
+    let configuration = |(name, application): (&String, &ApplicationValues)| ApplicationConfiguration {
+        application_name: name.clone(),
+        standard_configuration: standard(application),
+        secured_configuration: secured(application),
+        schedule: application.schedule.clone(),
+    };
+    values.applications.iter().map(configuration).collect()
+}
+
+/// Sent even if there is nothing: leaving it out would keep old values (contract section 6.1).
+fn global(values: &Values) -> Option<GlobalConfiguration> {
+    let global = &values.global;
+    Some(GlobalConfiguration { standard_configuration: standard(global), secured_configuration: secured(global) })
+}
+
+fn standard(values: &ApplicationValues) -> Vec<ConfigurationValue> {
+    let value = |(key, value): (&String, &String)| ConfigurationValue { key: key.clone(), value: value.clone() };
+    values.standard.iter().map(value).collect()
+}
+
+fn secured(values: &ApplicationValues) -> Vec<SecuredValue> {
+    values.secured.iter().map(|(key, value)| SecuredValue { key: key.clone(), value: value.clone() }).collect()
+}
+
+/// Adds the finalizer, so that the remote deployment is not forgotten.
+///
+/// # Errors
+/// Those of the API server; 409 if the object was changed meanwhile.
+pub async fn hold(
+    api: &Api<ConnectorDeployment>,
+    object: &ConnectorDeployment,
+) -> Result<ConnectorDeployment, kube::Error> {
+    let mut finalizers = object.finalizers().to_vec();
+    finalizers.push(names::FINALIZER.to_owned());
+    patch_metadata(api, object, json!({ "finalizers": finalizers })).await
+}
+
+/// Removes the finalizer: the object may go.
+///
+/// # Errors
+/// Those of the API server; 409 if the object was changed meanwhile.
+pub async fn release(api: &Api<ConnectorDeployment>, object: &ConnectorDeployment) -> Result<(), kube::Error> {
+    let finalizers: Vec<_> = object.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
+    match patch_metadata(api, object, json!({ "finalizers": finalizers })).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        answer => answer.map(|_| ()),
+    }
+}
+
+/// Writes the id of the remote deployment where a restored backup keeps it (rule 3).
+///
+/// # Errors
+/// Those of the API server; 409 if the object was changed meanwhile.
+pub async fn annotate(
+    api: &Api<ConnectorDeployment>,
+    object: &ConnectorDeployment,
+    id: &str,
+) -> Result<ConnectorDeployment, kube::Error> {
+    patch_metadata(api, object, json!({ "annotations": { names::REMOTE_ID: id } })).await
+}
+
+async fn patch_metadata(
+    api: &Api<ConnectorDeployment>,
+    object: &ConnectorDeployment,
+    mut metadata: Value,
+) -> Result<ConnectorDeployment, kube::Error> {
+    metadata["resourceVersion"] = json!(object.resource_version());
+    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    api.patch(&object.name_any(), &parameters, &Patch::Merge(json!({ "metadata": metadata }))).await
+}

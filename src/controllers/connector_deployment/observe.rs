@@ -1,0 +1,289 @@
+//! Reads what a run decides on: the resource, its project, the remote, and the objects that hold its values.
+//!
+//! Changes nothing, anywhere. Secrets are read when they are needed, just those that are named, and never kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::Api;
+use kube::{Resource, ResourceExt};
+use secrecy::SecretSlice;
+
+use super::desired::{Content, Contents, Declared, DeclaredKeys};
+use super::intent;
+use super::ledger::{Ledger, Look, OperationKind, OperationState, Phase, Seen, Source};
+use super::memory::Remembered;
+use crate::clock::later;
+use crate::connect::model::{DeclaredApplication, DeclaredGlobal, Deployment, DeploymentStatus};
+use crate::connect::{ApiError, ConnectApi, Selector};
+use crate::controllers::conditions::Told;
+use crate::controllers::context::{Context, Project};
+use crate::controllers::reason::Reason;
+use crate::controllers::references::{Named, Reference};
+use crate::controllers::remote::Remote;
+use crate::controllers::subject::Subject;
+use crate::controllers::values::{VisibleApplication, VisibleValues};
+use crate::crd::{ConnectProject, ConnectorDeployment};
+
+/// A look that is older than this is not used, even if nothing was written since.
+const LONGEST_AGE: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// The resource as it is now. The cached copy is good unless we wrote later than it was made.
+///
+/// # Errors
+/// Those of the API server.
+pub async fn current(
+    context: &Context,
+    cached: Arc<ConnectorDeployment>,
+    remembered: &mut Remembered,
+) -> Result<Option<Arc<ConnectorDeployment>>, kube::Error> {
+    if remembered.written.is_none() || remembered.written == cached.resource_version() {
+        return Ok(Some(cached));
+    }
+    let api = Api::<ConnectorDeployment>::namespaced(context.client.clone(), &cached.namespace().unwrap_or_default());
+    let Some(found) = api.get_opt(&cached.name_any()).await? else { return Ok(None) };
+    if found.metadata.uid != cached.metadata.uid {
+        return Ok(None);
+    }
+    if found.resource_version() == cached.resource_version() {
+        remembered.written = None;
+    }
+    Ok(Some(Arc::new(found)))
+}
+
+/// The project that the resource names.
+///
+/// # Errors
+/// Why there is none: to tell people, or nothing while its own controller has not looked at it yet.
+pub async fn project(context: &Context, object: &ConnectorDeployment) -> Result<Project, Option<Told>> {
+    let namespace = object.namespace().unwrap_or_default();
+    let name = &object.spec.project_ref.name;
+    if let Some(project) = context.projects.get(&Subject::project(&namespace, name)) {
+        return Ok(project);
+    }
+    match Api::<ConnectProject>::namespaced(context.client.clone(), &namespace).get_opt(name).await {
+        Ok(None) => {
+            let message = format!("ConnectProject {name} is missing in this namespace");
+            Err(Some(Told::new(Reason::ProjectMissing, message)))
+        }
+        // Its controller wakes its users once it knows.
+        Ok(Some(_)) => Err(None),
+        Err(error) => {
+            Err(Some(Told::new(Reason::InternalError, format!("ConnectProject {name} cannot be read: {error}"))))
+        }
+    }
+}
+
+/// The objects that a spec names for its values; those that do not exist are left out.
+///
+/// # Errors
+/// Those of the API server.
+pub async fn contents(
+    context: &Context,
+    namespace: &str,
+    named: &BTreeSet<Reference>,
+) -> Result<Contents, kube::Error> {
+    let secrets = Api::<Secret>::namespaced(context.client.clone(), namespace);
+    let config_maps = Api::<ConfigMap>::namespaced(context.client.clone(), namespace);
+    let mut contents = Contents::new();
+    for reference in named {
+        let (kind, name) = reference;
+        let content = match kind {
+            Named::Secret => secrets.get_opt(name).await?.map(|secret| Content {
+                source: source("Secret", &secret),
+                data: secret
+                    .data
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|(key, value)| (key, SecretSlice::from(value.0)))
+                    .collect(),
+            }),
+            Named::ConfigMap => config_maps.get_opt(name).await?.map(|config_map| Content {
+                source: source("ConfigMap", &config_map),
+                data: config_map_data(config_map),
+            }),
+            Named::Project => None,
+        };
+        if let Some(content) = content {
+            contents.insert(reference.clone(), content);
+        }
+    }
+    Ok(contents)
+}
+
+fn config_map_data(config_map: ConfigMap) -> BTreeMap<String, SecretSlice<u8>> {
+    let texts = config_map.data.unwrap_or_default().into_iter().map(|(key, text)| (key, text.into_bytes()));
+    let bytes = config_map.binary_data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0));
+    texts.chain(bytes).map(|(key, value)| (key, SecretSlice::from(value))).collect()
+}
+
+fn source(kind: &str, object: &impl Resource) -> Source {
+    let meta = object.meta();
+    Source {
+        kind: kind.to_owned(),
+        name: meta.name.clone().unwrap_or_default(),
+        uid: meta.uid.clone().unwrap_or_default(),
+        resource_version: meta.resource_version.clone().unwrap_or_default(),
+    }
+}
+
+/// A look at the remote.
+pub struct Looked {
+    /// When its request left.
+    pub at: Timestamp,
+    /// The record, if there is one.
+    pub record: Option<Arc<Deployment>>,
+    /// Another deployment that has the key, if that was asked.
+    pub key_held_by: Option<String>,
+}
+
+/// Looks at the remote: by key as long as no id is known, else in the shared view. `None`: the view has nothing that is
+/// new enough, and wakes the subject once it has.
+///
+/// # Errors
+/// Those of the Connect API.
+pub async fn look(
+    context: &Context,
+    remote: &Remote,
+    api: &dyn ConnectApi,
+    subject: &Subject,
+    key: &str,
+    ledger: &Ledger,
+    remembered: &Remembered,
+) -> Result<Option<Looked>, ApiError> {
+    let create = ledger
+        .operation
+        .as_ref()
+        .is_some_and(|operation| operation.kind == OperationKind::Create && operation.state == OperationState::Planned);
+    let selector = Selector::Key(key.to_owned());
+    let Some(id) = ledger.id.as_ref().filter(|_| !create) else {
+        let at = context.clock.now();
+        let record = api.deployment(&selector).await?.map(Arc::new);
+        return Ok(Some(Looked { at, record, key_held_by: None }));
+    };
+    let Some(sighting) = remote.sighting(subject, id, newer_than(context.clock.now(), ledger, remembered)) else {
+        return Ok(None);
+    };
+    let mut looked = Looked { at: sighting.at, record: sighting.found, key_held_by: None };
+    if looked.record.is_none() {
+        // Rule 3: who has the key now tells what became of it.
+        looked.key_held_by = api.deployment(&selector).await?.map(|other| other.id).filter(|other| other != id);
+    }
+    Ok(Some(looked))
+}
+
+/// A view from before our last write is not used (rule 5), nor one that was used before.
+fn newer_than(now: Timestamp, ledger: &Ledger, remembered: &Remembered) -> Timestamp {
+    let started = ledger.operation.as_ref().map(|operation| operation.started_at);
+    let asked = remembered.asked.as_ref().map(|(_, at)| *at);
+    let used = remembered.last_look.map(|at| later(at, std::time::Duration::from_millis(1)));
+    let recent = now.saturating_sub(LONGEST_AGE).unwrap_or(Timestamp::MIN);
+    [started, asked, used, remembered.last_call].into_iter().flatten().fold(recent, Timestamp::max)
+}
+
+/// What was looked at, as `decide` takes it. `ignored`: values whose changes elsewhere are fine.
+#[must_use]
+pub fn seen(looked: &Looked, ignored: &BTreeSet<(String, String)>) -> Look {
+    let Some(record) = &looked.record else { return Look::Absent { key_held_by: looked.key_held_by.clone() } };
+    Look::Present(Seen {
+        id: record.id.clone(),
+        version: record.version,
+        phase: phase(&record.status),
+        build: record.build_id().map(ToOwned::to_owned),
+        connector_id: record.connector.id.clone(),
+        connector_key: record.connector.key.clone(),
+        connector_version: record.connector.version,
+        region: record.deployed_region.clone(),
+        kind: record.kind.as_str().to_owned(),
+        values: visible(record).ignoring(ignored.clone()),
+    })
+}
+
+/// Where a deployment is in its life.
+#[must_use]
+pub fn phase(status: &DeploymentStatus) -> Phase {
+    match status {
+        DeploymentStatus::Draft => Phase::Draft,
+        DeploymentStatus::Queued => Phase::Queued,
+        DeploymentStatus::Deploying => Phase::Deploying,
+        DeploymentStatus::Deployed => Phase::Deployed,
+        DeploymentStatus::Failed => Phase::Failed,
+        DeploymentStatus::Undeploying => Phase::Undeploying,
+        DeploymentStatus::UndeployFailed => Phase::UndeployFailed,
+        DeploymentStatus::Other(_) => Phase::Other,
+    }
+}
+
+fn visible(record: &Deployment) -> VisibleValues {
+    let pairs = |values: &[crate::connect::model::ConfigurationValue]| {
+        values.iter().map(|value| (value.key.clone(), value.value.clone())).collect::<BTreeMap<_, _>>()
+    };
+    let applications = record.applications.iter().map(|application| {
+        let visible = VisibleApplication {
+            standard: pairs(&application.standard_configuration),
+            schedule: application.schedule.clone(),
+        };
+        (application.application_name.clone(), visible)
+    });
+    VisibleValues {
+        applications: applications.collect(),
+        global: record
+            .global_configuration
+            .as_ref()
+            .map(|global| pairs(&global.standard_configuration))
+            .unwrap_or_default(),
+        ignored: BTreeSet::new(),
+    }
+}
+
+/// The keys that a connector declares; `None` if it does not say.
+#[must_use]
+pub fn declared(applications: Option<&Vec<DeclaredApplication>>, global: Option<&DeclaredGlobal>) -> Option<Declared> {
+    let keys =
+        |standard: &[crate::connect::model::StandardKey], secured: &[crate::connect::model::SecuredKey]| DeclaredKeys {
+            standard: standard.iter().map(|declared| declared.key.clone()).collect(),
+            secured: secured.iter().map(|declared| declared.key.clone()).collect(),
+        };
+    Some(Declared {
+        applications: applications?
+            .iter()
+            .map(|application| {
+                let keys = keys(&application.standard_configuration, &application.secured_configuration);
+                (application.application_name.clone(), keys)
+            })
+            .collect(),
+        global: global
+            .map(|global| keys(&global.standard_configuration, &global.secured_configuration))
+            .unwrap_or_default(),
+    })
+}
+
+/// What the registry says of the connector.
+#[derive(Clone, Debug, Default)]
+pub struct Registered {
+    /// The keys that it declares.
+    pub declared: Option<Declared>,
+    /// Its latest version.
+    pub latest: Option<i64>,
+    /// Whether the registry has it at all; `None`: not asked, or no answer.
+    pub exists: Option<bool>,
+}
+
+/// Asks the registry for the connector. Whatever goes wrong is no verdict: the server decides.
+pub async fn registered(api: &dyn ConnectApi, object: &ConnectorDeployment) -> Registered {
+    let Some(selector) = intent::registry_selector(object) else { return Registered::default() };
+    match api.connector(&selector).await {
+        Ok(Some(connector)) => Registered {
+            declared: declared(connector.configurations.as_ref(), connector.global_configuration.as_ref()),
+            latest: Some(connector.version),
+            exists: Some(true),
+        },
+        Ok(None) => Registered { exists: Some(false), ..Registered::default() },
+        Err(error) => {
+            tracing::debug!(%error, "the connector cannot be read");
+            Registered::default()
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What every run is given: the cluster, the remotes, the time, and what this process remembers.
+//!
+//! Nothing in it must survive a restart. Next: the folder of each kind, whose `reconcile` gets it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kube::runtime::events::{Event, EventType, Recorder};
+use kube::{Client, Resource};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::conditions::{Told, cut};
+use super::connector_deployment::memory::Memories;
+use super::digest::DigestKey;
+use super::reason::Stance;
+use super::references::{Named, References};
+use super::remote::{Remote, Remotes};
+use super::subject::Subject;
+use crate::clock::Clock;
+use crate::crd::shared::RemoteIdentity;
+
+/// Longest note of an Event (Kubernetes API: `note` of `events.k8s.io/v1`).
+const LONGEST_NOTE: usize = 1024;
+
+/// What every run is given.
+pub struct Context {
+    /// The cluster.
+    pub client: Client,
+    /// The time.
+    pub clock: Clock,
+    /// Every remote project.
+    pub remotes: Arc<Remotes>,
+    /// Where Events go.
+    pub recorder: Recorder,
+    /// Key of the digests.
+    pub digest_key: DigestKey,
+    /// Who names which Secret, ConfigMap or project.
+    pub references: References,
+    /// What each `ConnectProject` came to.
+    pub projects: Projects,
+    /// What is remembered between the runs of a `ConnectorDeployment`.
+    pub memories: Memories,
+    /// Subjects that are to run again.
+    pub wake: UnboundedSender<Subject>,
+}
+
+impl Context {
+    /// Has a subject run again.
+    pub fn wake(&self, subject: Subject) {
+        // Nobody listens any more when the operator ends.
+        let _ = self.wake.send(subject);
+    }
+
+    /// Has everyone run again who names this object.
+    pub fn wake_users(&self, kind: Named, namespace: &str, name: &str) {
+        for user in self.references.users(kind, namespace, name) {
+            self.wake(user);
+        }
+    }
+
+    /// Reports an Event; one that cannot be written is no error, it is for people only.
+    pub async fn event<K: Resource<DynamicType = ()>>(&self, object: &K, action: &str, told: &Told) {
+        let type_ = match told.reason.stance() {
+            Stance::Waiting | Stance::Stalled => EventType::Warning,
+            Stance::Ready | Stance::Running | Stance::Paused => EventType::Normal,
+        };
+        self.report(object, type_, told.reason.as_str(), action, &told.message).await;
+    }
+
+    /// Reports an Event with a reason of its own.
+    pub async fn report<K: Resource<DynamicType = ()>>(
+        &self,
+        object: &K,
+        type_: EventType,
+        reason: &str,
+        action: &str,
+        note: &str,
+    ) {
+        let event = Event {
+            type_,
+            reason: reason.to_owned(),
+            note: Some(cut(note, LONGEST_NOTE)),
+            action: action.to_owned(),
+            secondary: None,
+        };
+        if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {
+            tracing::debug!(%error, reason, "the Event could not be written");
+        }
+    }
+}
+
+/// What each `ConnectProject` came to, as its own controller found out.
+#[derive(Default)]
+pub struct Projects(Mutex<BTreeMap<Subject, Project>>);
+
+/// A `ConnectProject` as its controller found it.
+#[derive(Clone)]
+pub struct Project {
+    /// The remote project that it names.
+    pub identity: RemoteIdentity,
+    /// Its region, the default of its deployments.
+    pub region: String,
+    /// How to reach it, or why that is not possible.
+    pub remote: Result<Arc<Remote>, Told>,
+}
+
+impl Projects {
+    /// What this project came to; `None`: it was not looked at yet, or does not exist.
+    #[must_use]
+    pub fn get(&self, project: &Subject) -> Option<Project> {
+        self.lock().get(project).cloned()
+    }
+
+    /// Remembers what a project came to. Returns whether that is news to its users.
+    pub fn set(&self, subject: &Subject, project: Project) -> bool {
+        let mut projects = self.lock();
+        let same = projects.get(subject).is_some_and(|before| {
+            before.identity == project.identity
+                && before.region == project.region
+                && match (&before.remote, &project.remote) {
+                    (Ok(one), Ok(other)) => Arc::ptr_eq(one, other),
+                    (Err(one), Err(other)) => one == other,
+                    _ => false,
+                }
+        });
+        projects.insert(subject.clone(), project);
+        !same
+    }
+
+    /// Forgets a project that is gone.
+    pub fn forget(&self, subject: &Subject) {
+        self.lock().remove(subject);
+    }
+
+    /// Every project that is known.
+    #[must_use]
+    pub fn subjects(&self) -> Vec<Subject> {
+        self.lock().keys().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Subject, Project>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

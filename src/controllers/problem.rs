@@ -1,0 +1,119 @@
+//! What a failed call to the Connect API means for a resource: why, and who acts next. Pure.
+//!
+//! By the code first, then by the HTTP status (contract section 8); never by a text.
+
+use std::time::Duration;
+
+use super::conditions::Told;
+use super::reason::Reason;
+use super::remote::{Trouble, TroubleKind};
+use crate::connect::error::Failure;
+use crate::connect::{ApiError, ErrorCode, Reaction};
+
+/// First pause of one resource after a call of its own failed; doubles.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+/// Longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+
+/// Why a call failed, in the words of a condition.
+#[must_use]
+pub fn told(error: &ApiError) -> Told {
+    Told::new(reason(error), error.to_string())
+}
+
+fn reason(error: &ApiError) -> Reason {
+    match error.code() {
+        Some(ErrorCode::ConnectorReferenceNotFound) => return Reason::ConnectorNotFound,
+        Some(
+            ErrorCode::DeploymentUnknownApplicationConfiguration
+            | ErrorCode::DeploymentUnknownApplicationConfigurationKey
+            | ErrorCode::DeploymentUnknownGlobalConfigurationKey
+            | ErrorCode::DeploymentMissingGlobalConfigurationKey
+            | ErrorCode::DeploymentEmptyRequiredGlobalConfigurationKey
+            | ErrorCode::DeploymentApplicationDoNotBelong
+            | ErrorCode::DeploymentApplicationRequired
+            | ErrorCode::DeploymentUnsupportedRegion
+            | ErrorCode::DeploymentInvalidType,
+        ) => return Reason::ConfigurationInvalid,
+        Some(ErrorCode::AuthorizationError) => return Reason::PermissionMissing,
+        _ => {}
+    }
+    match (&error.failure, error.reaction()) {
+        (Failure::CredentialsRefused, _) | (_, Reaction::Token) => Reason::CredentialsRejected,
+        (_, Reaction::Fix) if error.status() == Some(403) => Reason::PermissionMissing,
+        (_, Reaction::Fix | Reaction::Gone) => Reason::RequestRejected,
+        (Failure::Answered { status: 429, .. }, _) => Reason::Throttled,
+        (_, Reaction::Retry | Reaction::Verify | Reaction::Refetch | Reaction::Wait) => Reason::ServiceUnavailable,
+    }
+}
+
+/// Why a remote cannot be worked with, in the words of a condition.
+#[must_use]
+pub fn told_of_trouble(trouble: &Trouble) -> Told {
+    let reason = match trouble.kind {
+        TroubleKind::Unavailable => Reason::ServiceUnavailable,
+        TroubleKind::Throttled => Reason::Throttled,
+        TroubleKind::CredentialsRejected => Reason::CredentialsRejected,
+        TroubleKind::PermissionMissing => Reason::PermissionMissing,
+    };
+    Told::new(reason, trouble.error.to_string())
+}
+
+/// Pause before a resource calls again, after so many failures in a row.
+#[must_use]
+pub fn pause(failures: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_says_who_acts_next() {
+        let answered = |status, code: &str| Failure::Answered {
+            status,
+            codes: if code.is_empty() { Vec::new() } else { vec![ErrorCode::from(code)] },
+        };
+        for (case, failure, expected) in [
+            ("no such connector", answered(400, "ConnectorReferenceNotFound"), Reason::ConnectorNotFound),
+            (
+                "unknown key",
+                answered(400, "DeploymentUnknownApplicationConfigurationKey"),
+                Reason::ConfigurationInvalid,
+            ),
+            (
+                "unknown application",
+                answered(400, "DeploymentUnknownApplicationConfiguration"),
+                Reason::ConfigurationInvalid,
+            ),
+            ("right missing", answered(403, "AuthorizationError"), Reason::PermissionMissing),
+            ("403 without a code", answered(403, ""), Reason::PermissionMissing),
+            ("second 401", answered(401, "invalid_token"), Reason::CredentialsRejected),
+            ("client secret wrong", Failure::CredentialsRefused, Reason::CredentialsRejected),
+            ("not production", answered(400, "DeploymentProductionDeactivated"), Reason::RequestRejected),
+            ("400 without a code", answered(400, ""), Reason::RequestRejected),
+            ("throttled", answered(429, ""), Reason::Throttled),
+            ("gateway", answered(502, ""), Reason::ServiceUnavailable),
+            ("no answer", Failure::NoAnswer, Reason::ServiceUnavailable),
+            ("cannot be read", Failure::Unreadable, Reason::ServiceUnavailable),
+            ("an unknown code goes by the status", answered(500, "Strange"), Reason::ServiceUnavailable),
+        ] {
+            let error = ApiError {
+                operation: "createDeployment",
+                failure,
+                message: String::new(),
+                correlation_id: None,
+                retry_after: None,
+            };
+            assert_eq!(told(&error).reason, expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn pauses_grow_to_an_end() {
+        assert_eq!(pause(1), Duration::from_secs(2));
+        assert_eq!(pause(3), Duration::from_secs(8));
+        assert_eq!(pause(100), LONGEST_PAUSE);
+    }
+}

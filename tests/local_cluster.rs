@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use connect_operator::local_cluster::{Assets, Error, GRACE, LocalCluster, Options, Process};
+use connect_operator::local_cluster::{Assets, Error, GRACE, GUARDIAN_COMMAND, LocalCluster, Options, Process};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{ListParams, ObjectMeta, PostParams, WatchParams};
@@ -214,6 +214,14 @@ async fn a_program_that_ends_while_starting_is_reported_with_its_log_and_leaves_
 }
 
 #[tokio::test]
+async fn a_program_that_cannot_be_started_is_named() {
+    let mut options = options().await;
+    options.assets.etcd = "/nonexistent/etcd".into();
+    let error = LocalCluster::start(options).await.expect_err("there is none").to_string();
+    assert!(error.contains("/nonexistent/etcd: No such file"), "{error}");
+}
+
+#[tokio::test]
 async fn a_guardian_that_is_none_is_reported() {
     for (case, program) in [("missing", "/nonexistent"), ("another program", "/bin/false"), ("a success", "/bin/true")]
     {
@@ -222,6 +230,14 @@ async fn a_guardian_that_is_none_is_reported() {
         let error = LocalCluster::start(options).await.expect_err(case);
         assert!(matches!(error, Error::Guardian { .. }), "{case}: {error}");
     }
+}
+
+#[test]
+fn the_guardian_is_no_command_for_people() {
+    let mut guardian = Command::new(env!("CARGO_BIN_EXE_connect-operator"));
+    let output = guardian.arg(GUARDIAN_COMMAND).stdin(Stdio::null()).output().expect("our binary");
+    assert!(!output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "only connect-operator itself can use this command\n");
 }
 
 /// Does nothing by itself: see [`a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed`].

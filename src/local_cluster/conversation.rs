@@ -47,7 +47,7 @@ impl Conversation {
         self.guardian_id
     }
 
-    /// Starts `program` as `process` and returns its id.
+    /// Starts `program` as `process`; whether it stays, [`look`](Self::look) says.
     pub(super) async fn start(&self, process: Process, program: PathBuf, arguments: Vec<String>) -> Result<(), Error> {
         match self.ask(Request::Start { process, program, arguments }).await? {
             Answer::Running { .. } | Answer::NotRunning { .. } => Ok(()),

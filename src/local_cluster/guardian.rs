@@ -34,10 +34,11 @@ pub const GRACE: Duration = Duration::from_secs(10);
 /// If standard input is not a socket, the folder cannot be made or removed, or a program cannot be ended.
 pub async fn guard() -> io::Result<()> {
     let socket = StdUnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    socket.local_addr().map_err(|_| io::Error::other("only connect-operator itself can use this command"))?;
     socket.set_nonblocking(true)?;
     let socket = UnixStream::from_std(socket)?;
     let folder = std::env::temp_dir().join(format!("connect-operator-{}", uuid::Uuid::new_v4().simple()));
-    DirBuilder::new().mode(0o700).create(&folder)?;
+    DirBuilder::new().mode(0o700).create(&folder).map_err(naming(&folder))?;
     let mut programs = Programs { folder, etcd: None, api_server: None };
     let conversation = converse(socket, &mut programs).await;
     programs.end().await?;
@@ -108,7 +109,8 @@ impl Programs {
             .stdout(log.try_clone()?)
             .stderr(log)
             .kill_on_drop(true)
-            .spawn()?;
+            .spawn()
+            .map_err(naming(program))?;
         *self.slot(process) = Some(child);
         look(self.slot(process))
     }
@@ -124,7 +126,7 @@ impl Programs {
     async fn end(mut self) -> io::Result<()> {
         let api_server = kill(self.api_server.as_mut()).await;
         let etcd = kill(self.etcd.as_mut()).await;
-        std::fs::remove_dir_all(&self.folder)?;
+        std::fs::remove_dir_all(&self.folder).map_err(naming(&self.folder))?;
         api_server.and(etcd)
     }
 }
@@ -158,5 +160,10 @@ async fn kill(child: Option<&mut Child>) -> io::Result<()> {
 
 /// A log that only this user can read; a program that starts again adds to it.
 fn append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(naming(path))
+}
+
+/// Says which file an error is about.
+fn naming(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

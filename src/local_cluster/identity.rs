@@ -18,9 +18,9 @@ use super::Error;
 
 /// Certificate of the authority that clients trust.
 pub(super) const AUTHORITY: &str = "authority.crt";
-/// Certificate and key of kube-apiserver.
+/// Certificate of kube-apiserver.
 pub(super) const SERVING_CERTIFICATE: &str = "serving.crt";
-/// See [`SERVING_CERTIFICATE`].
+/// Its key.
 pub(super) const SERVING_KEY: &str = "serving.key";
 /// Key that signs service account tokens.
 pub(super) const SIGNING_KEY: &str = "service-accounts.key";

@@ -45,6 +45,9 @@ const STARTS: usize = 3;
 /// Pause between two looks at whether the API server is ready.
 const LOOK_AT_START: Duration = Duration::from_millis(100);
 
+/// How long one look may take: whoever took our port may never answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
 /// What a local cluster is started with.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -233,7 +236,7 @@ impl LocalCluster {
         loop {
             self.process_id(Process::ApiServer).await?;
             self.process_id(Process::Etcd).await?;
-            if is_ready(client).await {
+            if let Ok(true) = tokio::time::timeout(ANSWER_WITHIN, is_ready(client)).await {
                 return Ok(());
             }
             Clock::system().sleep(LOOK_AT_START).await;

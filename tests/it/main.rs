@@ -1,0 +1,3 @@
+//! Everything that needs no cluster, in one binary.
+
+mod client;

@@ -25,6 +25,9 @@ const USER_AGENT: &str = concat!("connect-operator/", env!("CARGO_PKG_VERSION"))
 /// is just being closed.
 const IDLE_CONNECTION: Duration = Duration::from_secs(20);
 
+/// Memory that is set aside for a body before it arrives, in bytes: announcing a large one costs a server nothing.
+const LARGEST_TRUST: usize = 1 << 20;
+
 /// The connections of one client.
 #[derive(Debug)]
 pub(super) struct Wire {
@@ -149,7 +152,7 @@ impl Wire {
         if announced > largest {
             return Err(too_large());
         }
-        let mut body = Vec::with_capacity(announced);
+        let mut body = Vec::with_capacity(announced.min(LARGEST_TRUST));
         loop {
             match tokio::time::timeout(self.limits.silence, response.chunk()).await {
                 Ok(Ok(Some(chunk))) if body.len() + chunk.len() > largest => return Err(too_large()),

@@ -1,6 +1,6 @@
 //! Limits of time and size, and connections that break.
 
-use std::net::{SocketAddr, TcpListener as StdListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,13 +11,15 @@ use connect_operator::connect::error::{ApiError, Effect, Failure};
 use connect_operator::connect::http::{HttpConnect, Limits};
 use futures::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::remote::{Remote, answer, draft, no_hurry, settings};
 
-/// An address where nobody listens.
-pub(super) fn closed_port() -> SocketAddr {
-    StdListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+/// An address where nobody listens, nor can as long as the socket is held.
+pub(super) fn closed_port() -> (SocketAddr, TcpSocket) {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
+    (socket.local_addr().expect("bound"), socket)
 }
 
 /// What a raw server does after it has read a request.
@@ -153,7 +155,8 @@ async fn a_body_that_trickles_is_left_when_the_call_is_over() {
 
 #[tokio::test]
 async fn without_a_connection_nothing_was_sent() {
-    let api = client(closed_port(), Limits::default()).await;
+    let (closed, _socket) = closed_port();
+    let api = client(closed, Limits::default()).await;
     let error = api.create(&draft("s"), no_hurry()).await.expect_err("nobody listens");
     assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None));
     assert!(error.message.starts_with("no connection: "), "{error}");

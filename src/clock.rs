@@ -115,6 +115,9 @@ mod tests {
         let (early, late) = (Timestamp::UNIX_EPOCH, later(Timestamp::UNIX_EPOCH, Duration::from_secs(5)));
         assert_eq!(between(early, late), Duration::from_secs(5));
         assert_eq!(between(late, early), Duration::ZERO);
+        let clock = Clock::stepped(early);
+        clock.step(Duration::from_secs(5));
+        assert_eq!(clock.elapsed(), Duration::from_secs(5));
         assert_eq!(later(Timestamp::MAX, Duration::from_secs(1)), Timestamp::MAX);
     }
 }

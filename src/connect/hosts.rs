@@ -1,4 +1,4 @@
-//! Which hosts may be called at all. Pure: names and addresses come in as values; [`super::resolver`] applies the
+//! Which hosts may be called at all. Pure: names and addresses come in as values; `resolver` applies the
 //! same rules to what a name resolves to.
 //!
 //! People write URLs into resources, and the operator sends credentials to them, so a URL becomes an [`Endpoint`] here

@@ -2,6 +2,9 @@
 //!
 //! [`model`], [`routes`] and [`error`] are shared by the client and the dev server; controllers see only the trait
 //! [`ConnectApi`]. Nothing here knows of Kubernetes.
+//!
+//! The client side: [`http`] sends, [`hosts`] says where to, [`mask`] keeps secured values out of what comes back,
+//! [`pages`] walks lists.
 
 pub mod api;
 pub mod error;

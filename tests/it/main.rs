@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod client;
 mod crds;
 mod dev_server;
 mod golden;

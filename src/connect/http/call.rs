@@ -73,10 +73,9 @@ impl HttpConnect {
                 tracing::debug!(operation, status, duration_ms, correlation_id, "the Connect API answered");
                 if reply.status.is_success() { Ok(reply) } else { Err(Failed::from_reply(call, &reply, &masker())) }
             }
-            Err(mut lost) => {
+            Err(lost) => {
                 let correlation_id = &lost.correlation_id;
                 tracing::debug!(operation, duration_ms, correlation_id, "the Connect API gave no answer");
-                lost.message = masker().mask(&lost.message);
                 Err(Failed::from_lost(call, lost))
             }
         }

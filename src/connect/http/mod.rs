@@ -62,12 +62,6 @@ impl HttpConnect {
         self.wire.pace.set_rate(requests_per_second);
     }
 
-    /// Scopes of the newest token, as its answer named them, else as they were asked for; `None` before the first one.
-    #[must_use]
-    pub fn scopes(&self) -> Option<Vec<String>> {
-        self.tokens.scopes()
-    }
-
     fn get(&self, operation: &'static str, path: String) -> Call<'_> {
         Call {
             operation,
@@ -83,6 +77,10 @@ impl HttpConnect {
 }
 
 impl ConnectApi for HttpConnect {
+    fn scopes(&self) -> Option<Vec<String>> {
+        self.tokens.scopes()
+    }
+
     fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
         Box::pin(async move {
             let mut call = self.get("queryDeployments", routes::deployments(Some(&self.settings.project_key)));

@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(turns(&pace), 0);
         clock.step(Duration::from_millis(1));
         assert_eq!(turns(&pace), 1);
-        clock.step(Duration::from_secs(60));
+        clock.step(Duration::from_mins(1));
         assert_eq!(turns(&pace), 5, "no more than the burst is saved up");
         pace.set_rate(NonZeroU32::MIN);
         assert_eq!(turns(&pace), 1, "a lower rate");

@@ -182,7 +182,7 @@ impl Tokens {
         outcome.map_err(|lost| Lost {
             // Whatever became of the request for a token, nothing was sent to the API.
             failure: if lost.failure == Failure::NoAnswer { Failure::NotSent } else { lost.failure },
-            message: self.masker().mask(&format!("token endpoint {}: {}", self.endpoint, lost.message)),
+            message: format!("token endpoint {}: {}", self.endpoint, lost.message),
             ..lost
         })
     }

@@ -25,6 +25,9 @@ const USER_AGENT: &str = concat!("connect-operator/", env!("CARGO_PKG_VERSION"))
 /// is just being closed.
 const IDLE_CONNECTION: Duration = Duration::from_secs(20);
 
+/// Memory that is set aside for a body before it arrives, in bytes: announcing a large one costs a server nothing.
+const LARGEST_TRUST: usize = 1 << 20;
+
 /// The connections of one client.
 #[derive(Debug)]
 pub(super) struct Wire {
@@ -101,13 +104,13 @@ impl Wire {
     }
 
     /// Sends a request once, if it may still leave, and reads the answer; `largest_body` holds for a success. `masker`
-    /// knows what must not come back in an id.
+    /// knows what must not come back in an id or a text.
     pub(super) async fn exchange(
         &self,
         mut request: Request,
         send_before: Option<Timestamp>,
         largest_body: usize,
-        masker: impl FnOnce() -> Masker,
+        masker: impl Fn() -> Masker,
     ) -> Result<Reply, Lost> {
         let sent = format!("connect-operator-{}", Uuid::new_v4());
         request.headers_mut().insert(
@@ -122,14 +125,14 @@ impl Wire {
         if send_before.is_some_and(|end| self.clock.now() >= end) {
             return Err(Lost::not_sent("its time was over before it could leave"));
         }
-        let response = self.client.execute(request).await.map_err(|error| self.lost(&error, &sent))?;
+        let response = self.client.execute(request).await.map_err(|error| self.lost(&error, &sent, &masker))?;
         let status = response.status();
         let retry_after =
             if status.is_success() { None } else { answer::retry_after(response.headers(), self.clock.now()) };
         if let Some(pause) = retry_after {
             self.pace.hold(pause);
         }
-        let correlation_id = answer::correlation_id(response.headers(), &sent, masker);
+        let correlation_id = answer::correlation_id(response.headers(), &sent, &masker);
         let largest_body = if status.is_success() { largest_body } else { self.limits.small_body };
         match self.body(response, largest_body).await {
             Ok(body) => Ok(Reply { status, body, correlation_id, retry_after }),
@@ -149,7 +152,7 @@ impl Wire {
         if announced > largest {
             return Err(too_large());
         }
-        let mut body = Vec::with_capacity(announced);
+        let mut body = Vec::with_capacity(announced.min(LARGEST_TRUST));
         loop {
             match tokio::time::timeout(self.limits.silence, response.chunk()).await {
                 Ok(Ok(Some(chunk))) if body.len() + chunk.len() > largest => return Err(too_large()),
@@ -164,13 +167,13 @@ impl Wire {
         }
     }
 
-    fn lost(&self, error: &reqwest::Error, sent: &str) -> Lost {
+    fn lost(&self, error: &reqwest::Error, sent: &str, masker: impl Fn() -> Masker) -> Lost {
         let unconnected = error.is_connect() || error.is_builder();
         let message = match (unconnected, error.is_timeout()) {
             (true, true) => format!("no connection within {:?}", self.limits.connect),
             (true, false) => format!("no connection: {}", innermost(error)),
             (false, true) => format!("no answer within {:?}", self.limits.call),
-            (false, false) => format!("the connection broke: {}", innermost(error)),
+            (false, false) => format!("the connection broke: {}", masker().mask(&innermost(error))),
         };
         if unconnected {
             return Lost::not_sent(message);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::events::EventType;
-use kube::ResourceExt;
 use secrecy::ExposeSecret;
 
 use super::act::{self, Done};

@@ -1,0 +1,77 @@
+//! The key of the digests, in a Secret of the operator's namespace, shared by all its replicas and shards (rule 7).
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
+use kube::api::{Api, ObjectMeta, PostParams};
+
+use super::digest::{DigestKey, KEY_LENGTH};
+use crate::names;
+
+/// Key of the Secret's data.
+const DATA_KEY: &str = "key";
+
+/// Why there is no key.
+#[derive(Debug, thiserror::Error)]
+pub enum DigestKeyError {
+    /// The Secret holds something else.
+    #[error(
+        "the Secret {namespace}/{name} does not hold a digest key ({KEY_LENGTH} bytes under `{DATA_KEY}`): name another one \
+         with --digest-key-secret, or delete it to have a new one made"
+    )]
+    Invalid {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// The API server refused.
+    #[error("the Secret {namespace}/{name} with the digest key cannot be read or made: {source}")]
+    Cluster {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Why.
+        source: Box<kube::Error>,
+    },
+}
+
+/// Reads the key, or makes one. Of two that make it at once, the second takes the first one's.
+///
+/// # Errors
+/// When the API server refuses, or the Secret holds something else.
+pub async fn load_or_create(client: &Client, namespace: &str, name: &str) -> Result<DigestKey, DigestKeyError> {
+    let api = Api::<Secret>::namespaced(client.clone(), namespace);
+    let failed = |source| DigestKeyError::Cluster {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        source: Box::new(source),
+    };
+    if let Some(secret) = api.get_opt(name).await.map_err(failed)? {
+        return read(&secret, namespace, name);
+    }
+    let key: [u8; KEY_LENGTH] = rand::random();
+    let secret = Secret {
+        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        data: Some(BTreeMap::from([(DATA_KEY.to_owned(), ByteString(key.to_vec()))])),
+        ..Secret::default()
+    };
+    let parameters = PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() };
+    match api.create(&parameters, &secret).await {
+        Ok(_) => Ok(DigestKey::new(key)),
+        Err(kube::Error::Api(status)) if status.code == 409 => {
+            read(&api.get(name).await.map_err(failed)?, namespace, name)
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn read(secret: &Secret, namespace: &str, name: &str) -> Result<DigestKey, DigestKeyError> {
+    let bytes = secret.data.as_ref().and_then(|data| data.get(DATA_KEY));
+    let key = bytes.and_then(|bytes| <[u8; KEY_LENGTH]>::try_from(bytes.0.as_slice()).ok());
+    key.map(DigestKey::new)
+        .ok_or_else(|| DigestKeyError::Invalid { namespace: namespace.to_owned(), name: name.to_owned() })
+}

@@ -1,0 +1,10 @@
+//! The Connect client over real HTTP, against small servers that each test writes for itself.
+
+mod limits;
+mod operations;
+mod pauses;
+mod refusals;
+mod remote;
+mod secrets;
+mod tls;
+mod tokens;

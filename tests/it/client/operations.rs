@@ -1,0 +1,255 @@
+//! What each operation sends, and what it makes of a success.
+
+use connect_operator::connect::api::{ConnectApi, LogRequest, PageRequest, Selector};
+use connect_operator::connect::error::Failure;
+use connect_operator::connect::http::DeploymentPaths;
+use connect_operator::connect::model::{DeploymentStatus, RedeployAction};
+use connect_operator::connect::pages::all_deployments;
+use serde_json::{Value, json};
+
+use super::remote::{Remote, answer, deployment, draft, error_answer, json_answer, no_hurry};
+
+fn id() -> Selector {
+    Selector::Id("42".to_owned())
+}
+
+fn key() -> Selector {
+    Selector::Key("tax".to_owned())
+}
+
+/// Sends every operation once, in a fixed order.
+async fn send_all(api: &dyn ConnectApi) {
+    let redeploy = RedeployAction::default();
+    let request = LogRequest {
+        page_token: Some("a b&".to_owned()),
+        application_name: Some("service".to_owned()),
+        start: Some("2026-01-01T00:00:00Z".parse().expect("a time")),
+        end: None,
+    };
+    let _ = api.deployments(PageRequest { limit: 100, offset: 200 }).await;
+    let _ = api.deployment(&id()).await;
+    let _ = api.deployment(&key()).await;
+    let _ = api.create(&draft("s"), no_hurry()).await;
+    let _ = api.redeploy(&id(), 3, &redeploy, no_hurry()).await;
+    let _ = api.redeploy(&key(), 3, &redeploy, no_hurry()).await;
+    let _ = api.undeploy(&id(), no_hurry()).await;
+    let _ = api.undeploy(&key(), no_hurry()).await;
+    let _ = api.logs(&id(), &request).await;
+    let _ = api.logs(&key(), &LogRequest::default()).await;
+    let _ = api.connector(&id()).await;
+    let _ = api.connector(&key()).await;
+}
+
+#[tokio::test]
+async fn each_operation_is_one_request_to_the_path_of_the_contract() {
+    for (paths, create, update_by_key) in [
+        (DeploymentPaths::Project, "POST /demo/deployments", "POST /demo/deployments/key=tax"),
+        (DeploymentPaths::Unscoped, "POST /deployments", "POST /deployments/key=tax"),
+    ] {
+        let remote = Remote::start(|_| answer(500, "")).await;
+        let api = remote.client_with(connect_operator::clock::Clock::system(), |settings| {
+            settings.deployment_paths = paths;
+        });
+        send_all(&api).await;
+        let seen: Vec<_> = remote.seen().into_iter().map(|seen| seen.line).collect();
+        assert_eq!(
+            seen,
+            [
+                "GET /demo/deployments?limit=100&offset=200",
+                "GET /demo/deployments/42",
+                "GET /demo/deployments/key=tax",
+                create,
+                "POST /demo/deployments/42",
+                update_by_key,
+                "DELETE /demo/deployments/42",
+                "DELETE /demo/deployments/key=tax",
+                "GET /demo/deployments/42/logs?pageToken=a+b%26&applicationName=service&startDate=2026-01-01T00%3A00%3A00Z",
+                "GET /demo/deployments/key=tax/logs",
+                "GET /connectors/42",
+                "GET /connectors/key=tax",
+            ]
+        );
+    }
+}
+
+#[tokio::test]
+async fn requests_say_who_calls_and_what_they_take_and_bodies_are_those_of_the_contract() {
+    let remote = Remote::start(|_| answer(500, "")).await;
+    send_all(&remote.client()).await;
+    let seen = remote.seen();
+    let mut ids = std::collections::BTreeSet::new();
+    for seen in seen.iter().chain(&remote.tokens()) {
+        assert_eq!(seen.header("accept"), "application/json", "{}", seen.line);
+        assert_eq!(seen.header("user-agent"), concat!("connect-operator/", env!("CARGO_PKG_VERSION")));
+        let id = seen.header("x-correlation-id").strip_prefix("connect-operator-").expect("our own id");
+        assert!(uuid::Uuid::parse_str(id).is_ok() && ids.insert(id.to_owned()), "a fresh id: {id}");
+    }
+    for seen in &seen {
+        assert_eq!(seen.token(), 1);
+        let content_type = if seen.line.starts_with("POST") { "application/json" } else { "" };
+        assert_eq!(seen.header("content-type"), content_type, "{}", seen.line);
+        assert_eq!(seen.body.is_empty(), content_type.is_empty(), "{}", seen.line);
+    }
+    let body = |line: &str| -> Value {
+        let seen = seen.iter().find(|seen| seen.line == line).expect("that request was sent");
+        serde_json::from_str(&seen.body).expect("JSON")
+    };
+    assert_eq!(
+        body("POST /demo/deployments"),
+        json!({"key": "tax", "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
+            "configurations": [{"applicationName": "service", "standardConfiguration": [{"key": "A", "value": "b"}],
+                "securedConfiguration": [{"key": "S", "value": "s"}]}]})
+    );
+    assert_eq!(
+        body("POST /demo/deployments/42"),
+        json!({"version": 3, "actions": [{"action": "redeploy", "skipScripts": false, "updateConnector": false}]})
+    );
+}
+
+#[tokio::test]
+async fn every_status_of_success_is_one() {
+    for status in [200, 201, 202, 203, 299] {
+        let remote = Remote::start(move |_| json_answer(status, &deployment("42"))).await;
+        let api = remote.client();
+        let created = api.create(&draft("s"), no_hurry()).await.expect("created");
+        assert_eq!((created.id.as_str(), &created.status), ("42", &DeploymentStatus::Queued), "{status}");
+        assert!(api.undeploy(&id(), no_hurry()).await.expect("accepted").is_some(), "{status}");
+        assert!(api.redeploy(&id(), 1, &RedeployAction::default(), no_hurry()).await.expect("accepted").is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_success_that_cannot_be_read_is_said_without_repeating_it() {
+    for (case, body) in [
+        ("empty", ""),
+        ("HTML", "<html>canary</html>"),
+        ("cut off", r#"{"id":"canary""#),
+        ("another record", r#"{"id":["canary"]}"#),
+    ] {
+        let remote = Remote::start(move |_| answer(200, body)).await;
+        let error = remote.client().create(&draft("s"), no_hurry()).await.expect_err(case);
+        assert_eq!((error.failure.clone(), error.operation), (Failure::Unreadable, "createDeployment"), "{case}");
+        assert!(!format!("{error} {error:?}").contains("canary"), "{case}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn an_undeploy_whose_success_cannot_be_read_is_followed_by_a_read() {
+    for (case, read, expected) in [
+        ("still there", json_answer(200, &deployment("42")), Ok(true)),
+        ("gone", error_answer(404, "ResourceNotFound", "gone"), Ok(false)),
+        ("not known", answer(500, ""), Err(Failure::Unreadable)),
+    ] {
+        let read = std::sync::Mutex::new(Some(read));
+        let remote = Remote::start(move |seen| {
+            if seen.line.starts_with("DELETE") {
+                return answer(204, "");
+            }
+            read.lock().expect("not poisoned").take().expect("one read")
+        })
+        .await;
+        let outcome = remote.client().undeploy(&id(), no_hurry()).await;
+        assert_eq!(outcome.map(|left| left.is_some()).map_err(|error| error.failure), expected, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn records_that_cannot_be_read_are_left_out_of_a_page_and_counted() {
+    let remote = Remote::start(|_| {
+        let odd =
+            json!({"id": "odd", "version": 1, "status": "Resting", "new": {"a": 1}, "key": null, "details": null});
+        let results = json!([deployment("1"), {"id": 7}, null, odd, "text"]);
+        json_answer(200, &json!({"limit": 100, "offset": 0, "count": 5, "total": 5, "results": results}))
+    })
+    .await;
+    let api = remote.client();
+    let page = api.deployments(PageRequest { limit: 100, offset: 0 }).await.expect("a page");
+    let ids: Vec<_> = page.results.iter().map(|deployment| deployment.id.as_str()).collect();
+    assert_eq!((ids, page.count), (vec!["1", "odd"], 5));
+    assert_eq!(page.results[1].status, DeploymentStatus::Other("Resting".to_owned()));
+    let listing = all_deployments(&api).await.expect("a walk");
+    assert_eq!((listing.deployments.len(), listing.left_out, listing.complete), (2, 3, true));
+}
+
+#[tokio::test]
+async fn log_entries_are_read_as_leniently() {
+    let remote = Remote::start(|_| {
+        json_answer(
+            200,
+            &json!({"data": [{"details": "line", "severity": "NEW"}, 7, {"details": {"a": 1}}], "next": null}),
+        )
+    })
+    .await;
+    let page = remote.client().logs(&id(), &LogRequest::default()).await.expect("an answer").expect("logs");
+    assert_eq!((page.data.len(), page.next), (2, None));
+}
+
+#[tokio::test]
+async fn a_walk_ends_at_the_last_page_however_the_server_counts() {
+    struct Server {
+        there: usize,
+        largest_page: usize,
+        total: bool,
+    }
+    for (case, server, pages, complete) in [
+        ("nothing", Server { there: 0, largest_page: 500, total: true }, 1, true),
+        ("less than a page", Server { there: 99, largest_page: 500, total: true }, 1, true),
+        ("exactly a page", Server { there: 100, largest_page: 500, total: true }, 1, true),
+        ("exactly a page, no total", Server { there: 100, largest_page: 500, total: false }, 2, true),
+        ("several", Server { there: 250, largest_page: 500, total: true }, 3, true),
+        ("smaller pages than asked for", Server { there: 50, largest_page: 20, total: true }, 3, true),
+        ("more than can be reached", Server { there: 20_000, largest_page: 500, total: true }, 101, false),
+    ] {
+        let there = server.there;
+        let remote = Remote::start(move |seen| {
+            let url = url::Url::parse(&format!("http://h{}", seen.line.trim_start_matches("GET "))).expect("a URL");
+            let number = |name: &str| -> usize {
+                url.query_pairs().find(|(key, _)| key == name).expect(name).1.parse().expect("a number")
+            };
+            let (limit, offset) = (number("limit").min(server.largest_page), number("offset"));
+            let ids = (offset..server.there).take(limit);
+            let results: Vec<_> =
+                ids.map(|id| json!({"id": id.to_string(), "version": 1, "status": "Draft"})).collect();
+            let mut page = json!({"limit": limit, "offset": offset, "count": results.len(), "results": results});
+            if server.total {
+                page["total"] = json!(server.there);
+            }
+            json_answer(200, &page)
+        })
+        .await;
+        let listing = all_deployments(&remote.client()).await.expect("a walk");
+        assert_eq!((remote.seen().len(), listing.complete), (pages, complete), "{case}");
+        assert_eq!(listing.deployments.len(), there.min(10_100), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_moves_between_pages_is_there_once_as_it_was_seen_last() {
+    let remote = Remote::start(|seen| {
+        let version = seen.before + 1;
+        let ids = if version == 1 { 0..100 } else { 99..120 };
+        let results: Vec<_> =
+            ids.map(|id| json!({"id": id.to_string(), "version": version, "status": "Draft"})).collect();
+        json_answer(200, &json!({"limit": 100, "offset": 0, "count": results.len(), "total": 120, "results": results}))
+    })
+    .await;
+    let listing = all_deployments(&remote.client()).await.expect("a walk");
+    assert_eq!(listing.deployments.len(), 120);
+    let moved = &listing.deployments[99];
+    assert_eq!((moved.id.as_str(), moved.version), ("99", 2));
+}
+
+#[tokio::test]
+async fn ids_that_would_lead_elsewhere_are_never_sent() {
+    let remote = Remote::start(|_| answer(500, "")).await;
+    let api = remote.client();
+    for selector in
+        ["..", ".", ""].map(|id| Selector::Id(id.to_owned())).into_iter().chain([Selector::Key(String::new())])
+    {
+        let error = api.deployment(&selector).await.expect_err("not sent");
+        assert_eq!(error.failure, Failure::NotSent, "{selector:?}");
+    }
+    assert!(remote.seen().is_empty());
+    let _ = api.deployment(&Selector::Id("a/../b?c#d%".to_owned())).await;
+    assert_eq!(remote.seen()[0].line, "GET /demo/deployments/a%2F%2E%2E%2Fb%3Fc%23d%25");
+}

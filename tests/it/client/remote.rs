@@ -1,0 +1,220 @@
+//! A server that answers as a test says and remembers what it was asked, and the clients that call it.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::response::{IntoResponse as _, Response};
+use connect_operator::clock::Clock;
+use connect_operator::connect::hosts::{AllowedHosts, Endpoint};
+use connect_operator::connect::http::{Credentials, DeploymentPaths, HttpConnect, Limits, Settings};
+use connect_operator::connect::model::DeploymentDraft;
+use futures::future::BoxFuture;
+use http::{HeaderMap, StatusCode, header};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+pub(super) const CLIENT_SECRET: &str = "dev-secret";
+
+/// A request as it arrived.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    /// `METHOD /path?query`.
+    pub(super) line: String,
+    pub(super) headers: HeaderMap,
+    pub(super) body: String,
+    /// How many requests with the same kind of path, token or not, were there before.
+    pub(super) before: usize,
+}
+
+impl Seen {
+    pub(super) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("headers of this test are text"))
+    }
+
+    /// Number of the token that it carries, from 1.
+    pub(super) fn token(&self) -> usize {
+        self.header("authorization").strip_prefix("Bearer token-").expect("a bearer token").parse().expect("its number")
+    }
+}
+
+type Answer = Arc<dyn Fn(Seen) -> BoxFuture<'static, Response> + Send + Sync>;
+
+/// A running server; its tasks end with the runtime of the test.
+#[derive(Clone)]
+pub(super) struct Remote {
+    pub(super) address: SocketAddr,
+    api: Arc<Mutex<Vec<Seen>>>,
+    tokens: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Remote {
+    /// Answers every call of the API with `answer`, every request for a token with `token-1`, `token-2` and so on.
+    pub(super) async fn start(answer: impl Fn(Seen) -> Response + Send + Sync + 'static) -> Self {
+        Self::start_slow(later(answer), later(|seen| token(seen.before + 1))).await
+    }
+
+    /// Answers with futures: calls of the API and requests for a token.
+    pub(super) async fn start_slow(api: Answer, token: Answer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("a bound address");
+        let remote = Self { address, api: Arc::default(), tokens: Arc::default() };
+        let router = remote.router(api, token);
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        remote
+    }
+
+    pub(super) fn on(address: SocketAddr) -> Self {
+        Self { address, api: Arc::default(), tokens: Arc::default() }
+    }
+
+    pub(super) fn router(&self, api: Answer, token: Answer) -> Router {
+        let (api_seen, tokens_seen) = (Arc::clone(&self.api), Arc::clone(&self.tokens));
+        Router::new().fallback(move |request: Request| {
+            let (answer, list) = match request.uri().path() {
+                "/oauth/token" => (Arc::clone(&token), Arc::clone(&tokens_seen)),
+                _ => (Arc::clone(&api), Arc::clone(&api_seen)),
+            };
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = to_bytes(body, usize::MAX).await.expect("a whole body");
+                let seen = {
+                    let mut list = list.lock().expect("not poisoned");
+                    let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
+                    let before = list.len();
+                    list.push(Seen {
+                        line: format!("{} {target}", parts.method),
+                        headers: parts.headers,
+                        body: String::from_utf8(body.to_vec()).expect("a body of text"),
+                        before,
+                    });
+                    list.last().expect("just pushed").clone()
+                };
+                answer(seen).await
+            }
+        })
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Calls of the API so far.
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        self.api.lock().expect("not poisoned").clone()
+    }
+
+    /// Requests for tokens so far.
+    pub(super) fn tokens(&self) -> Vec<Seen> {
+        self.tokens.lock().expect("not poisoned").clone()
+    }
+
+    pub(super) fn settings(&self) -> Settings {
+        settings(&self.url(), &self.url())
+    }
+
+    pub(super) fn client(&self) -> HttpConnect {
+        self.client_with(Clock::system(), |_| {})
+    }
+
+    pub(super) fn client_with(&self, clock: Clock, change: impl FnOnce(&mut Settings)) -> HttpConnect {
+        let mut settings = self.settings();
+        change(&mut settings);
+        HttpConnect::new(settings, clock).expect("a client for plain HTTP")
+    }
+}
+
+/// An answer that is there at once.
+pub(super) fn later(answer: impl Fn(Seen) -> Response + Send + Sync + 'static) -> Answer {
+    Arc::new(move |seen| {
+        let answer = answer(seen);
+        Box::pin(async move { answer })
+    })
+}
+
+pub(super) fn endpoint(url: &str) -> Endpoint {
+    let hosts = AllowedHosts::parse(["127.0.0.1", "localhost"]).expect("patterns");
+    hosts.endpoint(url).expect("an allowed URL")
+}
+
+pub(super) fn settings(api_url: &str, auth_url: &str) -> Settings {
+    Settings {
+        api_url: endpoint(api_url),
+        auth_url: endpoint(auth_url),
+        project_key: "demo".to_owned(),
+        deployment_paths: DeploymentPaths::Project,
+        credentials: Credentials {
+            client_id: "dev-client".to_owned(),
+            client_secret: CLIENT_SECRET.into(),
+            scopes: None,
+        },
+        requests_per_second: NonZeroU32::new(10_000).expect("not zero"),
+        limits: Limits::default(),
+        extra_ca_pem: None,
+    }
+}
+
+/// A clock that a test steps, and its time now.
+pub(super) fn stepped() -> (Clock, Timestamp) {
+    let now = "2026-01-01T00:00:00Z".parse().expect("a time");
+    (Clock::stepped(now), now)
+}
+
+/// A time that has not come when the test ends.
+pub(super) fn no_hurry() -> Timestamp {
+    Timestamp::now() + Duration::from_hours(1)
+}
+
+pub(super) fn answer(status: u16, body: impl Into<Body>) -> Response {
+    (StatusCode::from_u16(status).expect("a status"), body.into()).into_response()
+}
+
+pub(super) fn json_answer(status: u16, body: &Value) -> Response {
+    let mut response = answer(status, body.to_string());
+    response.headers_mut().insert(header::CONTENT_TYPE, "application/json".parse().expect("a value"));
+    response
+}
+
+pub(super) fn with_header(mut response: Response, name: &'static str, value: &str) -> Response {
+    response.headers_mut().insert(name, value.parse().expect("a value"));
+    response
+}
+
+/// The token with that number, for an hour.
+pub(super) fn token(number: usize) -> Response {
+    json_answer(
+        200,
+        &json!({"access_token": format!("token-{number}"), "token_type": "Bearer", "expires_in": 3600, "scope": "manage_project:demo view_x"}),
+    )
+}
+
+pub(super) fn error_answer(status: u16, code: &str, message: &str) -> Response {
+    json_answer(
+        status,
+        &json!({"statusCode": status, "message": message, "errors": [{"code": code, "message": message}]}),
+    )
+}
+
+pub(super) fn deployment(id: &str) -> Value {
+    json!({
+        "id": id, "key": "tax", "version": 3, "type": "sandbox",
+        "connector": {"id": "c", "version": 1, "name": "n", "integrationTypes": [], "creator": {"email": "e"},
+            "repository": {"url": "u.git", "tag": "t"}, "certified": false},
+        "details": {"build": {"id": "b"}}, "deployedRegion": "europe-west1.gcp", "applications": [],
+        "preview": false, "status": "Queued"
+    })
+}
+
+pub(super) fn draft(secured: &str) -> DeploymentDraft {
+    serde_json::from_value(json!({
+        "key": "tax", "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
+        "configurations": [{"applicationName": "service", "standardConfiguration": [{"key": "A", "value": "b"}],
+            "securedConfiguration": [{"key": "S", "value": secured}]}]
+    }))
+    .expect("a draft")
+}

@@ -1,7 +1,10 @@
 //! The remote side as a pure state machine: deployments of all projects, and what may be done to them.
 //!
 //! No IO, no clock, no waiting: every method takes the time and first makes happen what is due by then. Answers hold
-//! what the service would show; secured values are not even kept (`values.rs`). Next: `http.rs` for who asks.
+//! what the service would show; secured values are not even kept (`values.rs`). Next: `http.rs` for who asks,
+//! `world/elsewhere.rs` for what tests and `/_dev` do.
+
+mod elsewhere;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,9 +12,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::build::PlannedOutcome;
-use super::catalogue::{Catalogue, ConnectorDefinition, Project};
+use super::catalogue::{Catalogue, Project};
 use super::checks;
+use super::connector::ConnectorDefinition;
 use super::ids::Ids;
 use super::input::Update;
 use super::list::{self, ListQuery};
@@ -22,8 +25,7 @@ use super::values::{FingerprintKey, Values};
 use super::variant::{DeleteBusy, ValuesShow, Variant};
 use crate::clock::later;
 use crate::connect::model::{
-    Connector, ConnectorReference, Deployment, DeploymentDraft, DeploymentStatus, LogPage, LogSeverity, Paged,
-    RedeployAction,
+    Connector, ConnectorReference, Deployment, DeploymentDraft, DeploymentStatus, LogPage, Paged, RedeployAction,
 };
 use crate::connect::{ErrorCode, Selector};
 
@@ -358,13 +360,11 @@ impl World {
         update: &Update,
         now: Timestamp,
     ) -> Result<Deployment, Refusal> {
-        match update.redeploys.as_slice() {
-            [action] => self.redeploy(project, selector, update.version, action, now),
-            _ => {
-                self.find(project, selector, now)?;
-                Err(checks::busy(&DeploymentStatus::Queued))
-            }
+        if let [action] = update.redeploys.as_slice() {
+            return self.redeploy(project, selector, update.version, action, now);
         }
+        self.find(project, selector, now)?;
+        Err(checks::busy(&DeploymentStatus::Queued))
     }
 
     /// `deleteDeploymentById`, `deleteDeploymentByKey`: starts undeploying. One that is undeploying stays as it is.
@@ -404,7 +404,7 @@ impl World {
                 let text = format!("The connector has no application '{}'.", super::refusal::cut(name));
                 return Err(Refusal::new(ErrorCode::DeploymentApplicationDoesNotExist, text));
             }
-            None if record.region.ends_with(".aws") => {
+            None if is_on_aws(&record.region) => {
                 let text = "Logs of a deployment on AWS need applicationName.";
                 return Err(Refusal::new(ErrorCode::DeploymentLogMissingApplicationName, text));
             }
@@ -414,143 +414,7 @@ impl World {
     }
 }
 
-/// What only tests and `/_dev` do.
-impl World {
-    fn by_id(&mut self, id: &str, now: Timestamp) -> Result<&mut Record, Refusal> {
-        self.advance(now);
-        self.kept.records.get_mut(id).ok_or_else(|| Refusal::not_found(&Selector::Id(id.to_owned())))
-    }
-
-    /// Chooses how the running build of a deployment ends, or the next one if none runs.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn plan_outcome(&mut self, id: &str, outcome: PlannedOutcome, now: Timestamp) -> Result<(), Refusal> {
-        self.by_id(id, now)?.next_outcome = Some(outcome);
-        Ok(())
-    }
-
-    /// Lets the running undeploy of a deployment fail, or the next one if none runs.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn fail_undeploy(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
-        self.by_id(id, now)?.undeploy_fails = true;
-        Ok(())
-    }
-
-    /// Ends what runs, now.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn finish(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
-        self.by_id(id, now)?.hasten(now);
-        self.advance(now);
-        Ok(())
-    }
-
-    /// Sets the status to a word of the contract or any other; nothing runs afterwards.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn set_status(&mut self, id: &str, status: DeploymentStatus, now: Timestamp) -> Result<(), Refusal> {
-        let record = self.by_id(id, now)?;
-        record.work = None;
-        record.status = status;
-        Ok(())
-    }
-
-    /// Makes the version grow without any other change.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn bump_version(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
-        self.by_id(id, now)?.version += 1;
-        Ok(())
-    }
-
-    /// Someone else redeploys: values as given, or the old ones.
-    ///
-    /// # Errors
-    /// As [`World::redeploy`], but for the version.
-    pub fn redeploy_elsewhere(
-        &mut self,
-        id: &str,
-        action: &RedeployAction,
-        now: Timestamp,
-    ) -> Result<Deployment, Refusal> {
-        let record = self.by_id(id, now)?;
-        let (project, version) = (record.project.clone(), record.version);
-        self.redeploy(&project, &Selector::Id(id.to_owned()), version, action, now)
-    }
-
-    /// Removes a deployment at once, as if someone else had undeployed it.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn remove(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
-        self.by_id(id, now)?;
-        self.kept.records.remove(id);
-        Ok(())
-    }
-
-    /// Writes a line into the log of an application.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn write_log(
-        &mut self,
-        id: &str,
-        application: &str,
-        severity: LogSeverity,
-        text: &str,
-        now: Timestamp,
-    ) -> Result<(), Refusal> {
-        self.by_id(id, now)?.log.note(now, &[application.to_owned()], severity, text);
-        Ok(())
-    }
-
-    /// Publishes the next version of a connector and returns its number. `change` may alter everything but id and key.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn raise_connector(
-        &mut self,
-        key: &str,
-        staged: bool,
-        change: impl FnOnce(&mut ConnectorDefinition),
-    ) -> Result<i64, Refusal> {
-        let known = |old: &&ConnectorDefinition| old.key == key && old.staged == staged;
-        let newest = self.catalogue.connectors.iter().filter(known).max_by_key(|old| old.version);
-        let old = newest.ok_or_else(|| Refusal::not_found(&Selector::Key(key.to_owned())))?;
-        let mut raised = old.clone();
-        change(&mut raised);
-        (raised.id, raised.key, raised.staged) = (old.id.clone(), old.key.clone(), old.staged);
-        raised.version = old.version + 1;
-        let version = raised.version;
-        self.catalogue.connectors.push(raised.clone());
-        self.kept.raised.push(raised);
-        Ok(version)
-    }
-
-    /// All deployments of all projects as they are now, without lag, oldest first.
-    pub fn all(&mut self, now: Timestamp) -> Vec<Deployment> {
-        self.advance(now);
-        let mut records: Vec<_> = self.kept.records.values().collect();
-        records.sort_by_key(|record| record.sequence);
-        let variant = Variant { redeploy_shows_old: Duration::ZERO, ..self.variant.clone() };
-        records.into_iter().map(|record| record.show(now, &variant)).collect()
-    }
-
-    /// Whether the secured value of a deployment is this one. `application`: `None` for a global value. `None` if
-    /// there is no such deployment or value.
-    #[must_use]
-    pub fn secured_is(&self, id: &str, application: Option<&str>, key: &str, value: &str) -> Option<bool> {
-        let values = &self.kept.records.get(id)?.values;
-        let set = match application {
-            Some(name) => &values.application(name)?.values,
-            None => values.global.as_ref()?,
-        };
-        Some(set.secured(key)?.fingerprint == self.kept.fingerprints.of(value))
-    }
+/// Whether a region is one of AWS; the provider is its last part (contract section 1).
+fn is_on_aws(region: &str) -> bool {
+    region.rsplit('.').next() == Some("aws")
 }

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::connector::ConnectorDefinition;
+use crate::connect::Selector;
+use crate::connect::model::ConnectorReference;
 
 /// The five regions of contract section 1.
 pub const REGIONS: [&str; 5] =
@@ -83,7 +85,11 @@ impl Catalogue {
     /// # Errors
     /// When it is neither, has a member that is not known, or breaks a rule; the text names the entry.
     pub fn parse(text: &str) -> Result<Self, CatalogueError> {
-        let mut catalogue: Self = serde_saphyr::from_str(text).map_err(|error| CatalogueError(error.to_string()))?;
+        let mut catalogue: Self = serde_saphyr::from_str(text).map_err(|error| {
+            // Only the first line: the others show a piece of the file, and secrets of clients may stand in it.
+            let text = error.to_string();
+            CatalogueError(text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
+        })?;
         for connector in &mut catalogue.connectors {
             if connector.id.is_empty() {
                 connector.id = id_from(&connector.key, connector.staged);
@@ -105,6 +111,31 @@ impl Catalogue {
         self.clients.extend(more.clients);
         self.connectors.extend(more.connectors);
         self
+    }
+
+    /// The connector that a draft names: the newest version that fits, if this project may use it.
+    pub(super) fn referenced(&self, reference: &ConnectorReference, project: &str) -> Option<&ConnectorDefinition> {
+        let fits = |connector: &&ConnectorDefinition| {
+            connector.staged == reference.staged.unwrap_or_default()
+                && connector.is_open_to(project)
+                && reference.id.as_ref().is_none_or(|id| connector.id == *id)
+                && reference.key.as_ref().is_none_or(|key| connector.key == *key)
+                && reference.version.is_none_or(|version| connector.version == version)
+        };
+        self.connectors.iter().filter(fits).max_by_key(|connector| connector.version)
+    }
+
+    /// The newest version of a published connector that one of these projects may use.
+    pub(super) fn published(&self, selector: &Selector, projects: &[String]) -> Option<&ConnectorDefinition> {
+        let fits = |connector: &&ConnectorDefinition| {
+            !connector.staged
+                && (!connector.private || projects.iter().any(|project| connector.is_open_to(project)))
+                && match selector {
+                    Selector::Id(id) => connector.id == *id,
+                    Selector::Key(key) => connector.key == *key,
+                }
+        };
+        self.connectors.iter().filter(fits).max_by_key(|connector| connector.version)
     }
 
     fn check(&self) -> Result<(), CatalogueError> {

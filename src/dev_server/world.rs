@@ -4,7 +4,11 @@
 //! what the service would show; secured values are not even kept (`values.rs`). Next: `http.rs` for who asks,
 //! `world/elsewhere.rs` for what tests and `/_dev` do.
 
+#[cfg(test)]
+mod code_tests;
 mod elsewhere;
+#[cfg(test)]
+mod life_tests;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,12 +24,13 @@ use super::input::Update;
 use super::list::{self, ListQuery};
 use super::logs::{LogBook, LogQuery};
 use super::record::{Advanced, Record, Stale};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, cut};
 use super::values::{FingerprintKey, Values};
 use super::variant::{DeleteBusy, ValuesShow, Variant};
 use crate::clock::later;
 use crate::connect::model::{
-    Connector, ConnectorReference, Deployment, DeploymentDraft, DeploymentStatus, LogPage, Paged, RedeployAction,
+    Connector, ConnectorReference, Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, LogPage, Paged,
+    RedeployAction,
 };
 use crate::connect::{ErrorCode, Selector};
 
@@ -124,23 +129,16 @@ impl World {
         found.cloned().ok_or_else(|| Refusal::new(ErrorCode::ResourceNotFound, "There is no such project."))
     }
 
-    /// The newest version of a connector, or the one that is asked for.
     fn connector(&self, reference: &ConnectorReference, project: &str) -> Result<ConnectorDefinition, Refusal> {
-        let staged = reference.staged.unwrap_or_default();
-        let fits = |connector: &&ConnectorDefinition| {
-            connector.staged == staged
-                && connector.is_open_to(project)
-                && reference.id.as_ref().is_none_or(|id| connector.id == *id)
-                && reference.key.as_ref().is_none_or(|key| connector.key == *key)
-                && reference.version.is_none_or(|version| connector.version == version)
-        };
-        let newest = self.catalogue.connectors.iter().filter(fits).max_by_key(|connector| connector.version);
-        newest.cloned().ok_or_else(|| {
+        let found = self.catalogue.referenced(reference, project);
+        found.cloned().ok_or_else(|| {
             let name = reference.key.as_deref().or(reference.id.as_deref()).unwrap_or_default();
             let version = reference.version.map(|version| format!(" in version {version}")).unwrap_or_default();
-            let kind = if staged { "staged" } else { "published" };
-            let text = format!("There is no {kind} connector '{}'{version}.", super::refusal::cut(name));
-            Refusal::new(ErrorCode::ConnectorReferenceNotFound, text)
+            let kind = if reference.staged.unwrap_or_default() { "staged" } else { "published" };
+            Refusal::new(
+                ErrorCode::ConnectorReferenceNotFound,
+                format!("There is no {kind} connector '{}'{version}.", cut(name)),
+            )
         })
     }
 
@@ -149,16 +147,8 @@ impl World {
     /// # Errors
     /// `ResourceNotFound`.
     pub fn read_connector(&self, projects: &[String], selector: &Selector) -> Result<Connector, Refusal> {
-        let open = |connector: &&ConnectorDefinition| {
-            !connector.staged
-                && (!connector.private || projects.iter().any(|project| connector.is_open_to(project)))
-                && match selector {
-                    Selector::Id(id) => connector.id == *id,
-                    Selector::Key(key) => connector.key == *key,
-                }
-        };
-        let newest = self.catalogue.connectors.iter().filter(open).max_by_key(|connector| connector.version);
-        newest.map(ConnectorDefinition::published).ok_or_else(|| Refusal::not_found(selector))
+        let found = self.catalogue.published(selector, projects);
+        found.map(ConnectorDefinition::published).ok_or_else(|| Refusal::not_found(selector))
     }
 
     /// `createDeployment`. `may_generate`: the caller may create API clients (contract section 2).
@@ -192,7 +182,7 @@ impl World {
             &self.kept.fingerprints,
         );
         let kind = checks::deployment_type(draft.kind.as_ref(), &connector, &project);
-        let mut errors: Vec<_> = kind.as_ref().err().cloned().into_iter().collect();
+        let mut errors = Vec::from_iter(kind.as_ref().err().cloned());
         errors.extend(checks::region(&draft.region, &connector));
         errors.extend(checks::names(&draft.configurations, &connector, None));
         errors.extend(checks::global_names(global, connector.global_configuration.as_ref()));
@@ -218,7 +208,7 @@ impl World {
         &mut self,
         project: String,
         draft: &DeploymentDraft,
-        kind: crate::connect::model::DeploymentType,
+        kind: DeploymentType,
         connector: ConnectorDefinition,
         values: Values,
         now: Timestamp,
@@ -401,7 +391,7 @@ impl World {
         let record = self.find(project, selector, now)?;
         match &query.application_name {
             Some(name) if record.connector.application(name).is_none() => {
-                let text = format!("The connector has no application '{}'.", super::refusal::cut(name));
+                let text = format!("The connector has no application '{}'.", cut(name));
                 return Err(Refusal::new(ErrorCode::DeploymentApplicationDoesNotExist, text));
             }
             None if is_on_aws(&record.region) => {

@@ -184,7 +184,7 @@ mod tests {
         let args = parse(&["--deploy-duration", "250ms", "--variant", "versions=status", "--variant=key-held=1m"]);
         let options = options(&args.expect("they are right")).await.expect("they fit");
         assert_eq!(options.deploy_duration, Duration::from_millis(250));
-        assert_eq!(options.variant.key_held, Duration::from_secs(60));
+        assert_eq!(options.variant.key_held, Duration::from_mins(1));
         for (case, args, expected) in [
             ("span without a unit", &["--deploy-duration", "5"][..], "500ms, 5s"),
             ("unknown variant", &["--variant", "moon=full"], "read-lag=DURATION"),

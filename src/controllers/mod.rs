@@ -1,11 +1,13 @@
 //! Controllers, a folder for each kind, and what they share.
 
 pub mod conditions;
+pub mod connect_factory;
 pub mod connect_project;
 pub mod connector_deployment;
 pub mod context;
 pub mod digest;
 pub mod digest_key;
+pub mod manager;
 pub mod patch;
 pub mod problem;
 pub mod reason;

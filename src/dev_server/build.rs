@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::{ConnectorDefinition, Scripts};
+use super::connector::{ConnectorDefinition, Scripts};
 use super::values::Values;
 use crate::connect::model::{ApplicationType, DeploymentStatus, EntryType, ReportEntry};
 

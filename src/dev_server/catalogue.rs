@@ -1,18 +1,14 @@
 //! What can be deployed, where and by whom: connectors, projects and clients (design section 6).
 //!
 //! Pure but for the shipped file `catalogue.yaml`, which is part of the binary and an example of the form. Nothing of
-//! it changes by itself; [`super::world`] raises versions of connectors. Next: `build.rs` for what the members that
-//! the contract does not have (`scripts`, `allowedValues`) make of a deployment.
-
-use std::collections::BTreeMap;
+//! it changes by itself; [`super::world`] raises versions of connectors. Next: `connector.rs` for one connector.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::connect::model::{
-    ApplicationType, Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, DeployedConnector,
-    Repository,
-};
+use super::connector::ConnectorDefinition;
+use crate::connect::Selector;
+use crate::connect::model::ConnectorReference;
 
 /// The five regions of contract section 1.
 pub const REGIONS: [&str; 5] =
@@ -69,168 +65,6 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// How the `postDeploy` scripts of a connector end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Scripts {
-    /// Well.
-    #[default]
-    Succeed,
-    /// With a `Warning` in the report; the deployment is live.
-    Warn,
-    /// With an `Error` in the report; the deployment failed.
-    Fail,
-}
-
-/// Values that a connector's `postDeploy` script puts up with.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AllowedValues {
-    /// Application.
-    pub application_name: String,
-    /// Plain variable.
-    pub key: String,
-    /// Any of these.
-    pub one_of: Vec<String>,
-}
-
-/// One version of a connector: the members of contract section 4.2, and how its deployments go.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ConnectorDefinition {
-    /// Unique id, a UUID of version 4; made from the key if left out.
-    #[serde(default)]
-    pub id: String,
-    /// The user's own unique name.
-    pub key: String,
-    /// Version.
-    #[serde(default = "first_version")]
-    pub version: i64,
-    /// For people.
-    pub name: String,
-    /// For people.
-    #[serde(default)]
-    pub description: Option<String>,
-    /// What it integrates with.
-    #[serde(default)]
-    pub integration_types: Vec<String>,
-    /// Who owns it.
-    #[serde(default)]
-    pub creator: Creator,
-    /// Where its source is.
-    #[serde(default)]
-    pub repository: Repository,
-    /// Its applications and their variables.
-    #[serde(default)]
-    pub configurations: Vec<DeclaredApplication>,
-    /// Variables of all its applications.
-    #[serde(default)]
-    pub global_configuration: Option<DeclaredGlobal>,
-    /// Describes the API client that is generated with each deployment.
-    #[serde(default)]
-    pub api_client: Option<ConnectorApiClient>,
-    /// Only `privateProjects` may use it.
-    #[serde(default)]
-    pub private: bool,
-    /// Keys of the projects that may use it while it is private.
-    #[serde(default)]
-    pub private_projects: Vec<String>,
-    /// Where it may be deployed; empty: anywhere.
-    #[serde(default)]
-    pub supported_regions: Vec<String>,
-    /// Passed certification.
-    #[serde(default)]
-    pub certified: bool,
-    /// Its documentation.
-    #[serde(default)]
-    pub documentation_url: Option<String>,
-    /// A staged connector, not a published one.
-    #[serde(default)]
-    pub staged: bool,
-    /// `true`, `false`, `pending` or `none` (contract section 4.1); matters for a staged one.
-    #[serde(default = "never_asked")]
-    pub is_previewable: String,
-    /// How its scripts end.
-    #[serde(default)]
-    pub scripts: Scripts,
-    /// What its scripts check.
-    #[serde(default)]
-    pub allowed_values: Vec<AllowedValues>,
-    /// Cron expressions of its `connect.yaml`, by job application.
-    #[serde(default)]
-    pub schedules: BTreeMap<String, String>,
-}
-
-fn first_version() -> i64 {
-    1
-}
-
-fn never_asked() -> String {
-    "none".to_owned()
-}
-
-impl ConnectorDefinition {
-    /// The application of that name.
-    #[must_use]
-    pub fn application(&self, name: &str) -> Option<&DeclaredApplication> {
-        self.configurations.iter().find(|application| application.application_name == name)
-    }
-
-    /// Whether a project may use it.
-    #[must_use]
-    pub fn is_open_to(&self, project: &str) -> bool {
-        !self.private || self.private_projects.iter().any(|open| open == project)
-    }
-
-    /// Whether it can be deployed there.
-    #[must_use]
-    pub fn supports(&self, region: &str) -> bool {
-        REGIONS.contains(&region)
-            && (self.supported_regions.is_empty() || self.supported_regions.iter().any(|supported| supported == region))
-    }
-
-    /// As `GET /connectors/…` shows it.
-    #[must_use]
-    pub fn published(&self) -> Connector {
-        Connector {
-            id: self.id.clone(),
-            key: Some(self.key.clone()),
-            version: self.version,
-            name: self.name.clone(),
-            description: self.description.clone(),
-            integration_types: self.integration_types.clone(),
-            creator: self.creator.clone(),
-            repository: self.repository.clone(),
-            configurations: Some(self.configurations.clone()),
-            api_client: self.api_client.clone(),
-            private: self.private,
-            global_configuration: self.global_configuration.clone(),
-            supported_regions: self.supported_regions.clone(),
-            certified: self.certified,
-            documentation_url: self.documentation_url.clone(),
-        }
-    }
-
-    /// As it stands inside a deployment.
-    #[must_use]
-    pub fn deployed(&self) -> DeployedConnector {
-        DeployedConnector {
-            id: self.id.clone(),
-            key: Some(self.key.clone()),
-            version: self.version,
-            name: self.name.clone(),
-            description: self.description.clone(),
-            integration_types: self.integration_types.clone(),
-            creator: self.creator.clone(),
-            repository: self.repository.clone(),
-            configurations: Some(self.configurations.clone()),
-            global_configuration: self.global_configuration.clone(),
-            certified: self.certified,
-            supported_regions: self.supported_regions.clone(),
-            documentation_url: self.documentation_url.clone(),
-        }
-    }
-}
-
 /// Why a catalogue cannot be used, in words that say what to change.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("catalogue: {0}")]
@@ -238,6 +72,9 @@ pub struct CatalogueError(String);
 
 impl Catalogue {
     /// What the dev server starts with.
+    ///
+    /// # Panics
+    /// Never: a test parses the shipped file.
     #[must_use]
     pub fn built_in() -> Self {
         Self::parse(include_str!("catalogue.yaml")).expect("a test parses the shipped catalogue")
@@ -248,7 +85,11 @@ impl Catalogue {
     /// # Errors
     /// When it is neither, has a member that is not known, or breaks a rule; the text names the entry.
     pub fn parse(text: &str) -> Result<Self, CatalogueError> {
-        let mut catalogue: Self = serde_saphyr::from_str(text).map_err(|error| CatalogueError(error.to_string()))?;
+        let mut catalogue: Self = serde_saphyr::from_str(text).map_err(|error| {
+            // Only the first line: the others show a piece of the file, and secrets of clients may stand in it.
+            let text = error.to_string();
+            CatalogueError(text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
+        })?;
         for connector in &mut catalogue.connectors {
             if connector.id.is_empty() {
                 connector.id = id_from(&connector.key, connector.staged);
@@ -270,6 +111,31 @@ impl Catalogue {
         self.clients.extend(more.clients);
         self.connectors.extend(more.connectors);
         self
+    }
+
+    /// The connector that a draft names: the newest version that fits, if this project may use it.
+    pub(super) fn referenced(&self, reference: &ConnectorReference, project: &str) -> Option<&ConnectorDefinition> {
+        let fits = |connector: &&ConnectorDefinition| {
+            connector.staged == reference.staged.unwrap_or_default()
+                && connector.is_open_to(project)
+                && reference.id.as_ref().is_none_or(|id| connector.id == *id)
+                && reference.key.as_ref().is_none_or(|key| connector.key == *key)
+                && reference.version.is_none_or(|version| connector.version == version)
+        };
+        self.connectors.iter().filter(fits).max_by_key(|connector| connector.version)
+    }
+
+    /// The newest version of a published connector that one of these projects may use.
+    pub(super) fn published(&self, selector: &Selector, projects: &[String]) -> Option<&ConnectorDefinition> {
+        let fits = |connector: &&ConnectorDefinition| {
+            !connector.staged
+                && (!connector.private || projects.iter().any(|project| connector.is_open_to(project)))
+                && match selector {
+                    Selector::Id(id) => connector.id == *id,
+                    Selector::Key(key) => connector.key == *key,
+                }
+        };
+        self.connectors.iter().filter(fits).max_by_key(|connector| connector.version)
     }
 
     fn check(&self) -> Result<(), CatalogueError> {
@@ -302,43 +168,6 @@ impl Catalogue {
     }
 }
 
-impl ConnectorDefinition {
-    fn check(&self) -> Result<(), String> {
-        if !is_key(&self.key, 256) {
-            return Err("key must be 2 to 256 characters of A-Z a-z 0-9 _ -".to_owned());
-        }
-        if uuid::Uuid::parse_str(&self.id).is_err() {
-            return Err("id must be a UUID, or left out".to_owned());
-        }
-        if !["true", "false", "pending", "none"].contains(&self.is_previewable.as_str()) {
-            return Err("isPreviewable must be one of true, false, pending, none, in quotes".to_owned());
-        }
-        if let Some(region) = self.supported_regions.iter().find(|region| !REGIONS.contains(&region.as_str())) {
-            return Err(format!("`{region}` is no region; use some of {}", REGIONS.join(", ")));
-        }
-        for application in &self.configurations {
-            if !is_key(&application.application_name, 256) {
-                return Err(format!(
-                    "applicationName `{}` must be 2 to 256 characters of A-Z a-z 0-9 _ -",
-                    application.application_name
-                ));
-            }
-            if let ApplicationType::Other(word) = &application.application_type {
-                return Err(format!(
-                    "`{word}` is no applicationType; use one of {}",
-                    ApplicationType::KNOWN.join(", ")
-                ));
-            }
-        }
-        for name in self.schedules.keys().chain(self.allowed_values.iter().map(|allowed| &allowed.application_name)) {
-            if self.application(name).is_none() {
-                return Err(format!("schedules and allowedValues name the application `{name}`, which is not there"));
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Whether a text is a key after contract section 4.1.
 pub(super) fn is_key(text: &str, longest: usize) -> bool {
     (2..=longest).contains(&text.len())
@@ -356,6 +185,7 @@ fn id_from(key: &str, staged: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dev_server::connector::Scripts;
 
     #[test]
     fn the_built_in_catalogue_is_the_one_of_the_design() {
@@ -371,7 +201,7 @@ mod tests {
         assert!(!find("demo-us-only").supports("europe-west1.gcp"));
         assert_eq!(find("demo-staged").is_previewable, "true");
         assert_eq!(find("demo-staged-hidden").is_previewable, "none");
-        assert!(catalogue.connectors.iter().all(|connector| connector.repository.url.ends_with(".git")));
+        assert!(catalogue.connectors.iter().all(|connector| connector.repository.url.strip_suffix(".git").is_some()));
         assert!(
             catalogue
                 .connectors

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::catalogue::{ConnectorDefinition, Project};
+use super::catalogue::Project;
+use super::connector::ConnectorDefinition;
 use super::refusal::{Refusal, cut, error, with_details};
 use super::values::Values;
 use crate::connect::ErrorCode;

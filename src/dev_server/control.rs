@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use http::StatusCode;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::answers::{json_answer, refused};
 use super::build::PlannedOutcome;
-use super::catalogue::ConnectorDefinition;
+use super::connector::ConnectorDefinition;
 use super::faults::Fault;
 use super::http::Shared;
 use super::refusal::Refusal;
@@ -24,7 +24,7 @@ use super::variant::{Variant, parse_duration};
 use crate::connect::ErrorCode;
 use crate::connect::model::{DeclaredApplication, DeclaredGlobal, DeploymentStatus, LogSeverity, RedeployAction};
 
-type Answer = Result<Response, Response>;
+type Answer = Result<Response, Refusal>;
 
 /// The routes below `/_dev`.
 pub(super) fn router() -> Router<Arc<Shared>> {
@@ -40,12 +40,18 @@ pub(super) fn router() -> Router<Arc<Shared>> {
         .route("/reset", post(reset))
 }
 
-fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Response> {
+fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|error| bad(&error.to_string()))
 }
 
-fn bad(details: &str) -> Response {
-    refused(&Refusal::with_details(ErrorCode::InvalidJsonInput, details, details))
+fn bad(details: &str) -> Refusal {
+    Refusal::with_details(ErrorCode::InvalidJsonInput, details, details)
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        refused(&self)
+    }
 }
 
 fn ok(body: &Value) -> Response {
@@ -165,11 +171,11 @@ async fn act(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: By
             Act::BumpVersion => world.bump_version(&id, now),
             Act::SetStatus { status } => world.set_status(&id, status, now),
             Act::WriteLog { application_name, severity, text } => {
-                world.write_log(&id, &application_name, severity, &text, now)
+                world.write_log(&id, &application_name, &severity, &text, now)
             }
         }
     };
-    done.map_err(|refusal| refused(&refusal))?;
+    done?;
     saved(&shared).await
 }
 
@@ -197,13 +203,13 @@ async fn raise(State(shared): State<Arc<Shared>>, Path(key): Path<String>, body:
             connector.supported_regions = regions;
         }
     };
-    let version = shared.world().raise_connector(&key, staged, change).map_err(|refusal| refused(&refusal))?;
+    let version = shared.world().raise_connector(&key, staged, change)?;
     saved(&shared).await?;
     Ok(json_answer(StatusCode::CREATED, &json!({"version": version})))
 }
 
 async fn saved(shared: &Shared) -> Answer {
     let saved = shared.save().await;
-    saved.map_err(|error| refused(&Refusal::new(ErrorCode::General, error.to_string())))?;
+    saved.map_err(|error| Refusal::new(ErrorCode::General, error.to_string()))?;
     Ok(ok(&json!({})))
 }

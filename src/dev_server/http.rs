@@ -61,7 +61,7 @@ impl Shared {
         {
             world.restore(kept);
         }
-        Ok(Self {
+        let shared = Self {
             world: Mutex::new(world),
             tokens: Mutex::new(Tokens::new()),
             faults: Mutex::new(Faults::new(options.seed)),
@@ -69,7 +69,10 @@ impl Shared {
             saving: tokio::sync::Mutex::new(()),
             options,
             clock,
-        })
+        };
+        // Now, so that a folder that is not there is told at the start and not after the first change.
+        shared.save().await?;
+        Ok(shared)
     }
 
     pub(super) fn world(&self) -> MutexGuard<'_, World> {

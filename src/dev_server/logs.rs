@@ -49,7 +49,7 @@ pub struct LogQuery {
 
 impl LogBook {
     /// Writes one line for each of these applications.
-    pub(super) fn note(&mut self, at: Timestamp, applications: &[String], severity: LogSeverity, text: &str) {
+    pub(super) fn note(&mut self, at: Timestamp, applications: &[String], severity: &LogSeverity, text: &str) {
         for application in applications {
             let line = Line { at, application: application.clone(), severity: severity.clone(), text: text.to_owned() };
             self.lines.push(line);

@@ -11,6 +11,7 @@ mod calls;
 mod catalogue;
 mod checks;
 mod connection;
+mod connector;
 mod control;
 mod faults;
 mod http;
@@ -32,7 +33,8 @@ pub mod world;
 
 pub use build::{PlannedEntry, PlannedOutcome};
 pub use calls::Call;
-pub use catalogue::{AllowedValues, Catalogue, CatalogueError, Client, ConnectorDefinition, Project, REGIONS, Scripts};
+pub use catalogue::{Catalogue, CatalogueError, Client, Project, REGIONS};
+pub use connector::{AllowedValues, ConnectorDefinition, Scripts};
 pub use faults::{Fault, FaultAnswer, FaultEffect, OPERATIONS};
 pub use list::ListQuery;
 pub use logs::{LOG_PAGE, LogQuery};

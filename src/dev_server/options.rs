@@ -10,7 +10,7 @@ use super::world::World;
 /// How long a deployment takes where nothing else is said.
 pub const DEPLOY_DURATION: Duration = Duration::from_secs(5);
 /// How long a token lasts where nothing else is said: two days.
-pub const TOKEN_LIFETIME: Duration = Duration::from_secs(48 * 3_600);
+pub const TOKEN_LIFETIME: Duration = Duration::from_hours(48);
 
 /// How a dev server is set up.
 #[derive(Clone, Debug)]

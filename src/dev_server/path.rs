@@ -66,12 +66,11 @@ pub(super) fn operation(method: &str, path: &str) -> Result<Operation, NoOperati
     let wrong = |allowed| Err(NoOperation::WrongMethod { allowed });
     match (method, segments.as_slice()) {
         ("POST", ["oauth", "token"]) => Ok(Operation::Token),
-        (_, ["oauth", "token"]) => wrong("POST"),
         (_, ["oauth" | "connectors"] | ["connectors", "search" | "drafts", ..]) => Err(NoOperation::Unknown),
         ("GET", ["connectors", segment]) => Ok(Operation::Connector(selector(segment)?)),
         (_, ["connectors", _]) => wrong("GET"),
         ("POST", ["deployments"]) => Ok(Operation::Create { project: None }),
-        (_, ["deployments"]) => wrong("POST"),
+        (_, ["oauth", "token"] | ["deployments"]) => wrong("POST"),
         ("POST", ["deployments", segment]) if segment.starts_with(KEY_PREFIX) => {
             Ok(Operation::Redeploy { project: None, selector: selector(segment)? })
         }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::build::{self, PlannedOutcome};
-use super::catalogue::ConnectorDefinition;
+use super::connector::ConnectorDefinition;
 use super::ids::Ids;
 use super::logs::LogBook;
 use super::values::{ValueSet, Values};
@@ -141,7 +141,7 @@ impl Record {
         self.changed_at = now;
         // A fifth of the time is spent waiting for its turn.
         self.work = Some(Work::Deploy { starts: later(now, lasts / 5), ends: later(now, lasts), skip_scripts });
-        self.log.note(now, &self.application_names(), LogSeverity::Info, "Build queued");
+        self.log.note(now, &self.application_names(), &LogSeverity::Info, "Build queued");
     }
 
     /// Starts taking it down; what runs is broken off.
@@ -151,7 +151,7 @@ impl Record {
         self.before = None;
         self.values_before = None;
         self.work = Some(Work::Undeploy { ends: later(now, lasts) });
-        self.log.note(now, &self.application_names(), LogSeverity::Info, "Undeploying");
+        self.log.note(now, &self.application_names(), &LogSeverity::Info, "Undeploying");
     }
 
     /// Ends what runs at `now`, if anything does.
@@ -180,11 +180,11 @@ impl Record {
         for entry in report.iter().filter(|entry| entry.kind == EntryType::Error) {
             let of_entry: Vec<_> = entry.application.iter().cloned().collect();
             let text = entry.message.as_deref().unwrap_or(&entry.title);
-            self.log.note(at, if of_entry.is_empty() { &names } else { &of_entry }, LogSeverity::Error, text);
+            self.log.note(at, if of_entry.is_empty() { &names } else { &of_entry }, &LogSeverity::Error, text);
         }
         if status == DeploymentStatus::Deployed {
             self.was_live = true;
-            self.log.note(at, &names, LogSeverity::Default, "Listening on port 8080");
+            self.log.note(at, &names, &LogSeverity::Default, "Listening on port 8080");
         }
         self.report = Some(report);
         self.become_status(status, at, variant);

@@ -144,7 +144,6 @@ impl DevServer {
     }
 
     /// The world behind it. Requests wait while it is held, so let it go before the next `await`.
-    #[must_use]
     pub fn world(&self) -> MutexGuard<'_, World> {
         self.shared.world()
     }

@@ -8,7 +8,7 @@ use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::catalogue::ConnectorDefinition;
+use super::connector::ConnectorDefinition;
 use super::variant::{Normalise, Partial, Variant};
 use crate::connect::model::{
     ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, SecuredValue, StandardKey,
@@ -169,8 +169,8 @@ impl Values {
             });
             match sent.map(|sent| sent.iter().find(|sent| sent.application_name == *name)) {
                 Some(Some(sent)) => {
-                    let set = ValueSet::from_sent(&sent.standard_configuration, &sent.secured_configuration, key);
-                    application.values.take(set, variant.partial);
+                    let new = ValueSet::from_sent(&sent.standard_configuration, &sent.secured_configuration, key);
+                    application.values.take(new, variant.partial);
                     if sent.schedule.is_some() || variant.partial == Partial::Replace {
                         application.schedule.clone_from(&sent.schedule);
                     }

@@ -1,7 +1,14 @@
 //! The remote side as a pure state machine: deployments of all projects, and what may be done to them.
 //!
 //! No IO, no clock, no waiting: every method takes the time and first makes happen what is due by then. Answers hold
-//! what the service would show; secured values are not even kept (`values.rs`). Next: `http.rs` for who asks.
+//! what the service would show; secured values are not even kept (`values.rs`). Next: `http.rs` for who asks,
+//! `world/elsewhere.rs` for what tests and `/_dev` do.
+
+#[cfg(test)]
+mod code_tests;
+mod elsewhere;
+#[cfg(test)]
+mod life_tests;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,20 +16,20 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::build::PlannedOutcome;
-use super::catalogue::{Catalogue, ConnectorDefinition, Project};
+use super::catalogue::{Catalogue, Project};
 use super::checks;
+use super::connector::ConnectorDefinition;
 use super::ids::Ids;
 use super::input::Update;
 use super::list::{self, ListQuery};
 use super::logs::{LogBook, LogQuery};
 use super::record::{Advanced, Record, Stale};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, cut};
 use super::values::{FingerprintKey, Values};
 use super::variant::{DeleteBusy, ValuesShow, Variant};
 use crate::clock::later;
 use crate::connect::model::{
-    Connector, ConnectorReference, Deployment, DeploymentDraft, DeploymentStatus, LogPage, LogSeverity, Paged,
+    Connector, ConnectorReference, Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, LogPage, Paged,
     RedeployAction,
 };
 use crate::connect::{ErrorCode, Selector};
@@ -122,23 +129,16 @@ impl World {
         found.cloned().ok_or_else(|| Refusal::new(ErrorCode::ResourceNotFound, "There is no such project."))
     }
 
-    /// The newest version of a connector, or the one that is asked for.
     fn connector(&self, reference: &ConnectorReference, project: &str) -> Result<ConnectorDefinition, Refusal> {
-        let staged = reference.staged.unwrap_or_default();
-        let fits = |connector: &&ConnectorDefinition| {
-            connector.staged == staged
-                && connector.is_open_to(project)
-                && reference.id.as_ref().is_none_or(|id| connector.id == *id)
-                && reference.key.as_ref().is_none_or(|key| connector.key == *key)
-                && reference.version.is_none_or(|version| connector.version == version)
-        };
-        let newest = self.catalogue.connectors.iter().filter(fits).max_by_key(|connector| connector.version);
-        newest.cloned().ok_or_else(|| {
+        let found = self.catalogue.referenced(reference, project);
+        found.cloned().ok_or_else(|| {
             let name = reference.key.as_deref().or(reference.id.as_deref()).unwrap_or_default();
             let version = reference.version.map(|version| format!(" in version {version}")).unwrap_or_default();
-            let kind = if staged { "staged" } else { "published" };
-            let text = format!("There is no {kind} connector '{}'{version}.", super::refusal::cut(name));
-            Refusal::new(ErrorCode::ConnectorReferenceNotFound, text)
+            let kind = if reference.staged.unwrap_or_default() { "staged" } else { "published" };
+            Refusal::new(
+                ErrorCode::ConnectorReferenceNotFound,
+                format!("There is no {kind} connector '{}'{version}.", cut(name)),
+            )
         })
     }
 
@@ -147,16 +147,8 @@ impl World {
     /// # Errors
     /// `ResourceNotFound`.
     pub fn read_connector(&self, projects: &[String], selector: &Selector) -> Result<Connector, Refusal> {
-        let open = |connector: &&ConnectorDefinition| {
-            !connector.staged
-                && (!connector.private || projects.iter().any(|project| connector.is_open_to(project)))
-                && match selector {
-                    Selector::Id(id) => connector.id == *id,
-                    Selector::Key(key) => connector.key == *key,
-                }
-        };
-        let newest = self.catalogue.connectors.iter().filter(open).max_by_key(|connector| connector.version);
-        newest.map(ConnectorDefinition::published).ok_or_else(|| Refusal::not_found(selector))
+        let found = self.catalogue.published(selector, projects);
+        found.map(ConnectorDefinition::published).ok_or_else(|| Refusal::not_found(selector))
     }
 
     /// `createDeployment`. `may_generate`: the caller may create API clients (contract section 2).
@@ -190,7 +182,7 @@ impl World {
             &self.kept.fingerprints,
         );
         let kind = checks::deployment_type(draft.kind.as_ref(), &connector, &project);
-        let mut errors: Vec<_> = kind.as_ref().err().cloned().into_iter().collect();
+        let mut errors = Vec::from_iter(kind.as_ref().err().cloned());
         errors.extend(checks::region(&draft.region, &connector));
         errors.extend(checks::names(&draft.configurations, &connector, None));
         errors.extend(checks::global_names(global, connector.global_configuration.as_ref()));
@@ -216,7 +208,7 @@ impl World {
         &mut self,
         project: String,
         draft: &DeploymentDraft,
-        kind: crate::connect::model::DeploymentType,
+        kind: DeploymentType,
         connector: ConnectorDefinition,
         values: Values,
         now: Timestamp,
@@ -358,13 +350,11 @@ impl World {
         update: &Update,
         now: Timestamp,
     ) -> Result<Deployment, Refusal> {
-        match update.redeploys.as_slice() {
-            [action] => self.redeploy(project, selector, update.version, action, now),
-            _ => {
-                self.find(project, selector, now)?;
-                Err(checks::busy(&DeploymentStatus::Queued))
-            }
+        if let [action] = update.redeploys.as_slice() {
+            return self.redeploy(project, selector, update.version, action, now);
         }
+        self.find(project, selector, now)?;
+        Err(checks::busy(&DeploymentStatus::Queued))
     }
 
     /// `deleteDeploymentById`, `deleteDeploymentByKey`: starts undeploying. One that is undeploying stays as it is.
@@ -401,10 +391,10 @@ impl World {
         let record = self.find(project, selector, now)?;
         match &query.application_name {
             Some(name) if record.connector.application(name).is_none() => {
-                let text = format!("The connector has no application '{}'.", super::refusal::cut(name));
+                let text = format!("The connector has no application '{}'.", cut(name));
                 return Err(Refusal::new(ErrorCode::DeploymentApplicationDoesNotExist, text));
             }
-            None if record.region.ends_with(".aws") => {
+            None if is_on_aws(&record.region) => {
                 let text = "Logs of a deployment on AWS need applicationName.";
                 return Err(Refusal::new(ErrorCode::DeploymentLogMissingApplicationName, text));
             }
@@ -414,143 +404,7 @@ impl World {
     }
 }
 
-/// What only tests and `/_dev` do.
-impl World {
-    fn by_id(&mut self, id: &str, now: Timestamp) -> Result<&mut Record, Refusal> {
-        self.advance(now);
-        self.kept.records.get_mut(id).ok_or_else(|| Refusal::not_found(&Selector::Id(id.to_owned())))
-    }
-
-    /// Chooses how the running build of a deployment ends, or the next one if none runs.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn plan_outcome(&mut self, id: &str, outcome: PlannedOutcome, now: Timestamp) -> Result<(), Refusal> {
-        self.by_id(id, now)?.next_outcome = Some(outcome);
-        Ok(())
-    }
-
-    /// Lets the running undeploy of a deployment fail, or the next one if none runs.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn fail_undeploy(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
-        self.by_id(id, now)?.undeploy_fails = true;
-        Ok(())
-    }
-
-    /// Ends what runs, now.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn finish(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
-        self.by_id(id, now)?.hasten(now);
-        self.advance(now);
-        Ok(())
-    }
-
-    /// Sets the status to a word of the contract or any other; nothing runs afterwards.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn set_status(&mut self, id: &str, status: DeploymentStatus, now: Timestamp) -> Result<(), Refusal> {
-        let record = self.by_id(id, now)?;
-        record.work = None;
-        record.status = status;
-        Ok(())
-    }
-
-    /// Makes the version grow without any other change.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn bump_version(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
-        self.by_id(id, now)?.version += 1;
-        Ok(())
-    }
-
-    /// Someone else redeploys: values as given, or the old ones.
-    ///
-    /// # Errors
-    /// As [`World::redeploy`], but for the version.
-    pub fn redeploy_elsewhere(
-        &mut self,
-        id: &str,
-        action: &RedeployAction,
-        now: Timestamp,
-    ) -> Result<Deployment, Refusal> {
-        let record = self.by_id(id, now)?;
-        let (project, version) = (record.project.clone(), record.version);
-        self.redeploy(&project, &Selector::Id(id.to_owned()), version, action, now)
-    }
-
-    /// Removes a deployment at once, as if someone else had undeployed it.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn remove(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
-        self.by_id(id, now)?;
-        self.kept.records.remove(id);
-        Ok(())
-    }
-
-    /// Writes a line into the log of an application.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn write_log(
-        &mut self,
-        id: &str,
-        application: &str,
-        severity: LogSeverity,
-        text: &str,
-        now: Timestamp,
-    ) -> Result<(), Refusal> {
-        self.by_id(id, now)?.log.note(now, &[application.to_owned()], severity, text);
-        Ok(())
-    }
-
-    /// Publishes the next version of a connector and returns its number. `change` may alter everything but id and key.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn raise_connector(
-        &mut self,
-        key: &str,
-        staged: bool,
-        change: impl FnOnce(&mut ConnectorDefinition),
-    ) -> Result<i64, Refusal> {
-        let known = |old: &&ConnectorDefinition| old.key == key && old.staged == staged;
-        let newest = self.catalogue.connectors.iter().filter(known).max_by_key(|old| old.version);
-        let old = newest.ok_or_else(|| Refusal::not_found(&Selector::Key(key.to_owned())))?;
-        let mut raised = old.clone();
-        change(&mut raised);
-        (raised.id, raised.key, raised.staged) = (old.id.clone(), old.key.clone(), old.staged);
-        raised.version = old.version + 1;
-        let version = raised.version;
-        self.catalogue.connectors.push(raised.clone());
-        self.kept.raised.push(raised);
-        Ok(version)
-    }
-
-    /// All deployments of all projects as they are now, without lag, oldest first.
-    pub fn all(&mut self, now: Timestamp) -> Vec<Deployment> {
-        self.advance(now);
-        let mut records: Vec<_> = self.kept.records.values().collect();
-        records.sort_by_key(|record| record.sequence);
-        let variant = Variant { redeploy_shows_old: Duration::ZERO, ..self.variant.clone() };
-        records.into_iter().map(|record| record.show(now, &variant)).collect()
-    }
-
-    /// Whether the secured value of a deployment is this one. `application`: `None` for a global value. `None` if
-    /// there is no such deployment or value.
-    #[must_use]
-    pub fn secured_is(&self, id: &str, application: Option<&str>, key: &str, value: &str) -> Option<bool> {
-        let values = &self.kept.records.get(id)?.values;
-        let set = match application {
-            Some(name) => &values.application(name)?.values,
-            None => values.global.as_ref()?,
-        };
-        Some(set.secured(key)?.fingerprint == self.kept.fingerprints.of(value))
-    }
+/// Whether a region is one of AWS; the provider is its last part (contract section 1).
+fn is_on_aws(region: &str) -> bool {
+    region.rsplit('.').next() == Some("aws")
 }

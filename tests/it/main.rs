@@ -6,3 +6,4 @@ mod client;
 mod crds;
 mod dev_server;
 mod golden;
+mod official_client;

@@ -1,0 +1,49 @@
+//! Makes the client of a remote project, for allowed hosts only.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use super::remote::{ConnectFactory, DeploymentPaths, Settings};
+use crate::clock::Clock;
+use crate::connect::ConnectApi;
+use crate::connect::hosts::AllowedHosts;
+use crate::connect::http::{self, Credentials, HttpConnect, Limits};
+
+/// Makes clients over HTTP.
+pub struct HttpFactory {
+    /// Hosts that may be called.
+    pub allowed_hosts: AllowedHosts,
+    /// The time.
+    pub clock: Clock,
+    /// Limits of one request.
+    pub limits: Limits,
+    /// Certificates in PEM that are trusted beside those of the platform.
+    pub extra_ca_pem: Option<Vec<u8>>,
+}
+
+impl ConnectFactory for HttpFactory {
+    fn connect(&self, settings: &Settings) -> Result<Arc<dyn ConnectApi>, String> {
+        let endpoint = |name: &str, url: &str| {
+            self.allowed_hosts.endpoint(url).map_err(|refused| format!("{name} {refused} (--allowed-api-hosts)"))
+        };
+        let settings = http::Settings {
+            api_url: endpoint("apiUrl", &settings.api_url)?,
+            auth_url: endpoint("authUrl", &settings.auth_url)?,
+            project_key: settings.project_key.clone(),
+            deployment_paths: match settings.deployment_paths {
+                DeploymentPaths::Project => http::DeploymentPaths::Project,
+                DeploymentPaths::Unscoped => http::DeploymentPaths::Unscoped,
+            },
+            credentials: Credentials {
+                client_id: settings.client_id.clone(),
+                client_secret: settings.client_secret.clone(),
+                scopes: (!settings.scopes.is_empty()).then(|| settings.scopes.join(" ")),
+            },
+            requests_per_second: NonZeroU32::new(settings.requests_per_second).unwrap_or(NonZeroU32::MIN),
+            limits: self.limits,
+            extra_ca_pem: self.extra_ca_pem.clone(),
+        };
+        let client = HttpConnect::new(settings, self.clock.clone()).map_err(|error| error.to_string())?;
+        Ok(Arc::new(client))
+    }
+}

@@ -1,0 +1,311 @@
+//! Starts the controllers: what is watched, and what each event wakes.
+//!
+//! Specs, Secrets, ConfigMaps and projects wake just those that use them. Of Secrets and ConfigMaps only the names are
+//! watched; nothing of them is kept here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures::stream::{BoxStream, Stream, StreamExt};
+use futures::{TryStreamExt, future};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::core::PartialObjectMeta;
+use kube::runtime::controller::{Action, Config, Controller};
+use kube::runtime::events::Recorder;
+use kube::runtime::reflector::{self, ObjectRef, Store};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+
+use super::connector_deployment::memory::Memories;
+use super::context::{Context, Projects};
+use super::digest::DigestKey;
+use super::references::{Named, References};
+use super::remote::{ConnectFactory, Remotes};
+use super::subject::{Kind, Subject};
+use super::{connect_project, connector_deployment};
+use crate::clock::Clock;
+use crate::crd::{ConnectProject, ConnectorDeployment};
+use crate::names;
+
+/// Secrets that never hold values of ours: service account tokens and Helm releases.
+const SECRETS_OF_INTEREST: &str = "type!=kubernetes.io/service-account-token,type!=helm.sh/release.v1";
+
+/// What the controllers are started with.
+pub struct Options {
+    /// The cluster.
+    pub client: Client,
+    /// Namespaces to watch; empty: all.
+    pub namespaces: Vec<String>,
+    /// Runs at once for each remote project.
+    pub concurrency: usize,
+    /// The time.
+    pub clock: Clock,
+    /// Key of the digests.
+    pub digest_key: DigestKey,
+    /// Makes the clients of remote projects.
+    pub factory: Arc<dyn ConnectFactory>,
+}
+
+/// Runs the controllers until `shutdown`; then runs that are under way end first.
+pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
+    let (wake, woken) = mpsc::unbounded_channel();
+    let remotes = Remotes::new(options.clock.clone(), Arc::clone(&options.factory), wake.clone(), options.concurrency);
+    let context = Arc::new(Context {
+        client: options.client.clone(),
+        clock: options.clock,
+        remotes,
+        recorder: Recorder::new(options.client.clone(), names::EVENT_REPORTER.into()),
+        digest_key: options.digest_key,
+        references: References::default(),
+        projects: Projects::default(),
+        memories: Memories::default(),
+        wake,
+    });
+    let scopes: Vec<Option<String>> =
+        if options.namespaces.is_empty() { vec![None] } else { options.namespaces.into_iter().map(Some).collect() };
+    let (stop, _) = tokio::sync::watch::channel(false);
+    let mut routes = BTreeMap::new();
+    let mut running = Vec::new();
+    for namespace in scopes {
+        let (deployments, deployment_events) = mpsc::unbounded_channel();
+        let (projects, project_events) = mpsc::unbounded_channel();
+        routes.insert(namespace.clone(), Route { deployments, projects });
+        let scope = Scope { context: Arc::clone(&context), namespace, stop: stop.subscribe() };
+        running.push(scope.run(deployment_events, project_events));
+    }
+    let mut running = pin!(future::join_all(running));
+    let mut dispatch = pin!(dispatch(woken, routes));
+    let mut shutdown = pin!(shutdown);
+    tokio::select! {
+        _ = &mut running => return,
+        () = &mut dispatch => {}
+        () = &mut shutdown => {}
+    }
+    // Nobody listens any more if all have ended.
+    let _ = stop.send(true);
+    tokio::select! {
+        _ = &mut running => {}
+        () = &mut dispatch => {}
+    }
+}
+
+/// Where the events of a namespace go.
+struct Route {
+    deployments: UnboundedSender<ObjectRef<ConnectorDeployment>>,
+    projects: UnboundedSender<ObjectRef<ConnectProject>>,
+}
+
+async fn dispatch(mut woken: UnboundedReceiver<Subject>, routes: BTreeMap<Option<String>, Route>) {
+    while let Some(subject) = woken.recv().await {
+        let Some(route) = routes.get(&None).or_else(|| routes.get(&Some(subject.namespace.clone()))) else { continue };
+        // A controller that has ended takes nothing more.
+        let _ = match subject.kind {
+            Kind::Deployment => {
+                route.deployments.send(ObjectRef::new(&subject.name).within(&subject.namespace)).is_ok()
+            }
+            Kind::Project => route.projects.send(ObjectRef::new(&subject.name).within(&subject.namespace)).is_ok(),
+        };
+    }
+}
+
+/// The controllers of one namespace, or of all.
+struct Scope {
+    context: Arc<Context>,
+    namespace: Option<String>,
+    stop: tokio::sync::watch::Receiver<bool>,
+}
+
+impl Scope {
+    async fn run(
+        self,
+        deployment_events: UnboundedReceiver<ObjectRef<ConnectorDeployment>>,
+        project_events: UnboundedReceiver<ObjectRef<ConnectProject>>,
+    ) {
+        let forget = |context: &Context, subject: &Subject| {
+            connector_deployment::gone(context, subject);
+        };
+        let (deployments, store) = self.objects::<ConnectorDeployment>(Kind::Deployment, forget);
+        let deployments =
+            Controller::for_stream(deployments, store)
+                .reconcile_on(receive(deployment_events))
+                .graceful_shutdown_on(self.stopped())
+                .run(
+                    |object, context| async move {
+                        Ok::<_, Infallible>(connector_deployment::reconcile(object, context).await)
+                    },
+                    |_, never, _| match *never {},
+                    Arc::clone(&self.context),
+                )
+                .for_each(|result| async { log_result(result) });
+        let (projects, store) = self.objects::<ConnectProject>(Kind::Project, connect_project::gone);
+        let projects = Controller::for_stream(projects, store)
+            .with_config(Config::default().debounce(std::time::Duration::from_millis(50)))
+            .reconcile_on(receive(project_events))
+            .graceful_shutdown_on(self.stopped())
+            .run(
+                |object, context| async move { Ok::<_, Infallible>(connect_project::reconcile(object, context).await) },
+                |_, never, _| match *never {},
+                Arc::clone(&self.context),
+            )
+            .for_each(|result| async { log_result(result) });
+        let secrets = self.sources::<Secret>(Named::Secret, watcher::Config::default().fields(SECRETS_OF_INTEREST));
+        let config_maps = self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default());
+        future::join4(deployments, projects, secrets, config_maps).await;
+    }
+
+    fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
+    {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced(self.context.client.clone(), namespace),
+            None => Api::all(self.context.client.clone()),
+        }
+    }
+
+    fn stopped(&self) -> impl Future<Output = ()> + Send + Sync + use<> {
+        let mut stop = self.stop.clone();
+        async move {
+            // The sender outlives the controllers; if not, they stop as well.
+            let _ = stop.wait_for(|stop| *stop).await;
+        }
+    }
+
+    /// Objects of one of our kinds: kept in a store without what nobody needs, and passed on when people changed them.
+    fn objects<K>(
+        &self,
+        kind: Kind,
+        gone: impl Fn(&Context, &Subject) + Send + Sync + 'static,
+    ) -> (BoxStream<'static, Result<K, watcher::Error>>, Store<K>)
+    where
+        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
+            + Clone
+            + Debug
+            + DeserializeOwned
+            + Send
+            + Sync
+            + 'static,
+    {
+        let (reader, writer) = reflector::store();
+        let context = Arc::clone(&self.context);
+        let mut lifes = Lifes::new(kind, self.namespace.clone());
+        let stream = watcher(self.api::<K>(), watcher::Config::default())
+            .default_backoff()
+            .modify(strip)
+            .inspect_ok(move |event| {
+                for subject in lifes.note(&context, event) {
+                    gone(&context, &subject);
+                }
+            })
+            .reflect(writer)
+            .applied_objects()
+            .predicate_filter(what_people_change, Default::default());
+        (stream.boxed(), reader)
+    }
+
+    /// Wakes whoever names an object that changed.
+    async fn sources<K>(&self, kind: Named, config: watcher::Config)
+    where
+        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
+            + Clone
+            + Debug
+            + DeserializeOwned
+            + Send
+            + 'static,
+    {
+        let mut events = watcher(self.api::<PartialObjectMeta<K>>(), config)
+            .default_backoff()
+            .touched_objects()
+            .take_until(self.stopped())
+            .boxed();
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(object) => {
+                    self.context.wake_users(kind, &object.namespace().unwrap_or_default(), &object.name_any());
+                }
+                Err(error) => tracing::warn!(?kind, %error, "watching is interrupted"),
+            }
+        }
+    }
+}
+
+fn receive<T: Send + 'static>(mut events: UnboundedReceiver<T>) -> impl Stream<Item = T> + Send + 'static {
+    futures::stream::poll_fn(move |task| events.poll_recv(task))
+}
+
+/// Removes what no run needs from what is kept: who wrote which field, and kubectl's copy of the manifest.
+fn strip<K: Resource>(object: &mut K) {
+    object.managed_fields_mut().clear();
+    object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
+}
+
+/// A write of ours changes the status or our own annotation, and is no event; what people change is.
+fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let meta = object.meta();
+    let mut hasher = DefaultHasher::new();
+    (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
+    for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT] {
+        meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
+    }
+    Some(hasher.finish())
+}
+
+/// Which objects exist, so that those are noticed that went while nobody watched.
+struct Lifes {
+    kind: Kind,
+    namespace: Option<String>,
+    listed: Option<BTreeSet<Subject>>,
+}
+
+impl Lifes {
+    fn new(kind: Kind, namespace: Option<String>) -> Self {
+        Self { kind, namespace, listed: None }
+    }
+
+    /// The objects that this event says are gone.
+    fn note<K: Resource>(&mut self, context: &Context, event: &watcher::Event<K>) -> Vec<Subject> {
+        match event {
+            watcher::Event::Init => self.listed = Some(BTreeSet::new()),
+            watcher::Event::InitApply(object) => {
+                let subject = self.subject(object);
+                if let Some(listed) = &mut self.listed {
+                    listed.insert(subject);
+                }
+            }
+            watcher::Event::InitDone => {
+                let listed = self.listed.take().unwrap_or_default();
+                let known = match self.kind {
+                    Kind::Deployment => context.memories.subjects(),
+                    Kind::Project => context.projects.subjects(),
+                };
+                let here =
+                    |subject: &Subject| self.namespace.as_ref().is_none_or(|namespace| *namespace == subject.namespace);
+                return known.into_iter().filter(|subject| here(subject) && !listed.contains(subject)).collect();
+            }
+            watcher::Event::Delete(object) => return vec![self.subject(object)],
+            watcher::Event::Apply(_) => {}
+        }
+        Vec::new()
+    }
+
+    fn subject<K: Resource>(&self, object: &K) -> Subject {
+        Subject { kind: self.kind, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
+    }
+}
+
+type RunResult<K> = Result<(ObjectRef<K>, Action), kube::runtime::controller::Error<Infallible, watcher::Error>>;
+
+fn log_result<K: Resource<DynamicType = ()>>(result: RunResult<K>) {
+    match result {
+        // What is gone needs no run.
+        Ok(_) | Err(kube::runtime::controller::Error::ObjectNotFound(_)) => {}
+        Err(error) => tracing::warn!(%error, "watching is interrupted"),
+    }
+}

@@ -1,0 +1,156 @@
+//! What happens to deployments and connectors elsewhere: by other people, by the platform, or as a test wants it.
+//!
+//! Used by tests and `/_dev`; nothing of the API gets here.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::World;
+use crate::connect::Selector;
+use crate::connect::model::{Deployment, DeploymentStatus, LogSeverity, RedeployAction};
+use crate::dev_server::build::PlannedOutcome;
+use crate::dev_server::connector::ConnectorDefinition;
+use crate::dev_server::record::Record;
+use crate::dev_server::refusal::Refusal;
+use crate::dev_server::variant::Variant;
+
+impl World {
+    fn by_id(&mut self, id: &str, now: Timestamp) -> Result<&mut Record, Refusal> {
+        self.advance(now);
+        self.kept.records.get_mut(id).ok_or_else(|| Refusal::not_found(&Selector::Id(id.to_owned())))
+    }
+
+    /// Chooses how the running build of a deployment ends, or the next one if none runs.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn plan_outcome(&mut self, id: &str, outcome: PlannedOutcome, now: Timestamp) -> Result<(), Refusal> {
+        self.by_id(id, now)?.next_outcome = Some(outcome);
+        Ok(())
+    }
+
+    /// Lets the running undeploy of a deployment fail, or the next one if none runs.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn fail_undeploy(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
+        self.by_id(id, now)?.undeploy_fails = true;
+        Ok(())
+    }
+
+    /// Ends what runs, now.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn finish(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
+        self.by_id(id, now)?.hasten(now);
+        self.advance(now);
+        Ok(())
+    }
+
+    /// Sets the status to a word of the contract or any other; nothing runs afterwards.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn set_status(&mut self, id: &str, status: DeploymentStatus, now: Timestamp) -> Result<(), Refusal> {
+        let record = self.by_id(id, now)?;
+        record.work = None;
+        record.status = status;
+        Ok(())
+    }
+
+    /// Makes the version grow without any other change.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn bump_version(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
+        self.by_id(id, now)?.version += 1;
+        Ok(())
+    }
+
+    /// Someone else redeploys: values as given, or the old ones.
+    ///
+    /// # Errors
+    /// As [`World::redeploy`], but for the version.
+    pub fn redeploy_elsewhere(
+        &mut self,
+        id: &str,
+        action: &RedeployAction,
+        now: Timestamp,
+    ) -> Result<Deployment, Refusal> {
+        let record = self.by_id(id, now)?;
+        let (project, version) = (record.project.clone(), record.version);
+        self.redeploy(&project, &Selector::Id(id.to_owned()), version, action, now)
+    }
+
+    /// Removes a deployment at once, as if someone else had undeployed it.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn remove(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
+        self.by_id(id, now)?;
+        self.kept.records.remove(id);
+        Ok(())
+    }
+
+    /// Writes a line into the log of an application.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn write_log(
+        &mut self,
+        id: &str,
+        application: &str,
+        severity: &LogSeverity,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        self.by_id(id, now)?.log.note(now, &[application.to_owned()], severity, text);
+        Ok(())
+    }
+
+    /// Publishes the next version of a connector and returns its number. `change` may alter everything but id and key.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn raise_connector(
+        &mut self,
+        key: &str,
+        staged: bool,
+        change: impl FnOnce(&mut ConnectorDefinition),
+    ) -> Result<i64, Refusal> {
+        let known = |old: &&ConnectorDefinition| old.key == key && old.staged == staged;
+        let newest = self.catalogue.connectors.iter().filter(known).max_by_key(|old| old.version);
+        let old = newest.ok_or_else(|| Refusal::not_found(&Selector::Key(key.to_owned())))?;
+        let mut raised = old.clone();
+        change(&mut raised);
+        (raised.id, raised.key, raised.staged) = (old.id.clone(), old.key.clone(), old.staged);
+        raised.version = old.version + 1;
+        let version = raised.version;
+        self.catalogue.connectors.push(raised.clone());
+        self.kept.raised.push(raised);
+        Ok(version)
+    }
+
+    /// All deployments of all projects as they are now, without lag, oldest first.
+    pub fn all(&mut self, now: Timestamp) -> Vec<Deployment> {
+        self.advance(now);
+        let mut records: Vec<_> = self.kept.records.values().collect();
+        records.sort_by_key(|record| record.sequence);
+        let variant = Variant { redeploy_shows_old: Duration::ZERO, ..self.variant.clone() };
+        records.into_iter().map(|record| record.show(now, &variant)).collect()
+    }
+
+    /// Whether the secured value of a deployment is this one. `application`: `None` for a global value. `None` if
+    /// there is no such deployment or value.
+    #[must_use]
+    pub fn secured_is(&self, id: &str, application: Option<&str>, key: &str, value: &str) -> Option<bool> {
+        let values = &self.kept.records.get(id)?.values;
+        let set = match application {
+            Some(name) => &values.application(name)?.values,
+            None => values.global.as_ref()?,
+        };
+        Some(set.secured(key)?.fingerprint == self.kept.fingerprints.of(value))
+    }
+}

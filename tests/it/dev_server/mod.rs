@@ -1,0 +1,282 @@
+//! The dev server over HTTP, against shapes that are written from the contract and not from our types.
+
+mod access;
+mod faults;
+
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::dev_server::{DevServer, Options};
+use jiff::Timestamp;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+/// A dev server on a stepped clock, and a caller with a token.
+struct Caller {
+    server: DevServer,
+    http: reqwest::Client,
+    token: String,
+}
+
+impl Caller {
+    async fn new(options: Options) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let start: Timestamp = "2026-03-01T12:00:00Z".parse().expect("it is a date");
+        let server = DevServer::start(options, Clock::stepped(start)).await.expect("a port is free");
+        let http = reqwest::Client::builder().no_proxy().build().expect("the settings are right");
+        let mut caller = Self { server, http, token: String::new() };
+        caller.token = caller.token_for("dev-client", "").await;
+        caller
+    }
+
+    async fn token_for(&self, client: &str, scope: &str) -> String {
+        let (status, body) =
+            self.ask_token(client, "dev-secret", &[("grant_type", "client_credentials"), ("scope", scope)]).await;
+        assert_eq!(status, StatusCode::OK, "{body}");
+        body["access_token"].as_str().expect("RFC 6749 requires it").to_owned()
+    }
+
+    async fn ask_token(&self, client: &str, secret: &str, form: &[(&str, &str)]) -> (StatusCode, Value) {
+        let url = format!("{}/oauth/token", self.server.url());
+        let answer = self.http.post(url).basic_auth(client, Some(secret)).form(form).send().await.expect("it answers");
+        whole(answer).await
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> (StatusCode, Value) {
+        let answer = self.send(method, path, body).await;
+        whole(answer).await
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> reqwest::Response {
+        let url = format!("{}{path}", self.server.url());
+        let mut request = self.http.request(method, url).bearer_auth(&self.token);
+        request = request.header("Content-Type", "application/json");
+        if let Some(body) = body {
+            request = request.body(body.to_string());
+        }
+        request.send().await.expect("it answers")
+    }
+
+    async fn get(&self, path: &str) -> (StatusCode, Value) {
+        self.call(Method::GET, path, None).await
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> (StatusCode, Value) {
+        self.call(Method::POST, path, Some(body)).await
+    }
+
+    fn step(&self, seconds: u64) {
+        self.server.clock().step(Duration::from_secs(seconds));
+    }
+}
+
+/// Status and body, which must be JSON.
+async fn whole(answer: reqwest::Response) -> (StatusCode, Value) {
+    let status = answer.status();
+    let bytes = answer.bytes().await.expect("the body is whole");
+    (status, serde_json::from_slice(&bytes).expect("it is JSON"))
+}
+
+fn draft(key: &str) -> Value {
+    json!({
+        "key": key,
+        "connector": {"key": "demo-connector", "version": 1, "staged": false},
+        "configurations": [{
+            "applicationName": "service",
+            "standardConfiguration": [{"key": "LOG_LEVEL", "value": "debug"}],
+            "securedConfiguration": [{"key": "API_TOKEN", "value": "canary-41"}],
+        }],
+        "globalConfiguration": {"standardConfiguration": [], "securedConfiguration": []},
+        "region": "europe-west1.gcp",
+    })
+}
+
+/// Members of an object, sorted.
+fn members(value: &Value) -> Vec<&str> {
+    let mut names: Vec<_> = value.as_object().expect("it is an object").keys().map(String::as_str).collect();
+    names.sort_unstable();
+    names
+}
+
+#[tokio::test]
+async fn a_deployment_lives_over_http_from_create_to_gone() {
+    let caller = Caller::new(Options::default()).await;
+    let (status, created) = caller.post("/demo/deployments", &draft("tax")).await;
+    assert_eq!(status, StatusCode::CREATED, "{created}");
+    assert_eq!(created["status"], "Queued");
+    let id = created["id"].as_str().expect("it is a string").to_owned();
+    assert_eq!(uuid::Uuid::parse_str(&id).expect("it is a UUID").get_version_num(), 4);
+
+    caller.step(2);
+    let (_, read) = caller.get("/demo/deployments/key=tax").await;
+    assert_eq!(read["status"], "Deploying");
+    caller.step(3);
+    let (_, read) = caller.get(&format!("/demo/deployments/{id}")).await;
+    assert_eq!(read["status"], "Deployed");
+
+    let redeploy = json!({"version": read["version"], "actions": [{"action": "redeploy", "skipScripts": false}]});
+    let (status, updated) = caller.post(&format!("/demo/deployments/{id}"), &redeploy).await;
+    assert_eq!((status, &updated["status"]), (StatusCode::CREATED, &json!("Queued")));
+    let (status, conflict) = caller.post("/demo/deployments/key=tax", &redeploy).await;
+    assert_eq!((status, &conflict["errors"][0]["code"]), (StatusCode::CONFLICT, &json!("ConcurrentModification")));
+    caller.step(5);
+    let (status, deleted) = caller.call(Method::DELETE, &format!("/demo/deployments/{id}"), None).await;
+    assert_eq!((status, &deleted["status"]), (StatusCode::ACCEPTED, &json!("Undeploying")));
+    caller.step(3);
+    for path in [format!("/demo/deployments/{id}"), "/demo/deployments/key=tax".to_owned()] {
+        let (status, gone) = caller.get(&path).await;
+        assert_eq!((status, &gone["errors"][0]["code"]), (StatusCode::NOT_FOUND, &json!("ResourceNotFound")));
+    }
+}
+
+#[tokio::test]
+async fn records_have_the_members_of_the_contract_and_no_secret() {
+    let caller = Caller::new(Options::default()).await;
+    caller.post("/demo/deployments", &draft("tax")).await;
+    caller.step(5);
+    let (_, read) = caller.get("/demo/deployments/key=tax").await;
+    assert_eq!(
+        members(&read),
+        [
+            "applications",
+            "connector",
+            "deployedRegion",
+            "details",
+            "globalConfiguration",
+            "id",
+            "key",
+            "preview",
+            "status",
+            "type",
+            "version"
+        ]
+    );
+    let application = &read["applications"][0];
+    assert_eq!(application["standardConfiguration"], json!([{"key": "LOG_LEVEL", "value": "debug"}]));
+    assert_eq!(application["securedConfiguration"], json!([{"key": "API_TOKEN", "value": "********"}]));
+    assert_eq!(read["connector"]["configurations"][0]["applicationType"], "service");
+    let entry = &read["details"]["build"]["report"]["entries"][0];
+    assert_eq!((&entry["type"], &entry["createdAt"]), (&json!("Information"), &json!("2026-03-01T12:00:05.000Z")));
+
+    let (_, page) = caller.get("/demo/deployments?limit=20&offset=0&sort=createdAt+desc").await;
+    assert_eq!(members(&page), ["count", "limit", "offset", "results", "total"]);
+    assert_eq!(page["results"][0], read);
+    let (_, logs) = caller.get("/demo/deployments/key=tax/logs").await;
+    assert_eq!(members(&logs), ["data", "next"]);
+    assert_eq!(logs["next"], "");
+    let line = &logs["data"][0];
+    assert_eq!(members(line), ["applicationName", "deploymentId", "details", "severity", "timestamp", "type"]);
+    assert_eq!(line["timestamp"], "2026-03-01T12:00:00.000Z");
+    assert!(![read, page, logs].iter().any(|answer| answer.to_string().contains("canary-41")));
+
+    let (status, connector) = caller.get("/connectors/key=demo-connector").await;
+    assert_eq!((status, &connector["version"]), (StatusCode::OK, &json!(1)));
+    let id = connector["id"].as_str().expect("it is a string");
+    let (status, same) = caller.get(&format!("/connectors/{id}")).await;
+    assert_eq!((status, &same), (StatusCode::OK, &connector));
+    let (status, _) = caller.get("/connectors/key=demo-staged").await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "a staged one is not published");
+}
+
+#[tokio::test]
+async fn forms_without_the_project_answer_like_those_with_it() {
+    let caller = Caller::new(Options::default()).await;
+    let (status, created) = caller.post("/deployments", &draft("tax")).await;
+    assert_eq!((status, &created["key"]), (StatusCode::CREATED, &json!("tax")));
+    caller.step(5);
+    let redeploy = json!({"version": 1, "actions": [{"action": "redeploy"}]});
+    let (status, updated) = caller.post("/deployments/key=tax", &redeploy).await;
+    assert_eq!((status, &updated["id"]), (StatusCode::CREATED, &created["id"]));
+    let counts = caller.server.counts();
+    assert_eq!((counts["createDeploymentUnscoped"], counts["updateDeploymentByKeyUnscoped"]), (1, 1));
+}
+
+#[tokio::test]
+async fn refusals_have_the_body_of_the_contract() {
+    let caller = Caller::new(Options::default()).await;
+    let wrong_key = json!({"key": "x", "connector": {}, "region": "europe-west1.gcp", "configurations": []});
+    for (case, method, path, body, status, codes, member) in [
+        ("unknown key", Method::GET, "/demo/deployments/key=no", None, 404, &["ResourceNotFound"][..], None),
+        ("unknown path", Method::GET, "/nothing/here", None, 404, &["ResourceNotFound"], None),
+        ("wrong method", Method::PUT, "/demo/deployments", None, 405, &["ResourceNotFound"], None),
+        (
+            "bad key",
+            Method::GET,
+            "/demo/deployments/key=a.b",
+            None,
+            400,
+            &["InvalidPathParam"],
+            Some("detailedErrorMessage"),
+        ),
+        (
+            "limit",
+            Method::GET,
+            "/demo/deployments?limit=501&offset=-1",
+            None,
+            400,
+            &["InvalidQueryParam", "InvalidQueryParam"],
+            Some("detailedErrorMessage"),
+        ),
+        (
+            "wrong draft",
+            Method::POST,
+            "/demo/deployments",
+            Some(wrong_key),
+            400,
+            &["InvalidJsonInput", "InvalidJsonInput"],
+            Some("detailedErrorMessage"),
+        ),
+        ("control is off", Method::GET, "/_dev/calls", None, 404, &["ResourceNotFound"], None),
+    ] {
+        let (answered, body) = caller.call(method, path, body.as_ref()).await;
+        assert_eq!((answered.as_u16(), &body["statusCode"]), (status, &json!(status)), "{case}");
+        let errors = body["errors"].as_array().expect(case);
+        let found: Vec<_> = errors.iter().filter_map(|error| error["code"].as_str()).collect();
+        assert_eq!(found, codes, "{case}");
+        assert_eq!(body["message"], errors[0]["message"], "{case}");
+        assert!(member.is_none_or(|member| errors[0][member].is_string()), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_has_a_correlation_id_and_calls_are_counted() {
+    let caller = Caller::new(Options::default()).await;
+    let made = caller.send(Method::GET, "/nowhere/at/all", None).await;
+    let made = made.headers()["x-correlation-id"].to_str().expect("it is text").to_owned();
+    assert!(!made.is_empty());
+    let url = format!("{}/demo/deployments", caller.server.url());
+    let own = "commercetools-cli-00112233445566778899aabbccddeeff";
+    let answer = caller.http.get(url).bearer_auth(&caller.token).header("X-Correlation-ID", own).send().await;
+    assert_eq!(answer.expect("it answers").headers()["x-correlation-id"], own);
+    let calls = caller.server.calls();
+    let seen: Vec<_> = calls.iter().map(|call| (call.operation, call.status)).collect();
+    assert_eq!(seen, [("token", 200), ("none", 404), ("queryDeployments", 200)]);
+    assert_eq!((&calls[1].correlation_id, calls[2].correlation_id.as_str()), (&made, own));
+}
+
+#[tokio::test]
+async fn a_state_file_keeps_deployments_over_a_restart() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let file = folder.path().join("state.json");
+    let options = Options { state_file: Some(file.clone()), ..Options::default() };
+    let caller = Caller::new(options.clone()).await;
+    caller.post("/demo/deployments", &draft("tax")).await;
+    caller.server.stop().await.expect("the file can be written");
+    let kept = std::fs::read_to_string(&file).expect("it was written");
+    assert!(!kept.contains("canary-41"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::metadata(&file).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    let caller = Caller::new(options).await;
+    caller.step(5);
+    let (_, read) = caller.get("/demo/deployments/key=tax").await;
+    assert_eq!(read["status"], "Deployed");
+
+    std::fs::write(&file, "{}").expect("it can be written");
+    let options = Options { state_file: Some(file), ..Options::default() };
+    let error = DevServer::start(options, Clock::system()).await.expect_err("the file is not ours");
+    assert!(error.to_string().contains("remove it"), "{error}");
+}

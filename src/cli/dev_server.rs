@@ -13,7 +13,7 @@ use crate::dev_server::{self, Catalogue, CatalogueError, DevServerError, Options
 
 /// Serves the Connect API of commercetools on this machine, with a catalogue of connectors to try things with.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Address and port.
     #[arg(long, default_value = "127.0.0.1:8787", env = "DEV_SERVER_LISTEN")]
     pub listen: SocketAddr,
@@ -59,7 +59,7 @@ fn one_variant(choice: &str) -> Result<String, String> {
 
 /// Why the dev server did not start, or ended.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub(super) enum Error {
     /// The address is not of this machine alone.
     #[error(
         "{0} can be reached from other machines, and the credentials of the dev server are public; add --allow-remote if that is wanted"
@@ -101,7 +101,7 @@ pub enum Error {
 ///
 /// # Errors
 /// When an argument is wrong, the address cannot be used, or the state file cannot be read or written.
-pub async fn run(args: Args, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
+pub(super) async fn run(args: Args, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
     if !args.listen.ip().is_loopback() && !args.allow_remote {
         return Err(Error::Remote(args.listen));
     }

@@ -1,3 +1,72 @@
-//! Command line.
+//! The command line: one file for each command. Parses, starts, and says how it ended.
 
-pub mod dev_server;
+mod crds;
+mod dev_server;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Kubernetes operator for commercetools Connect.
+#[derive(Debug, Parser)]
+#[command(name = "connect-operator", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the controllers.
+    Run(run::Args),
+    /// Serve the Connect API on this machine, to try things with.
+    DevServer(dev_server::Args),
+    /// Print the CustomResourceDefinitions.
+    Crds,
+    /// Watch over the processes of a local cluster; started by `demo` and by tests.
+    #[cfg(feature = "local-cluster")]
+    #[command(name = crate::local_cluster::GUARDIAN_COMMAND, hide = true)]
+    LocalClusterGuardian,
+}
+
+/// Parses the arguments of the process and does what they say.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match cli.command {
+        Command::Crds => crds::run(),
+        Command::Run(args) => in_runtime(run::run(args)),
+        Command::DevServer(args) => in_runtime(dev_server::run(args, asked_to_end())),
+        #[cfg(feature = "local-cluster")]
+        Command::LocalClusterGuardian => in_runtime(crate::local_cluster::guard()),
+    }
+}
+
+fn in_runtime<E: std::fmt::Display>(command: impl Future<Output = Result<(), E>>) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    match runtime.block_on(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &impl std::fmt::Display) -> ExitCode {
+    eprintln!("Error: {error}");
+    ExitCode::FAILURE
+}
+
+/// Returns on Ctrl-C, or when the process is asked to end; at once if that cannot be listened to.
+async fn asked_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => tokio::select! {
+            _ = terminate.recv() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        },
+        Err(error) => tracing::error!(%error, "signals cannot be listened to"),
+    }
+}

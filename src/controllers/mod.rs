@@ -13,5 +13,6 @@ pub mod problem;
 pub mod reason;
 pub mod references;
 pub mod remote;
+pub mod served_crds;
 pub mod subject;
 pub mod values;

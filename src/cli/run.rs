@@ -1,0 +1,139 @@
+//! `run`: the controllers, until they are asked to end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+
+use crate::clock::Clock;
+use crate::connect::hosts::AllowedHosts;
+use crate::connect::http::Limits;
+use crate::controllers::connect_factory::HttpFactory;
+use crate::controllers::{digest_key, manager, served_crds};
+use crate::telemetry::{self, LogFormat};
+
+/// Pause between two looks for the CRDs while they are missing.
+const CRDS_AGAIN: Duration = Duration::from_secs(5);
+
+/// Runs the controllers. Needs the CRDs of this version: `connect-operator crds | kubectl apply --server-side -f -`.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Args {
+    /// Namespaces to watch, separated by commas. Default: all.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', env = "WATCH_NAMESPACES")]
+    pub watch_namespaces: Vec<String>,
+
+    /// Resources that are worked on at once, for each remote project.
+    #[arg(long, value_name = "NUMBER", default_value = "16", env = "CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub concurrency: u16,
+
+    /// Hosts of the Connect API and of its authorization server that may be called, separated by commas: *.example.com
+    /// (HTTPS on port 443, public addresses), or host or host:port written out, which may also be plain HTTP and private.
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
+    pub allowed_api_hosts: Vec<String>,
+
+    /// Certificates in PEM that are trusted beside those of the system, for the Connect API.
+    #[arg(long, value_name = "FILE", env = "CA_FILE")]
+    pub ca_file: Option<PathBuf>,
+
+    /// Namespace in which the operator keeps what is its own. Default: that of its service account, or of the current
+    /// context.
+    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE")]
+    pub operator_namespace: Option<String>,
+
+    /// Secret in that namespace with the key of the digests; made if it is not there.
+    #[arg(long, value_name = "NAME", default_value = "connect-operator-digest-key", env = "DIGEST_KEY_SECRET")]
+    pub digest_key_secret: String,
+
+    /// Form of the log.
+    #[arg(long, value_enum, default_value = "json", env = "LOG_FORMAT")]
+    pub log_format: LogFormat,
+}
+
+/// Why the operator did not start.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RunError {
+    /// No cluster.
+    #[error("the cluster cannot be reached: {0}")]
+    Cluster(String),
+    /// A host pattern is wrong.
+    #[error("--allowed-api-hosts: {0}")]
+    Hosts(#[from] crate::connect::hosts::BadPattern),
+    /// The certificates cannot be read.
+    #[error("--ca-file {}: {source}", path.display())]
+    CaFile {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// There is no digest key.
+    #[error(transparent)]
+    DigestKey(#[from] digest_key::DigestKeyError),
+}
+
+/// Runs until the process is asked to end.
+///
+/// # Errors
+/// When it cannot start.
+pub(super) async fn run(args: Args) -> Result<(), RunError> {
+    telemetry::start(args.log_format, "info");
+    let config = kube::Config::infer().await.map_err(|error| RunError::Cluster(error.to_string()))?;
+    run_with(args, config, super::asked_to_end()).await
+}
+
+/// The same with a cluster and an end of the caller's.
+pub(super) async fn run_with(
+    args: Args,
+    config: kube::Config,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), RunError> {
+    let namespace = args.operator_namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+    let client = Client::try_from(config).map_err(|error| RunError::Cluster(error.to_string()))?;
+    let allowed_hosts = AllowedHosts::parse(args.allowed_api_hosts.iter().map(String::as_str))?;
+    let extra_ca_pem = match &args.ca_file {
+        Some(path) => Some(std::fs::read(path).map_err(|source| RunError::CaFile { path: path.clone(), source })?),
+        None => None,
+    };
+    let mut shutdown = std::pin::pin!(shutdown);
+    tokio::select! {
+        () = crds_are_served(&client) => {}
+        () = &mut shutdown => return Ok(()),
+    }
+    let digest_key = digest_key::load_or_create(&client, &namespace, &args.digest_key_secret).await?;
+    let clock = Clock::system();
+    let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: Limits::default(), extra_ca_pem };
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), "the controllers start");
+    let options = manager::Options {
+        client,
+        namespaces: args.watch_namespaces.into_iter().filter(|name| !name.is_empty()).collect(),
+        concurrency: usize::from(args.concurrency),
+        clock,
+        digest_key,
+        factory: Arc::new(factory),
+    };
+    manager::run(options, shutdown).await;
+    tracing::info!("the controllers have ended");
+    Ok(())
+}
+
+/// Returns once the served CRDs have the fields that this version needs; says what is missing until then.
+async fn crds_are_served(client: &Client) {
+    let mut said = Vec::new();
+    loop {
+        match served_crds::missing(client).await {
+            Ok(missing) if missing.is_empty() => return,
+            Ok(missing) => {
+                if missing != said {
+                    tracing::warn!(
+                        missing = missing.join(", "),
+                        "waiting for the CRDs of this version: connect-operator crds | kubectl apply --server-side -f -"
+                    );
+                    said = missing;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the CRDs cannot be read"),
+        }
+        tokio::time::sleep(CRDS_AGAIN).await;
+    }
+}

@@ -4,5 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod cluster;
+mod main_job;
 mod manifests;
 mod schema;
+mod shop;

@@ -1,0 +1,38 @@
+//! The main job on a real API server: from apply to live, a rotated Secret, a broken value, and back to nothing.
+
+use serde_json::json;
+
+use crate::shop::{SECRET, Shop};
+
+#[tokio::test]
+async fn from_apply_to_live_to_one_redeploy_to_a_readable_failure_and_to_nothing() {
+    let shop = Shop::live().await;
+    let object = shop.get().await;
+    let status = object.status.expect("a status");
+    assert_eq!(status.deployment_status.as_deref(), Some("Deployed"));
+    assert!(status.applications.iter().any(|application| application.url.is_some()));
+    assert_eq!(shop.calls("createDeployment"), 1);
+
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    let applied = status.applied.and_then(|applied| applied.digest);
+    shop.until("redeployed", |object| {
+        object.status.as_ref().is_some_and(|status| {
+            status.operation.is_none()
+                && status.applied.as_ref().is_some_and(|now| now.digest.is_some() && now.digest != applied)
+        })
+    })
+    .await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.calls("updateDeploymentById"), 1);
+
+    shop.change(&json!({"spec": {"configurations": [{"applicationName": "service",
+        "standardConfiguration": [{"key": "LOG_LEVEL", "value": "loud"}],
+        "securedConfiguration": [{"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}}]}]}}))
+        .await;
+    let failed = shop.until_reason("DeploymentFailed").await.status.expect("a status");
+    assert!(!failed.report.is_empty());
+
+    shop.delete().await;
+    shop.until_gone().await;
+    assert_eq!(shop.calls("deleteDeploymentById"), 1);
+}

@@ -1,0 +1,239 @@
+//! A namespace with everything that a shop has: a dev server of its own as the remote, the operator watching this
+//! namespace, a ConnectProject, and a ConnectorDeployment with a Secret to try things with.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::hosts::AllowedHosts;
+use connect_operator::connect::http::Limits;
+use connect_operator::controllers::connect_factory::HttpFactory;
+use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::manager;
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::dev_server::{DevServer, Options};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::runtime::wait;
+use kube::{Api, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::cluster::Sandbox;
+
+/// How long anything may take to show. Only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Names that every shop uses.
+pub(crate) const PROJECT: &str = "shop";
+pub(crate) const CREDENTIALS: &str = "shop-credentials";
+pub(crate) const NAME: &str = "tax";
+pub(crate) const SECRET: &str = "tax";
+
+pub(crate) struct Shop {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) dev: DevServer,
+    pub(crate) clock: Clock,
+    operator: Option<Operator>,
+}
+
+struct Operator {
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<()>,
+}
+
+impl Shop {
+    /// A shop whose deployments take no time worth waiting for, on the machine's clock.
+    pub(crate) async fn open() -> Self {
+        Self::with(Options { deploy_duration: Duration::from_millis(200), ..Options::default() }, Clock::system()).await
+    }
+
+    /// A shop with a remote and a clock of the test's: credentials and project are there, nothing is deployed.
+    pub(crate) async fn with(options: Options, clock: Clock) -> Self {
+        let sandbox = Sandbox::new().await;
+        let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
+        let mut shop = Self { sandbox, dev, clock, operator: None };
+        shop.start_operator();
+        shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+        shop.sandbox.apply(&shop.project()).await.unwrap();
+        shop
+    }
+
+    /// A shop with a deployment that is live.
+    pub(crate) async fn live() -> Self {
+        let shop = Self::open().await;
+        shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+        shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        shop.until_reason("Deployed").await;
+        shop
+    }
+
+    pub(crate) fn start_operator(&mut self) {
+        let clock = self.clock.clone();
+        let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
+        let factory =
+            HttpFactory { allowed_hosts, clock: clock.clone(), limits: Limits::default(), extra_ca_pem: None };
+        let options = manager::Options {
+            client: self.sandbox.client.clone(),
+            namespaces: vec![self.sandbox.namespace.clone()],
+            concurrency: 16,
+            clock,
+            digest_key: DigestKey::new([7; 32]),
+            factory: Arc::new(factory),
+        };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let ended = tokio::spawn(manager::run(options, async {
+            let _ = stopped.await;
+        }));
+        self.operator = Some(Operator { stop, ended });
+    }
+
+    /// Ends the operator in good order.
+    pub(crate) async fn stop_operator(&mut self) {
+        let operator = self.operator.take().expect("an operator runs");
+        let _ = operator.stop.send(());
+        operator.ended.await.expect("the operator ends without a panic");
+    }
+
+    pub(crate) fn project(&self) -> Value {
+        json!({
+            "apiVersion": "connect-operator.io/v1alpha1",
+            "kind": "ConnectProject",
+            "metadata": {"name": PROJECT},
+            "spec": {
+                "projectKey": "demo",
+                "region": "europe-west1.gcp",
+                "apiUrl": self.dev.url(),
+                "authUrl": self.dev.url(),
+                "credentialsSecretRef": {"name": CREDENTIALS},
+                "requestsPerSecond": 1000,
+            },
+        })
+    }
+
+    pub(crate) fn deployment(&self) -> Value {
+        json!({
+            "apiVersion": "connect-operator.io/v1alpha1",
+            "kind": "ConnectorDeployment",
+            "metadata": {"name": NAME},
+            "spec": {
+                "projectRef": {"name": PROJECT},
+                "connector": {"key": "demo-connector"},
+                "configurations": [{
+                    "applicationName": "service",
+                    "standardConfiguration": [{"key": "LOG_LEVEL", "value": "info"}],
+                    "securedConfiguration": [
+                        {"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}},
+                    ],
+                }],
+            },
+        })
+    }
+
+    /// The objects of a kind in this namespace.
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.sandbox.client.clone(), &self.sandbox.namespace)
+    }
+
+    pub(crate) async fn get(&self) -> ConnectorDeployment {
+        self.api::<ConnectorDeployment>().get(NAME).await.expect("the resource is there")
+    }
+
+    /// Makes or replaces a Secret.
+    pub(crate) async fn put_secret(&self, name: &str, data: &[(&str, &str)]) {
+        let data: serde_json::Map<String, Value> =
+            data.iter().map(|(key, value)| ((*key).into(), json!(value))).collect();
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
+        let parameters = PatchParams::apply("tester").force();
+        self.api::<Secret>().patch(name, &parameters, &Patch::Apply(secret)).await.unwrap();
+    }
+
+    /// Makes a ConfigMap.
+    pub(crate) async fn put_config_map(&self, name: &str, data: &[(&str, &str)]) {
+        let config_map = ConfigMap {
+            metadata: kube::api::ObjectMeta { name: Some(name.into()), ..Default::default() },
+            data: Some(data.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect()),
+            ..ConfigMap::default()
+        };
+        self.api::<ConfigMap>().create(&PostParams::default(), &config_map).await.unwrap();
+    }
+
+    /// Merges a change into the deployment, as `kubectl patch` does.
+    pub(crate) async fn change(&self, change: &Value) {
+        self.sandbox.change(&self.deployment(), change).await.unwrap();
+    }
+
+    pub(crate) async fn annotate(&self, name: &str, value: &str) {
+        self.change(&json!({"metadata": {"annotations": {name: value}}})).await;
+    }
+
+    pub(crate) async fn delete(&self) {
+        self.api::<ConnectorDeployment>().delete(NAME, &Default::default()).await.unwrap();
+    }
+
+    /// Returns the deployment once its Ready condition has this reason for its generation.
+    pub(crate) async fn until_reason(&self, reason: &str) -> ConnectorDeployment {
+        let wanted = reason.to_owned();
+        self.until(reason, move |object| {
+            object.status.as_ref().is_some_and(|status| {
+                Some(status.observed_generation) == object.metadata.generation
+                    && status
+                        .conditions
+                        .iter()
+                        .any(|condition| condition.type_ == "Ready" && condition.reason == wanted)
+            })
+        })
+        .await
+    }
+
+    /// Returns the deployment once it is as wanted.
+    pub(crate) async fn until(&self, what: &str, is: impl Fn(&ConnectorDeployment) -> bool) -> ConnectorDeployment {
+        self.until_object(NAME, what, is).await
+    }
+
+    pub(crate) async fn until_project(&self, what: &str, is: impl Fn(&ConnectProject) -> bool) -> ConnectProject {
+        self.until_object(PROJECT, what, is).await
+    }
+
+    /// Returns an object once it is as wanted.
+    pub(crate) async fn until_object<K>(&self, name: &str, what: &str, is: impl Fn(&K) -> bool) -> K
+    where
+        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
+            + Clone
+            + Debug
+            + DeserializeOwned
+            + Send
+            + 'static,
+    {
+        let seen = wait::await_condition(self.api::<K>(), name, |object: Option<&K>| object.is_some_and(&is));
+        match tokio::time::timeout(PATIENCE, seen).await {
+            Ok(found) => found.expect("watching works").expect("a condition on an object"),
+            Err(_) => {
+                let object = self.api::<K>().get_opt(name).await.unwrap();
+                panic!("not within {PATIENCE:?}: {what}\n{object:#?}\ncalls: {:?}", self.dev.counts());
+            }
+        }
+    }
+
+    /// Returns once the deployment is gone from the cluster.
+    pub(crate) async fn until_gone(&self) {
+        let gone =
+            wait::await_condition(self.api::<ConnectorDeployment>(), NAME, |object: Option<&ConnectorDeployment>| {
+                object.is_none()
+            });
+        if tokio::time::timeout(PATIENCE, gone).await.is_err() {
+            panic!("still there: {:#?}\ncalls: {:?}", self.get().await, self.dev.counts());
+        }
+    }
+
+    /// How often this operation of the remote was called.
+    pub(crate) fn calls(&self, operation: &str) -> u64 {
+        self.dev.counts().get(operation).copied().unwrap_or_default()
+    }
+}

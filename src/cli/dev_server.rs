@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 
 use crate::clock::Clock;
-use crate::dev_server::{self, Catalogue, CatalogueError, DevServerError, Options, Variant, parse_duration};
+use crate::dev_server::{self, Catalogue, DevServerError, FaultFile, Options, Variant, parse_duration};
 
 /// Serves the Connect API of commercetools on this machine, with a catalogue of connectors to try things with.
 #[derive(Clone, Debug, clap::Args)]
@@ -44,6 +44,10 @@ pub(super) struct Args {
     #[arg(long = "variant", value_name = "NAME=VALUE", value_parser = one_variant)]
     pub variants: Vec<String>,
 
+    /// Let calls go wrong from the start, as this YAML or JSON file says; it may also choose variants.
+    #[arg(long, value_name = "FILE")]
+    pub faults: Option<PathBuf>,
+
     /// Offer /_dev/...: faults, calls so far, what others do to deployments, resetting. It needs no token.
     #[arg(long)]
     pub control: bool,
@@ -73,7 +77,7 @@ pub(super) enum Error {
         /// What the system says.
         source: std::io::Error,
     },
-    /// The file of `--catalogue` cannot be read.
+    /// The file of `--catalogue` or `--faults` cannot be read.
     #[error("cannot read {path}: {source}")]
     File {
         /// The file.
@@ -81,13 +85,13 @@ pub(super) enum Error {
         /// What the system says.
         source: std::io::Error,
     },
-    /// The file of `--catalogue` is wrong.
-    #[error("{path}: {source}")]
-    Catalogue {
+    /// The file of `--catalogue` or `--faults` is wrong.
+    #[error("{path}: {what}")]
+    Content {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        source: CatalogueError,
+        what: String,
     },
     /// A `--variant` is wrong.
     #[error("{0}")]
@@ -117,9 +121,16 @@ pub(super) async fn run(args: Args, shutdown: impl Future<Output = ()> + Send + 
 async fn options(args: &Args) -> Result<Options, Error> {
     let mut catalogue = Catalogue::built_in();
     if let Some(path) = &args.catalogue {
-        catalogue = catalogue.and(read_catalogue(path).await?);
+        let parsed = Catalogue::parse(&read(path).await?);
+        let more = parsed.map_err(|error| Error::Content { path: path.clone(), what: error.to_string() })?;
+        catalogue = catalogue.and(more);
     }
-    let mut variant = Variant::default();
+    let mut faults = FaultFile::default();
+    if let Some(path) = &args.faults {
+        let parsed = FaultFile::parse(&read(path).await?);
+        faults = parsed.map_err(|what| Error::Content { path: path.clone(), what })?;
+    }
+    let mut variant = faults.variant.unwrap_or_default();
     for choice in &args.variants {
         variant.set(choice).map_err(Error::Variant)?;
     }
@@ -128,16 +139,16 @@ async fn options(args: &Args) -> Result<Options, Error> {
         variant,
         deploy_duration: args.deploy_duration,
         token_lifetime: args.token_lifetime,
+        faults: faults.faults,
         control: args.control,
         state_file: args.state.clone(),
         seed: None,
     })
 }
 
-async fn read_catalogue(path: &Path) -> Result<Catalogue, Error> {
+async fn read(path: &Path) -> Result<String, Error> {
     let text = tokio::fs::read_to_string(path).await;
-    let text = text.map_err(|source| Error::File { path: path.to_owned(), source })?;
-    Catalogue::parse(&text).map_err(|source| Error::Catalogue { path: path.to_owned(), source })
+    text.map_err(|source| Error::File { path: path.to_owned(), source })
 }
 
 /// Says on stderr where it is and how to get a token. The secret of the built-in client is public; others are not

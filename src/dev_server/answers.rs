@@ -19,12 +19,19 @@ use crate::connect::ErrorCode;
 /// Bytes of one piece of a long body.
 const PIECE: usize = 16 * 1024;
 
+const JSON: &str = "application/json; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
+
 /// A body as JSON.
 pub(super) fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
     let text = serde_json::to_vec(body).expect("types of the contract are JSON");
-    let mut response = Response::new(Body::from(text));
+    let mut response = with_type(Response::new(Body::from(text)), JSON);
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+    response
+}
+
+fn with_type(mut response: Response, content_type: &'static str) -> Response {
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
@@ -79,13 +86,9 @@ pub(super) fn faulty(answer: &FaultAnswer) -> Response {
     let code = answer.code.as_deref().map(ErrorCode::from);
     let number = answer.status.unwrap_or_else(|| code.as_ref().map_or(500, status_of));
     let mut response = match (&answer.body, code) {
-        _ if answer.endless => Response::new(endless()),
-        _ if answer.body_bytes.is_some() => Response::new(long(answer.body_bytes.unwrap_or_default())),
-        (Some(Value::String(text)), _) => {
-            let mut response = Response::new(Body::from(text.clone()));
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-            response
-        }
+        _ if answer.endless => with_type(Response::new(endless()), JSON),
+        _ if answer.body_bytes.is_some() => with_type(Response::new(long(answer.body_bytes.unwrap_or_default())), JSON),
+        (Some(Value::String(text)), _) => with_type(Response::new(Body::from(text.clone())), HTML),
         (Some(body), _) => json_answer(StatusCode::OK, body),
         (None, code) => {
             let code = code.unwrap_or(if number == 502 { ErrorCode::BadGateway } else { ErrorCode::General });

@@ -7,11 +7,13 @@ use std::collections::BTreeSet;
 
 use super::catalogue::Project;
 use super::connector::ConnectorDefinition;
+use super::logs::LogQuery;
 use super::refusal::{Refusal, cut, error, with_details};
 use super::values::Values;
 use crate::connect::ErrorCode;
 use crate::connect::model::{
-    ApplicationConfiguration, ApplicationType, DeclaredGlobal, DeploymentType, ErrorObject, GlobalConfiguration,
+    ApplicationConfiguration, ApplicationType, DeclaredGlobal, DeploymentStatus, DeploymentType, ErrorObject,
+    GlobalConfiguration,
 };
 
 /// Which type the deployment gets.
@@ -181,8 +183,24 @@ pub(super) fn global_values(values: &Values, declared: Option<&DeclaredGlobal>) 
     errors
 }
 
+/// Which application's log is asked for: `DeploymentApplicationDoesNotExist`, `DeploymentLogMissingApplicationName`.
+pub(super) fn log_question(query: &LogQuery, connector: &ConnectorDefinition, region: &str) -> Result<(), Refusal> {
+    match &query.application_name {
+        Some(name) if connector.application(name).is_none() => Err(Refusal::new(
+            ErrorCode::DeploymentApplicationDoesNotExist,
+            format!("The connector has no application '{}'.", cut(name)),
+        )),
+        // The provider is the last part of a region (contract section 1).
+        None if region.rsplit('.').next() == Some("aws") => Err(Refusal::new(
+            ErrorCode::DeploymentLogMissingApplicationName,
+            "Logs of a deployment on AWS need applicationName.",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// What a busy deployment says to a redeploy.
-pub(super) fn busy(status: &crate::connect::model::DeploymentStatus) -> Refusal {
+pub(super) fn busy(status: &DeploymentStatus) -> Refusal {
     let text = format!("Already {}.", status.as_str().to_lowercase());
     Refusal::new(ErrorCode::DeploymentInvalidStatusTransition, text)
 }

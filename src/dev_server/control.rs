@@ -70,7 +70,7 @@ async fn add_fault(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
 }
 
 async fn clear_faults(State(shared): State<Arc<Shared>>) -> Response {
-    shared.faults().clear();
+    shared.faults().replace(Vec::new());
     ok(&json!({}))
 }
 

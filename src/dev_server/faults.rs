@@ -9,6 +9,8 @@ use rand::{RngExt as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::variant::Variant;
+
 /// Whether the operation happens in spite of the fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -151,6 +153,33 @@ impl Fault {
     }
 }
 
+/// A file of faults and choices: `--faults FILE`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FaultFile {
+    /// What the contract leaves open.
+    pub variant: Option<Variant>,
+    /// Calls that go wrong.
+    pub faults: Vec<Fault>,
+}
+
+impl FaultFile {
+    /// Reads YAML or JSON.
+    ///
+    /// # Errors
+    /// When it is neither, or a fault cannot work, with a text that says what to change.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let file: Self = serde_saphyr::from_str(text).map_err(|error| {
+            let text = error.to_string();
+            text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+        })?;
+        for (index, fault) in file.faults.iter().enumerate() {
+            fault.check().map_err(|what| format!("faults[{index}]: {what}"))?;
+        }
+        Ok(file)
+    }
+}
+
 /// Names that a fault may have.
 pub const OPERATIONS: [&str; 15] = [
     "token",
@@ -178,17 +207,17 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    pub(super) fn new(seed: Option<u64>) -> Self {
+    pub(super) fn new(seed: Option<u64>, set: Vec<Fault>) -> Self {
         let random = seed.map_or_else(|| StdRng::from_rng(&mut rand::rng()), StdRng::seed_from_u64);
-        Self { random, set: Vec::new() }
+        Self { random, set }
     }
 
     pub(super) fn add(&mut self, fault: Fault) {
         self.set.push(fault);
     }
 
-    pub(super) fn clear(&mut self) {
-        self.set.clear();
+    pub(super) fn replace(&mut self, set: Vec<Fault>) {
+        self.set = set;
     }
 
     pub(super) fn set(&self) -> &[Fault] {
@@ -223,17 +252,33 @@ mod tests {
 
     #[test]
     fn faults_hit_the_calls_that_they_name_and_no_more() {
-        let mut faults = Faults::new(Some(1));
+        let mut faults = Faults::new(Some(1), Vec::new());
         faults.add(Fault { skip: 1, ..Fault::of("createDeployment", FaultAnswer::dropped()).times(2) });
         let hits: Vec<_> = (0..5).map(|_| faults.take("createDeployment", "/demo/deployments").is_some()).collect();
         assert_eq!(hits, [false, true, true, false, false]);
         assert!(faults.take("token", "/oauth/token").is_none());
-        faults.clear();
+        faults.replace(Vec::new());
         faults.add(Fault { share: Some(0.25), path: Some("key=tax".into()), ..Fault::default() });
         let hit =
             (0..1_000).filter(|_| faults.take("getDeploymentByKey", "/demo/deployments/key=tax").is_some()).count();
         assert!((200..300).contains(&hit), "{hit} of 1000");
         assert!(faults.take("getDeploymentByKey", "/demo/deployments/key=other").is_none());
+    }
+
+    #[test]
+    fn a_file_holds_choices_and_faults() {
+        let file = FaultFile::parse(
+            "variant: {readLag: 2s, versions: status}\nfaults: [{operation: token, share: 0.5, answer: {status: 503}}]",
+        )
+        .expect("it is right");
+        assert_eq!(file.variant.expect("it is there").read_lag.as_secs(), 2);
+        assert_eq!(file.faults[0].answer.status, Some(503));
+        for (case, text, expected) in [
+            ("unknown member", "faults: [{operations: token}]", "operations"),
+            ("cannot work", "faults: [{operation: create}]", "faults[0]: operation must be one of"),
+        ] {
+            assert!(FaultFile::parse(text).expect_err(case).contains(expected), "{case}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::connection::Scissors;
 use super::faults::{FaultAnswer, FaultEffect, Faults};
 use super::input;
 use super::options::Options;
-use super::path::{self, Operation};
+use super::path::{self, Operation, Route};
 use super::query;
 use super::refusal::Refusal;
 use super::state_file::{self, StateError};
@@ -64,7 +64,7 @@ impl Shared {
         let shared = Self {
             world: Mutex::new(world),
             tokens: Mutex::new(Tokens::new()),
-            faults: Mutex::new(Faults::new(options.seed)),
+            faults: Mutex::new(Faults::new(options.seed, options.faults.clone())),
             calls: Mutex::new(Calls::default()),
             saving: tokio::sync::Mutex::new(()),
             options,
@@ -94,7 +94,7 @@ impl Shared {
     /// Forgets deployments, faults and calls; tokens stay.
     pub(super) fn reset(&self) {
         *self.world() = self.options.new_world();
-        self.faults().clear();
+        self.faults().replace(self.options.faults.clone());
         *self.calls() = Calls::default();
     }
 
@@ -131,8 +131,8 @@ pub(super) async fn answer(
     let (method, path) = (parts.method.to_string(), parts.uri.path().to_owned());
     let user_agent = text_of(&parts.headers, &USER_AGENT).map(str::to_owned);
 
-    let (operation, answered) = match path::operation(&method, &path) {
-        Ok(operation) => (operation.name(), with_faults(&shared, &operation, parts, body).await),
+    let (operation, answered) = match path::route(&method, &path) {
+        Ok(route) => (route.name(), with_faults(&shared, &route, parts, body).await),
         Err(reason) => ("none", Some(answers::no_operation(&reason))),
     };
     let status = answered.as_ref().map_or(0, |response| response.status().as_u16());
@@ -150,21 +150,21 @@ pub(super) async fn answer(
 }
 
 /// The answer, or that of a fault; `None`: none at all.
-async fn with_faults(shared: &Shared, operation: &Operation, parts: Parts, body: Body) -> Option<Response> {
-    let fault = shared.faults().take(operation.name(), parts.uri.path());
+async fn with_faults(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Option<Response> {
+    let fault = shared.faults().take(route.name(), parts.uri.path());
     match fault {
-        None => Some(perform(shared, operation, parts, body).await),
+        None => Some(perform(shared, route, parts, body).await),
         Some((FaultEffect::Before, fault)) => {
             // The body is read all the same: closing a connection on unread bytes would look like another fault.
             let body = axum::body::to_bytes(body, LONGEST_BODY).await.unwrap_or_default();
             tokio::time::sleep(Duration::from_millis(fault.delay_ms)).await;
             if fault.is_delay_only() {
-                return Some(perform(shared, operation, parts, Body::from(body)).await);
+                return Some(perform(shared, route, parts, Body::from(body)).await);
             }
             wrong(&fault)
         }
         Some((FaultEffect::After, fault)) => {
-            let right = perform(shared, operation, parts, body).await;
+            let right = perform(shared, route, parts, body).await;
             tokio::time::sleep(Duration::from_millis(fault.delay_ms)).await;
             if fault.is_delay_only() { Some(right) } else { wrong(&fault) }
         }
@@ -175,7 +175,7 @@ fn wrong(fault: &FaultAnswer) -> Option<Response> {
     (!fault.drop).then(|| answers::faulty(fault))
 }
 
-async fn perform(shared: &Shared, operation: &Operation, parts: Parts, body: Body) -> Response {
+async fn perform(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Response {
     let now = shared.clock.now();
     let Ok(bytes) = axum::body::to_bytes(body, LONGEST_BODY).await else {
         let mut refusal = Refusal::with_details(
@@ -186,12 +186,12 @@ async fn perform(shared: &Shared, operation: &Operation, parts: Parts, body: Bod
         refusal.status = 413;
         return answers::refused(&refusal);
     };
-    if *operation == Operation::Token {
+    let Route::Api(operation) = route else {
         let headers = parts.headers.clone();
         let form =
             Form::<Vec<(String, String)>>::from_request(Request::from_parts(parts, Body::from(bytes)), &()).await;
         return shared.token_for(&headers, &form.map(|Form(pairs)| pairs).unwrap_or_default(), now);
-    }
+    };
     let Some(grant) = shared.tokens().check(text_of(&parts.headers, &AUTHORIZATION), now) else {
         return answers::invalid_token();
     };
@@ -221,7 +221,6 @@ fn done(
     let manage = |project: Option<&String>| grant.project(project.map(String::as_str), Right::ManageDeployments);
     let ok = StatusCode::OK;
     match operation {
-        Operation::Token => Err(Refusal::new(ErrorCode::General, "Tokens are answered before.")),
         Operation::Connector(selector) => connector(shared, selector, grant),
         Operation::List { project } => {
             let project = view(project)?;

@@ -31,7 +31,7 @@ impl Default for ListQuery {
     }
 }
 
-/// One page of these records; what `read` does not show is not there.
+/// One page of these records, which are all visible to `read`.
 pub(super) fn page<'a>(
     records: impl Iterator<Item = &'a Record>,
     query: &ListQuery,
@@ -43,8 +43,8 @@ pub(super) fn page<'a>(
             && (query.integration_types.is_empty()
                 || query.integration_types.iter().any(|wanted| integrates.contains(wanted)))
     };
-    let mut found: Vec<_> = records.filter(fits).filter_map(|record| Some((record, read(record)?))).collect();
-    found.sort_by(|(left, _), (right, _)| {
+    let mut found: Vec<_> = records.filter(fits).collect();
+    found.sort_by(|left, right| {
         let by_fields = query.sort.iter().map(|(field, descending)| {
             let order = compare(field, left, right);
             if *descending { order.reverse() } else { order }
@@ -53,7 +53,7 @@ pub(super) fn page<'a>(
     });
     let total = found.len();
     let skip = usize::try_from(query.offset).unwrap_or(usize::MAX);
-    let results: Vec<_> = found.into_iter().skip(skip).take(usize::from(query.limit)).map(|(_, shown)| shown).collect();
+    let results: Vec<_> = found.into_iter().skip(skip).take(usize::from(query.limit)).filter_map(read).collect();
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     Paged {
         limit: i64::from(query.limit),

@@ -35,7 +35,7 @@ pub use build::{PlannedEntry, PlannedOutcome};
 pub use calls::Call;
 pub use catalogue::{Catalogue, CatalogueError, Client, Project, REGIONS};
 pub use connector::{AllowedValues, ConnectorDefinition, Scripts};
-pub use faults::{Fault, FaultAnswer, FaultEffect, OPERATIONS};
+pub use faults::{Fault, FaultAnswer, FaultEffect, FaultFile, OPERATIONS};
 pub use list::ListQuery;
 pub use logs::{LOG_PAGE, LogQuery};
 pub use options::{DEPLOY_DURATION, Options, TOKEN_LIFETIME};

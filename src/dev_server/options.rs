@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::catalogue::Catalogue;
+use super::faults::Fault;
 use super::variant::Variant;
 use super::world::World;
 
@@ -23,6 +24,8 @@ pub struct Options {
     pub deploy_duration: Duration,
     /// `expires_in` of tokens.
     pub token_lifetime: Duration,
+    /// Calls that go wrong from the start, and again after a reset.
+    pub faults: Vec<Fault>,
     /// Whether `/_dev` is there.
     pub control: bool,
     /// Keeps deployments over restarts.
@@ -38,6 +41,7 @@ impl Default for Options {
             variant: Variant::default(),
             deploy_duration: DEPLOY_DURATION,
             token_lifetime: TOKEN_LIFETIME,
+            faults: Vec::new(),
             control: false,
             state_file: None,
             seed: None,

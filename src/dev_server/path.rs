@@ -8,10 +8,16 @@ use super::refusal::{Refusal, cut};
 use crate::connect::routes::KEY_PREFIX;
 use crate::connect::{ErrorCode, Selector};
 
+/// What a request is: for a token, or an operation of the API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Route {
+    Token,
+    Api(Operation),
+}
+
 /// An operation with what its path names. `project` is `None` in the forms without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
-    Token,
     Connector(Selector),
     Create { project: Option<String> },
     List { project: String },
@@ -32,15 +38,24 @@ pub(super) enum NoOperation {
     Invalid(Refusal),
 }
 
+impl Route {
+    /// Name of its operation in the contract, or `token`.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::Api(operation) => operation.name(),
+        }
+    }
+}
+
 impl Operation {
     /// Its name in the contract.
-    pub(super) fn name(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         let by = |selector: &Selector, id: &'static str, key: &'static str| match selector {
             Selector::Id(_) => id,
             Selector::Key(_) => key,
         };
         match self {
-            Self::Token => "token",
             Self::Connector(selector) => by(selector, "getConnectorById", "getConnectorByKey"),
             Self::Create { project: Some(_) } => "createDeployment",
             Self::Create { project: None } => "createDeploymentUnscoped",
@@ -57,15 +72,21 @@ impl Operation {
 }
 
 /// Finds the operation.
-pub(super) fn operation(method: &str, path: &str) -> Result<Operation, NoOperation> {
+pub(super) fn route(method: &str, path: &str) -> Result<Route, NoOperation> {
     let decoded = path.split('/').filter(|segment| !segment.is_empty()).map(decode).collect::<Option<Vec<_>>>();
     let Some(segments) = decoded else {
         return Err(invalid("The path is not percent-encoded UTF-8."));
     };
     let segments: Vec<_> = segments.iter().map(String::as_str).collect();
+    if (method, segments.as_slice()) == ("POST", &["oauth", "token"]) {
+        return Ok(Route::Token);
+    }
+    operation(method, &segments).map(Route::Api)
+}
+
+fn operation(method: &str, segments: &[&str]) -> Result<Operation, NoOperation> {
     let wrong = |allowed| Err(NoOperation::WrongMethod { allowed });
-    match (method, segments.as_slice()) {
-        ("POST", ["oauth", "token"]) => Ok(Operation::Token),
+    match (method, segments) {
         (_, ["oauth" | "connectors"] | ["connectors", "search" | "drafts", ..]) => Err(NoOperation::Unknown),
         ("GET", ["connectors", segment]) => Ok(Operation::Connector(selector(segment)?)),
         (_, ["connectors", _]) => wrong("GET"),
@@ -138,8 +159,8 @@ mod tests {
     use super::*;
 
     fn named(method: &str, path: &str) -> String {
-        match operation(method, path) {
-            Ok(operation) => operation.name().to_owned(),
+        match route(method, path) {
+            Ok(route) => route.name().to_owned(),
             Err(NoOperation::Unknown) => "404".to_owned(),
             Err(NoOperation::WrongMethod { allowed }) => format!("405 {allowed}"),
             Err(NoOperation::Invalid(refusal)) => refusal.codes().join(" "),

@@ -202,6 +202,11 @@ impl Record {
         self.connector.configurations.iter().map(|declared| declared.application_name.clone()).collect()
     }
 
+    /// Whether a read at `now` sees it at all.
+    pub(super) fn is_visible(&self, now: Timestamp) -> bool {
+        self.stale.as_ref().is_none_or(|stale| now >= stale.until || stale.shown.is_some())
+    }
+
     /// What a read at `now` gives; `None` while a lagging read does not see it yet.
     pub(super) fn read(&self, now: Timestamp, variant: &Variant) -> Option<Deployment> {
         match &self.stale {

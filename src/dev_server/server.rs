@@ -172,7 +172,7 @@ impl DevServer {
 
     /// Ends all faults.
     pub fn clear_faults(&self) {
-        self.shared.faults().clear();
+        self.shared.faults().replace(Vec::new());
     }
 
     /// Ends all tokens, so that the next call of each caller is answered 401.

@@ -11,7 +11,7 @@ use sha2::Sha256;
 use super::connector::ConnectorDefinition;
 use super::variant::{Normalise, Partial, Variant};
 use crate::connect::model::{
-    ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, SecuredValue, StandardKey,
+    ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, SecuredKey, SecuredValue, StandardKey,
 };
 
 /// What stands in answers where a secured value would be (contract section 13, row 11).
@@ -107,6 +107,12 @@ impl ValueSet {
         }
     }
 
+    /// Drops variables that a newer connector does not declare any more.
+    fn keep(&mut self, standard: &[StandardKey], secured: &[SecuredKey]) {
+        self.standard.retain(|value| standard.iter().any(|declared| declared.key == value.key));
+        self.secured.retain(|value| secured.iter().any(|declared| declared.key == value.key));
+    }
+
     fn normalise(&mut self, declared: &[StandardKey], how: Normalise) {
         match how {
             Normalise::No => {}
@@ -178,6 +184,7 @@ impl Values {
                 Some(None) if variant.partial == Partial::Replace => application.values = ValueSet::default(),
                 Some(None) | None => {}
             }
+            application.values.keep(&declared.standard_configuration, &declared.secured_configuration);
             application.values.normalise(&declared.standard_configuration, variant.normalise);
             application
         });
@@ -187,8 +194,9 @@ impl Values {
             after.global.get_or_insert_default().take(sent, variant.partial);
         }
         if let Some(global) = &mut after.global {
-            let declared = connector.global_configuration.as_ref();
-            global.normalise(declared.map_or(&[][..], |declared| &declared.standard_configuration), variant.normalise);
+            let declared = connector.global_configuration.clone().unwrap_or_default();
+            global.keep(&declared.standard_configuration, &declared.secured_configuration);
+            global.normalise(&declared.standard_configuration, variant.normalise);
         }
         after
     }

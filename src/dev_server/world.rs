@@ -181,19 +181,20 @@ impl World {
             &self.variant,
             &self.kept.fingerprints,
         );
-        let kind = checks::deployment_type(draft.kind.as_ref(), &connector, &project);
-        let mut errors = Vec::from_iter(kind.as_ref().err().cloned());
+        let (kind, mut errors) = match checks::deployment_type(draft.kind.as_ref(), &connector, &project) {
+            Ok(kind) => (Some(kind), Vec::new()),
+            Err(error) => (None, vec![error]),
+        };
         errors.extend(checks::region(&draft.region, &connector));
         errors.extend(checks::names(&draft.configurations, &connector, None));
         errors.extend(checks::global_names(global, connector.global_configuration.as_ref()));
         errors.extend(checks::global_values(&values, connector.global_configuration.as_ref()));
-        Refusal::unless_empty(errors)?;
+        let Some(kind) = kind.filter(|_| errors.is_empty()) else {
+            return Err(Refusal { status: 400, errors });
+        };
         if let Some(key) = &draft.key {
             self.check_free(&project.key, key)?;
         }
-        let Ok(kind) = kind else {
-            return Err(Refusal::new(ErrorCode::DeploymentInvalidType, "The type does not fit."));
-        };
         Ok(self.add(project.key, draft, kind, connector, values, now))
     }
 
@@ -268,7 +269,8 @@ impl World {
     pub fn list(&mut self, project: &str, query: &ListQuery, now: Timestamp) -> Paged<Deployment> {
         self.advance(now);
         let of_project = self.kept.records.values().filter(|record| record.project == project);
-        list::page(of_project, query, |record| record.read(now, &self.variant))
+        let visible = of_project.filter(|record| record.is_visible(now));
+        list::page(visible, query, |record| record.read(now, &self.variant))
     }
 
     /// `updateDeploymentById`, `updateDeploymentByKey` with the one action `redeploy`.
@@ -389,22 +391,7 @@ impl World {
         now: Timestamp,
     ) -> Result<LogPage, Refusal> {
         let record = self.find(project, selector, now)?;
-        match &query.application_name {
-            Some(name) if record.connector.application(name).is_none() => {
-                let text = format!("The connector has no application '{}'.", cut(name));
-                return Err(Refusal::new(ErrorCode::DeploymentApplicationDoesNotExist, text));
-            }
-            None if is_on_aws(&record.region) => {
-                let text = "Logs of a deployment on AWS need applicationName.";
-                return Err(Refusal::new(ErrorCode::DeploymentLogMissingApplicationName, text));
-            }
-            _ => {}
-        }
+        checks::log_question(query, &record.connector, &record.region)?;
         record.log.page(&record.id, query, now)
     }
-}
-
-/// Whether a region is one of AWS; the provider is its last part (contract section 1).
-fn is_on_aws(region: &str) -> bool {
-    region.rsplit('.').next() == Some("aws")
 }

@@ -8,12 +8,14 @@ use crate::connect::model::{ApplicationConfiguration, DeclaredGlobal, GlobalConf
 
 /// A draft of a connector whose one application has no variables.
 fn plain(connector: Value, more: Value) -> DeploymentDraft {
+    let Value::Object(more) = more else { panic!("members to change") };
     let mut draft = json!({
-        "connector": connector, "region": "europe-west1.gcp",
+        "region": "europe-west1.gcp",
         "configurations": [{"applicationName": "service", "standardConfiguration": [], "securedConfiguration": []}],
     });
-    for (name, value) in more.as_object().expect("members to change") {
-        draft[name] = value.clone();
+    draft["connector"] = connector;
+    for (name, value) in more {
+        draft[name] = value;
     }
     read_draft(draft)
 }

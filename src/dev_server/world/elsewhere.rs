@@ -21,6 +21,11 @@ impl World {
         self.kept.records.get_mut(id).ok_or_else(|| Refusal::not_found(&Selector::Id(id.to_owned())))
     }
 
+    /// Id of the deployment that has this key.
+    pub fn id_of(&mut self, project: &str, key: &str, now: Timestamp) -> Option<String> {
+        self.find(project, &Selector::Key(key.to_owned()), now).ok().map(|record| record.id.clone())
+    }
+
     /// Chooses how the running build of a deployment ends, or the next one if none runs.
     ///
     /// # Errors

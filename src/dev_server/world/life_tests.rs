@@ -358,6 +358,7 @@ fn only_a_redeploy_that_asks_for_it_moves_to_the_newer_connector() {
 fn what_others_do_is_seen() {
     let mut stage = Stage::new(&[]);
     let id = stage.live("tax");
+    assert_eq!(stage.world.id_of("demo", "tax", stage.now).as_ref(), Some(&id));
     stage.world.bump_version(&id, stage.now).expect("it is there");
     assert_eq!(stage.read(&id).map(|read| read.version), Some(2));
     stage.world.redeploy_elsewhere(&id, &RedeployAction::default(), stage.now).expect("it is idle");

@@ -4,6 +4,7 @@
 //! the looker may call, one call at a time, until a success opens it for everyone. What one resource did wrong does not
 //! close it: an error that the service answered on purpose shows that it works.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -161,7 +162,7 @@ impl Gate {
         }
         self.told = self.good.is_none() || self.failures > 1 || pause >= WORTH_TELLING;
         let since = self.trouble.as_ref().map_or(now, |trouble| trouble.since);
-        self.trouble = Some(Trouble { kind, error: error.clone(), since, until });
+        self.trouble = Some(Trouble { kind, error: Arc::new(error.clone()), since, until });
     }
 
     /// How the remote is, for people: a single failure that may be over in a second is passed over.

@@ -90,7 +90,7 @@ pub struct Trouble {
     /// Who has to act.
     pub kind: TroubleKind,
     /// The error that said so last.
-    pub error: ApiError,
+    pub error: Arc<ApiError>,
     /// Since when, over all attempts.
     pub since: Timestamp,
     /// Nothing is sent before that.

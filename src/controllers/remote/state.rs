@@ -53,18 +53,16 @@ pub(super) struct State {
 /// What is told to the projects when it changes.
 #[derive(PartialEq, Eq)]
 struct Face {
-    health: Option<Option<TroubleKind>>,
+    health: mem::Discriminant<Health>,
+    trouble: Option<TroubleKind>,
     total: Option<u64>,
 }
 
 impl State {
     fn face(&self) -> Face {
-        let health = match self.gate.health() {
-            Health::Unknown => None,
-            Health::Good { .. } => Some(None),
-            Health::Failing(trouble) => Some(Some(trouble.kind)),
-        };
-        Face { health, total: self.counted.map(|(total, _)| total) }
+        let health = self.gate.health();
+        let trouble = if let Health::Failing(trouble) = &health { Some(trouble.kind) } else { None };
+        Face { health: mem::discriminant(&health), trouble, total: self.counted.map(|(total, _)| total) }
     }
 
     /// When the looker has to act because of the gate, the queue or the age of the count.

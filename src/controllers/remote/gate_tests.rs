@@ -46,7 +46,7 @@ fn an_error_says_something_about_the_remote_or_about_the_caller() {
         ("throttled", answered(429, None), Other, trouble(Throttled)),
         ("down for a while", retry_after(answered(503, None), 5_000), Look, trouble(Throttled)),
         ("throttled for a token", retry_after(failure(Failure::NotSent), 5_000), Look, trouble(Throttled)),
-        ("not asked", retry_after(failure(Failure::HeldBack), 5_000), Look, Verdict::Nothing),
+        ("held back by the client", retry_after(failure(Failure::HeldBack), 5_000), Look, trouble(Throttled)),
     ] {
         assert_eq!(judge(&error, concern), expected, "{case}");
     }
@@ -107,6 +107,10 @@ fn a_retry_after_that_ends_later_counts_also_if_it_comes_second_and_a_tiny_one_i
     fail(&mut gate, &retry_after(answered(429, None), 2_000), START);
     gate.failed(second, &retry_after(answered(429, None), 9_000), START, &mut Jitter::new(3));
     assert_eq!(until(&gate), at(9));
+
+    let mut gate = Gate::default();
+    fail(&mut gate, &retry_after(failure(Failure::HeldBack), 3), START);
+    assert_eq!(until(&gate), later(START, Duration::from_millis(3)), "what is left of a pause is that, not a new one");
 
     let mut gate = Gate::default();
     fail(&mut gate, &retry_after(answered(429, None), 0), START);

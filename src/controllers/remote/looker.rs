@@ -124,3 +124,7 @@ impl Remote {
         if u64::from(next) >= total || next > LARGEST_OFFSET { Paged::Last } else { Paged::Next(next) }
     }
 }
+
+#[cfg(test)]
+#[path = "looker_tests.rs"]
+mod tests;

@@ -14,7 +14,7 @@ use super::jitter::Jitter;
 use super::plan::{COUNT_AGE, Facts, Plan, plan};
 use super::turns::Turns;
 use super::view::View;
-use super::{Health, NotNow, Pace, Settings, Sighting, TroubleKind};
+use super::{Connection, Health, NotNow, Pace, Settings, Sighting, TroubleKind};
 use crate::clock::{Clock, between, later};
 use crate::connect::error::Failure;
 use crate::connect::{ApiError, ConnectApi};
@@ -39,7 +39,7 @@ pub(super) struct State {
     pub(super) counted: Option<(u64, Timestamp)>,
     /// Those to wake once the lock is free.
     pub(super) wake: Vec<Subject>,
-    pub(super) client: Arc<dyn ConnectApi>,
+    pub(super) client: Arc<dyn Connection>,
     /// What the client was made of.
     pub(super) settings: Settings,
     /// What each project asks for.
@@ -81,7 +81,7 @@ impl Remote {
         wake: UnboundedSender<Subject>,
         concurrency: usize,
         seed: u64,
-        client: Arc<dyn ConnectApi>,
+        client: Arc<dyn Connection>,
         settings: Settings,
     ) -> Self {
         let state = State {
@@ -165,6 +165,12 @@ impl Remote {
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         self.lock().counted.map(|(total, _)| total)
+    }
+
+    /// Scopes of the newest token; `None` before the first one.
+    #[must_use]
+    pub fn scopes(&self) -> Option<Vec<String>> {
+        self.lock().client.scopes()
     }
 
     /// What to read next. The looker rests from here on, if there is nothing.

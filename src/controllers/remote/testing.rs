@@ -1,6 +1,7 @@
 //! A remote whose service, time and chance belong to the test.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::{ConnectFactory, DeploymentPaths, Remote, Settings};
+use super::{ConnectFactory, Connection, DeploymentPaths, Remote, Settings};
 use crate::clock::{Clock, between, later};
 use crate::connect::api::{Answer, LogRequest, PageRequest};
 use crate::connect::error::Failure;
@@ -65,8 +66,8 @@ pub(super) fn settings(secret: &str, requests_per_second: u32) -> Settings {
         deployment_paths: DeploymentPaths::Project,
         client_id: "client".into(),
         client_secret: secret.into(),
-        scopes: Vec::new(),
-        requests_per_second,
+        scopes: None,
+        requests_per_second: NonZeroU32::new(requests_per_second).expect("a rate above zero"),
     }
 }
 
@@ -98,6 +99,8 @@ pub(super) struct World {
     pub(super) calls: Vec<(Timestamp, Call)>,
     /// What each client was made of.
     pub(super) clients: Vec<Settings>,
+    /// Rates that were set later.
+    pub(super) rates: Vec<u32>,
 }
 
 /// The service behind a remote.
@@ -191,11 +194,21 @@ impl ConnectApi for Service {
     }
 }
 
+impl Connection for Service {
+    fn set_rate(&self, requests_per_second: NonZeroU32) {
+        self.world().rates.push(requests_per_second.get());
+    }
+
+    fn scopes(&self) -> Option<Vec<String>> {
+        None
+    }
+}
+
 /// Clients that all speak to one service.
 pub(super) struct Factory(pub(super) Arc<Service>);
 
 impl ConnectFactory for Factory {
-    fn connect(&self, settings: &Settings) -> Result<Arc<dyn ConnectApi>, String> {
+    fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String> {
         if settings.api_url.contains("forbidden") {
             return Err("this host is not allowed".into());
         }
@@ -218,7 +231,7 @@ impl Bench {
         let service = Service::new(&clock);
         service.world().deployments = (0..deployments).map(|number| (id(number), 1)).collect();
         let (wake, woken) = unbounded_channel();
-        let client: Arc<dyn ConnectApi> = service.clone();
+        let client: Arc<dyn Connection> = service.clone();
         let remote = Remote::new(clock.clone(), wake, concurrency, 7, client, settings("secret", 10));
         Self { clock, service, remote: Arc::new(remote), woken }
     }

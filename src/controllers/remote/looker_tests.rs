@@ -77,6 +77,20 @@ async fn a_list_proves_presence_only_and_absence_is_asked_for_by_id() {
 }
 
 #[tokio::test]
+async fn a_list_that_takes_longer_than_a_pause_does_not_read_the_same_again_by_id() {
+    let bench = Bench::new(500, 16);
+    bench.settle().await;
+    wish(&bench, 0..500);
+    bench.settle().await;
+    take(&bench, 0..500, Pace::Busy { since: START });
+    bench.service.calls();
+    bench.service.world().latency = Duration::from_secs(2);
+    bench.clock.step(Duration::from_secs(3));
+    assert_eq!(bench.remote.round().await, None);
+    assert_eq!(bench.service.calls(), pages(&[0, 100, 200, 300, 400]));
+}
+
+#[tokio::test]
 async fn a_change_wakes_its_subject_and_nobody_else() {
     let mut bench = Bench::new(50, 16);
     wish(&bench, 0..50);

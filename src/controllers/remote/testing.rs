@@ -96,6 +96,8 @@ pub(super) struct World {
     /// Ids that lists leave out, as happens when pages move.
     pub(super) hidden: Vec<String>,
     pub(super) mood: Mood,
+    /// Time that each call takes.
+    pub(super) latency: Duration,
     pub(super) calls: Vec<(Timestamp, Call)>,
     /// What each client was made of.
     pub(super) clients: Vec<Settings>,
@@ -139,8 +141,10 @@ impl Service {
             _ => Ok(good(&world)),
         };
         // As over a network, the answer is not there at once.
+        let (clock, latency) = (self.clock.clone(), world.latency);
         Box::pin(async move {
             tokio::task::yield_now().await;
+            clock.step(latency);
             answer
         })
     }

@@ -1,13 +1,10 @@
 //! Who claims a remote, and what its client is made of: the last change of a project counts, and of the rates the
 //! lowest.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
 use super::settings::{ConnectFactory, Settings};
 use super::state::{Remote, State};
-use crate::connect::ConnectApi;
 use crate::controllers::subject::Subject;
 
 impl Remote {
@@ -22,14 +19,11 @@ impl Remote {
         factory: &dyn ConnectFactory,
     ) -> Result<(), String> {
         self.change(|state| {
-            if state.claims.get(project) == Some(settings) {
-                return Ok(());
+            if state.claims.get(project) != Some(settings) {
+                state.reconnect(settings, factory)?;
+                state.claims.insert(project.clone(), settings.clone());
+                state.apply_lowest_rate();
             }
-            let others = state.claims.iter().filter(|(claimant, _)| *claimant != project);
-            let lowest = others.map(|(_, claim)| claim.requests_per_second).min();
-            let rate = settings.requests_per_second.min(lowest.unwrap_or(u32::MAX));
-            state.reconnect(&settings.with_rate(rate), factory)?;
-            state.claims.insert(project.clone(), settings.clone());
             Ok(())
         })
     }
@@ -39,16 +33,14 @@ impl Remote {
         self.dismiss(|subject| subject.namespace == project.namespace);
         self.change(|state| {
             state.claims.remove(project);
-            let claims = state.claims.values();
-            let Some(rate) = claims.clone().map(|claim| claim.requests_per_second).min() else { return true };
+            let Some(other) = state.claims.values().next().cloned() else { return true };
             // What is used now stays, unless nobody claims it any more.
-            let used = state.settings.with_rate(rate);
-            let claimed = claims.map(|claim| claim.with_rate(rate)).collect::<Vec<_>>();
-            let next = claimed.iter().find(|claim| **claim == used).or(claimed.first()).unwrap_or(&used).clone();
-            if let Err(message) = state.reconnect(&next, factory) {
-                // They were good before, so this is no more than a rate that stays lower than it has to be.
-                tracing::warn!(%message, "the client of a remote project was not made anew");
+            if !state.claims.values().any(|claim| state.uses(claim))
+                && let Err(message) = state.reconnect(&other, factory)
+            {
+                tracing::warn!(%message, "a remote project goes on with the credentials of a project that left");
             }
+            state.apply_lowest_rate();
             false
         })
     }
@@ -61,23 +53,31 @@ impl Remote {
 }
 
 impl State {
-    /// Makes the client anew, if something differs.
+    /// Whether the client was made of these, whatever the rate.
+    fn uses(&self, settings: &Settings) -> bool {
+        settings.with_rate(self.settings.requests_per_second) == self.settings
+    }
+
+    /// Makes the client anew, if something but the rate differs.
     fn reconnect(&mut self, settings: &Settings, factory: &dyn ConnectFactory) -> Result<(), String> {
-        if *settings == self.settings {
+        if self.uses(settings) {
             return Ok(());
         }
-        let client: Arc<dyn ConnectApi> = factory.connect(settings)?;
-        // A gate that is closed for other reasons than the credentials stays so when only the rate differs.
-        let rate_only = *settings == self.settings.with_rate(settings.requests_per_second);
-        self.client = client;
+        self.client = factory.connect(settings)?;
         self.settings = settings.clone();
-        if !rate_only {
-            self.gate.renew();
-            // Whether they are good is asked at once.
-            if let Some((_, at)) = &mut self.counted {
-                *at = Timestamp::MIN;
-            }
+        self.gate.renew();
+        // Whether they are good is asked at once.
+        if let Some((_, at)) = &mut self.counted {
+            *at = Timestamp::MIN;
         }
         Ok(())
+    }
+
+    fn apply_lowest_rate(&mut self) {
+        let lowest = self.claims.values().map(|claim| claim.requests_per_second).min();
+        if let Some(rate) = lowest.filter(|rate| *rate != self.settings.requests_per_second) {
+            self.client.set_rate(rate);
+            self.settings.requests_per_second = rate;
+        }
     }
 }

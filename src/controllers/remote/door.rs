@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::Remote;
 use super::gate::{Caller, Concern};
+use super::{Connection, Remote};
 use crate::connect::api::{Answer, LogRequest, PageRequest};
 use crate::connect::model::{Connector, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};
 use crate::connect::{ApiError, ConnectApi, Selector};
@@ -13,21 +13,21 @@ use crate::connect::{ApiError, ConnectApi, Selector};
 /// A client behind the gate of its remote.
 pub(super) struct Door {
     pub(super) remote: Arc<Remote>,
-    pub(super) client: Arc<dyn ConnectApi>,
+    pub(super) client: Arc<dyn Connection>,
     /// Which client of the remote it is: credentials may have changed since.
     pub(super) number: u64,
     pub(super) caller: Caller,
 }
 
 impl Door {
-    async fn pass<T>(
+    async fn pass<'a, T>(
         &self,
         operation: &'static str,
         concern: Concern,
-        call: impl Future<Output = Result<T, ApiError>>,
+        call: impl FnOnce() -> Answer<'a, T>,
     ) -> Result<T, ApiError> {
         let permit = self.remote.admit(operation, self.caller, concern, self.number)?;
-        let answer = call.await;
+        let answer = call().await;
         self.remote.report(permit, answer.as_ref().err());
         answer
     }
@@ -39,16 +39,16 @@ impl ConnectApi for Door {
     }
 
     fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
-        Box::pin(self.pass("queryDeployments", Concern::Look, self.client.deployments(page)))
+        Box::pin(self.pass("queryDeployments", Concern::Look, move || self.client.deployments(page)))
     }
 
     fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {
         let operation = by(selector, "getDeploymentById", "getDeploymentByKey");
-        Box::pin(self.pass(operation, Concern::Look, self.client.deployment(selector)))
+        Box::pin(self.pass(operation, Concern::Look, || self.client.deployment(selector)))
     }
 
     fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment> {
-        Box::pin(self.pass("createDeployment", Concern::Other, self.client.create(draft, send_before)))
+        Box::pin(self.pass("createDeployment", Concern::Other, move || self.client.create(draft, send_before)))
     }
 
     fn redeploy<'a>(
@@ -59,23 +59,23 @@ impl ConnectApi for Door {
         send_before: Timestamp,
     ) -> Answer<'a, Option<Deployment>> {
         let operation = by(selector, "updateDeploymentById", "updateDeploymentByKey");
-        let call = self.client.redeploy(selector, version, action, send_before);
+        let call = move || self.client.redeploy(selector, version, action, send_before);
         Box::pin(self.pass(operation, Concern::Other, call))
     }
 
     fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
         let operation = by(selector, "deleteDeploymentById", "deleteDeploymentByKey");
-        Box::pin(self.pass(operation, Concern::Other, self.client.undeploy(selector, send_before)))
+        Box::pin(self.pass(operation, Concern::Other, move || self.client.undeploy(selector, send_before)))
     }
 
     fn logs<'a>(&'a self, selector: &'a Selector, request: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
         let operation = by(selector, "getDeploymentLogsById", "getDeploymentLogsByKey");
-        Box::pin(self.pass(operation, Concern::Other, self.client.logs(selector, request)))
+        Box::pin(self.pass(operation, Concern::Other, || self.client.logs(selector, request)))
     }
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
         let operation = by(selector, "getConnectorById", "getConnectorByKey");
-        Box::pin(self.pass(operation, Concern::Other, self.client.connector(selector)))
+        Box::pin(self.pass(operation, Concern::Other, || self.client.connector(selector)))
     }
 }
 

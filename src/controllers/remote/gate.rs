@@ -4,6 +4,7 @@
 //! the looker may call, one call at a time, until a success opens it for everyone. What one resource did wrong does not
 //! close it: an error that the service answered on purpose shows that it works.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -133,7 +134,6 @@ impl Gate {
     /// Takes note of a failure that came at `now`.
     pub(super) fn failed(&mut self, permit: Permit, error: &ApiError, now: Timestamp, jitter: &mut Jitter) {
         let kind = match judge(error, permit.concern) {
-            Verdict::Nothing => return,
             Verdict::Answered => return self.succeeded(permit),
             Verdict::Trouble(kind) => kind,
         };
@@ -145,8 +145,9 @@ impl Gate {
             (TroubleKind::CredentialsRejected | TroubleKind::PermissionMissing, _) => {
                 (jitter.stretch(UNTIL_REPAIRED), true)
             }
-            // Exactly what was asked for; less than a second would be a hot loop if it is repeated.
-            (_, Some(asked)) if asked >= FIRST_PAUSE => (asked, true),
+            // Exactly what was asked for. Less than a second would be a hot loop if it is repeated, but for what is
+            // left of a pause that the client itself keeps.
+            (_, Some(asked)) if asked >= FIRST_PAUSE || error.failure == Failure::HeldBack => (asked, true),
             _ => (jitter.growing(self.failures + 1), false),
         };
         if first {
@@ -161,7 +162,7 @@ impl Gate {
         }
         self.told = self.good.is_none() || self.failures > 1 || pause >= WORTH_TELLING;
         let since = self.trouble.as_ref().map_or(now, |trouble| trouble.since);
-        self.trouble = Some(Trouble { kind, error: error.clone(), since, until });
+        self.trouble = Some(Trouble { kind, error: Arc::new(error.clone()), since, until });
     }
 
     /// How the remote is, for people: a single failure that may be over in a second is passed over.
@@ -177,8 +178,6 @@ impl Gate {
 /// What an error says about the remote.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// Nothing: it was not asked.
-    Nothing,
     /// It works, and means what it says.
     Answered,
     /// It cannot be worked with.
@@ -188,12 +187,13 @@ enum Verdict {
 fn judge(error: &ApiError, concern: Concern) -> Verdict {
     let unavailable = Verdict::Trouble(TroubleKind::Unavailable);
     let (status, codes) = match &error.failure {
-        Failure::HeldBack => return Verdict::Nothing,
         Failure::CredentialsRefused => return Verdict::Trouble(TroubleKind::CredentialsRejected),
-        Failure::NotSent | Failure::NoAnswer | Failure::Unreadable if error.retry_after.is_some() => {
+        Failure::HeldBack | Failure::NotSent | Failure::NoAnswer | Failure::Unreadable
+            if error.retry_after.is_some() =>
+        {
             return Verdict::Trouble(TroubleKind::Throttled);
         }
-        Failure::NotSent | Failure::NoAnswer | Failure::Unreadable => return unavailable,
+        Failure::HeldBack | Failure::NotSent | Failure::NoAnswer | Failure::Unreadable => return unavailable,
         Failure::Answered { status, codes } => (*status, codes),
     };
     if status == 429 || error.retry_after.is_some() {

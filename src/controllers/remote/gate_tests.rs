@@ -1,1 +1,171 @@
-//! Tests.
+use super::*;
+use crate::controllers::remote::testing::{START, answered, at, failure, retry_after};
+
+fn broken() -> ApiError {
+    answered(503, None)
+}
+
+fn permit(gate: &Gate, now: Timestamp, caller: Caller) -> Permit {
+    gate.admit(now, caller, Concern::Look, gate.client()).expect("the gate lets this one through")
+}
+
+/// Closes an open gate at `now`.
+fn fail(gate: &mut Gate, error: &ApiError, now: Timestamp) {
+    let permit = permit(gate, now, Caller::Looker);
+    gate.failed(permit, error, now, &mut Jitter::new(3));
+}
+
+fn until(gate: &Gate) -> Timestamp {
+    gate.trouble().expect("the gate is closed").until
+}
+
+#[test]
+fn an_error_says_something_about_the_remote_or_about_the_caller() {
+    use Concern::{Look, Other};
+    use TroubleKind::{CredentialsRejected, PermissionMissing, Throttled, Unavailable};
+    let trouble = Verdict::Trouble;
+    for (case, error, concern, expected) in [
+        ("no connection", failure(Failure::NotSent), Other, trouble(Unavailable)),
+        ("time-out", failure(Failure::NoAnswer), Look, trouble(Unavailable)),
+        ("HTML with status 200", failure(Failure::Unreadable), Look, trouble(Unavailable)),
+        ("gateway", answered(502, None), Other, trouble(Unavailable)),
+        ("server failed", answered(500, Some(ErrorCode::General)), Other, trouble(Unavailable)),
+        ("failed after saving, as a 400", answered(400, Some(ErrorCode::General)), Other, Verdict::Answered),
+        ("404 of a gateway", answered(404, None), Look, trouble(Unavailable)),
+        ("404 of the service to a write", answered(404, Some(ErrorCode::ResourceNotFound)), Other, Verdict::Answered),
+        ("404 of the service to a LIST", answered(404, Some(ErrorCode::ResourceNotFound)), Look, trouble(Unavailable)),
+        ("busy", answered(400, Some(ErrorCode::DeploymentInvalidStatusTransition)), Other, Verdict::Answered),
+        ("conflict", answered(409, Some(ErrorCode::ConcurrentModification)), Other, Verdict::Answered),
+        ("wrong draft", answered(400, Some(ErrorCode::InvalidJsonInput)), Other, Verdict::Answered),
+        ("a look is refused", answered(400, Some(ErrorCode::InvalidPathParam)), Look, trouble(Unavailable)),
+        ("may not look", answered(403, Some(ErrorCode::AuthorizationError)), Look, trouble(PermissionMissing)),
+        ("may not look, says a gateway", answered(403, None), Look, trouble(PermissionMissing)),
+        ("may not deploy", answered(403, Some(ErrorCode::AuthorizationError)), Other, Verdict::Answered),
+        ("token refused", answered(401, None), Other, trouble(CredentialsRejected)),
+        ("secret refused", failure(Failure::CredentialsRefused), Look, trouble(CredentialsRejected)),
+        ("throttled", answered(429, None), Other, trouble(Throttled)),
+        ("down for a while", retry_after(answered(503, None), 5_000), Look, trouble(Throttled)),
+        ("throttled for a token", retry_after(failure(Failure::NotSent), 5_000), Look, trouble(Throttled)),
+        ("held back by the client", retry_after(failure(Failure::HeldBack), 5_000), Look, trouble(Throttled)),
+    ] {
+        assert_eq!(judge(&error, concern), expected, "{case}");
+    }
+}
+
+#[test]
+fn pauses_grow_with_each_failed_probe_up_to_a_minute_and_begin_anew_after_a_success() {
+    let (mut gate, mut now) = (Gate::default(), START);
+    for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+        fail(&mut gate, &broken(), now);
+        let (whole, pause) = (Duration::from_secs(seconds), crate::clock::between(now, until(&gate)));
+        assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{seconds} s: {pause:?}");
+        now = until(&gate);
+    }
+    assert_eq!(gate.trouble().map(|trouble| trouble.since), Some(START), "since the first failure");
+    let probe = permit(&gate, now, Caller::Looker);
+    gate.succeeded(probe);
+    assert_eq!(gate.position(now), Position::Open);
+    fail(&mut gate, &broken(), now);
+    assert!(until(&gate) <= later(now, FIRST_PAUSE));
+}
+
+#[test]
+fn calls_that_fail_together_count_as_one_failure() {
+    let mut gate = Gate::default();
+    let permits: Vec<Permit> = (0..16).map(|_| permit(&gate, START, Caller::Run)).collect();
+    for permit in permits {
+        gate.failed(permit, &broken(), START, &mut Jitter::new(3));
+    }
+    assert!(until(&gate) <= later(START, FIRST_PAUSE));
+    assert_eq!(gate.position(until(&gate)), Position::HalfOpen(1));
+}
+
+#[test]
+fn retry_after_is_kept_to_the_millisecond_whatever_else_is_answered() {
+    let mut gate = Gate::default();
+    let (earlier, later_one) = (permit(&gate, START, Caller::Run), permit(&gate, START, Caller::Run));
+    fail(&mut gate, &retry_after(answered(429, None), 7_321), START);
+    let end = later(START, Duration::from_millis(7_321));
+    assert_eq!(until(&gate), end);
+    gate.succeeded(earlier);
+    gate.failed(later_one, &broken(), at(1), &mut Jitter::new(3));
+    let before = later(START, Duration::from_millis(7_320));
+    assert_eq!(gate.position(before), Position::Closed(end), "calls of before neither open nor shorten");
+    for caller in [Caller::Run, Caller::Looker] {
+        assert!(gate.admit(before, caller, Concern::Look, 0).is_err());
+    }
+    assert!(gate.admit(end, Caller::Run, Concern::Look, 0).is_err(), "first it is tried by the looker");
+    let probe = permit(&gate, end, Caller::Looker);
+    gate.succeeded(probe);
+    assert_eq!(gate.position(end), Position::Open);
+}
+
+#[test]
+fn a_retry_after_that_ends_later_counts_also_if_it_comes_second_and_a_tiny_one_is_no_hot_loop() {
+    let mut gate = Gate::default();
+    let second = permit(&gate, START, Caller::Run);
+    fail(&mut gate, &retry_after(answered(429, None), 2_000), START);
+    gate.failed(second, &retry_after(answered(429, None), 9_000), START, &mut Jitter::new(3));
+    assert_eq!(until(&gate), at(9));
+
+    let mut gate = Gate::default();
+    fail(&mut gate, &retry_after(failure(Failure::HeldBack), 3), START);
+    assert_eq!(until(&gate), later(START, Duration::from_millis(3)), "what is left of a pause is that, not a new one");
+
+    let mut gate = Gate::default();
+    fail(&mut gate, &retry_after(answered(429, None), 0), START);
+    assert!(until(&gate) >= later(START, FIRST_PAUSE.mul_f64(0.75)));
+}
+
+#[test]
+fn a_good_answer_opens_a_gate_that_one_of_many_calls_closed() {
+    let mut gate = Gate::default();
+    let (good, late) = (permit(&gate, START, Caller::Run), permit(&gate, START, Caller::Run));
+    fail(&mut gate, &broken(), START);
+    gate.succeeded(good);
+    assert_eq!(gate.position(START), Position::Open);
+    gate.failed(late, &broken(), START, &mut Jitter::new(3));
+    assert_eq!(gate.position(START), Position::Open, "what was sent before says nothing new");
+}
+
+#[test]
+fn only_new_credentials_or_a_later_success_open_a_gate_that_waits_for_a_person() {
+    for error in [failure(Failure::CredentialsRefused), answered(403, None)] {
+        let mut gate = Gate::default();
+        let earlier = permit(&gate, START, Caller::Run);
+        fail(&mut gate, &error, START);
+        gate.succeeded(earlier);
+        assert!(until(&gate) >= later(START, UNTIL_REPAIRED), "{error}");
+        assert!(until(&gate) <= later(START, UNTIL_REPAIRED.mul_f64(1.1)), "{error}");
+
+        let old = Permit { client: gate.client(), round: gate.round, at: START, concern: Concern::Look };
+        gate.renew();
+        assert_eq!((gate.position(START), gate.health()), (Position::Open, Health::Unknown), "{error}");
+        gate.failed(old, &error, START, &mut Jitter::new(3));
+        gate.succeeded(old);
+        assert_eq!((gate.position(START), gate.health()), (Position::Open, Health::Unknown), "{error}: other client");
+    }
+}
+
+#[test]
+fn health_tells_what_lasts() {
+    let mut gate = Gate::default();
+    assert_eq!(gate.health(), Health::Unknown);
+    fail(&mut gate, &broken(), START);
+    assert!(matches!(gate.health(), Health::Failing(_)), "at the first look nothing better is known");
+
+    let mut gate = Gate::default();
+    let good = permit(&gate, START, Caller::Looker);
+    gate.succeeded(good);
+    assert_eq!(gate.health(), Health::Good { last_look: START });
+    fail(&mut gate, &broken(), at(1));
+    assert_eq!(gate.health(), Health::Good { last_look: START }, "may be over in a second");
+    fail(&mut gate, &broken(), at(2));
+    assert!(matches!(gate.health(), Health::Failing(trouble) if trouble.since == at(1)));
+
+    let mut gate = Gate::default();
+    let good = permit(&gate, START, Caller::Looker);
+    gate.succeeded(good);
+    fail(&mut gate, &retry_after(answered(429, None), 10_000), at(1));
+    assert!(matches!(gate.health(), Health::Failing(trouble) if trouble.kind == TroubleKind::Throttled));
+}

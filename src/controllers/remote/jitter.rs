@@ -27,7 +27,7 @@ impl Jitter {
     pub(super) fn growing(&mut self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(6);
         let whole = FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE);
-        whole - whole.mul_f64(self.0.random_range(0.0..0.25))
+        whole.mul_f64(1.0 - self.0.random_range(0.0..0.25))
     }
 }
 

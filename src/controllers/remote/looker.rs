@@ -80,6 +80,7 @@ impl Remote {
 
     /// Reads all pages, then by id what was due and stood on none.
     async fn list(self: &Arc<Self>, mut due: Vec<Read>) {
+        let started = self.clock.now();
         let mut offset = 0;
         let complete = loop {
             match self.read_page(offset, PAGE).await {
@@ -90,8 +91,9 @@ impl Remote {
         };
         let now = self.clock.now();
         self.change(|state| {
+            // Whatever was seen is due later than that, though perhaps again by now.
             due.retain(|read| {
-                read.subjects.iter().any(|subject| state.view.due(subject).is_some_and(|due| due <= now))
+                read.subjects.iter().any(|subject| state.view.due(subject).is_some_and(|due| due <= started))
             });
             if !complete {
                 for Read { id, subjects } in &due {
@@ -124,3 +126,7 @@ impl Remote {
         if u64::from(next) >= total || next > LARGEST_OFFSET { Paged::Last } else { Paged::Next(next) }
     }
 }
+
+#[cfg(test)]
+#[path = "looker_tests.rs"]
+mod tests;

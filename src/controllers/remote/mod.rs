@@ -37,7 +37,7 @@ use crate::connect::ApiError;
 use crate::connect::model::Deployment;
 
 pub use registry::Remotes;
-pub use settings::{ConnectFactory, DeploymentPaths, Settings};
+pub use settings::{ConnectFactory, Connection, DeploymentPaths, Settings};
 pub use state::{Remote, Turn};
 
 /// What a look saw.
@@ -90,7 +90,7 @@ pub struct Trouble {
     /// Who has to act.
     pub kind: TroubleKind,
     /// The error that said so last.
-    pub error: ApiError,
+    pub error: Arc<ApiError>,
     /// Since when, over all attempts.
     pub since: Timestamp,
     /// Nothing is sent before that.

@@ -1,1 +1,76 @@
-//! Tests.
+use super::*;
+use crate::controllers::remote::Pace;
+use crate::controllers::remote::jitter::Jitter;
+use crate::controllers::remote::testing::{START, at, id, subject};
+
+/// So many watched ids, each to be looked at once a pause of that many seconds is over.
+fn watched(groups: &[(usize, u64)]) -> View {
+    let (mut view, mut number) = (View::default(), 0);
+    for (count, seconds) in groups {
+        for _ in 0..*count {
+            let pace = Pace::Settled(Duration::from_mins(5));
+            view.watch(&subject(number), &id(number), pace, START, &mut Jitter::new(1));
+            assert!(view.take(&subject(number), &id(number), at(*seconds), START).is_none());
+            number += 1;
+        }
+    }
+    view
+}
+
+/// The shape of a plan: what, and how many.
+fn shape(plan: &Plan) -> String {
+    match plan {
+        Plan::Rest(until) => format!("rest until {}", until.as_second()),
+        Plan::Count => "count".into(),
+        Plan::Read(reads) => format!("read {}", reads.len()),
+        Plan::List(due) => format!("list for {}", due.len()),
+    }
+}
+
+#[test]
+fn few_are_read_by_id_and_many_by_list() {
+    let open = Position::Open;
+    for (case, groups, gate, total, now, expected) in [
+        ("nothing known: counts first", &[][..], open, None, 0, "count"),
+        ("nothing to do until the count is old", &[], open, Some(50), 0, "rest until 600"),
+        ("the count is old", &[], open, Some(50), 600, "count"),
+        ("not due yet", &[(1, 100)], open, Some(50), 0, "rest until 100"),
+        ("one page against one read", &[(1, 0)], open, Some(100), 0, "read 1"),
+        ("one page against two reads", &[(2, 0)], open, Some(100), 0, "list for 2"),
+        ("two pages against two reads", &[(2, 0)], open, Some(101), 0, "read 2"),
+        ("more are watched than were counted", &[(2, 0), (99, 200)], open, Some(0), 0, "read 2"),
+        ("ten pages against ten reads", &[(10, 0)], open, Some(1_000), 0, "read 10"),
+        ("ten pages against eleven reads", &[(11, 0)], open, Some(1_000), 0, "list for 11"),
+        ("what is due soon comes along", &[(2, 0), (3, 60), (9, 61)], open, Some(1_000), 0, "read 5"),
+        ("what is due soon counts", &[(2, 0), (9, 60)], open, Some(1_000), 0, "list for 2"),
+        ("soon alone is not due", &[(9, 60)], open, Some(100), 0, "rest until 60"),
+        ("a list counts as well", &[(2, 0)], open, Some(100), 600, "list for 2"),
+        ("an old count is read before the few", &[(1, 0)], open, Some(100), 600, "count"),
+        ("only so many can be listed", &[(101, 0)], open, Some(50_000), 0, "read 101"),
+        ("more than can be listed", &[(102, 0)], open, Some(50_000), 0, "list for 102"),
+        ("unknown total, few", &[(3, 0)], open, None, 0, "count"),
+        ("unknown total, many", &[(4, 0)], open, None, 0, "list for 4"),
+        ("closed", &[(4, 0)], Position::Closed(at(9)), Some(100), 0, "rest until 9"),
+        ("half open: one call", &[(400, 0)], Position::HalfOpen(1), Some(400), 0, "read 1"),
+        ("half open: the next time another one", &[(400, 0)], Position::HalfOpen(2), Some(400), 0, "count"),
+        ("half open, nothing due", &[(4, 100)], Position::HalfOpen(1), Some(100), 0, "count"),
+    ] {
+        let counted = total.map(|total| (total, START));
+        let plan = plan(&watched(groups), Facts { now: at(now), gate, counted });
+        assert_eq!(shape(&plan), expected, "{case}");
+    }
+}
+
+#[test]
+fn one_read_serves_all_who_watch_an_id_and_the_longest_waiting_come_first() {
+    let mut view = View::default();
+    for (number, watched, seconds) in [(3, 1, 5), (1, 1, 9), (2, 2, 1)] {
+        assert!(view.take(&subject(number), &id(watched), at(seconds), START).is_none());
+    }
+    let facts = Facts { now: at(9), gate: Position::Open, counted: Some((1_000, START)) };
+    let read = |number, subjects: &[usize]| Read {
+        id: id(number).into(),
+        subjects: subjects.iter().map(|number| subject(*number)).collect(),
+    };
+    assert_eq!(plan(&view, facts), Plan::Read(vec![read(2, &[2]), read(1, &[1, 3])]));
+}

@@ -1,1 +1,182 @@
-//! Tests.
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::*;
+use crate::connect::error::Failure;
+use crate::controllers::remote::testing::{Factory, Mood, START, Service, failure, id, settings, subject};
+use crate::controllers::remote::{Health, NotNow, Pace, TroubleKind};
+
+struct Bench {
+    clock: Clock,
+    service: Arc<Service>,
+    remotes: Arc<Remotes>,
+    woken: UnboundedReceiver<Subject>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let clock = Clock::stepped(START);
+        let service = Service::new(&clock);
+        service.world().deployments = (0..10).map(|number| (id(number), 1)).collect();
+        let (wake, woken) = unbounded_channel();
+        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(service.clone())), wake, 16);
+        Self { clock, service, remotes, woken }
+    }
+
+    fn claim(&self, project: &Subject, secret: &str, rate: u32) -> Arc<Remote> {
+        self.remotes.claim(project, &settings(secret, rate)).expect("the settings are good")
+    }
+
+    /// The next one that is woken; a test that waits for nobody fails.
+    async fn next(&mut self) -> Subject {
+        let next = tokio::time::timeout(Duration::from_secs(20), self.woken.recv()).await;
+        next.expect("somebody is woken").expect("the registry lives")
+    }
+
+    /// Secret of each client that was made.
+    fn clients(&self) -> Vec<String> {
+        use secrecy::ExposeSecret;
+        let world = self.service.world();
+        world.clients.iter().map(|settings| settings.client_secret.expose_secret().to_owned()).collect()
+    }
+
+    fn rates(&self) -> Vec<u32> {
+        self.service.world().rates.clone()
+    }
+}
+
+fn project(name: &str) -> Subject {
+    Subject::project("default", name)
+}
+
+#[tokio::test]
+async fn projects_share_a_remote_and_the_lowest_rate_counts_as_long_as_it_is_claimed() {
+    let bench = Bench::new();
+    let one = bench.claim(&project("one"), "secret", 10);
+    let two = bench.claim(&project("two"), "secret", 4);
+    let three = bench.claim(&project("three"), "secret", 20);
+    assert!(Arc::ptr_eq(&one, &two) && Arc::ptr_eq(&one, &three));
+    bench.claim(&project("two"), "secret", 4);
+    bench.remotes.release(&project("two"));
+    assert_eq!(bench.clients(), ["secret"], "one client, so one token");
+    assert_eq!(bench.rates(), [4, 10]);
+    assert!(bench.remotes.of(&project("two")).is_none());
+
+    let mut other = settings("secret", 10);
+    other.client_id = "another".into();
+    let another = bench.remotes.claim(&project("one"), &other).expect("the settings are good");
+    assert!(!Arc::ptr_eq(&one, &another));
+    assert!(bench.remotes.of(&project("one")).is_some_and(|remote| Arc::ptr_eq(&remote, &another)));
+    assert_eq!(bench.rates(), [4, 10, 20], "only the third one is left");
+}
+
+#[tokio::test]
+async fn the_credentials_of_who_changed_them_last_count_as_long_as_they_are_claimed() {
+    let bench = Bench::new();
+    bench.claim(&project("one"), "right", 10);
+    bench.claim(&project("two"), "wrong", 10);
+    bench.claim(&project("one"), "right", 10);
+    assert_eq!(bench.clients(), ["right", "wrong"], "who says the same again has changed nothing");
+    bench.remotes.release(&project("two"));
+    assert_eq!(bench.clients(), ["right", "wrong", "right"]);
+    bench.claim(&project("two"), "right", 10);
+    bench.remotes.release(&project("one"));
+    assert_eq!(bench.clients().len(), 3);
+}
+
+#[tokio::test]
+async fn settings_that_are_refused_change_nothing() {
+    let bench = Bench::new();
+    let mut bad = settings("secret", 10);
+    bad.api_url = "http://forbidden.test".into();
+    assert!(bench.remotes.claim(&project("one"), &bad).is_err());
+    assert!(bench.remotes.of(&project("one")).is_none());
+    let remote = bench.claim(&project("one"), "secret", 10);
+    assert!(bench.remotes.claim(&project("one"), &bad).is_err());
+    assert!(bench.remotes.of(&project("one")).is_some_and(|now| Arc::ptr_eq(&now, &remote)));
+}
+
+#[tokio::test]
+async fn new_credentials_open_the_gate_and_what_is_watched_stays() {
+    let mut bench = Bench::new();
+    bench.service.world().mood = Mood::Fails(failure(Failure::CredentialsRefused));
+    let remote = bench.claim(&project("one"), "wrong", 10);
+    assert!(remote.sighting(&subject(1), &id(1), START).is_none());
+    assert_eq!(bench.next().await, project("one"));
+    assert!(matches!(remote.health(), Health::Failing(why) if why.kind == TroubleKind::CredentialsRejected));
+    assert!(matches!(remote.enter(&subject(2)), Err(NotNow::Closed(_))));
+
+    bench.service.world().mood = Mood::Works;
+    assert!(Arc::ptr_eq(&bench.claim(&project("one"), "right", 10), &remote));
+    let mut woken = vec![bench.next().await, bench.next().await];
+    while !woken.contains(&subject(1)) {
+        woken.push(bench.next().await);
+    }
+    assert!(woken.contains(&subject(2)), "whoever waited for the gate");
+    assert!(woken.contains(&project("one")), "whoever tells of it");
+    assert!(matches!(remote.health(), Health::Good { .. }));
+    assert_eq!(bench.clients().len(), 2);
+}
+
+#[tokio::test]
+async fn a_remote_that_hangs_does_not_slow_another() {
+    let mut bench = Bench::new();
+    bench.service.world().mood = Mood::Hangs;
+    let dead = bench.claim(&project("dead"), "secret", 10);
+    assert!(dead.sighting(&subject(1), &id(1), START).is_none());
+    while bench.service.calls().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    bench.service.world().mood = Mood::Works;
+    let mut other = settings("secret", 10);
+    other.project_key = "other".into();
+    let alive = bench.remotes.claim(&project("alive"), &other).expect("the settings are good");
+    assert!(alive.sighting(&subject(2), &id(2), START).is_none());
+    while bench.next().await != subject(2) {}
+    assert!(alive.sighting(&subject(2), &id(2), START).is_some());
+    assert!(dead.sighting(&subject(1), &id(1), START).is_none());
+}
+
+#[tokio::test]
+async fn the_last_one_out_ends_the_looker_and_sends_everyone_elsewhere() {
+    let mut bench = Bench::new();
+    let remote = bench.claim(&project("one"), "secret", 10);
+    let neighbour = Subject::project("elsewhere", "one");
+    bench.claim(&neighbour, "secret", 10);
+    while remote.total().is_none() {
+        tokio::task::yield_now().await;
+    }
+    while bench.woken.recv().now_or_never().is_some() {}
+    remote.watch(&subject(1), &id(1), Pace::Settled(Duration::from_mins(5)));
+    let far = Subject::deployment("elsewhere", "tax");
+    remote.watch(&far, &id(2), Pace::Settled(Duration::from_mins(5)));
+
+    bench.remotes.release(&project("one"));
+    assert_eq!(bench.next().await, subject(1), "of this namespace");
+    bench.remotes.release(&neighbour);
+    assert_eq!(bench.next().await, far);
+    assert!(matches!(remote.enter(&far), Err(NotNow::Queued)));
+    assert_eq!(bench.next().await, far, "nobody waits here for ever");
+
+    let ended = Arc::downgrade(&remote);
+    drop(remote);
+    while ended.strong_count() > 0 {
+        tokio::task::yield_now().await;
+    }
+    bench.service.calls();
+    bench.clock.step(Duration::from_hours(1));
+    tokio::task::yield_now().await;
+    assert_eq!(bench.service.calls(), []);
+}
+
+#[test]
+fn settings_compare_all_members_and_do_not_show_the_secret() {
+    let base = settings("a recognisable secret", 10);
+    assert_eq!(base, settings("a recognisable secret", 10));
+    assert_ne!(base, settings("another secret", 10));
+    assert_ne!(base, settings("a recognisable secret", 11));
+    assert_ne!(base, Settings { scopes: Some("manage_connectors_deployments:demo".into()), ..base.clone() });
+    assert!(!format!("{base:?}").contains("recognisable"));
+}

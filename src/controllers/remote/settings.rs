@@ -1,5 +1,6 @@
 //! What is needed to reach one remote project, and who makes a client of it. Makes no calls.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
@@ -30,10 +31,10 @@ pub struct Settings {
     pub client_id: String,
     /// Its secret.
     pub client_secret: SecretString,
-    /// Scopes to ask for; empty: whatever the API client has.
-    pub scopes: Vec<String>,
+    /// Scopes to ask for, separated by blanks; `None`: those that the API client has.
+    pub scopes: Option<String>,
     /// Most requests in a second; the lowest of all projects that name the same remote counts.
-    pub requests_per_second: u32,
+    pub requests_per_second: NonZeroU32,
 }
 
 impl PartialEq for Settings {
@@ -79,16 +80,25 @@ impl Settings {
         }
     }
 
-    pub(super) fn with_rate(&self, requests_per_second: u32) -> Self {
+    pub(super) fn with_rate(&self, requests_per_second: NonZeroU32) -> Self {
         Self { requests_per_second, ..self.clone() }
     }
 }
 
+/// A client of one remote project, with a token cache and a limiter of its own.
+pub trait Connection: ConnectApi {
+    /// Changes how many requests may leave in a second; token and connections stay.
+    fn set_rate(&self, requests_per_second: NonZeroU32);
+
+    /// Scopes of the newest token; `None` before the first one.
+    fn scopes(&self) -> Option<Vec<String>>;
+}
+
 /// Makes the client of a remote project.
 pub trait ConnectFactory: Send + Sync {
-    /// A client with a token cache and a limiter of its own; calls nothing yet.
+    /// A client that has called nothing yet.
     ///
     /// # Errors
     /// A sentence that says which setting is wrong, such as a host that is not allowed.
-    fn connect(&self, settings: &Settings) -> Result<Arc<dyn ConnectApi>, String>;
+    fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String>;
 }

@@ -14,7 +14,7 @@ use super::jitter::Jitter;
 use super::plan::{COUNT_AGE, Facts, Plan, plan};
 use super::turns::Turns;
 use super::view::View;
-use super::{Health, NotNow, Pace, Settings, Sighting, TroubleKind};
+use super::{Connection, Health, NotNow, Pace, Settings, Sighting, TroubleKind};
 use crate::clock::{Clock, between, later};
 use crate::connect::error::Failure;
 use crate::connect::{ApiError, ConnectApi};
@@ -39,7 +39,7 @@ pub(super) struct State {
     pub(super) counted: Option<(u64, Timestamp)>,
     /// Those to wake once the lock is free.
     pub(super) wake: Vec<Subject>,
-    pub(super) client: Arc<dyn ConnectApi>,
+    pub(super) client: Arc<dyn Connection>,
     /// What the client was made of.
     pub(super) settings: Settings,
     /// What each project asks for.
@@ -53,18 +53,16 @@ pub(super) struct State {
 /// What is told to the projects when it changes.
 #[derive(PartialEq, Eq)]
 struct Face {
-    health: Option<Option<TroubleKind>>,
+    health: mem::Discriminant<Health>,
+    trouble: Option<TroubleKind>,
     total: Option<u64>,
 }
 
 impl State {
     fn face(&self) -> Face {
-        let health = match self.gate.health() {
-            Health::Unknown => None,
-            Health::Good { .. } => Some(None),
-            Health::Failing(trouble) => Some(Some(trouble.kind)),
-        };
-        Face { health, total: self.counted.map(|(total, _)| total) }
+        let health = self.gate.health();
+        let trouble = if let Health::Failing(trouble) = &health { Some(trouble.kind) } else { None };
+        Face { health: mem::discriminant(&health), trouble, total: self.counted.map(|(total, _)| total) }
     }
 
     /// When the looker has to act because of the gate, the queue or the age of the count.
@@ -83,7 +81,7 @@ impl Remote {
         wake: UnboundedSender<Subject>,
         concurrency: usize,
         seed: u64,
-        client: Arc<dyn ConnectApi>,
+        client: Arc<dyn Connection>,
         settings: Settings,
     ) -> Self {
         let state = State {
@@ -167,6 +165,12 @@ impl Remote {
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         self.lock().counted.map(|(total, _)| total)
+    }
+
+    /// Scopes of the newest token; `None` before the first one.
+    #[must_use]
+    pub fn scopes(&self) -> Option<Vec<String>> {
+        self.lock().client.scopes()
     }
 
     /// What to read next. The looker rests from here on, if there is nothing.

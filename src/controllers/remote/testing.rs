@@ -1,1 +1,269 @@
-//! Tests.
+//! A remote whose service, time and chance belong to the test.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use serde_json::json;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::{ConnectFactory, Connection, DeploymentPaths, Remote, Settings};
+use crate::clock::{Clock, between, later};
+use crate::connect::api::{Answer, LogRequest, PageRequest};
+use crate::connect::error::Failure;
+use crate::connect::model::{Connector, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};
+use crate::connect::{ApiError, ConnectApi, ErrorCode, Selector};
+use crate::controllers::subject::Subject;
+
+/// When every test begins.
+pub(super) const START: Timestamp = Timestamp::UNIX_EPOCH;
+
+/// So many seconds after the start.
+pub(super) fn at(seconds: u64) -> Timestamp {
+    later(START, Duration::from_secs(seconds))
+}
+
+/// A subject with that number.
+pub(super) fn subject(number: usize) -> Subject {
+    Subject::deployment("default", &format!("tax-{number}"))
+}
+
+/// Id of the remote deployment of that number.
+pub(super) fn id(number: usize) -> String {
+    format!("00000000-0000-4000-8000-{number:012}")
+}
+
+/// A record in that version.
+pub(super) fn deployment(id: &str, version: i64) -> Deployment {
+    let record = json!({"id": id, "key": "tax", "version": version, "status": "Deployed"});
+    serde_json::from_value(record).expect("the record has all that is required")
+}
+
+/// An answer with that status, without the body of the contract unless a code is given.
+pub(super) fn answered(status: u16, code: Option<ErrorCode>) -> ApiError {
+    failure(Failure::Answered { status, codes: code.into_iter().collect() })
+}
+
+/// A call that failed in that way.
+pub(super) fn failure(failure: Failure) -> ApiError {
+    ApiError { operation: "test", failure, message: String::new(), correlation_id: None, retry_after: None }
+}
+
+/// The same error with a `Retry-After`.
+pub(super) fn retry_after(error: ApiError, milliseconds: u64) -> ApiError {
+    ApiError { retry_after: Some(Duration::from_millis(milliseconds)), ..error }
+}
+
+/// Settings of the project `demo`.
+pub(super) fn settings(secret: &str, requests_per_second: u32) -> Settings {
+    Settings {
+        api_url: "http://connect.test".into(),
+        auth_url: "http://auth.test".into(),
+        project_key: "demo".into(),
+        deployment_paths: DeploymentPaths::Project,
+        client_id: "client".into(),
+        client_secret: secret.into(),
+        scopes: None,
+        requests_per_second: NonZeroU32::new(requests_per_second).expect("a rate above zero"),
+    }
+}
+
+/// What a call asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    Page { offset: u32, limit: u16 },
+    Get(String),
+}
+
+/// How the service answers.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Mood {
+    #[default]
+    Works,
+    Fails(ApiError),
+    ListFails(ApiError),
+    GetFails(String, ApiError),
+    Hangs,
+    Panics,
+}
+
+#[derive(Default)]
+pub(super) struct World {
+    pub(super) deployments: BTreeMap<String, i64>,
+    /// Ids that lists leave out, as happens when pages move.
+    pub(super) hidden: Vec<String>,
+    pub(super) mood: Mood,
+    /// Time that each call takes.
+    pub(super) latency: Duration,
+    pub(super) calls: Vec<(Timestamp, Call)>,
+    /// What each client was made of.
+    pub(super) clients: Vec<Settings>,
+    /// Rates that were set later.
+    pub(super) rates: Vec<u32>,
+}
+
+/// The service behind a remote.
+pub(super) struct Service {
+    clock: Clock,
+    world: Mutex<World>,
+}
+
+impl Service {
+    pub(super) fn new(clock: &Clock) -> Arc<Self> {
+        Arc::new(Self { clock: clock.clone(), world: Mutex::default() })
+    }
+
+    pub(super) fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().expect("no test panics while it holds the world")
+    }
+
+    /// The calls since this was asked last.
+    pub(super) fn calls(&self) -> Vec<Call> {
+        self.world().calls.drain(..).map(|(_, call)| call).collect()
+    }
+
+    fn answer<T: Send + 'static>(
+        &self,
+        call: Call,
+        good: impl FnOnce(&World) -> T,
+    ) -> BoxFuture<'static, Result<T, ApiError>> {
+        let now = self.clock.now();
+        let mut world = self.world();
+        world.calls.push((now, call.clone()));
+        let answer = match (&world.mood, call) {
+            (Mood::Fails(error), _) | (Mood::ListFails(error), Call::Page { .. }) => Err(error.clone()),
+            (Mood::GetFails(id, error), Call::Get(asked)) if *id == asked => Err(error.clone()),
+            (Mood::Hangs, _) => return Box::pin(std::future::pending()),
+            (Mood::Panics, _) => return Box::pin(async { panic!("this client panics") }),
+            _ => Ok(good(&world)),
+        };
+        // As over a network, the answer is not there at once.
+        let (clock, latency) = (self.clock.clone(), world.latency);
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            clock.step(latency);
+            answer
+        })
+    }
+}
+
+impl ConnectApi for Service {
+    fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
+        self.answer(Call::Page { offset: page.offset, limit: page.limit }, |world| {
+            let total = world.deployments.len();
+            let shown = world.deployments.iter().skip(page.offset as usize).take(usize::from(page.limit));
+            let results: Vec<_> = shown
+                .filter(|(id, _)| !world.hidden.contains(id))
+                .map(|(id, version)| Arc::new(deployment(id, *version)))
+                .collect();
+            let count = i64::try_from(results.len()).expect("a page is small");
+            let total = i64::try_from(total).expect("tests are small");
+            Paged { limit: page.limit.into(), offset: page.offset.into(), count, total, results }
+        })
+    }
+
+    fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {
+        let (Selector::Id(id) | Selector::Key(id)) = selector;
+        self.answer(Call::Get(id.clone()), |world| world.deployments.get(id).map(|version| deployment(id, *version)))
+    }
+
+    fn create<'a>(&'a self, _: &'a DeploymentDraft, _: Timestamp) -> Answer<'a, Deployment> {
+        unreachable!("nothing here creates")
+    }
+
+    fn redeploy<'a>(
+        &'a self,
+        _: &'a Selector,
+        _: i64,
+        _: &'a RedeployAction,
+        _: Timestamp,
+    ) -> Answer<'a, Option<Deployment>> {
+        unreachable!("nothing here redeploys")
+    }
+
+    fn undeploy<'a>(&'a self, _: &'a Selector, _: Timestamp) -> Answer<'a, Option<Deployment>> {
+        unreachable!("nothing here undeploys")
+    }
+
+    fn logs<'a>(&'a self, _: &'a Selector, _: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
+        unreachable!("nothing here reads logs")
+    }
+
+    fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
+        let (Selector::Id(id) | Selector::Key(id)) = selector;
+        self.answer(Call::Get(id.clone()), |_| None)
+    }
+}
+
+impl Connection for Service {
+    fn set_rate(&self, requests_per_second: NonZeroU32) {
+        self.world().rates.push(requests_per_second.get());
+    }
+
+    fn scopes(&self) -> Option<Vec<String>> {
+        None
+    }
+}
+
+/// Clients that all speak to one service.
+pub(super) struct Factory(pub(super) Arc<Service>);
+
+impl ConnectFactory for Factory {
+    fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String> {
+        if settings.api_url.contains("forbidden") {
+            return Err("this host is not allowed".into());
+        }
+        self.0.world().clients.push(settings.clone());
+        Ok(self.0.clone())
+    }
+}
+
+/// A remote without its task: the test does the looker's rounds.
+pub(super) struct Bench {
+    pub(super) clock: Clock,
+    pub(super) service: Arc<Service>,
+    pub(super) remote: Arc<Remote>,
+    woken: UnboundedReceiver<Subject>,
+}
+
+impl Bench {
+    pub(super) fn new(deployments: usize, concurrency: usize) -> Self {
+        let clock = Clock::stepped(START);
+        let service = Service::new(&clock);
+        service.world().deployments = (0..deployments).map(|number| (id(number), 1)).collect();
+        let (wake, woken) = unbounded_channel();
+        let client: Arc<dyn Connection> = service.clone();
+        let remote = Remote::new(clock.clone(), wake, concurrency, 7, client, settings("secret", 10));
+        Self { clock, service, remote: Arc::new(remote), woken }
+    }
+
+    /// Lets the looker work until it rests; returns until when.
+    pub(super) async fn settle(&self) -> Timestamp {
+        loop {
+            if let Some(until) = self.remote.round().await {
+                return until;
+            }
+        }
+    }
+
+    /// Lets time pass, with all that the looker does meanwhile.
+    pub(super) async fn pass(&self, duration: Duration) {
+        let end = later(self.clock.now(), duration);
+        loop {
+            let next = self.settle().await.min(end);
+            if next >= end {
+                self.clock.step(between(self.clock.now(), end));
+                return;
+            }
+            self.clock.step(between(self.clock.now(), next));
+        }
+    }
+
+    /// Those that were woken since this was asked last.
+    pub(super) fn woken(&mut self) -> Vec<Subject> {
+        std::iter::from_fn(|| self.woken.try_recv().ok()).collect()
+    }
+}

@@ -1,1 +1,166 @@
-//! Tests.
+use serde_json::json;
+
+use super::*;
+use crate::controllers::remote::testing::{START, at, deployment, id, subject};
+
+const SETTLED: Pace = Pace::Settled(Duration::from_mins(5));
+
+fn saw(version: i64, seconds: u64) -> Sighting {
+    Sighting { at: at(seconds), found: Some(Arc::new(deployment(&id(1), version))) }
+}
+
+struct Watching {
+    view: View,
+    jitter: Jitter,
+}
+
+impl Watching {
+    fn new() -> Self {
+        let (mut view, mut jitter) = (View::default(), Jitter::new(1));
+        view.watch(&subject(1), &id(1), SETTLED, START, &mut jitter);
+        Self { view, jitter }
+    }
+
+    /// Whether subject 1 is woken by that sighting.
+    fn see(&mut self, sighting: &Sighting) -> bool {
+        let woken = self.view.see(&[subject(1)], &id(1), sighting, sighting.at, &mut self.jitter);
+        !woken.is_empty()
+    }
+
+    fn take(&mut self, newer_than: u64, now: u64) -> Option<i64> {
+        let sighting = self.view.take(&subject(1), &id(1), at(newer_than), at(now))?;
+        Some(sighting.found.map_or(0, |found| found.version))
+    }
+
+    fn due(&self) -> Timestamp {
+        self.view.due(&subject(1)).expect("it is watched")
+    }
+
+    fn keeps_a_record(&self) -> bool {
+        self.view.entries().any(|(_, entry)| entry.news.is_some())
+    }
+}
+
+#[test]
+fn a_look_that_shows_no_change_wakes_nobody_and_keeps_no_record() {
+    let mut watching = Watching::new();
+    assert!(watching.see(&saw(1, 10)), "the first one is news");
+    assert_eq!(watching.take(0, 10), Some(1));
+    for seconds in [20, 30] {
+        assert!(!watching.see(&saw(1, seconds)));
+        assert!(!watching.keeps_a_record());
+    }
+    assert!(watching.see(&saw(2, 40)));
+    assert!(!watching.see(&saw(2, 50)), "it was woken for that already");
+    assert!(watching.see(&Sighting { at: at(60), found: None }), "absence is a change");
+    assert_eq!(watching.take(60, 60), Some(0), "the newest is kept until it is taken");
+    assert!(!watching.keeps_a_record());
+    assert!(!watching.see(&Sighting { at: at(70), found: None }));
+}
+
+#[test]
+fn a_wish_is_served_by_what_left_late_enough_and_only_once() {
+    let mut watching = Watching::new();
+    assert!(watching.see(&saw(1, 10)));
+    assert_eq!(watching.take(11, 12), None, "too old");
+    assert_eq!(watching.due(), at(12), "so it is looked at now");
+    assert!(!watching.see(&saw(1, 10)), "as old as before: the run could not use it");
+    assert_eq!(watching.due(), at(11), "and still wants a look");
+    assert!(watching.see(&saw(1, 12)), "unchanged, but wanted");
+    assert_eq!(watching.take(11, 13), Some(1));
+    assert_eq!(watching.take(11, 13), None, "it was consumed");
+}
+
+#[test]
+fn a_wish_for_later_is_looked_at_then() {
+    let mut watching = Watching::new();
+    assert!(watching.see(&Sighting { at: at(10), found: None }));
+    assert_eq!(watching.take(10, 10), Some(0));
+    assert_eq!(watching.take(40, 10), None);
+    assert_eq!(watching.due(), at(40));
+    assert!(watching.see(&Sighting { at: at(40), found: None }), "the same, but wanted");
+}
+
+#[test]
+fn looks_that_fail_come_after_growing_pauses_also_if_runs_ask() {
+    let mut watching = Watching::new();
+    assert_eq!(watching.take(0, 0), None);
+    let mut now = START;
+    for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+        watching.view.miss(&[subject(1)], &id(1), now, &mut watching.jitter);
+        let (whole, pause) = (Duration::from_secs(seconds), between(now, watching.due()));
+        assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{seconds} s: {pause:?}");
+        assert!(watching.view.take(&subject(1), &id(1), now, now).is_none());
+        assert_eq!(between(now, watching.due()), pause, "asking does not shorten it");
+        now = watching.due();
+    }
+    assert!(watching.see(&Sighting { at: now, found: None }));
+    assert!(between(now, watching.due()) >= Duration::from_mins(5));
+}
+
+#[test]
+fn settled_ones_are_looked_at_after_the_interval_and_up_to_a_tenth_later() {
+    let (mut view, mut jitter) = (View::default(), Jitter::new(1));
+    for number in 0..200 {
+        view.watch(&subject(number), &id(number), SETTLED, START, &mut jitter);
+        let due = view.due(&subject(number)).expect("it is watched");
+        assert!((at(300)..=at(330)).contains(&due), "{due}");
+        view.watch(&subject(number), &id(number), SETTLED, at(200), &mut jitter);
+        assert_eq!(view.due(&subject(number)), Some(due), "said again, nothing moves");
+    }
+}
+
+#[test]
+fn busy_ones_are_looked_at_less_often_the_older_they_are() {
+    for (age, seconds) in [(0, 3), (10, 3), (20, 4), (100, 20), (150, 30), (3_600, 30)] {
+        assert_eq!(Pace::Busy { since: START }.period(at(age)).as_secs(), seconds, "{age}");
+    }
+    let mut watching = Watching::new();
+    watching.view.watch(&subject(1), &id(1), Pace::Busy { since: START }, START, &mut watching.jitter);
+    assert_eq!(watching.due(), at(3));
+}
+
+#[test]
+fn all_who_watch_one_id_see_it_and_nobody_sees_another() {
+    let (mut view, mut jitter) = (View::default(), Jitter::new(1));
+    for (number, watched) in [(1, 1), (2, 1), (3, 3)] {
+        view.watch(&subject(number), &id(watched), SETTLED, START, &mut jitter);
+    }
+    let page = [Arc::new(deployment(&id(1), 1)), Arc::new(deployment(&id(9), 1))];
+    let mut woken = view.see_page(&page, at(1), at(1), &mut jitter);
+    woken.sort();
+    assert_eq!(woken, [subject(1), subject(2)]);
+    assert!(view.take(&subject(1), &id(3), START, at(1)).is_none(), "what is kept is of another id");
+    let late = Sighting { at: at(2), found: None };
+    assert_eq!(view.see(&[subject(1)], &id(1), &late, at(2), &mut jitter), [], "and a late answer too");
+}
+
+#[test]
+fn what_stands_in_place_of_secured_values_does_not_count_but_all_else_does() {
+    let record = |secured: &str, member: &str, value: serde_json::Value| {
+        let mut record = json!({
+            "id": id(1), "key": "tax", "version": 1, "status": "Deployed", "deployedRegion": "europe-west1.gcp",
+            "globalConfiguration": {"standardConfiguration": [], "securedConfiguration": [{"key": "A", "value": secured}]},
+            "applications": [{
+                "id": "1", "applicationName": "service", "standardConfiguration": [{"key": "B", "value": "c"}],
+                "securedConfiguration": [{"key": "A", "value": secured}], "url": "https://a.test",
+            }],
+        });
+        *record.pointer_mut(member).expect("the member is there") = value;
+        serde_json::from_value::<Deployment>(record).expect("the record has all that is required")
+    };
+    let hasher = RandomState::new();
+    let base = fingerprint(Some(&record("***", "/version", json!(1))), &hasher);
+    assert_eq!(fingerprint(Some(&record("other", "/version", json!(1))), &hasher), base);
+    assert_ne!(fingerprint(None, &hasher), base);
+    for (member, value) in [
+        ("/version", json!(2)),
+        ("/status", json!("Failed")),
+        ("/deployedRegion", json!("us-central1.gcp")),
+        ("/globalConfiguration/standardConfiguration", json!([{"key": "D", "value": ""}])),
+        ("/applications/0/standardConfiguration/0/value", json!("d")),
+        ("/applications/0/url", json!("https://b.test")),
+    ] {
+        assert_ne!(fingerprint(Some(&record("***", member, value)), &hasher), base, "{member}");
+    }
+}

@@ -109,6 +109,12 @@ fn a_retry_after_that_ends_later_counts_also_if_it_comes_second_and_a_tiny_one_i
     assert_eq!(until(&gate), at(9));
 
     let mut gate = Gate::default();
+    let second = permit(&gate, START, Caller::Run);
+    fail(&mut gate, &retry_after(answered(429, None), 9_000), START);
+    gate.failed(second, &retry_after(answered(429, None), 2_000), START, &mut Jitter::new(3));
+    assert_eq!(until(&gate), at(9), "nor does a shorter one shorten it");
+
+    let mut gate = Gate::default();
     fail(&mut gate, &retry_after(failure(Failure::HeldBack), 3), START);
     assert_eq!(until(&gate), later(START, Duration::from_millis(3)), "what is left of a pause is that, not a new one");
 
@@ -132,7 +138,11 @@ fn a_good_answer_opens_a_gate_that_one_of_many_calls_closed() {
 fn only_new_credentials_or_a_later_success_open_a_gate_that_waits_for_a_person() {
     for error in [failure(Failure::CredentialsRefused), answered(403, None)] {
         let mut gate = Gate::default();
-        let earlier = permit(&gate, START, Caller::Run);
+        let (good, earlier) = (permit(&gate, START, Caller::Run), permit(&gate, START, Caller::Run));
+        gate.succeeded(good);
+        gate.renew();
+        assert_eq!(gate.health(), Health::Good { last_look: START }, "{error}: nothing was wrong");
+        let earlier = Permit { client: gate.client(), round: gate.round, ..earlier };
         fail(&mut gate, &error, START);
         gate.succeeded(earlier);
         assert!(until(&gate) >= later(START, UNTIL_REPAIRED), "{error}");

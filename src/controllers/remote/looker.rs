@@ -11,7 +11,6 @@ use super::{Remote, Sighting};
 use crate::clock::later;
 use crate::connect::ConnectApi;
 use crate::connect::api::{PageRequest, Selector};
-use crate::connect::error::Failure;
 use crate::connect::routes::LARGEST_OFFSET;
 
 /// Reads by id that are under way at once.
@@ -72,8 +71,6 @@ impl Remote {
                 let woken = state.view.see(&subjects, &id, &sighting, now, &mut state.jitter);
                 state.wake.extend(woken);
             }
-            // Was not asked, so it is asked as soon as the gate opens.
-            Err(error) if error.failure == Failure::HeldBack => {}
             Err(_) => state.view.miss(&subjects, &id, now, &mut state.jitter),
         });
     }

@@ -3,8 +3,9 @@ use std::time::Duration;
 use super::*;
 use crate::clock::between;
 use crate::connect::ErrorCode;
+use crate::connect::error::Failure;
 use crate::controllers::remote::testing::{
-    Bench, Call, Mood, START, answered, at, failure, id, retry_after, settings, subject,
+    Bench, Call, Mood, START, answered, at, failure, id, retry_after, settings, subject, until,
 };
 use crate::controllers::remote::{Health, NotNow, Pace, TroubleKind};
 use crate::controllers::subject::Subject;
@@ -188,11 +189,10 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_woken_once_it_lives() {
     assert!(matches!(bench.remote.health(), Health::Failing(trouble) if trouble.since == START));
 
     bench.service.world().mood = Mood::Works;
-    let mut until = bench.settle().await;
-    while bench.remote.health() != (Health::Good { last_look: bench.clock.now() }) {
-        bench.clock.step(between(bench.clock.now(), until));
-        until = bench.settle().await;
-    }
+    let probe = bench.settle().await;
+    bench.clock.step(between(bench.clock.now(), probe));
+    bench.settle().await;
+    assert_eq!(bench.remote.health(), Health::Good { last_look: bench.clock.now() });
     let woken = bench.woken();
     let place = |subject: &Subject| woken.iter().position(|woken| woken == subject);
     assert!(woken.contains(&project));
@@ -268,15 +268,13 @@ async fn a_panic_of_the_client_is_not_the_end_of_looking() {
     let bench = Bench::new(10, 16);
     bench.service.world().mood = Mood::Panics;
     let looker = tokio::spawn(Arc::clone(&bench.remote).look());
-    while bench.service.calls().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    until(|| !bench.service.calls().is_empty()).await;
     bench.service.world().mood = Mood::Works;
-    while bench.remote.total().is_none() {
+    until(|| {
         bench.clock.step(Duration::from_secs(1));
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(bench.remote.total(), Some(10));
+        bench.remote.total() == Some(10)
+    })
+    .await;
     looker.abort();
 }
 

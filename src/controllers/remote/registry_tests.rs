@@ -1,11 +1,10 @@
 use std::time::Duration;
 
-use futures::FutureExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::connect::error::Failure;
-use crate::controllers::remote::testing::{Factory, Mood, START, Service, failure, id, settings, subject};
+use crate::controllers::remote::testing::{Factory, Mood, START, Service, failure, id, settings, subject, until};
 use crate::controllers::remote::{Health, NotNow, Pace, TroubleKind};
 
 struct Bench {
@@ -33,6 +32,11 @@ impl Bench {
     async fn next(&mut self) -> Subject {
         let next = tokio::time::timeout(Duration::from_secs(20), self.woken.recv()).await;
         next.expect("somebody is woken").expect("the registry lives")
+    }
+
+    /// Forgets who was woken so far.
+    fn quiet(&mut self) {
+        while self.woken.try_recv().is_ok() {}
     }
 
     /// Secret of each client that was made.
@@ -121,14 +125,24 @@ async fn new_credentials_open_the_gate_and_what_is_watched_stays() {
 }
 
 #[tokio::test]
+async fn new_credentials_are_tried_at_once_though_nothing_is_due() {
+    let mut bench = Bench::new();
+    let remote = bench.claim(&project("one"), "right", 10);
+    until(|| remote.total().is_some()).await;
+    bench.quiet();
+    bench.service.world().mood = Mood::Fails(failure(Failure::CredentialsRefused));
+    bench.claim(&project("one"), "wrong", 10);
+    assert_eq!(bench.next().await, project("one"));
+    assert!(matches!(remote.health(), Health::Failing(why) if why.kind == TroubleKind::CredentialsRejected));
+}
+
+#[tokio::test]
 async fn a_remote_that_hangs_does_not_slow_another() {
     let mut bench = Bench::new();
     bench.service.world().mood = Mood::Hangs;
     let dead = bench.claim(&project("dead"), "secret", 10);
     assert!(dead.sighting(&subject(1), &id(1), START).is_none());
-    while bench.service.calls().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    until(|| !bench.service.calls().is_empty()).await;
     bench.service.world().mood = Mood::Works;
     let mut other = settings("secret", 10);
     other.project_key = "other".into();
@@ -145,10 +159,8 @@ async fn the_last_one_out_ends_the_looker_and_sends_everyone_elsewhere() {
     let remote = bench.claim(&project("one"), "secret", 10);
     let neighbour = Subject::project("elsewhere", "one");
     bench.claim(&neighbour, "secret", 10);
-    while remote.total().is_none() {
-        tokio::task::yield_now().await;
-    }
-    while bench.woken.recv().now_or_never().is_some() {}
+    until(|| remote.total().is_some()).await;
+    bench.quiet();
     remote.watch(&subject(1), &id(1), Pace::Settled(Duration::from_mins(5)));
     let far = Subject::deployment("elsewhere", "tax");
     remote.watch(&far, &id(2), Pace::Settled(Duration::from_mins(5)));
@@ -162,9 +174,7 @@ async fn the_last_one_out_ends_the_looker_and_sends_everyone_elsewhere() {
 
     let ended = Arc::downgrade(&remote);
     drop(remote);
-    while ended.strong_count() > 0 {
-        tokio::task::yield_now().await;
-    }
+    until(|| ended.strong_count() == 0).await;
     bench.service.calls();
     bench.clock.step(Duration::from_hours(1));
     tokio::task::yield_now().await;

@@ -14,7 +14,7 @@ use super::jitter::Jitter;
 use super::plan::{COUNT_AGE, Facts, Plan, plan};
 use super::turns::Turns;
 use super::view::View;
-use super::{Connection, Health, NotNow, Pace, Settings, Sighting, TroubleKind};
+use super::{Connection, Health, NotNow, Pace, Settings, Sighting, Trouble, TroubleKind};
 use crate::clock::{Clock, between, later};
 use crate::connect::error::Failure;
 use crate::connect::{ApiError, ConnectApi};
@@ -63,6 +63,18 @@ impl State {
         let health = self.gate.health();
         let trouble = if let Health::Failing(trouble) = &health { Some(trouble.kind) } else { None };
         Face { health: mem::discriminant(&health), trouble, total: self.counted.map(|(total, _)| total) }
+    }
+
+    /// Texts of errors are masked before they get here, and names of projects are no secrets.
+    fn log_health(&self) {
+        let project = &self.settings.project_key;
+        match self.gate.health() {
+            Health::Unknown => tracing::info!(%project, "asks the remote project with new credentials"),
+            Health::Good { .. } => tracing::info!(%project, "the remote project answers"),
+            Health::Failing(Trouble { kind, error, until, .. }) => {
+                tracing::warn!(%project, ?kind, %error, %until, "the remote project cannot be worked with");
+            }
+        }
     }
 
     /// When the looker has to act because of the gate, the queue or the age of the count.
@@ -250,7 +262,11 @@ impl Remote {
             let invited = state.turns.invite(now);
             state.wake.extend(invited);
         }
-        if state.face() != before {
+        let after = state.face();
+        if after != before {
+            if (after.health, after.trouble) != (before.health, before.trouble) {
+                state.log_health();
+            }
             let State { claims, wake, .. } = &mut *state;
             wake.extend(claims.keys().cloned());
         }

@@ -221,6 +221,17 @@ impl ConnectFactory for Factory {
     }
 }
 
+/// Lets the other tasks run until that is so.
+pub(super) async fn until(mut so: impl FnMut() -> bool) {
+    for _ in 0..1_000 {
+        if so() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("it does not come to that");
+}
+
 /// A remote without its task: the test does the looker's rounds.
 pub(super) struct Bench {
     pub(super) clock: Clock,
@@ -242,11 +253,12 @@ impl Bench {
 
     /// Lets the looker work until it rests; returns until when.
     pub(super) async fn settle(&self) -> Timestamp {
-        loop {
+        for _ in 0..1_000 {
             if let Some(until) = self.remote.round().await {
                 return until;
             }
         }
+        panic!("the looker does not come to rest");
     }
 
     /// Lets time pass, with all that the looker does meanwhile.

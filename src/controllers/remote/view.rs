@@ -1,6 +1,7 @@
 //! What is watched at one remote, and what was seen of it. Pure. Next: [`super::plan`] for what to read next.
 //!
-//! Of a settled deployment only a fingerprint is kept; a record stays only while it is news that nobody took yet.
+//! Of a settled deployment only a fingerprint is kept, about 340 bytes with all names; a record stays only while it is
+//! news that nobody took yet.
 
 use std::collections::HashMap;
 use std::hash::RandomState;

@@ -8,6 +8,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::telemetry::{self, LogFormat};
+
 /// Kubernetes operator for commercetools Connect.
 #[derive(Debug, Parser)]
 #[command(name = "connect-operator", version, about, propagate_version = true)]
@@ -37,7 +39,10 @@ pub fn main() -> ExitCode {
     match cli.command {
         Command::Crds => crds::run(),
         Command::Run(args) => in_runtime(run::run(args)),
-        Command::DevServer(args) => in_runtime(dev_server::run(args, asked_to_end())),
+        Command::DevServer(args) => {
+            telemetry::start(LogFormat::Text, "info");
+            in_runtime(dev_server::run(args, asked_to_end()))
+        }
         #[cfg(feature = "local-cluster")]
         Command::LocalClusterGuardian => in_runtime(crate::local_cluster::guard()),
     }

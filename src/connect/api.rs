@@ -21,6 +21,16 @@ pub enum Selector {
     Key(String),
 }
 
+/// Which form of create and of update by key to call (contract section 5.2); the others have one form only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DeploymentPaths {
+    /// With the project in the path.
+    #[default]
+    Project,
+    /// Without it.
+    Unscoped,
+}
+
 /// One page of a list (contract section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
@@ -52,11 +62,6 @@ pub type Answer<'a, T> = BoxFuture<'a, Result<T, ApiError>>;
 /// ([`super::error::Failure::NotSent`]), also after waiting for a token or for its turn, so that nothing arrives later
 /// than the time limit of a request after it.
 pub trait ConnectApi: Send + Sync {
-    /// Scopes of the newest token; `None` before the first one, or if it is not known.
-    fn scopes(&self) -> Option<Vec<String>> {
-        None
-    }
-
     /// `queryDeployments`: one page of the deployments of the project, in no promised order. Records that cannot be
     /// decoded are left out.
     fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>>;

@@ -3,9 +3,8 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use super::remote::{ConnectFactory, DeploymentPaths, Settings};
+use super::remote::{ConnectFactory, Connection, Settings};
 use crate::clock::Clock;
-use crate::connect::ConnectApi;
 use crate::connect::hosts::AllowedHosts;
 use crate::connect::http::{self, Credentials, HttpConnect, Limits};
 
@@ -22,28 +21,35 @@ pub struct HttpFactory {
 }
 
 impl ConnectFactory for HttpFactory {
-    fn connect(&self, settings: &Settings) -> Result<Arc<dyn ConnectApi>, String> {
+    fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String> {
         let endpoint = |name: &str, url: &str| {
-            self.allowed_hosts.endpoint(url).map_err(|refused| format!("{name} {refused} (--allowed-api-hosts)"))
+            self.allowed_hosts.endpoint(url).map_err(|refused| format!("{name}: {refused} (--allowed-api-hosts)"))
         };
         let settings = http::Settings {
             api_url: endpoint("apiUrl", &settings.api_url)?,
             auth_url: endpoint("authUrl", &settings.auth_url)?,
             project_key: settings.project_key.clone(),
-            deployment_paths: match settings.deployment_paths {
-                DeploymentPaths::Project => http::DeploymentPaths::Project,
-                DeploymentPaths::Unscoped => http::DeploymentPaths::Unscoped,
-            },
+            deployment_paths: settings.deployment_paths,
             credentials: Credentials {
                 client_id: settings.client_id.clone(),
                 client_secret: settings.client_secret.clone(),
-                scopes: (!settings.scopes.is_empty()).then(|| settings.scopes.join(" ")),
+                scopes: settings.scopes.clone(),
             },
-            requests_per_second: NonZeroU32::new(settings.requests_per_second).unwrap_or(NonZeroU32::MIN),
+            requests_per_second: settings.requests_per_second,
             limits: self.limits,
             extra_ca_pem: self.extra_ca_pem.clone(),
         };
         let client = HttpConnect::new(settings, self.clock.clone()).map_err(|error| error.to_string())?;
         Ok(Arc::new(client))
+    }
+}
+
+impl Connection for HttpConnect {
+    fn set_rate(&self, requests_per_second: NonZeroU32) {
+        Self::set_rate(self, requests_per_second);
+    }
+
+    fn scopes(&self) -> Option<Vec<String>> {
+        Self::scopes(self)
     }
 }

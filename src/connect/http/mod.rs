@@ -20,13 +20,13 @@ use secrecy::ExposeSecret;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub use settings::{BuildError, Credentials, DeploymentPaths, Limits, Settings};
+pub use settings::{BuildError, Credentials, Limits, Settings};
 pub use token::ASSUMED_LIFE;
 
 use self::call::{Call, decode, readable};
 use self::token::Tokens;
 use self::wire::Wire;
-use super::api::{Answer, ConnectApi, LogRequest, PageRequest, Selector};
+use super::api::{Answer, ConnectApi, DeploymentPaths, LogRequest, PageRequest, Selector};
 use super::error::Failure;
 use super::model::{
     Connector, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, LogEntry, LogPage, Paged,
@@ -62,6 +62,12 @@ impl HttpConnect {
         self.wire.pace.set_rate(requests_per_second);
     }
 
+    /// Scopes of the newest token, as its answer named them, else as they were asked for; `None` before the first one.
+    #[must_use]
+    pub fn scopes(&self) -> Option<Vec<String>> {
+        self.tokens.scopes()
+    }
+
     fn get(&self, operation: &'static str, path: String) -> Call<'_> {
         Call {
             operation,
@@ -77,10 +83,6 @@ impl HttpConnect {
 }
 
 impl ConnectApi for HttpConnect {
-    fn scopes(&self) -> Option<Vec<String>> {
-        self.tokens.scopes()
-    }
-
     fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
         Box::pin(async move {
             let mut call = self.get("queryDeployments", routes::deployments(Some(&self.settings.project_key)));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use thiserror::Error;
 
+use crate::connect::api::DeploymentPaths;
 use crate::connect::hosts::Endpoint;
 
 /// One project of the Connect API and how to call it.
@@ -17,29 +18,7 @@ pub struct Settings {
     pub auth_url: Endpoint,
     /// Key of the project.
     pub project_key: String,
-    /// Which form of create and update to call.
-    pub deployment_paths: DeploymentPaths,
-    /// Who calls.
-    pub credentials: Credentials,
-    /// Requests to the API in a second; requests for tokens do not count.
-    pub requests_per_second: NonZeroU32,
-    /// Limits of one request.
-    pub limits: Limits,
-    /// Certificates in PEM that are trusted beside those of the platform.
-    pub extra_ca_pem: Option<Vec<u8>>,
-}
-
-/// Which form of create and of update by key to call (contract section 5.2); the others have one form only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum DeploymentPaths {
-    /// With the project in the path.
-    #[default]
-    Project,
-    /// Without it.
-    Unscoped,
-}
-
-/// An API client of the project (RFC 6749 section 2.3.1).
+    /// An API client of the project (RFC 6749 section 2.3.1).
 #[derive(Clone, Debug)]
 pub struct Credentials {
     /// Its id.

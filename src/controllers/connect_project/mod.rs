@@ -73,7 +73,7 @@ async fn say(
     remote: Result<Arc<Remote>, Told>,
 ) -> Result<(), kube::Error> {
     let users = context.references.users(Named::Project, &subject.namespace, &subject.name).len();
-    let scopes = remote.as_ref().ok().and_then(|remote| remote.api().scopes());
+    let scopes = remote.as_ref().ok().and_then(|remote| remote.scopes());
     let facts = Facts {
         generation: object.metadata.generation.unwrap_or_default(),
         identity,

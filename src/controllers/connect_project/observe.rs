@@ -1,14 +1,17 @@
 //! Reads the credentials of a project. Changes nothing; keeps nothing.
 
+use std::num::NonZeroU32;
+
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::api::Api;
 use secrecy::SecretString;
 
+use crate::connect::api::DeploymentPaths;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
-use crate::controllers::remote::{DeploymentPaths, Settings};
+use crate::controllers::remote::Settings;
 use crate::crd::{self, ConnectProject};
 use crate::names;
 
@@ -46,7 +49,7 @@ fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<Sett
         },
         client_id: needed(names::CLIENT_ID)?,
         client_secret: SecretString::from(needed(names::CLIENT_SECRET)?),
-        scopes: value(names::SCOPES)?.unwrap_or_default().split_whitespace().map(ToOwned::to_owned).collect(),
-        requests_per_second: object.spec.requests_per_second,
+        scopes: value(names::SCOPES)?.filter(|scopes| !scopes.is_empty()),
+        requests_per_second: NonZeroU32::new(object.spec.requests_per_second).unwrap_or(NonZeroU32::MIN),
     })
 }

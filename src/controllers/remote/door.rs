@@ -34,10 +34,6 @@ impl Door {
 }
 
 impl ConnectApi for Door {
-    fn scopes(&self) -> Option<Vec<String>> {
-        self.client.scopes()
-    }
-
     fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
         Box::pin(self.pass("queryDeployments", Concern::Look, move || self.client.deployments(page)))
     }

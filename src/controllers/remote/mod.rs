@@ -37,7 +37,7 @@ use crate::connect::ApiError;
 use crate::connect::model::Deployment;
 
 pub use registry::Remotes;
-pub use settings::{ConnectFactory, Connection, DeploymentPaths, Settings};
+pub use settings::{ConnectFactory, Connection, Settings};
 pub use state::{Remote, Turn};
 
 /// What a look saw.

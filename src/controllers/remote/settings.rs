@@ -5,16 +5,8 @@ use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::connect::api::DeploymentPaths;
 use crate::connect::ConnectApi;
-
-/// Which form of create and update is called (contract section 5.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DeploymentPaths {
-    /// With the project in the path.
-    Project,
-    /// Without it: the scope of the token names the project.
-    Unscoped,
-}
 
 /// What is needed to reach one remote project. `Debug` does not show the secret.
 #[derive(Clone, Debug)]

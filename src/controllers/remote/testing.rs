@@ -10,8 +10,9 @@ use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::{ConnectFactory, Connection, DeploymentPaths, Remote, Settings};
+use super::{ConnectFactory, Connection, Remote, Settings};
 use crate::clock::{Clock, between, later};
+use crate::connect::api::DeploymentPaths;
 use crate::connect::api::{Answer, LogRequest, PageRequest};
 use crate::connect::error::Failure;
 use crate::connect::model::{Connector, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};

@@ -1,8 +1,8 @@
 //! What each operation sends, and what it makes of a success.
 
+use connect_operator::connect::api::DeploymentPaths;
 use connect_operator::connect::api::{ConnectApi, LogRequest, PageRequest, Selector};
 use connect_operator::connect::error::Failure;
-use connect_operator::connect::http::DeploymentPaths;
 use connect_operator::connect::model::{DeploymentStatus, RedeployAction};
 use connect_operator::connect::pages::all_deployments;
 use serde_json::{Value, json};

@@ -186,7 +186,7 @@ pub struct Applied {
     pub from_version: Option<i64>,
     /// Digest of the visible values that the remote showed when the operation ended: what differs later is drift.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128))]
+    #[schemars(length(max = 1024))]
     pub remote_digest: Option<String>,
     /// The Secrets and ConfigMaps whose contents were sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -249,7 +249,7 @@ pub struct Operation {
     pub digest: Option<String>,
     /// Digest of the visible values that it sends.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128))]
+    #[schemars(length(max = 1024))]
     pub visible_digest: Option<String>,
     /// The Secrets and ConfigMaps whose contents it sends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,1 +1,5 @@
-//! Tests of the operation table: a row for each of its rows.
+//! Tests of the operation table: a row for each of its rows, the rules that are decided here by their numbers, and an
+//! exploration of everything that can happen in a small world.
+
+mod build;
+mod explore;

@@ -9,7 +9,8 @@ use super::{Broken, CAP, Explorer, NOW, TICK};
 use crate::clock::between;
 use crate::controllers::connector_deployment::decide::tests::build::{identity, intent, visible};
 use crate::controllers::connector_deployment::decide::{
-    Answer, Call, CallKind, Case, Cause, Deletion, Intent, LIMIT, Memory, Step, Verdict, Wanted, answered, decide,
+    Answer, Call, CallKind, Case, Cause, Deletion, GATHER, Intent, LIMIT, Memory, Step, Verdict, Wanted, answered,
+    decide,
 };
 use crate::controllers::connector_deployment::ledger::{
     Ledger, Look, OperationKind, OperationState, Payload, Phase, Seen,
@@ -316,7 +317,7 @@ impl Explorer {
         self.ledgers.number(&ledger)
     }
 
-    fn number_memory(&mut self, mut memory: Memory) -> u32 {
+    pub(super) fn number_memory(&mut self, mut memory: Memory) -> u32 {
         each_time(&mut memory, |time| *time = (*time).max(NOW - CAP));
         if let Some(pause) = &mut memory.pause {
             pause.times = pause.times.min(2);
@@ -350,6 +351,18 @@ impl Explorer {
         self.older.insert((false, number), older);
         older
     }
+}
+
+/// What is gathered is sent, and short pauses end, without the rest growing older.
+pub(super) fn a_moment_later(mut memory: Memory) -> Memory {
+    if let Some(change) = &mut memory.change {
+        change.last = change.last.min(NOW - GATHER);
+        change.first = change.first.min(change.last);
+    }
+    if let Some(pause) = &mut memory.pause {
+        pause.until = pause.until.min(NOW);
+    }
+    memory
 }
 
 fn each_time(memory: &mut Memory, change: impl Fn(&mut Timestamp)) {

@@ -1,5 +1,6 @@
 //! The remote and everybody else: what can happen while the operator does nothing.
 
+use super::operator::a_moment_later;
 use super::world::{Build, Deployment, Request, Resource, Settings, Stage, Status, Verb, World};
 use super::{Broken, Explorer, LAG_TICKS};
 
@@ -152,6 +153,11 @@ impl Explorer {
         next.remote.pending = next.remote.pending.saturating_sub(1);
         if next != *world {
             self.emit("30 s pass", true, next);
+        }
+        let memory = a_moment_later(self.memories.get(world.memory).clone());
+        let memory = self.number_memory(memory);
+        if memory != world.memory {
+            self.emit("a moment passes", true, World { memory, ..*world });
         }
     }
 

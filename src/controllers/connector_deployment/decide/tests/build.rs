@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::controllers::connector_deployment::decide::{
-    Call, Case, Decision, Intent, Memory, Resting, Step, Verdict, Version, Wanted, decide,
+    Call, Case, Cause, Change, Decision, Intent, Memory, Resting, Step, Verdict, Version, Wanted, decide,
 };
 use crate::controllers::connector_deployment::ledger::{
     Applied, ConnectorName, Identity, Ledger, Look, Operation, OperationKind, OperationState, Payload, Phase, Seen,
@@ -199,6 +199,25 @@ impl Scene {
     pub(super) fn decide(&self) -> Decision {
         self.decide_at(NOW)
     }
+}
+
+/// What is wanted now, as the cause of a call.
+pub(super) fn cause(scene: &Scene) -> Cause {
+    let digest = scene.wanted.as_ref().expect("it is wanted").payload.digest.clone();
+    let request = scene.intent.redeploy_request.clone();
+    Cause { digest, generation: scene.intent.generation, request }
+}
+
+/// What is wanted now is so for longer than changes are gathered.
+pub(super) fn gathered(scene: &mut Scene) {
+    scene.memory.change = Some(Change { cause: cause(scene), first: ago(10), last: ago(10) });
+}
+
+/// Idle, at the next version and with these values, so many seconds after the call.
+pub(super) fn moved(scene: &mut Scene, seconds: u64, value: &str) {
+    let seen = scene.aged(seconds).sees(Phase::Deployed);
+    seen.version = 6;
+    seen.values = visible(&[("A", value)]);
 }
 
 /// What is sent.

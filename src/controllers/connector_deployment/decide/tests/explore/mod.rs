@@ -6,6 +6,8 @@
 //! was before the last write, and a redeploy the old status, for two. `EXPLORE=full cargo test --lib explore` explores
 //! with larger bounds, which takes minutes.
 
+mod ages;
+mod ask;
 mod operator;
 mod remote;
 mod scenarios;
@@ -15,7 +17,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
-use self::operator::{Decided, Question};
+use self::ask::{Decided, Question};
 use self::world::{Broken, Deployment, Pool, Settings, Stage, Status, Told, Verb, World};
 use super::build::{NOW, visible};
 use crate::controllers::connector_deployment::decide::Memory;
@@ -62,7 +64,7 @@ impl Explorer {
                 sources: Vec::new(),
                 at: NOW - CAP,
             };
-            let ledger = Ledger { id: Some(operator::name(1)), applied: Some(applied), ..Ledger::default() };
+            let ledger = Ledger { id: Some(ask::name(1)), applied: Some(applied), ..Ledger::default() };
             world.resource.ledger = self.ledgers.number(&ledger);
             world.resource.annotation = 1;
             world.resource.told = Told::Ready;
@@ -84,7 +86,7 @@ impl Explorer {
         }
         if self.settings.adopt && remote.stranger {
             let id = self.ledgers.get(next.resource.ledger).id.as_deref();
-            next.adopted |= id.is_some_and(|id| operator::number(id) == remote.id);
+            next.adopted |= id.is_some_and(|id| ask::number(id) == remote.id);
         }
         self.out.push((label, fair, next));
     }

@@ -1,6 +1,6 @@
 //! The remote and everybody else: what can happen while the operator does nothing.
 
-use super::operator::a_moment_later;
+use super::ages::a_moment_later;
 use super::world::{Build, Deployment, Request, Resource, Settings, Stage, Status, Verb, World};
 use super::{Broken, Explorer, LAG_TICKS};
 

@@ -38,10 +38,11 @@ fn nothing_is_created_twice_or_forgotten() {
     let small = Budget { secrets: 1, failures: 1, ..ONE };
     let full = Budget { specs: 1, crashes: 2, lost: 2, ..small };
     let create = Settings { budget: bounds(small, full), ..Settings::default() };
+    let lagging = bounds(Budget { failures: 0, ..small }, full);
     let edited = Settings { budget: bounds(Budget { specs: 1, ..ONE }, full), ..Settings::default() };
     holds(&[
         ("create", create),
-        ("create, reads lag", Settings { lag: true, ..create }),
+        ("create, reads lag", Settings { lag: true, budget: lagging, ..create }),
         ("create, the spec changes", edited),
     ]);
 }
@@ -81,13 +82,14 @@ fn each_request_is_one_redeploy() {
 
 #[test]
 fn what_is_deleted_is_taken_down() {
-    let small = Budget { deletions: 1, failures: 1, ..ONE };
-    let full = Budget { specs: 1, crashes: 2, lost: 2, ..small };
+    let small = Budget { deletions: 1, ..ONE };
+    let full = Budget { specs: 1, failures: 1, crashes: 2, lost: 2, ..small };
     let new = Settings { budget: bounds(small, full), ..Settings::default() };
-    let live = Budget { secrets: 1, ..small };
+    let live = Budget { secrets: 1, crashes: 0, failures: 1, ..small };
     let live = bounds(live, Budget { crashes: 2, lost: 2, orphans: 1, ..live });
-    let stranger = Budget { foreign: 1, failures: 0, ..small };
     let foreign = Foreign { deletes: true, creates: true, recreates: true, redeploys: false };
+    let stranger = Budget { foreign: 1, lost: 0, ..small };
+    let stranger = bounds(stranger, Budget { lost: 1, failures: 1, ..stranger });
     holds(&[
         ("delete", new),
         ("delete, reads lag", Settings { lag: true, ..new }),
@@ -98,8 +100,8 @@ fn what_is_deleted_is_taken_down() {
 
 #[test]
 fn what_others_own_is_left_alone() {
-    let small = Budget { foreign: 1, secrets: 1, ..ONE };
-    let full = Budget { specs: 1, ..small };
+    let small = Budget { foreign: 1, secrets: 1, crashes: 0, ..ONE };
+    let full = Budget { specs: 1, crashes: 1, ..small };
     let created = Settings {
         budget: bounds(Budget { specs: 1, secrets: 0, ..small }, full),
         foreign: Foreign { creates: true, ..Foreign::default() },

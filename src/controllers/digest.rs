@@ -37,49 +37,38 @@ impl DigestKey {
     /// # Panics
     /// Never: HMAC takes a key of any length (RFC 2104 section 2).
     #[must_use]
+    #[allow(clippy::missing_panics_doc, reason = "HMAC takes keys of any length (RFC 2104 section 2)")]
     pub fn digest(&self, values: &Values) -> Digest {
-        let mut fields = Fields(Hmac::<Sha256>::new_from_slice(self.key.as_slice()).expect("HMAC takes any length"));
+        let mut hash = Hmac::<Sha256>::new_from_slice(self.key.as_slice()).expect("HMAC takes any length");
         for (name, application) in &values.applications {
             // An entry without values is the same as none.
             if application.standard.is_empty() && application.secured.is_empty() && application.schedule.is_none() {
                 continue;
             }
-            fields.add("application", &[name]);
+            feed(&mut hash, &["application", name]);
             for (key, value) in &application.standard {
-                fields.add("standard", &[key, value]);
+                feed(&mut hash, &["standard", key, value]);
             }
             for (key, value) in &application.secured {
-                fields.add("secured", &[key, value.expose_secret()]);
+                feed(&mut hash, &["secured", key, value.expose_secret()]);
             }
             if let Some(schedule) = &application.schedule {
-                fields.add("schedule", &[schedule]);
+                feed(&mut hash, &["schedule", schedule]);
             }
         }
         for (key, value) in &values.global.standard {
-            fields.add("global standard", &[key, value]);
+            feed(&mut hash, &["global standard", key, value]);
         }
         for (key, value) in &values.global.secured {
-            fields.add("global secured", &[key, value.expose_secret()]);
+            feed(&mut hash, &["global secured", key, value.expose_secret()]);
         }
-        Digest { key: self.name.clone(), hash: hex(&fields.0.finalize().into_bytes()) }
+        Digest { key: self.name.clone(), hash: hex(&hash.finalize().into_bytes()) }
     }
 }
 
 impl fmt::Debug for DigestKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DigestKey({})", self.name)
-    }
-}
-
-/// Feeds fields with their lengths, so that no two lists of fields feed the same bytes.
-struct Fields(Hmac<Sha256>);
-
-impl Fields {
-    fn add(&mut self, label: &str, fields: &[&str]) {
-        for field in std::iter::once(&label).chain(fields) {
-            self.0.update(&(field.len() as u64).to_be_bytes());
-            self.0.update(field.as_bytes());
-        }
     }
 }
 
@@ -97,8 +86,8 @@ pub enum Comparison {
     Same,
     /// Other values.
     Different,
-    /// Made under different keys: nothing is known.
-    OtherKey,
+    /// Made under different keys, or with other values left out: nothing is known.
+    Unknown,
 }
 
 impl Digest {
@@ -108,7 +97,7 @@ impl Digest {
         match (self.key == other.key, self.hash == other.hash) {
             (true, true) => Comparison::Same,
             (true, false) => Comparison::Different,
-            (false, _) => Comparison::OtherKey,
+            (false, _) => Comparison::Unknown,
         }
     }
 
@@ -126,15 +115,26 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Digest of visible values, written `{hash}[~{what was ignored}][.{application whose schedule counts}]…`.
+/// Digest of visible values, written `{hash}[~{what is ignored}~{hash of the rest}][.{application whose schedule counts}]…`:
+/// at most 650 characters.
 ///
 /// A schedule that was not sent is the one of `connect.yaml` and shows all the same, so a digest says of which
-/// applications it holds the schedule; the same is asked of what is seen.
+/// applications it holds the schedule; the same is asked of what is seen. Two digests of the same values are the same,
+/// whatever is ignored; of others, only those that ignore the same can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VisibleDigest {
     hash: String,
-    ignored: Option<String>,
+    ignoring: Option<Ignoring>,
     scheduled: BTreeSet<String>,
+}
+
+/// What is left when `spec.drift.ignore` is applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Ignoring {
+    /// Names the list of what is ignored.
+    list: String,
+    /// Hash without it.
+    hash: String,
 }
 
 impl VisibleDigest {
@@ -151,42 +151,43 @@ impl VisibleDigest {
         Self::with(seen, self.scheduled.clone())
     }
 
-    /// Whether these are the values behind the digest.
+    /// Whether these are the values behind the digest, as far as they are not ignored.
     #[must_use]
     pub fn fits(&self, seen: &VisibleValues) -> bool {
-        self.again(seen) == *self
+        self.compare(&self.again(seen)) == Comparison::Same
+    }
+
+    /// Compares the values behind two digests.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Comparison {
+        if self.scheduled != other.scheduled {
+            return Comparison::Unknown;
+        }
+        let same = match (&self.ignoring, &other.ignoring) {
+            _ if self.hash == other.hash => true,
+            (None, None) => false,
+            (Some(mine), Some(theirs)) if mine.list == theirs.list => mine.hash == theirs.hash,
+            _ => return Comparison::Unknown,
+        };
+        if same { Comparison::Same } else { Comparison::Different }
+    }
+
+    /// Whether both ignore the same.
+    #[must_use]
+    pub fn ignores_the_same(&self, other: &Self) -> bool {
+        self.ignoring.as_ref().map(|ignoring| &ignoring.list) == other.ignoring.as_ref().map(|ignoring| &ignoring.list)
     }
 
     fn with(values: &VisibleValues, scheduled: BTreeSet<String>) -> Self {
-        let mut hash = Sha256::new();
-        let mut add = |label: &str, fields: &[&str]| {
-            for field in std::iter::once(&label).chain(fields) {
-                hash.update((field.len() as u64).to_be_bytes());
-                hash.update(field.as_bytes());
+        let nothing = BTreeSet::new();
+        let ignoring = (!values.ignored.is_empty()).then(|| {
+            let mut list = Sha256::new();
+            for (application, key) in &values.ignored {
+                feed(&mut list, &[application, key]);
             }
-        };
-        for (name, application) in &values.applications {
-            let schedule = application.schedule.as_deref().filter(|_| scheduled.contains(&short(name)));
-            if application.standard.is_empty() && schedule.is_none() {
-                continue;
-            }
-            add("application", &[name]);
-            for (key, value) in &application.standard {
-                add("standard", &[key, value]);
-            }
-            if let Some(schedule) = schedule {
-                add("schedule", &[schedule]);
-            }
-        }
-        for (key, value) in &values.global {
-            add("global standard", &[key, value]);
-        }
-        let ignored = (!values.ignored.is_empty()).then(|| {
-            let pairs: Vec<String> =
-                values.ignored.iter().map(|(application, key)| format!("{application}/{key}")).collect();
-            short(&pairs.join(","))
+            Ignoring { list: hex(&list.finalize()[..4]), hash: visible_hash(values, &scheduled, &values.ignored) }
         });
-        Self { hash: hex(&hash.finalize()[..16]), ignored, scheduled }
+        Self { hash: visible_hash(values, &scheduled, &nothing), ignoring, scheduled }
     }
 
     /// Reads the written form.
@@ -194,25 +195,60 @@ impl VisibleDigest {
     pub fn parse(text: &str) -> Self {
         let mut parts = text.split('.');
         let head = parts.next().unwrap_or_default();
-        let (hash, ignored) = head.split_once('~').map_or((head, None), |(hash, ignored)| (hash, Some(ignored)));
-        Self {
-            hash: hash.to_owned(),
-            ignored: ignored.map(ToOwned::to_owned),
-            scheduled: parts.map(ToOwned::to_owned).collect(),
-        }
+        let (hash, rest) = head.split_once('~').map_or((head, None), |(hash, rest)| (hash, Some(rest)));
+        let ignoring = rest.map(|rest| {
+            let (list, hash) = rest.split_once('~').unwrap_or((rest, ""));
+            Ignoring { list: list.to_owned(), hash: hash.to_owned() }
+        });
+        Self { hash: hash.to_owned(), ignoring, scheduled: parts.map(ToOwned::to_owned).collect() }
     }
 }
 
 impl fmt::Display for VisibleDigest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.hash)?;
-        if let Some(ignored) = &self.ignored {
-            write!(formatter, "~{ignored}")?;
+        if let Some(Ignoring { list, hash }) = &self.ignoring {
+            write!(formatter, "~{list}~{hash}")?;
         }
         for application in &self.scheduled {
             write!(formatter, ".{application}")?;
         }
         Ok(())
+    }
+}
+
+fn visible_hash(values: &VisibleValues, scheduled: &BTreeSet<String>, ignored: &BTreeSet<(String, String)>) -> String {
+    let mut hash = Sha256::new();
+    for (name, application) in &values.applications {
+        let schedule = application.schedule.as_deref().filter(|_| scheduled.contains(&short(name)));
+        let standard: Vec<_> = application
+            .standard
+            .iter()
+            .filter(|(key, _)| !ignored.iter().any(|(application, ignored)| application == name && ignored == *key))
+            .collect();
+        // An entry without values is the same as none.
+        if standard.is_empty() && schedule.is_none() {
+            continue;
+        }
+        feed(&mut hash, &["application", name]);
+        for (key, value) in standard {
+            feed(&mut hash, &["standard", key, value]);
+        }
+        if let Some(schedule) = schedule {
+            feed(&mut hash, &["schedule", schedule]);
+        }
+    }
+    for (key, value) in &values.global {
+        feed(&mut hash, &["global standard", key, value]);
+    }
+    hex(&hash.finalize()[..16])
+}
+
+/// Feeds fields with their lengths, so that no two lists of fields feed the same bytes.
+fn feed(hash: &mut impl sha2::digest::Update, fields: &[&str]) {
+    for field in fields {
+        hash.update(&(field.len() as u64).to_be_bytes());
+        hash.update(field.as_bytes());
     }
 }
 
@@ -271,10 +307,10 @@ mod tests {
     fn rule_7_a_digest_under_another_key_is_unknown_not_different() {
         let (first, second) = (DigestKey::new([1; KEY_LENGTH]), DigestKey::new([2; KEY_LENGTH]));
         let same = values(&[("A", "1")], &[], None);
-        assert_eq!(first.digest(&same).compare(&second.digest(&same)), Comparison::OtherKey);
+        assert_eq!(first.digest(&same).compare(&second.digest(&same)), Comparison::Unknown);
         let written = first.digest(&same).to_string();
         assert_eq!(Digest::parse(&written), first.digest(&same));
-        assert_eq!(Digest::parse("no key").compare(&first.digest(&same)), Comparison::OtherKey);
+        assert_eq!(Digest::parse("no key").compare(&first.digest(&same)), Comparison::Unknown);
     }
 
     #[test]
@@ -290,11 +326,58 @@ mod tests {
     }
 
     #[test]
-    fn ignored_values_do_not_count_and_only_like_is_compared_with_like() {
+    fn ignored_values_do_not_count() {
         let ignored: BTreeSet<_> = [("service".to_owned(), "A".to_owned())].into();
-        let sent = VisibleDigest::of(&values(&[("A", "1")], &[], None).visible().ignoring(ignored.clone()));
-        assert!(sent.fits(&values(&[("A", "2")], &[], None).visible().ignoring(ignored)));
-        assert!(!sent.fits(&values(&[("A", "1")], &[], None).visible()), "another list of what is ignored");
+        let sent = VisibleDigest::of(&values(&[("A", "1"), ("B", "1")], &[], None).visible().ignoring(ignored.clone()));
+        for (case, seen, fits) in [
+            ("an ignored value differs", &[("A", "2"), ("B", "1")], true),
+            ("another value differs", &[("A", "1"), ("B", "2")], false),
+        ] {
+            let seen = values(seen, &[], None).visible();
+            assert_eq!(sent.fits(&seen.clone().ignoring(ignored.clone())), fits, "{case}");
+            assert!(!sent.fits(&seen), "{case}, and nothing is ignored any more");
+        }
         assert_eq!(VisibleDigest::parse(&sent.to_string()), sent);
+    }
+
+    #[test]
+    fn the_same_values_fit_though_something_else_is_ignored_now() {
+        let plain = values(&[("A", "1")], &[], None).visible();
+        let other = values(&[("A", "2")], &[], None).visible();
+        let ignored = |key: &str| BTreeSet::from([("service".to_owned(), key.to_owned())]);
+        let lists = [BTreeSet::new(), ignored("A"), ignored("B")];
+        for before in &lists {
+            for after in &lists {
+                let sent = VisibleDigest::of(&plain.clone().ignoring(before.clone()));
+                let same = VisibleDigest::of(&plain.clone().ignoring(after.clone()));
+                let differs = VisibleDigest::of(&other.clone().ignoring(after.clone()));
+                assert_eq!(sent.ignores_the_same(&same), before == after);
+                assert_eq!(sent.compare(&same), Comparison::Same, "{before:?} {after:?}");
+                let expected = match (before == after, before == &ignored("A")) {
+                    (false, _) => Comparison::Unknown,
+                    (true, true) => Comparison::Same,
+                    (true, false) => Comparison::Different,
+                };
+                assert_eq!(sent.compare(&differs), expected, "{before:?} {after:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn digests_that_hold_other_schedules_say_nothing_of_each_other() {
+        let without = VisibleDigest::of(&values(&[("A", "1")], &[], None).visible());
+        let with = VisibleDigest::of(&values(&[("A", "1")], &[], Some("0 5 * * *")).visible());
+        assert_eq!(without.compare(&with), Comparison::Unknown);
+    }
+
+    #[test]
+    fn the_longest_written_form_fits_into_the_status() {
+        let application = |number: u8| {
+            let values = VisibleApplication { schedule: Some("0 5 * * *".into()), ..VisibleApplication::default() };
+            (format!("application-{number}"), values)
+        };
+        let longest = VisibleValues { applications: (0..64).map(application).collect(), ..VisibleValues::default() }
+            .ignoring([("application-1".to_owned(), "A".to_owned())].into());
+        assert_eq!(VisibleDigest::of(&longest).to_string().len(), 650);
     }
 }

@@ -34,7 +34,7 @@ pub struct VisibleValues {
     pub applications: BTreeMap<String, VisibleApplication>,
     /// For all applications.
     pub global: BTreeMap<String, String>,
-    /// What was left out of these values on purpose (`spec.drift.ignore`), so that only like is compared with like.
+    /// Pairs of application name and key that do not count where values are compared (`spec.drift.ignore`).
     pub ignored: BTreeSet<(String, String)>,
 }
 
@@ -73,14 +73,9 @@ impl Values {
 }
 
 impl VisibleValues {
-    /// The same without the values of these pairs of application name and key.
+    /// The same, where these pairs of application name and key do not count.
     #[must_use]
     pub fn ignoring(mut self, ignored: BTreeSet<(String, String)>) -> Self {
-        for (application, key) in &ignored {
-            if let Some(visible) = self.applications.get_mut(application) {
-                visible.standard.remove(key);
-            }
-        }
         self.ignored = ignored;
         self
     }

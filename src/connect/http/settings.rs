@@ -18,7 +18,19 @@ pub struct Settings {
     pub auth_url: Endpoint,
     /// Key of the project.
     pub project_key: String,
-    /// An API client of the project (RFC 6749 section 2.3.1).
+    /// Which form of create and update to call.
+    pub deployment_paths: DeploymentPaths,
+    /// Who calls.
+    pub credentials: Credentials,
+    /// Requests to the API in a second; requests for tokens do not count.
+    pub requests_per_second: NonZeroU32,
+    /// Limits of one request.
+    pub limits: Limits,
+    /// Certificates in PEM that are trusted beside those of the platform.
+    pub extra_ca_pem: Option<Vec<u8>>,
+}
+
+/// An API client of the project (RFC 6749 section 2.3.1).
 #[derive(Clone, Debug)]
 pub struct Credentials {
     /// Its id.

@@ -146,7 +146,7 @@ impl Phase {
 
 /// A look at the remote that began after our last write for this resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant, reason = "there is one of these at a time")]
+#[allow(clippy::large_enum_variant, reason = "one at a time, and nearly always the large one")]
 pub enum Look {
     /// There is none. `key_held_by`: id of another deployment that has the key, if it was looked up.
     Absent {

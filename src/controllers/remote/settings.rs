@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::connect::api::DeploymentPaths;
 use crate::connect::ConnectApi;
+use crate::connect::api::DeploymentPaths;
 
 /// What is needed to reach one remote project. `Debug` does not show the secret.
 #[derive(Clone, Debug)]

@@ -5,15 +5,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::ledger::{Ledger, OperationKind, OperationState, Phase};
-use super::{Call, Cause, Memory, Refused};
+use super::memory::doubled;
+use super::{Call, Cause, Memory, Pause, Refused};
 use crate::clock::later;
 
 /// First pause before a refused write is repeated, if nothing changes before; doubles.
 const REFUSED_AGAIN: Duration = Duration::from_mins(10);
 /// Longest such pause.
-const REFUSED_AGAIN_AT_MOST: Duration = Duration::from_hours(1);
-/// Pause after a refusal that passes by itself: the deployment is busy, or the version was an old one.
+pub(super) const REFUSED_AGAIN_AT_MOST: Duration = Duration::from_hours(1);
+/// Pause after a refusal that passes by itself: the deployment is busy, or the version was an old one. Doubles.
 const PASSING: Duration = Duration::from_secs(5);
+/// Longest such pause.
+pub(super) const PASSING_AT_MOST: Duration = Duration::from_mins(1);
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +66,7 @@ pub fn answered(
     let mut outcome = Outcome { ledger: ledger.clone(), memory: memory.clone(), release: false, key_taken: false };
     let Some(operation) = &mut outcome.ledger.operation else { return outcome };
     let kind = operation.kind;
+    let cause = cause.filter(|_| kind != OperationKind::Undeploy);
     match answer {
         Answer::Accepted { id, phase } => {
             operation.state = OperationState::Accepted;
@@ -72,27 +76,40 @@ pub fn answered(
             }
             outcome.ledger.unverified &= kind == OperationKind::Undeploy;
             outcome.memory.refused = None;
+            outcome.memory.pause = None;
         }
         Answer::NotFound if kind == OperationKind::Undeploy => outcome.release = true,
         Answer::Unknown => {}
-        // The refusal of a repeated call says nothing of the first one.
-        _ if !call.first => {}
         Answer::Duplicate if kind == OperationKind::Create => {
-            outcome.ledger.operation = None;
-            outcome.key_taken = true;
-        }
-        Answer::Refused | Answer::Duplicate => {
-            outcome.ledger.operation = None;
-            outcome.memory.refused = Some(refused(memory, cause, now));
-        }
-        Answer::NotNow | Answer::NotFound => {
-            outcome.ledger.operation = None;
-            if kind == OperationKind::Undeploy {
-                outcome.memory.refused = Some(Refused { cause: None, until: later(now, PASSING), times: 1 });
+            if call.first {
+                outcome.ledger.operation = None;
+                outcome.key_taken = true;
             }
+        }
+        Answer::NotFound if kind == OperationKind::Redeploy => passing(&mut outcome, call, now),
+        Answer::NotNow => passing(&mut outcome, call, now),
+        Answer::Refused | Answer::Duplicate | Answer::NotFound => {
+            settle(&mut outcome, call);
+            outcome.memory.refused = Some(refused(memory, cause, now));
         }
     }
     outcome
+}
+
+/// Nothing happened, so the operation never was. The refusal of a repeated call says nothing of the first one.
+fn settle(outcome: &mut Outcome, call: &Call) {
+    if call.first {
+        outcome.ledger.operation = None;
+    }
+}
+
+/// A repeated call waits longer with each attempt anyway.
+fn passing(outcome: &mut Outcome, call: &Call, now: Timestamp) {
+    settle(outcome, call);
+    if call.first {
+        let times = outcome.memory.pause.map_or(1, |before| before.times.saturating_add(1));
+        outcome.memory.pause = Some(Pause { until: later(now, doubled(PASSING, times, PASSING_AT_MOST)), times });
+    }
 }
 
 fn refused(memory: &Memory, cause: Option<Cause>, now: Timestamp) -> Refused {
@@ -101,6 +118,5 @@ fn refused(memory: &Memory, cause: Option<Cause>, now: Timestamp) -> Refused {
         .as_ref()
         .filter(|before| before.cause == cause)
         .map_or(1, |before| before.times.saturating_add(1));
-    let pause = REFUSED_AGAIN.saturating_mul(1 << times.saturating_sub(1).min(6)).min(REFUSED_AGAIN_AT_MOST);
-    Refused { cause, until: later(now, pause), times }
+    Refused { cause, until: later(now, doubled(REFUSED_AGAIN, times, REFUSED_AGAIN_AT_MOST)), times }
 }

@@ -4,98 +4,104 @@
 
 use std::time::Duration;
 
-use super::{
-    CALM, CallKind, Case, Decision, Deletion, Look, Operation, OperationKind, OperationState, Seen, Verdict,
-    forget_digest,
-};
-use crate::clock::between;
-use crate::controllers::connector_deployment::ledger::{Ledger, Phase};
-
-/// First pause before a DELETE is sent again after it was accepted and did not work; doubles with each attempt.
-const AGAIN: Duration = Duration::from_secs(10);
-/// Longest such pause.
-const AGAIN_AT_MOST: Duration = Duration::from_mins(10);
+use super::super::ledger::{Ledger, Look, Operation, OperationKind, OperationState, Phase, Seen};
+use super::case::{forget_digest, left};
+use super::memory::repeat_after;
+use super::{CALM, CallKind, Case, Decision, Deletion, TOO_LONG, Verdict};
 
 pub(super) fn decide(case: &Case<'_>, deletion: Deletion) -> Decision {
     if deletion == Deletion::LetGo || case.intent.observe_only {
         return case.release();
     }
-    if let Some(operation) = &case.ledger.operation
-        && operation.kind == OperationKind::Create
-        && operation.state == OperationState::Planned
-    {
-        return outstanding_create(case, operation);
-    }
-    match (&case.ledger.id, case.look) {
-        (None, _) => case.release(),
-        (Some(id), Look::Absent { .. }) => match &case.ledger.operation {
-            // One 404 is enough once a DELETE was answered.
-            Some(Operation { kind: OperationKind::Undeploy, state: OperationState::Accepted, .. }) => case.release(),
-            _ => undeploy(case, id),
-        },
-        (Some(id), Look::Present(seen)) => present(case, id, seen),
+    match (&case.ledger.id, &case.ledger.operation, case.look) {
+        (_, Some(operation), _)
+            if operation.kind == OperationKind::Create && operation.state == OperationState::Planned =>
+        {
+            outstanding_create(case, operation)
+        }
+        (None, _, Look::Present(seen)) if restored(case, seen) => claim(case, seen),
+        (None, _, _) => case.release(),
+        // One 404 is enough once a DELETE was answered.
+        (Some(_), Some(operation), Look::Absent { .. }) if answered(operation) => case.release(),
+        (Some(id), _, Look::Absent { .. }) => undeploy(case, case.ledger.clone(), id),
+        (Some(id), _, Look::Present(seen)) => present(case, id, seen),
     }
 }
 
-/// A create of ours may still arrive: absence counts when calm.
+/// Rule 3: the status was lost with a restored backup, and the annotation says that this one is ours.
+fn restored(case: &Case<'_>, seen: &Seen) -> bool {
+    case.intent.remote_id.as_ref() == Some(&seen.id) && case.intent.identity.fits(seen)
+}
+
+fn answered(operation: &Operation) -> bool {
+    operation.kind == OperationKind::Undeploy && operation.state == OperationState::Accepted
+}
+
+/// A create of ours may still arrive: absence counts when calm, and so does somebody else's deployment.
 fn outstanding_create(case: &Case<'_>, operation: &Operation) -> Decision {
-    let old = case.ledger.id.as_deref();
-    match case.look {
-        Look::Present(seen) if old != Some(seen.id.as_str()) => {
-            let fits = operation.payload.as_ref().is_some_and(|payload| payload.visible.fits(&seen.values));
-            if !(fits && case.intent.identity.fits(seen)) {
-                return case.release();
-            }
-            let mut ledger = case.ledger.clone();
-            ledger.id = Some(seen.id.clone());
-            start(case, ledger, &seen.id)
-        }
-        _ if case.age(operation) >= CALM => case.release(),
-        _ => case.rest(Verdict::Running(OperationKind::Undeploy), Some(case.until(operation.started_at, CALM))),
+    if let Look::Present(seen) = case.look
+        && case.ledger.id.as_ref() != Some(&seen.id)
+        && operation.payload.as_ref().is_some_and(|payload| payload.visible.fits(&seen.values))
+        && case.intent.identity.fits(seen)
+    {
+        return claim(case, seen);
     }
+    let age = case.age(operation);
+    if age >= CALM {
+        return case.release();
+    }
+    wait(case, left(age, CALM).min(Duration::from_secs(10)))
 }
 
 fn present(case: &Case<'_>, id: &str, seen: &Seen) -> Decision {
-    let wait = |again| case.rest(Verdict::Running(OperationKind::Undeploy), Some(again));
-    if seen.phase == Phase::Undeploying {
-        let start = case.ledger.operation.as_ref().map_or(case.now, |operation| operation.started_at);
-        return wait(case.pace(start));
-    }
-    match &case.ledger.operation {
-        Some(operation) if operation.kind == OperationKind::Undeploy && operation.state == OperationState::Accepted => {
-            if seen.phase.is_busy() {
-                return wait(case.pace(operation.started_at));
-            }
-            let pause = AGAIN.saturating_mul(1 << operation.attempt.min(6)).min(AGAIN_AT_MOST);
-            if between(operation.started_at, case.now) < pause {
-                let verdict = match seen.phase {
-                    Phase::UndeployFailed => settled(seen.phase),
-                    _ => Verdict::Running(OperationKind::Undeploy),
-                };
-                return case.rest(verdict, Some(case.until(operation.started_at, pause).min(Duration::from_secs(15))));
-            }
-            undeploy(case, id)
+    let operation = case.ledger.operation.as_ref().filter(|operation| operation.kind == OperationKind::Undeploy);
+    if seen.phase == Phase::Undeploying || (seen.phase.is_busy() && operation.is_some_and(answered)) {
+        let (since, age) = case.busy();
+        let mut decision = wait(case, Case::pace(age));
+        if age >= TOO_LONG {
+            decision.verdict = Verdict::TakesTooLong;
         }
-        // Busy refused it: what is busy ends some time.
-        _ if seen.phase.is_busy() && case.refused(None) => wait(Duration::from_secs(5)),
-        _ => undeploy(case, id),
+        decision.memory.busy_since = Some(since);
+        return decision;
     }
+    if let Some(operation) = operation.filter(|operation| answered(operation)) {
+        // Accepted, and there it is again: longer and longer pauses.
+        let (age, pause) = (case.age(operation), repeat_after(operation.attempt.saturating_add(1)));
+        if age < pause {
+            let mut decision = wait(case, left(age, pause).min(Duration::from_secs(15)));
+            if seen.phase == Phase::UndeployFailed {
+                decision.verdict = Verdict::Settled { phase: seen.phase, drifted: false };
+            }
+            return decision;
+        }
+    }
+    undeploy(case, case.ledger.clone(), id)
 }
 
-fn settled(phase: Phase) -> Verdict {
-    Verdict::Settled { phase, drifted: false }
+fn wait(case: &Case<'_>, again: Duration) -> Decision {
+    case.rest(Verdict::Running(OperationKind::Undeploy), Some(again))
+}
+
+/// It is ours, and its id was not known.
+fn claim(case: &Case<'_>, seen: &Seen) -> Decision {
+    undeploy(case, Ledger { id: Some(seen.id.clone()), ..case.ledger.clone() }, &seen.id)
 }
 
 /// DELETE, for the first time or again.
-fn undeploy(case: &Case<'_>, id: &str) -> Decision {
-    start(case, case.ledger.clone(), id)
-}
-
-fn start(case: &Case<'_>, mut ledger: Ledger, id: &str) -> Decision {
+fn undeploy(case: &Case<'_>, mut ledger: Ledger, id: &str) -> Decision {
+    if let Some(held) = case.held(None) {
+        return held;
+    }
     let mut operation = case.operation(OperationKind::Undeploy, None);
     operation.redeploy_request = None;
     match ledger.operation.take() {
-        Some(before) if before.kind == OperationKind::Undeploy => operation.attempt = before.attempt.saturating_add(1),
+        Some(before) if before.kind == OperationKind::Undeploy => {
+            let (age, pause) = (case.age(&before), repeat_after(before.attempt));
+            if before.state == OperationState::Planned && age < pause {
+                return wait(case, left(age, pause));
+            }
+            operation.attempt = before.attempt.saturating_add(1);
+        }
         // A redeploy that may have been sent is given up: what it left behind is not known.
         Some(_) => forget_digest(&mut ledger),
         None => {}

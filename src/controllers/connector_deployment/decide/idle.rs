@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use super::{
-    Applied, CallKind, Case, Change, Decision, GATHER, GATHER_AT_MOST, Gone, LAG, LIMIT, Ledger, Look, OperationKind,
-    Seen, Step, TOO_LONG, Verdict, Wanted, forget_digest,
-};
+use super::super::ledger::{Applied, Ledger, Look, OperationKind, Seen};
+use super::case::{Gone, left, serve};
+use super::{CallKind, Case, Change, Decision, GATHER, GATHER_AT_MOST, LAG, LIMIT, TOO_LONG, Verdict, Wanted};
 use crate::clock::{between, later};
 use crate::controllers::digest::Comparison;
 
@@ -23,8 +22,8 @@ pub(super) fn observe(case: &Case<'_>) -> Decision {
     match case.look {
         Look::Absent { .. } => case.rest(Verdict::NothingToObserve, None),
         Look::Present(seen) if seen.phase.is_busy() => {
-            let since = case.memory.busy_since.unwrap_or(case.now);
-            let mut decision = case.rest(Verdict::Observed(seen.phase), Some(case.pace(since)));
+            let (since, age) = case.busy();
+            let mut decision = case.rest(Verdict::Observed(seen.phase), Some(Case::pace(age)));
             decision.memory.busy_since = Some(since);
             decision
         }
@@ -39,12 +38,12 @@ pub(super) fn observe(case: &Case<'_>) -> Decision {
 /// Rule 1. The key was looked up and is free; it is looked up once more before the POST.
 fn create(case: &Case<'_>) -> Decision {
     let Some(wanted) = case.wanted else { return case.rest(Verdict::ValuesUnknown, None) };
-    if case.refused(Some(&case.cause(wanted))) {
-        return case.rest(Verdict::Refused, None);
+    if let Some(held) = case.held(Some(&case.cause(wanted))) {
+        return held;
     }
     let mut ledger = case.ledger.clone();
     // A request that is there at creation is served by the creation (rule 11).
-    ledger.handled_redeploy.clone_from(&case.intent.redeploy_request);
+    serve(&mut ledger, case.intent.redeploy_request.as_ref());
     let gone = ledger.id.clone();
     case.send(ledger, case.operation(OperationKind::Create, Some(wanted)), CallKind::Create { gone }, true)
 }
@@ -55,22 +54,32 @@ fn found(case: &Case<'_>, seen: &Seen) -> Decision {
         return case.rest(Verdict::KeyTaken, None);
     }
     if seen.phase.is_busy() {
-        return case.rest(Verdict::TakingOver, Some(Duration::from_secs(5)));
-    }
-    let rest = case.resting(seen, true);
-    if between(rest.since, case.now) < LAG {
-        let mut decision = case.rest(Verdict::TakingOver, Some(case.until(rest.since, LAG)));
-        decision.memory.resting = Some(rest);
+        let (since, age) = case.busy();
+        let mut decision = case.rest(Verdict::TakingOver, Some(Case::pace(age)));
+        decision.memory.busy_since = Some(since);
         return decision;
     }
-    let Some(wanted) = case.wanted else { return case.rest(Verdict::ValuesUnknown, None) };
+    let rest = case.resting(seen, true);
+    let quiet = between(rest.since, case.now);
+    let waits = match case.wanted {
+        _ if quiet < LAG => (Verdict::TakingOver, Some(left(quiet, LAG))),
+        None => (Verdict::ValuesUnknown, None),
+        Some(wanted) => return take_over(case, seen, wanted),
+    };
+    let mut decision = case.rest(waits.0, waits.1);
+    decision.memory.resting = Some(rest);
+    decision.memory.busy_since = None;
+    decision
+}
+
+fn take_over(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     let mut ledger = Ledger { id: Some(seen.id.clone()), ..Ledger::default() };
-    ledger.handled_redeploy.clone_from(&case.intent.redeploy_request);
-    let same = wanted.payload.visible.fits(&seen.values);
+    serve(&mut ledger, case.intent.redeploy_request.as_ref());
+    let same = wanted.payload.visible.fits(&seen.values) && !matches!(version(case, seen), Update::Yes);
     ledger.unverified = wanted.secured;
     ledger.applied = Some(Applied {
         generation: case.intent.generation,
-        // Visible values that differ are one redeploy; if they do not, it stays as it is.
+        // Visible values that differ, or a higher version, are one redeploy; if they do not, it stays as it is.
         digest: same.then(|| wanted.payload.digest.clone()),
         outcome: seen.phase,
         from_version: None,
@@ -78,9 +87,7 @@ fn found(case: &Case<'_>, seen: &Seen) -> Decision {
         sources: Vec::new(),
         at: case.now,
     });
-    let mut decision = case.decision(ledger, Step::Rest, Verdict::TakingOver, Some(Duration::ZERO));
-    decision.memory.resting = None;
-    decision
+    case.anew(ledger)
 }
 
 /// Rule 5: it was ours, and does not show.
@@ -96,9 +103,9 @@ fn absent(case: &Case<'_>, key_held_by: Option<&str>) -> Decision {
 
 fn present(case: &Case<'_>, seen: &Seen) -> Decision {
     if seen.phase.is_busy() {
-        let since = case.memory.busy_since.unwrap_or(case.now);
-        let verdict = if between(since, case.now) >= TOO_LONG { Verdict::TakesTooLong } else { Verdict::Busy };
-        let mut decision = case.rest(verdict, Some(case.pace(since)));
+        let (since, age) = case.busy();
+        let verdict = if age >= TOO_LONG { Verdict::TakesTooLong } else { Verdict::Busy };
+        let mut decision = case.rest(verdict, Some(Case::pace(age)));
         decision.memory.busy_since = Some(since);
         return decision;
     }
@@ -124,7 +131,7 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     let differs = match known.map(|digest| digest.compare(&wanted.payload.digest)) {
         Some(Comparison::Same) => false,
         Some(Comparison::Different) | None => true,
-        Some(Comparison::OtherKey) => match rehash(case, seen, wanted) {
+        Some(Comparison::Unknown) => match rehash(case, seen, wanted) {
             Rehash::Same(decision) => return *decision,
             Rehash::Changed => true,
         },
@@ -140,9 +147,17 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     if differs || requested || update || (drift == Drift::Elsewhere && case.intent.correct_drift) {
         return redeploy(case, seen, wanted, update);
     }
+    if drift == Drift::Unknown {
+        let mut ledger = case.ledger.clone();
+        if let Some(applied) = &mut ledger.applied {
+            applied.remote = Some(wanted.payload.visible.again(&seen.values));
+        }
+        return case.anew(ledger);
+    }
     let mut decision = case.rest(Verdict::Settled { phase: seen.phase, drifted: drift != Drift::No }, None);
     decision.memory.change = None;
     decision.memory.refused = None;
+    decision.memory.pause = None;
     decision
 }
 
@@ -169,7 +184,7 @@ fn rehash(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Rehash {
     if let Some(applied) = &mut ledger.applied {
         applied.digest = Some(wanted.payload.digest.clone());
     }
-    Rehash::Same(Box::new(case.after(ledger)))
+    Rehash::Same(Box::new(case.anew(ledger)))
 }
 
 /// How the visible values differ from those that our last operation left (rule 16).
@@ -180,13 +195,22 @@ enum Drift {
     Elsewhere,
     /// The remote shows others than it was sent; sending them again would not help.
     Normalised,
+    /// Something else is to be ignored since, so they cannot be compared: what is seen now counts from here on.
+    Unknown,
 }
 
 fn drift(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Drift {
-    match case.ledger.applied.as_ref().and_then(|applied| applied.remote.as_ref()) {
-        Some(remote) if !remote.fits(&seen.values) => Drift::Elsewhere,
-        Some(remote) if *remote != wanted.payload.visible => Drift::Normalised,
-        _ => Drift::No,
+    let sent = &wanted.payload.visible;
+    let Some(remote) = case.ledger.applied.as_ref().and_then(|applied| applied.remote.as_ref()) else {
+        return Drift::No;
+    };
+    if !remote.ignores_the_same(sent) {
+        return Drift::Unknown;
+    }
+    match (remote.fits(&seen.values), remote.compare(sent)) {
+        (false, _) => Drift::Elsewhere,
+        (true, Comparison::Different) => Drift::Normalised,
+        (true, Comparison::Same | Comparison::Unknown) => Drift::No,
     }
 }
 
@@ -207,7 +231,8 @@ fn version(case: &Case<'_>, seen: &Seen) -> Update {
         };
     }
     let Some(wanted) = version.wanted.filter(|wanted| *wanted != running) else { return Update::No };
-    let tried = case.ledger.applied.as_ref().is_some_and(|applied| applied.generation == case.intent.generation);
+    let applied = case.ledger.applied.as_ref().filter(|applied| applied.digest.is_some());
+    let tried = applied.is_some_and(|applied| applied.generation == case.intent.generation);
     if wanted < running || (tried && version.latest == Some(wanted)) {
         return Update::Cannot(Verdict::VersionMismatch { wanted, running });
     }
@@ -220,8 +245,8 @@ fn version(case: &Case<'_>, seen: &Seen) -> Update {
 /// Rule 9: what changed within [`GATHER`] becomes one redeploy. Rule 8: it carries every value and the version read.
 fn redeploy(case: &Case<'_>, seen: &Seen, wanted: &Wanted, update_connector: bool) -> Decision {
     let asked = case.cause(wanted);
-    if case.refused(Some(&asked)) {
-        return case.rest(Verdict::Refused, None);
+    if let Some(held) = case.held(Some(&asked)) {
+        return held;
     }
     let change = match &case.memory.change {
         Some(change) if change.cause == asked => change.clone(),
@@ -243,20 +268,4 @@ fn redeploy(case: &Case<'_>, seen: &Seen, wanted: &Wanted, update_connector: boo
         decision.memory.followed = case.intent.version.latest;
     }
     decision
-}
-
-impl Case<'_> {
-    /// The outcome that an operation ended with is for people to see; the digest that failed is not tried again
-    /// (rule 12), because it is the applied one.
-    pub(super) fn after(&self, ledger: Ledger) -> Decision {
-        self.decision(ledger, Step::Rest, Verdict::Changing, Some(Duration::ZERO))
-    }
-
-    /// The operation is given up though it may have been sent.
-    pub(super) fn give_up(&self) -> Decision {
-        let mut ledger = self.ledger.clone();
-        ledger.operation = None;
-        forget_digest(&mut ledger);
-        self.decision(ledger, Step::Rest, Verdict::Changing, Some(Duration::ZERO))
-    }
 }

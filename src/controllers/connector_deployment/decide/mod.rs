@@ -5,8 +5,10 @@
 //! [`CALM`]. Whoever changes a rule here explores it exhaustively first (`docs/decisions/`).
 
 mod answer;
+mod case;
 mod deleting;
 mod idle;
+mod memory;
 mod operation;
 #[cfg(test)]
 mod tests;
@@ -16,10 +18,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use answer::{Answer, Outcome, answered};
+pub use memory::{Ahead, Cause, Change, Memory, Pause, Refused, Resting};
 
-use super::ledger::{Applied, Identity, Ledger, Look, Operation, OperationKind, OperationState, Payload, Phase, Seen};
-use crate::clock::{between, later};
-use crate::controllers::digest::Digest;
+use super::ledger::{Identity, Ledger, Look, OperationKind, OperationState, Payload, Phase};
 
 /// L: the time limit of a request. A call is sent only while less than this has passed since `startedAt`.
 pub const LIMIT: Duration = Duration::from_secs(30);
@@ -89,67 +90,6 @@ pub struct Wanted {
     pub payload: Payload,
     /// Whether there are secured values among them.
     pub secured: bool,
-}
-
-/// What this process has seen so far. Losing it costs time, never correctness.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
-    /// When the first 404 of an unbroken row was seen.
-    pub absent_since: Option<Timestamp>,
-    /// Since when the same final state was read.
-    pub resting: Option<Resting>,
-    /// Changes that are being gathered.
-    pub change: Option<Change>,
-    /// The last definite refusal of a call, for as long as nothing has changed since.
-    pub refused: Option<Refused>,
-    /// The registry version that a redeploy was sent for last (`updatePolicy: Latest`).
-    pub followed: Option<i64>,
-    /// Since when the deployment was seen busy without an operation of ours.
-    pub busy_since: Option<Timestamp>,
-}
-
-/// The same final state, read since a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resting {
-    /// The state.
-    pub phase: Phase,
-    /// The version.
-    pub version: i64,
-    /// Read since then.
-    pub since: Timestamp,
-}
-
-/// Changes that are being gathered into one redeploy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// What is asked for.
-    pub cause: Cause,
-    /// First change.
-    pub first: Timestamp,
-    /// Last change.
-    pub last: Timestamp,
-}
-
-/// What a call is sent for: the same cause is refused once, not in a loop.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cause {
-    /// Digest of what was asked for.
-    pub digest: Digest,
-    /// Generation that was asked for.
-    pub generation: i64,
-    /// Redeploy request that was asked for.
-    pub request: Option<String>,
-}
-
-/// A definite refusal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// What was refused; `None`: taking it down.
-    pub cause: Option<Cause>,
-    /// Not sent again before that.
-    pub until: Timestamp,
-    /// How often in a row.
-    pub times: u32,
 }
 
 /// What to do.
@@ -289,6 +229,9 @@ const STEPS: usize = 4;
 /// it is one write.
 #[must_use]
 pub fn decide(case: &Case<'_>) -> Decision {
+    let memory = case.memory.at(case::last_write(case.ledger), case.now);
+    let look = by_id(case);
+    let case = &Case { memory: &memory, look: &look, ..*case };
     let mut decision = decide_once(case);
     for _ in 1..STEPS {
         if decision.again != Some(Duration::ZERO) || decision.ledger == *case.ledger {
@@ -298,6 +241,21 @@ pub fn decide(case: &Case<'_>) -> Decision {
         decision = decide_once(&Case { ledger: &ledger, memory: &memory, ..*case });
     }
     decision
+}
+
+/// Rule 3: once the id is known, another deployment under the key is not ours, whatever it looks like; only a create
+/// goes by the key again.
+fn by_id(case: &Case<'_>) -> Look {
+    let creating =
+        case.ledger.operation.as_ref().is_some_and(|operation| {
+            operation.kind == OperationKind::Create && operation.state == OperationState::Planned
+        });
+    match (&case.ledger.id, case.look) {
+        (Some(id), Look::Present(seen)) if seen.id != *id && !creating => {
+            Look::Absent { key_held_by: Some(seen.id.clone()) }
+        }
+        (_, look) => look.clone(),
+    }
 }
 
 fn decide_once(case: &Case<'_>) -> Decision {
@@ -318,141 +276,4 @@ fn decide_once(case: &Case<'_>) -> Decision {
         decision.memory.absent_since = None;
     }
     decision
-}
-
-impl Case<'_> {
-    fn decision(&self, ledger: Ledger, step: Step, verdict: Verdict, again: Option<Duration>) -> Decision {
-        Decision { ledger, memory: self.memory.clone(), step, verdict, again }
-    }
-
-    /// Nothing to send and nothing to remember.
-    fn rest(&self, verdict: Verdict, again: Option<Duration>) -> Decision {
-        self.decision(self.ledger.clone(), Step::Rest, verdict, again)
-    }
-
-    /// The resource may go.
-    fn release(&self) -> Decision {
-        self.decision(self.ledger.clone(), Step::Release, Verdict::Released, None)
-    }
-
-    /// Writes `operation` and then sends its call.
-    fn send(&self, mut ledger: Ledger, operation: Operation, kind: CallKind, first: bool) -> Decision {
-        let verdict = Verdict::Running(operation.kind);
-        let again = Some(self.pace(operation.started_at));
-        ledger.operation = Some(operation);
-        let mut decision = self.decision(ledger, Step::Send(Call { kind, first }), verdict, again);
-        decision.memory.resting = None;
-        decision.memory.change = None;
-        decision.memory.absent_since = None;
-        decision
-    }
-
-    /// A new operation that starts now.
-    fn operation(&self, kind: OperationKind, wanted: Option<&Wanted>) -> Operation {
-        Operation {
-            kind,
-            state: OperationState::Planned,
-            attempt: 1,
-            generation: self.intent.generation,
-            payload: wanted.map(|wanted| wanted.payload.clone()),
-            from_version: None,
-            from_build: None,
-            seen_busy: false,
-            redeploy_request: self.intent.redeploy_request.clone(),
-            started_at: self.now,
-        }
-    }
-
-    /// How long ago the call of this operation was about to be sent.
-    fn age(&self, operation: &Operation) -> Duration {
-        between(operation.started_at, self.now)
-    }
-
-    /// Pause until the next look at something that runs since `start`: an eighth of its age, 1 to 15 seconds.
-    fn pace(&self, start: Timestamp) -> Duration {
-        (between(start, self.now) / 8).clamp(Duration::from_secs(1), Duration::from_secs(15))
-    }
-
-    /// The look after a time that a row waits for.
-    fn until(&self, start: Timestamp, wait: Duration) -> Duration {
-        between(self.now, later(start, wait)).max(Duration::from_secs(1))
-    }
-
-    /// Time since our last write at the remote, as far as it is known.
-    fn since_write(&self) -> Duration {
-        let started = self.ledger.operation.as_ref().map(|operation| operation.started_at);
-        let applied = self.ledger.applied.as_ref().map(|applied| applied.at);
-        started.max(applied).map_or(Duration::MAX, |at| between(at, self.now))
-    }
-
-    /// Rule 5: gone is what answers 404 twice, [`ABSENCE`] apart, and not while a write of ours may be under way.
-    fn gone(&self, quiet_after: Duration) -> Gone {
-        if self.since_write() < quiet_after {
-            return Gone::NotYet { since: None };
-        }
-        match self.memory.absent_since {
-            Some(since) if between(since, self.now) >= ABSENCE => Gone::Proven,
-            since => Gone::NotYet { since: Some(since.unwrap_or(self.now)) },
-        }
-    }
-
-    /// Waits for the second 404.
-    fn missing(&self, since: Option<Timestamp>) -> Decision {
-        let again = since.map_or(Duration::from_secs(10), |since| self.until(since, ABSENCE));
-        let mut decision = self.rest(Verdict::Missing, Some(again));
-        decision.memory.absent_since = since;
-        decision
-    }
-
-    /// Since when this final state is read; a new state starts now.
-    fn resting(&self, seen: &Seen, same_version: bool) -> Resting {
-        match self.memory.resting {
-            Some(rest) if rest.phase == seen.phase && (!same_version || rest.version == seen.version) => rest,
-            _ => Resting { phase: seen.phase, version: seen.version, since: self.now },
-        }
-    }
-
-    /// What is asked for now.
-    fn cause(&self, wanted: &Wanted) -> Cause {
-        Cause {
-            digest: wanted.payload.digest.clone(),
-            generation: self.intent.generation,
-            request: self.intent.redeploy_request.clone(),
-        }
-    }
-
-    /// Whether this was refused and may not yet be sent again.
-    fn refused(&self, cause: Option<&Cause>) -> bool {
-        self.memory.refused.as_ref().is_some_and(|refused| refused.cause.as_ref() == cause && self.now < refused.until)
-    }
-}
-
-/// What two 404 say.
-enum Gone {
-    Proven,
-    /// `since`: when the first one that counts was seen.
-    NotYet {
-        since: Option<Timestamp>,
-    },
-}
-
-/// Forgets what the remote has: the next look finds a redeploy due.
-fn forget_digest(ledger: &mut Ledger) {
-    if let Some(applied) = &mut ledger.applied {
-        applied.digest = None;
-    }
-}
-
-/// What is remembered once an operation has ended.
-fn ended(operation: &Operation, seen: &Seen, now: Timestamp) -> Option<Applied> {
-    let payload = operation.payload.as_ref()?;
-    Some(Applied {
-        generation: operation.generation,
-        digest: Some(payload.digest.clone()),
-        outcome: seen.phase,
-        from_version: operation.from_version,
-        remote: Some(payload.visible.again(&seen.values)),
-        sources: payload.sources.clone(),
-        at: now,
-    })
 }

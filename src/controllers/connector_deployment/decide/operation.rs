@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use super::{
-    CALM, CallKind, Case, Decision, Gone, LAG, LIMIT, Look, Operation, OperationKind, OperationState, Phase, Seen,
-    Step, TOO_LONG, Verdict, Wanted, ended, forget_digest,
-};
+use super::super::ledger::{Look, Operation, OperationKind, OperationState, Phase, Seen};
+use super::case::{Gone, ended, forget_digest, left, serve};
+use super::memory::repeat_after;
+use super::{CALM, CallKind, Case, Decision, LAG, LIMIT, Step, TOO_LONG, Verdict, Wanted};
 use crate::clock::between;
 use crate::controllers::digest::Comparison;
 
@@ -16,7 +16,9 @@ pub(super) fn decide(case: &Case<'_>, operation: &Operation) -> Decision {
         (OperationKind::Create, OperationState::Planned) => create_planned(case, operation),
         (OperationKind::Redeploy, OperationState::Planned) => redeploy_planned(case, operation),
         (OperationKind::Create | OperationKind::Redeploy, OperationState::Accepted) => accepted(case, operation),
-        // The deletion that began it is over: the resource was let go and came back by a restored backup. Look anew.
+        // The deletion that began it is over: the resource was let go and came back by a restored backup. Look anew,
+        // once its call can no longer arrive.
+        (OperationKind::Undeploy, _) if case.age(operation) < CALM => wait(case, operation, CALM),
         (OperationKind::Undeploy, _) => case.give_up(),
     }
 }
@@ -26,6 +28,16 @@ fn unchanged(operation: &Operation, wanted: &Wanted) -> bool {
     operation.payload.as_ref().is_some_and(|payload| payload.digest.compare(&wanted.payload.digest) == Comparison::Same)
 }
 
+/// Waits for an age, and looks meanwhile.
+fn wait(case: &Case<'_>, operation: &Operation, age: Duration) -> Decision {
+    running(case, operation, left(case.age(operation), age).min(Duration::from_secs(10)))
+}
+
+/// Waits for something that has no time.
+fn look(case: &Case<'_>, operation: &Operation) -> Decision {
+    running(case, operation, Case::pace(case.age(operation)))
+}
+
 fn running(case: &Case<'_>, operation: &Operation, again: Duration) -> Decision {
     let verdict =
         if case.age(operation) >= TOO_LONG { Verdict::TakesTooLong } else { Verdict::Running(operation.kind) };
@@ -33,7 +45,10 @@ fn running(case: &Case<'_>, operation: &Operation, again: Duration) -> Decision 
 }
 
 /// Writes the operation again, with a new start, and sends its call again.
-fn again(case: &Case<'_>, operation: &Operation, call: CallKind) -> Decision {
+fn again(case: &Case<'_>, operation: &Operation, wanted: &Wanted, call: CallKind) -> Decision {
+    if let Some(held) = case.held(Some(&case.cause(wanted))) {
+        return held;
+    }
     let repeated = Operation {
         attempt: operation.attempt.saturating_add(1),
         seen_busy: false,
@@ -53,22 +68,20 @@ fn create_planned(case: &Case<'_>, operation: &Operation) -> Decision {
 }
 
 fn create_absent(case: &Case<'_>, operation: &Operation) -> Decision {
-    let Some(wanted) = case.wanted else { return running(case, operation, Duration::from_secs(10)) };
+    let Some(wanted) = case.wanted else { return look(case, operation) };
     let call = CallKind::Create { gone: case.ledger.id.clone() };
-    let age = case.age(operation);
-    if unchanged(operation, wanted) {
-        if age < 2 * LIMIT {
-            return running(case, operation, case.until(operation.started_at, 2 * LIMIT).min(Duration::from_secs(10)));
-        }
-        return again(case, operation, call);
+    let same = unchanged(operation, wanted);
+    let pause = if same { repeat_after(operation.attempt).max(2 * LIMIT) } else { CALM };
+    if case.age(operation) < pause {
+        return wait(case, operation, pause);
     }
-    if age < CALM {
-        return running(case, operation, case.until(operation.started_at, CALM).min(Duration::from_secs(10)));
+    if same {
+        return again(case, operation, wanted, call);
     }
     let mut renewed = operation.clone();
     renewed.payload = Some(wanted.payload.clone());
     renewed.generation = case.intent.generation;
-    again(case, &renewed, call)
+    again(case, &renewed, wanted, call)
 }
 
 fn create_found(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Decision {
@@ -76,17 +89,22 @@ fn create_found(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Decision
     if fits && case.intent.identity.fits(seen) {
         let mut ledger = case.ledger.clone();
         ledger.id = Some(seen.id.clone());
-        ledger.unverified = true;
+        ledger.unverified = unverified(case);
         ledger.operation =
             Some(Operation { state: OperationState::Accepted, seen_busy: seen.phase.is_busy(), ..operation.clone() });
         return case.decision(ledger, Step::Rest, Verdict::Running(operation.kind), Some(Duration::from_secs(1)));
     }
     if case.age(operation) < CALM {
-        return running(case, operation, case.until(operation.started_at, CALM).min(Duration::from_secs(10)));
+        return wait(case, operation, CALM);
     }
     let mut ledger = case.ledger.clone();
     ledger.operation = None;
     case.decision(ledger, Step::Rest, Verdict::KeyTaken, None)
+}
+
+/// What a lost answer leaves open: whether the secured values, if there are any, are those that we sent.
+fn unverified(case: &Case<'_>) -> bool {
+    case.wanted.is_none_or(|wanted| wanted.secured)
 }
 
 /// Rule 5, counted from calm.
@@ -106,45 +124,48 @@ fn redeploy_planned(case: &Case<'_>, operation: &Operation) -> Decision {
     if !seen.phase.is_busy() && operation.from_version == Some(seen.version) {
         return redeploy_same_version(case, operation, seen);
     }
-    let Some(payload) = &operation.payload else { return case.give_up() };
-    let applied = case.ledger.applied.as_ref().and_then(|applied| applied.remote.as_ref());
-    let evidence = match (payload.visible.fits(&seen.values), applied != Some(&payload.visible)) {
-        (true, true) => Evidence::Arrived,
-        (true, false) => Evidence::Silent,
-        (false, _) => Evidence::Other,
-    };
-    if seen.phase.is_busy() {
-        return redeploy_busy(case, operation, &evidence);
-    }
+    let evidence = evidence(case, operation, seen);
     let age = case.age(operation);
-    if age < LAG {
-        return running(case, operation, case.until(operation.started_at, LAG).min(Duration::from_secs(10)));
-    }
     match evidence {
-        Evidence::Arrived => accept(case, operation, seen, false),
-        Evidence::Silent => {
-            let moved = seen.build != operation.from_build && age < CALM;
-            if operation.seen_busy || moved {
-                return accept(case, operation, seen, true);
-            }
-            if age < CALM {
-                return running(case, operation, case.until(operation.started_at, CALM).min(Duration::from_secs(10)));
-            }
-            let Some(wanted) = case.wanted else { return running(case, operation, Duration::from_secs(10)) };
-            renew(case, operation, seen, wanted, false)
+        Evidence::Arrived if seen.phase.is_busy() || age >= LAG => accept(case, operation, seen, false),
+        // Only while ours can be the reason.
+        _ if seen.phase.is_busy() && age < CALM => noted_busy(case, operation),
+        _ if seen.phase.is_busy() => look(case, operation),
+        _ if age < LAG => wait(case, operation, LAG),
+        Evidence::Silent if operation.seen_busy || (age < CALM && rebuilt(operation, seen)) => {
+            accept(case, operation, seen, unverified(case))
         }
-        Evidence::Other if age < CALM => {
-            running(case, operation, case.until(operation.started_at, CALM).min(Duration::from_secs(10)))
-        }
-        Evidence::Other => case.give_up(),
+        _ if age < CALM => wait(case, operation, CALM),
+        Evidence::Silent => match case.wanted {
+            Some(wanted) => renew(case, operation, seen, wanted, false),
+            None => look(case, operation),
+        },
+        Evidence::Arrived | Evidence::Other => case.give_up(),
     }
 }
 
+fn evidence(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Evidence {
+    let applied = case.ledger.applied.as_ref().and_then(|applied| applied.remote.as_ref());
+    let Some(payload) = operation.payload.as_ref().filter(|payload| payload.visible.fits(&seen.values)) else {
+        return Evidence::Other;
+    };
+    match applied.map(|applied| applied.compare(&payload.visible)) {
+        Some(Comparison::Different) => Evidence::Arrived,
+        Some(Comparison::Same | Comparison::Unknown) | None => Evidence::Silent,
+    }
+}
+
+/// Whether another build is seen than the one that it starts from.
+fn rebuilt(operation: &Operation, seen: &Seen) -> bool {
+    seen.build.is_some() && seen.build != operation.from_build
+}
+
 /// What the visible values say of a redeploy whose answer was lost.
+#[derive(Clone, Copy)]
 enum Evidence {
     /// It changes them, and they are as it sends them.
     Arrived,
-    /// It does not change them, so they say nothing.
+    /// It does not change them, as far as is known, so they say nothing.
     Silent,
     /// They are others.
     Other,
@@ -152,13 +173,14 @@ enum Evidence {
 
 /// Idle, at the version that it starts from: it has not arrived, and a second one cannot follow a first.
 fn redeploy_same_version(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Decision {
-    let Some(wanted) = case.wanted else { return running(case, operation, Duration::from_secs(10)) };
-    if unchanged(operation, wanted) {
-        let call = redeploy_call(case, seen);
-        return again(case, operation, call);
+    let Some(wanted) = case.wanted else { return look(case, operation) };
+    let same = unchanged(operation, wanted);
+    let pause = if same { repeat_after(operation.attempt) } else { CALM };
+    if case.age(operation) < pause {
+        return wait(case, operation, pause);
     }
-    if case.age(operation) < CALM {
-        return running(case, operation, case.until(operation.started_at, CALM).min(Duration::from_secs(10)));
+    if same {
+        return again(case, operation, wanted, redeploy_call(case, seen));
     }
     renew(case, operation, seen, wanted, true)
 }
@@ -176,6 +198,9 @@ fn redeploy_call(case: &Case<'_>, seen: &Seen) -> CallKind {
 /// Sends today's values from the version just read; what the first call left behind is not known. `new`: it is another
 /// operation, so that its refusal proves that nothing happened.
 fn renew(case: &Case<'_>, operation: &Operation, seen: &Seen, wanted: &Wanted, new: bool) -> Decision {
+    if let Some(held) = case.held(Some(&case.cause(wanted))) {
+        return held;
+    }
     let mut ledger = case.ledger.clone();
     forget_digest(&mut ledger);
     let mut renewed = case.operation(OperationKind::Redeploy, Some(wanted));
@@ -185,61 +210,46 @@ fn renew(case: &Case<'_>, operation: &Operation, seen: &Seen, wanted: &Wanted, n
     case.send(ledger, renewed, redeploy_call(case, seen), new)
 }
 
-fn redeploy_busy(case: &Case<'_>, operation: &Operation, evidence: &Evidence) -> Decision {
-    let look = case.pace(operation.started_at);
-    match evidence {
-        Evidence::Arrived => {
-            let mut noted = case.ledger.clone();
-            noted.operation = Some(Operation { state: OperationState::Accepted, seen_busy: true, ..operation.clone() });
-            case.decision(noted, Step::Rest, Verdict::Running(operation.kind), Some(look))
-        }
-        // Only while ours can be the reason.
-        Evidence::Silent if case.age(operation) < CALM && !operation.seen_busy => noted_busy(case, operation, look),
-        Evidence::Silent | Evidence::Other => running(case, operation, look),
-    }
-}
-
+/// A call whose answer was lost is known to have arrived.
 fn accept(case: &Case<'_>, operation: &Operation, seen: &Seen, unverified: bool) -> Decision {
     let mut ledger = case.ledger.clone();
     ledger.unverified = unverified;
-    ledger.operation = Some(Operation { state: OperationState::Accepted, ..operation.clone() });
+    let seen_busy = operation.seen_busy || seen.phase.is_busy();
+    ledger.operation = Some(Operation { state: OperationState::Accepted, seen_busy, ..operation.clone() });
     let mut decision =
         case.decision(ledger, Step::Rest, Verdict::Running(operation.kind), Some(Duration::from_secs(1)));
-    decision.memory.resting = Some(case.resting(seen, false));
+    decision.memory.resting = (!seen.phase.is_busy()).then(|| case.resting(seen, false));
     decision
 }
 
-fn noted_busy(case: &Case<'_>, operation: &Operation, look: Duration) -> Decision {
-    let mut decision = running(case, operation, look);
+fn noted_busy(case: &Case<'_>, operation: &Operation) -> Decision {
+    let mut decision = look(case, operation);
     decision.ledger.operation = Some(Operation { seen_busy: true, ..operation.clone() });
     decision
 }
 
 fn accepted(case: &Case<'_>, operation: &Operation) -> Decision {
     let Look::Present(seen) = case.look else { return absent(case) };
-    let look = case.pace(operation.started_at);
     if seen.phase.is_busy() {
-        let mut decision = noted_busy(case, operation, look);
-        decision.memory.resting = None;
-        return decision;
+        return noted_busy(case, operation);
     }
     let rest = case.resting(seen, false);
     let moved = operation.from_version != Some(seen.version) || operation.from_build != seen.build;
-    let long = between(rest.since, case.now) >= LAG;
+    // Never longer than since the call: what was read before it says nothing.
+    let long = between(rest.since, case.now).min(case.age(operation)) >= LAG;
     // `Draft` is not described and may come before the first build, so it is an outcome only if it stays.
     let over =
         seen.phase != Phase::Draft && (operation.kind == OperationKind::Create || (operation.seen_busy && moved));
     if !(over || long) {
-        let mut decision = running(case, operation, look.min(Duration::from_secs(10)));
+        let mut decision = look(case, operation);
         decision.memory.resting = Some(rest);
         return decision;
     }
     let mut ledger = case.ledger.clone();
     ledger.operation = None;
     ledger.applied = ended(operation, seen, case.now);
-    ledger.handled_redeploy.clone_from(&operation.redeploy_request);
-    let mut decision = case.after(ledger);
-    decision.memory.resting = None;
+    serve(&mut ledger, operation.redeploy_request.as_ref());
+    let mut decision = case.anew(ledger);
     decision.memory.absent_since = None;
     decision
 }

@@ -1,1 +1,15 @@
-//! Tests of the operation table: a row for each of its rows.
+//! Tests of the operation table: a row for each of its rows, the rules that are decided here by their numbers, and an
+//! exploration of everything that can happen in a small world.
+
+mod answers;
+mod build;
+mod clocks;
+mod create;
+mod deleting;
+mod drift;
+mod ended;
+mod explore;
+mod held;
+mod idle;
+mod redeploy;
+mod takeover;

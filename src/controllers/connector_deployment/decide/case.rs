@@ -1,0 +1,195 @@
+//! What the rows of the table share: decisions in their usual shapes, ages, and what counts as gone.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Seen};
+use super::{ABSENCE, Call, CallKind, Case, Cause, Decision, Memory, Resting, Step, Verdict, Wanted};
+use crate::clock::between;
+
+/// What two 404 say.
+pub(super) enum Gone {
+    Proven,
+    /// `since`: when the first one that counts was seen.
+    NotYet {
+        since: Option<Timestamp>,
+    },
+}
+
+impl Case<'_> {
+    /// A row of equal readings is broken by every row of the table that does not go on with it.
+    pub(super) fn decision(&self, ledger: Ledger, step: Step, verdict: Verdict, again: Option<Duration>) -> Decision {
+        Decision { ledger, memory: Memory { resting: None, ..self.memory.clone() }, step, verdict, again }
+    }
+
+    /// Nothing to send and nothing to remember.
+    pub(super) fn rest(&self, verdict: Verdict, again: Option<Duration>) -> Decision {
+        self.decision(self.ledger.clone(), Step::Rest, verdict, again)
+    }
+
+    /// The resource may go.
+    pub(super) fn release(&self) -> Decision {
+        self.decision(self.ledger.clone(), Step::Release, Verdict::Released, None)
+    }
+
+    /// Something ended: what follows is decided from the same look.
+    pub(super) fn anew(&self, ledger: Ledger) -> Decision {
+        self.decision(ledger, Step::Rest, Verdict::Changing, Some(Duration::ZERO))
+    }
+
+    /// The operation is given up though it may have been sent, so what the remote has is unknown.
+    pub(super) fn give_up(&self) -> Decision {
+        let mut ledger = self.ledger.clone();
+        ledger.operation = None;
+        forget_digest(&mut ledger);
+        self.anew(ledger)
+    }
+
+    /// Writes `operation` and then sends its call.
+    pub(super) fn send(&self, mut ledger: Ledger, operation: Operation, kind: CallKind, first: bool) -> Decision {
+        let verdict = Verdict::Running(operation.kind);
+        ledger.operation = Some(operation);
+        let again = Some(Duration::from_secs(1));
+        let mut decision = self.decision(ledger, Step::Send(Call { kind, first }), verdict, again);
+        decision.memory.change = None;
+        decision.memory.absent_since = None;
+        decision.memory.busy_since = None;
+        decision
+    }
+
+    /// A new operation that starts now.
+    pub(super) fn operation(&self, kind: OperationKind, wanted: Option<&Wanted>) -> Operation {
+        Operation {
+            kind,
+            state: OperationState::Planned,
+            attempt: 1,
+            generation: self.intent.generation,
+            payload: wanted.map(|wanted| wanted.payload.clone()),
+            from_version: None,
+            from_build: None,
+            seen_busy: false,
+            redeploy_request: self.intent.redeploy_request.clone(),
+            started_at: self.now,
+        }
+    }
+
+    /// What cannot be sent now: refused before for the same cause, or to pause for a while.
+    pub(super) fn held(&self, cause: Option<&Cause>) -> Option<Decision> {
+        let memory = self.memory;
+        if let Some(refused) = memory.refused.as_ref().filter(|refused| refused.cause.as_ref() == cause)
+            && self.now < refused.until
+        {
+            return Some(self.rest(Verdict::Refused, Some(between(self.now, refused.until))));
+        }
+        let pause = memory.pause.filter(|pause| self.now < pause.until)?;
+        let verdict = match (cause, &self.ledger.operation) {
+            (None, _) => Verdict::Running(OperationKind::Undeploy),
+            (Some(_), Some(operation)) => Verdict::Running(operation.kind),
+            (Some(_), None) => Verdict::Changing,
+        };
+        Some(self.rest(verdict, Some(between(self.now, pause.until))))
+    }
+
+    /// What is asked for now.
+    pub(super) fn cause(&self, wanted: &Wanted) -> Cause {
+        Cause {
+            digest: wanted.payload.digest.clone(),
+            generation: self.intent.generation,
+            request: self.intent.redeploy_request.clone(),
+        }
+    }
+
+    /// Time since a write of ours.
+    fn since(&self, stamp: Timestamp) -> Duration {
+        let met = self.memory.ahead.filter(|ahead| ahead.stamp == stamp);
+        between(met.map_or(stamp, |ahead| ahead.since.min(stamp)), self.now)
+    }
+
+    /// How long ago the call of this operation was about to be sent.
+    pub(super) fn age(&self, operation: &Operation) -> Duration {
+        self.since(operation.started_at)
+    }
+
+    /// When the next look at something is due that runs for `age`: an eighth of it, 1 to 15 seconds.
+    pub(super) fn pace(age: Duration) -> Duration {
+        (age / 8).clamp(Duration::from_secs(1), Duration::from_secs(15))
+    }
+
+    /// When the next look is due at something that is busy without an operation of ours, and since when it is.
+    pub(super) fn busy(&self) -> (Timestamp, Duration) {
+        let since = self.memory.busy_since.unwrap_or(self.now);
+        (since, between(since, self.now))
+    }
+
+    /// Time since our last write at the remote, as far as it is known.
+    pub(super) fn since_write(&self) -> Duration {
+        last_write(self.ledger).map_or(Duration::MAX, |stamp| self.since(stamp))
+    }
+
+    /// Rule 5: gone is what answers 404 twice, [`ABSENCE`] apart, and not while a write of ours may be under way.
+    pub(super) fn gone(&self, quiet_after: Duration) -> Gone {
+        if self.since_write() < quiet_after {
+            return Gone::NotYet { since: None };
+        }
+        match self.memory.absent_since {
+            Some(since) if between(since, self.now) >= ABSENCE => Gone::Proven,
+            since => Gone::NotYet { since: Some(since.unwrap_or(self.now)) },
+        }
+    }
+
+    /// Waits for the second 404.
+    pub(super) fn missing(&self, since: Option<Timestamp>) -> Decision {
+        let again = since.map_or(Duration::from_secs(10), |since| left(between(since, self.now), ABSENCE));
+        let mut decision = self.rest(Verdict::Missing, Some(again));
+        decision.memory.absent_since = since;
+        decision
+    }
+
+    /// Since when this final state is read; a new state starts now.
+    pub(super) fn resting(&self, seen: &Seen, same_version: bool) -> Resting {
+        match self.memory.resting {
+            Some(rest) if rest.phase == seen.phase && (!same_version || rest.version == seen.version) => rest,
+            _ => Resting { phase: seen.phase, version: seen.version, since: self.now },
+        }
+    }
+}
+
+/// What remains of a time that a row waits for, a second at least.
+pub(super) fn left(age: Duration, wait: Duration) -> Duration {
+    wait.saturating_sub(age).max(Duration::from_secs(1))
+}
+
+/// When we wrote last at the remote, as far as it is known.
+pub(super) fn last_write(ledger: &Ledger) -> Option<Timestamp> {
+    let started = ledger.operation.as_ref().map(|operation| operation.started_at);
+    started.or(ledger.applied.as_ref().map(|applied| applied.at))
+}
+
+/// Forgets what the remote has: the next look finds a redeploy due.
+pub(super) fn forget_digest(ledger: &mut Ledger) {
+    if let Some(applied) = &mut ledger.applied {
+        applied.digest = None;
+    }
+}
+
+/// A redeploy request was served; that it was taken back since does not make it a new one.
+pub(super) fn serve(ledger: &mut Ledger, request: Option<&String>) {
+    if let Some(request) = request {
+        ledger.handled_redeploy = Some(request.clone());
+    }
+}
+
+/// What is remembered once an operation has ended.
+pub(super) fn ended(operation: &Operation, seen: &Seen, now: Timestamp) -> Option<Applied> {
+    let payload = operation.payload.as_ref()?;
+    Some(Applied {
+        generation: operation.generation,
+        digest: Some(payload.digest.clone()),
+        outcome: seen.phase,
+        from_version: operation.from_version,
+        remote: Some(payload.visible.again(&seen.values)),
+        sources: payload.sources.clone(),
+        at: now,
+    })
+}

@@ -1,0 +1,277 @@
+//! What the tests build their cases from: a live deployment `id-1` at version 5, whose only visible value is `A`.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::controllers::connector_deployment::decide::{
+    Call, Case, Cause, Change, Decision, Intent, Memory, Resting, Step, Verdict, Version, Wanted, decide,
+};
+use crate::controllers::connector_deployment::ledger::{
+    Applied, ConnectorName, Identity, Ledger, Look, Operation, OperationKind, OperationState, Payload, Phase, Seen,
+};
+use crate::controllers::digest::{Digest, VisibleDigest};
+use crate::controllers::values::{VisibleApplication, VisibleValues};
+
+/// The time of every look.
+pub(super) const NOW: Timestamp = Timestamp::constant(1_000_000, 0);
+
+pub(super) fn ago(seconds: u64) -> Timestamp {
+    NOW - Duration::from_secs(seconds)
+}
+
+pub(super) fn identity() -> Identity {
+    Identity { connector: ConnectorName::Key("connector".into()), region: "region".into(), kind: "sandbox".into() }
+}
+
+pub(super) fn intent() -> Intent {
+    Intent {
+        generation: 1,
+        identity: identity(),
+        remote_id: None,
+        redeploy_request: None,
+        deletion: None,
+        adopt: false,
+        observe_only: false,
+        suspended: false,
+        correct_drift: false,
+        version: Version::default(),
+    }
+}
+
+pub(super) fn visible(values: &[(&str, &str)]) -> VisibleValues {
+    let standard = values.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    let application = VisibleApplication { standard, schedule: None };
+    VisibleValues { applications: [("service".to_owned(), application)].into(), ..VisibleValues::default() }
+}
+
+/// The same, where the values of these keys do not count.
+pub(super) fn ignoring(values: &[(&str, &str)], keys: &[&str]) -> VisibleValues {
+    visible(values).ignoring(keys.iter().map(|key| ("service".to_owned(), (*key).to_owned())).collect())
+}
+
+/// What would be sent if `A` had this value, beside this secret.
+pub(super) fn wanted(value: &str, secret: &str) -> Wanted {
+    let visible = VisibleDigest::of(&visible(&[("A", value)]));
+    let digest = Digest::parse(&format!("key:{value}-{secret}"));
+    Wanted { payload: Payload { digest, visible, sources: Vec::new() }, secured: true }
+}
+
+pub(super) fn seen(phase: Phase) -> Seen {
+    Seen {
+        id: "id-1".into(),
+        version: 5,
+        phase,
+        build: Some("build-1".into()),
+        connector_id: "connector-id".into(),
+        connector_key: Some("connector".into()),
+        connector_version: 1,
+        region: "region".into(),
+        kind: "sandbox".into(),
+        values: visible(&[("A", "1")]),
+    }
+}
+
+pub(super) fn operation(kind: OperationKind, payload: Option<Payload>) -> Operation {
+    Operation {
+        kind,
+        state: OperationState::Planned,
+        attempt: 1,
+        generation: 1,
+        payload,
+        from_version: None,
+        from_build: None,
+        seen_busy: false,
+        redeploy_request: None,
+        started_at: NOW,
+    }
+}
+
+/// Everything that a decision is made from, owned.
+#[derive(Clone, Debug)]
+pub(super) struct Scene {
+    pub(super) ledger: Ledger,
+    pub(super) intent: Intent,
+    pub(super) wanted: Option<Wanted>,
+    pub(super) look: Look,
+    pub(super) memory: Memory,
+}
+
+pub(super) const ABSENT: Look = Look::Absent { key_held_by: None };
+
+impl Scene {
+    /// Nothing was ever created.
+    pub(super) fn new() -> Self {
+        Self {
+            ledger: Ledger::default(),
+            intent: intent(),
+            wanted: Some(wanted("1", "secret")),
+            look: ABSENT,
+            memory: Memory::default(),
+        }
+    }
+
+    /// Live, and everything applied since yesterday.
+    pub(super) fn live() -> Self {
+        let applied = Applied {
+            generation: 1,
+            digest: Some(wanted("1", "secret").payload.digest),
+            outcome: Phase::Deployed,
+            from_version: None,
+            remote: Some(wanted("1", "secret").payload.visible),
+            sources: Vec::new(),
+            at: ago(86_400),
+        };
+        let ledger = Ledger { id: Some("id-1".into()), applied: Some(applied), ..Ledger::default() };
+        Self { ledger, look: Look::Present(seen(Phase::Deployed)), ..Self::new() }
+    }
+
+    /// A create was about to be sent.
+    pub(super) fn creating() -> Self {
+        let mut scene = Self::new();
+        scene.ledger.operation = Some(operation(OperationKind::Create, Some(wanted("1", "secret").payload)));
+        scene
+    }
+
+    /// A redeploy from `A=1` to `A=2` was about to be sent.
+    pub(super) fn redeploying() -> Self {
+        Self::redeploying_to(wanted("2", "secret"))
+    }
+
+    /// A redeploy with another secret was about to be sent: what can be seen does not change.
+    pub(super) fn rotating() -> Self {
+        Self::redeploying_to(wanted("1", "other"))
+    }
+
+    fn redeploying_to(wanted: Wanted) -> Self {
+        let mut scene = Self::live();
+        scene.ledger.operation = Some(Operation {
+            from_version: Some(5),
+            from_build: Some("build-1".into()),
+            ..operation(OperationKind::Redeploy, Some(wanted.payload.clone()))
+        });
+        scene.wanted = Some(wanted);
+        scene
+    }
+
+    pub(super) fn operation(&mut self) -> &mut Operation {
+        self.ledger.operation.as_mut().expect("an operation is stored")
+    }
+
+    pub(super) fn applied(&mut self) -> &mut Applied {
+        self.ledger.applied.as_mut().expect("something was applied")
+    }
+
+    /// Seconds since the call was about to be sent.
+    pub(super) fn aged(&mut self, seconds: u64) -> &mut Self {
+        self.operation().started_at = ago(seconds);
+        self
+    }
+
+    pub(super) fn accepted(&mut self) -> &mut Self {
+        self.operation().state = OperationState::Accepted;
+        self
+    }
+
+    pub(super) fn sees(&mut self, phase: Phase) -> &mut Seen {
+        self.look = Look::Present(seen(phase));
+        let Look::Present(seen) = &mut self.look else { unreachable!("just set") };
+        seen
+    }
+
+    pub(super) fn sees_build(&mut self, build: Option<&str>) {
+        let Look::Present(seen) = &mut self.look else { panic!("nothing is seen") };
+        seen.build = build.map(ToOwned::to_owned);
+    }
+
+    /// The same final state is read for so many seconds.
+    pub(super) fn rests(&mut self, seconds: u64) -> &mut Self {
+        let Look::Present(seen) = &self.look else { panic!("there is nothing that rests") };
+        self.memory.resting = Some(Resting { phase: seen.phase, version: seen.version, since: ago(seconds) });
+        self
+    }
+
+    pub(super) fn decide_at(&self, now: Timestamp) -> Decision {
+        let Self { ledger, intent, wanted, look, memory } = self;
+        decide(&Case { ledger, intent, wanted: wanted.as_ref(), look, memory, now })
+    }
+
+    pub(super) fn decide(&self) -> Decision {
+        self.decide_at(NOW)
+    }
+}
+
+/// What is wanted now, as the cause of a call.
+pub(super) fn cause(scene: &Scene) -> Cause {
+    let digest = scene.wanted.as_ref().expect("it is wanted").payload.digest.clone();
+    let request = scene.intent.redeploy_request.clone();
+    Cause { digest, generation: scene.intent.generation, request }
+}
+
+/// What is wanted now is so for longer than changes are gathered.
+pub(super) fn gathered(scene: &mut Scene) {
+    scene.memory.change = Some(Change { cause: cause(scene), first: ago(10), last: ago(10) });
+}
+
+/// Idle, at the next version and with these values, so many seconds after the call.
+pub(super) fn moved(scene: &mut Scene, seconds: u64, value: &str) {
+    let seen = scene.aged(seconds).sees(Phase::Deployed);
+    seen.version = 6;
+    seen.values = visible(&[("A", value)]);
+}
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Does {
+    Rest,
+    Send(OperationKind),
+    SendAgain(OperationKind),
+    Release,
+}
+
+/// What is stored then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    Nothing,
+    Planned,
+    Accepted,
+}
+
+pub(super) fn does(decision: &Decision) -> Does {
+    match (&decision.step, &decision.ledger.operation) {
+        (Step::Rest, _) => Does::Rest,
+        (Step::Release, _) => Does::Release,
+        (Step::Send(Call { first: true, .. }), Some(operation)) => Does::Send(operation.kind),
+        (Step::Send(_), Some(operation)) => Does::SendAgain(operation.kind),
+        (Step::Send(_), None) => panic!("a call without an operation"),
+    }
+}
+
+pub(super) fn stored(ledger: &Ledger) -> Stored {
+    match ledger.operation.as_ref().map(|operation| operation.state) {
+        None => Stored::Nothing,
+        Some(OperationState::Planned) => Stored::Planned,
+        Some(OperationState::Accepted) => Stored::Accepted,
+    }
+}
+
+/// A row: its name, how it differs from the scene, and what comes of it.
+pub(super) type Row = (&'static str, fn(&mut Scene), (Does, Stored, Verdict));
+
+pub(super) fn check(scene: fn() -> Scene, rows: &[Row]) {
+    for (name, change, expected) in rows {
+        let mut scene = scene();
+        change(&mut scene);
+        let decision = scene.decide();
+        assert_eq!((does(&decision), stored(&decision.ledger), decision.verdict), *expected, "{name}: {decision:#?}");
+        if does(&decision) != Does::Rest && does(&decision) != Does::Release {
+            let operation = decision.ledger.operation.as_ref().expect("it is written before its call");
+            assert_eq!((operation.state, operation.started_at), (OperationState::Planned, NOW), "{name}");
+            assert_ne!(decision.ledger, scene.ledger, "{name}: the write before a call always changes something");
+        }
+    }
+}
+
+/// Nothing runs, and all is as it is wanted.
+pub(super) const SETTLED: (Does, Stored, Verdict) =
+    (Does::Rest, Stored::Nothing, Verdict::Settled { phase: Phase::Deployed, drifted: false });

@@ -1,0 +1,113 @@
+//! Clocks that were set back, and leaders whose clocks differ: what was written lies in the future.
+
+use std::time::Duration;
+
+use super::build::{ABSENT, Does, NOW, Scene, Stored, does, stored, wanted};
+use crate::clock::later;
+use crate::controllers::connector_deployment::decide::{Cause, Change, Deletion, Pause, Refused, Verdict};
+use crate::controllers::connector_deployment::ledger::Phase;
+
+/// Decides at each of these seconds after now, and says what is sent.
+fn over_time<const N: usize>(mut scene: Scene, seconds: [u64; N]) -> [Does; N] {
+    seconds.map(|seconds| {
+        let decision = scene.decide_at(later(NOW, Duration::from_secs(seconds)));
+        if does(&decision) == Does::Rest {
+            assert!(decision.again.is_none_or(|again| again <= Duration::from_secs(15)), "{:?}", decision.again);
+            (scene.ledger, scene.memory) = (decision.ledger.clone(), decision.memory.clone());
+        }
+        does(&decision)
+    })
+}
+
+#[test]
+fn an_operation_that_starts_in_the_future_ages_from_when_it_was_met() {
+    use crate::controllers::connector_deployment::ledger::OperationKind::{Create, Redeploy, Undeploy};
+    let ahead = |mut scene: Scene| {
+        scene.operation().started_at = later(NOW, Duration::from_hours(5));
+        scene
+    };
+    let changed = |mut scene: Scene| {
+        scene.wanted = Some(wanted("7", "secret"));
+        scene
+    };
+    let deleted = |mut scene: Scene| {
+        scene.intent.deletion = Some(Deletion::Undeploy);
+        scene
+    };
+    let rest = Does::Rest;
+    assert_eq!(over_time(ahead(Scene::creating()), [0, 59, 60]), [rest, rest, Does::SendAgain(Create)]);
+    assert_eq!(over_time(changed(ahead(Scene::creating())), [0, 119, 120]), [rest, rest, Does::SendAgain(Create)]);
+    assert_eq!(over_time(ahead(Scene::redeploying()), [0, 4, 5]), [rest, rest, Does::SendAgain(Redeploy)]);
+    assert_eq!(over_time(changed(ahead(Scene::redeploying())), [0, 119, 120]), [rest, rest, Does::Send(Redeploy)]);
+    assert_eq!(over_time(deleted(ahead(Scene::creating())), [0, 119, 120]), [rest, rest, Does::Release]);
+    let mut undeploying = deleted(ahead(Scene::creating()));
+    undeploying.ledger.id = Some("id-1".into());
+    undeploying.operation().kind = Undeploy;
+    assert_eq!(over_time(undeploying, [0, 4, 5]), [rest, rest, Does::SendAgain(Undeploy)]);
+}
+
+#[test]
+fn a_clock_that_is_set_back_again_starts_the_age_anew() {
+    let mut scene = Scene::creating();
+    scene.operation().started_at = later(NOW, Duration::from_hours(5));
+    scene.memory = scene.decide_at(later(NOW, Duration::from_secs(3000))).memory;
+    scene.memory = scene.decide().memory;
+    assert_eq!(does(&scene.decide_at(later(NOW, Duration::from_secs(59)))), Does::Rest);
+    assert_eq!(
+        does(&scene.decide_at(later(NOW, Duration::from_secs(60)))),
+        Does::SendAgain(crate::controllers::connector_deployment::ledger::OperationKind::Create)
+    );
+}
+
+#[test]
+fn the_age_goes_on_when_the_clock_has_caught_up() {
+    let mut scene = Scene::redeploying();
+    scene.operation().started_at = later(NOW, Duration::from_secs(100));
+    scene.wanted = Some(wanted("7", "secret"));
+    scene.memory = scene.decide().memory;
+    assert_eq!(does(&scene.decide_at(later(NOW, Duration::from_secs(119)))), Does::Rest);
+    assert_ne!(does(&scene.decide_at(later(NOW, Duration::from_secs(120)))), Does::Rest);
+}
+
+#[test]
+fn absence_is_proven_though_the_last_write_lies_in_the_future() {
+    let mut scene = Scene::live();
+    scene.look = ABSENT;
+    scene.applied().at = later(NOW, Duration::from_hours(5));
+    scene.memory.absent_since = Some(later(NOW, Duration::from_hours(5)));
+    for (seconds, expected) in
+        [(0, Verdict::Missing), (90, Verdict::Missing), (119, Verdict::Missing), (120, Verdict::Disappeared)]
+    {
+        let decision = scene.decide_at(later(NOW, Duration::from_secs(seconds)));
+        assert_eq!(decision.verdict, expected, "{seconds} s");
+        scene.memory = decision.memory;
+    }
+}
+
+#[test]
+fn what_is_remembered_of_the_future_holds_nothing_up_for_long() {
+    let far = later(NOW, Duration::from_hours(500));
+    let asked = wanted("2", "secret");
+    let cause = Cause { digest: asked.payload.digest.clone(), generation: 1, request: None };
+    let mut scene = Scene::live();
+    scene.wanted = Some(asked);
+    scene.memory.change = Some(Change { cause: cause.clone(), first: far, last: far });
+    let decision = scene.decide();
+    assert_eq!((does(&decision), decision.again), (Does::Rest, Some(Duration::from_secs(2))));
+
+    scene.memory.change = None;
+    scene.memory.refused = Some(Refused { cause: Some(cause), until: far, times: 1 });
+    assert_eq!(scene.decide().again, Some(Duration::from_hours(1)));
+
+    scene.memory.refused = None;
+    scene.memory.pause = Some(Pause { until: far, times: 1 });
+    assert_eq!(scene.decide().again, Some(Duration::from_mins(1)));
+
+    let mut scene = Scene::redeploying();
+    scene.accepted().aged(3600).rests(0).memory.resting.as_mut().expect("it rests").since = far;
+    scene.memory = scene.decide().memory;
+    let decision = scene.decide_at(later(NOW, Duration::from_secs(60)));
+    assert_eq!(stored(&decision.ledger), Stored::Nothing, "ended after a minute");
+    assert_eq!(scene.decide_at(later(NOW, Duration::from_secs(59))).ledger.operation, scene.ledger.operation);
+    assert_eq!(decision.ledger.applied.expect("it ended").outcome, Phase::Deployed);
+}

@@ -1,0 +1,341 @@
+//! The rows *Create* of the table, and rules 1, 2 and 5.
+
+use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, seen, visible, wanted};
+use crate::controllers::connector_deployment::decide::{CallKind, Step, Verdict};
+use crate::controllers::connector_deployment::ledger::{Look, OperationKind, OperationState, Phase};
+
+const CREATE: OperationKind = OperationKind::Create;
+const WAITS: (Does, Stored, Verdict) = (Does::Rest, Stored::Planned, Verdict::Running(CREATE));
+const AGAIN: (Does, Stored, Verdict) = (Does::SendAgain(CREATE), Stored::Planned, Verdict::Running(CREATE));
+const RUNS: (Does, Stored, Verdict) = (Does::Rest, Stored::Accepted, Verdict::Running(CREATE));
+const TAKEN: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::KeyTaken);
+
+#[test]
+fn rule_1_a_create_is_written_first_and_sent_once() {
+    check(
+        Scene::new,
+        &[
+            ("the key is free", |_| {}, (Does::Send(CREATE), Stored::Planned, Verdict::Running(CREATE))),
+            (
+                "the values are unknown",
+                |scene| scene.wanted = None,
+                (Does::Rest, Stored::Nothing, Verdict::ValuesUnknown),
+            ),
+        ],
+    );
+    let operation = Scene::new().decide().ledger.operation.expect("it is written first");
+    assert_eq!((operation.attempt, operation.payload), (1, Some(wanted("1", "secret").payload)));
+}
+
+#[test]
+fn create_planned_and_absent() {
+    let rows: &[Row] = &[
+        ("before 2 L", |scene| _ = scene.aged(59), WAITS),
+        ("after 2 L", |scene| _ = scene.aged(60), AGAIN),
+        (
+            "changed, before calm",
+            |scene| {
+                scene.aged(119);
+                scene.wanted = Some(wanted("1", "other"));
+            },
+            WAITS,
+        ),
+        (
+            "changed, calm",
+            |scene| {
+                scene.aged(120);
+                scene.wanted = Some(wanted("1", "other"));
+            },
+            AGAIN,
+        ),
+        (
+            "values unknown",
+            |scene| {
+                scene.aged(500);
+                scene.wanted = None;
+            },
+            WAITS,
+        ),
+        (
+            "an old view of the id that was declared gone, before 2 L",
+            |scene| {
+                scene.aged(59).sees(Phase::Deployed);
+                scene.ledger.id = Some("id-1".into());
+            },
+            WAITS,
+        ),
+        (
+            "an old view of the id that was declared gone, after 2 L",
+            |scene| {
+                scene.aged(60).sees(Phase::Deployed);
+                scene.ledger.id = Some("id-1".into());
+            },
+            AGAIN,
+        ),
+        (
+            "the fifth time, before its pause",
+            |scene| {
+                scene.aged(79).operation().attempt = 5;
+            },
+            WAITS,
+        ),
+        (
+            "the fifth time, after its pause",
+            |scene| {
+                scene.aged(80).operation().attempt = 5;
+            },
+            AGAIN,
+        ),
+        (
+            "the hundredth time, before the longest pause",
+            |scene| {
+                scene.aged(299).operation().attempt = 100;
+            },
+            WAITS,
+        ),
+        (
+            "the hundredth time, after the longest pause",
+            |scene| {
+                scene.aged(300).operation().attempt = 100;
+            },
+            AGAIN,
+        ),
+    ];
+    check(Scene::creating, rows);
+}
+
+#[test]
+fn a_repeated_create_sends_what_is_wanted_now_and_remembers_the_id_that_is_gone() {
+    let mut scene = Scene::creating();
+    scene.aged(120).wanted = Some(wanted("2", "secret"));
+    scene.intent.generation = 2;
+    scene.ledger.id = Some("old".into());
+    let decision = scene.decide();
+    let Step::Send(call) = decision.step else { panic!("it is sent again") };
+    assert_eq!(call.kind, CallKind::Create { gone: Some("old".into()) });
+    let operation = decision.ledger.operation.expect("it is written again");
+    assert_eq!((operation.attempt, operation.generation), (2, 2));
+    assert_eq!(operation.payload, Some(wanted("2", "secret").payload));
+}
+
+#[test]
+fn rule_2_a_create_whose_answer_was_lost_is_ours_if_it_fits() {
+    let rows: &[Row] = &[
+        ("fits", |scene| _ = scene.sees(Phase::Queued), RUNS),
+        (
+            "fits, the old id is known",
+            |scene| {
+                scene.ledger.id = Some("old".into());
+                scene.sees(Phase::Queued);
+            },
+            RUNS,
+        ),
+        (
+            "other values, before calm",
+            |scene| scene.aged(119).sees(Phase::Deployed).values = visible(&[("A", "2")]),
+            WAITS,
+        ),
+        ("other values, calm", |scene| scene.aged(120).sees(Phase::Deployed).values = visible(&[("A", "2")]), TAKEN),
+        ("other region", |scene| scene.aged(120).sees(Phase::Deployed).region = "other".into(), TAKEN),
+        ("other type", |scene| scene.aged(120).sees(Phase::Deployed).kind = "other".into(), TAKEN),
+        (
+            "other connector",
+            |scene| {
+                scene.aged(120).sees(Phase::Deployed).connector_key = Some("other".into());
+            },
+            TAKEN,
+        ),
+        ("a record without the connector's key", |scene| scene.sees(Phase::Deployed).connector_key = None, RUNS),
+        (
+            "fits what was sent, not what is wanted now",
+            |scene| {
+                scene.sees(Phase::Queued);
+                scene.wanted = Some(wanted("2", "secret"));
+            },
+            RUNS,
+        ),
+    ];
+    check(Scene::creating, rows);
+
+    let mut scene = Scene::creating();
+    scene.sees(Phase::Queued);
+    let decision = scene.decide();
+    assert_eq!(decision.ledger.id.as_deref(), Some("id-1"));
+    assert!(decision.ledger.unverified, "nobody knows whether the secrets are ours");
+    assert!(decision.ledger.operation.expect("it runs").seen_busy);
+    scene.wanted.as_mut().expect("it is wanted").secured = false;
+    assert!(!scene.decide().ledger.unverified, "there are none");
+}
+
+#[test]
+fn create_accepted() {
+    fn accepted() -> Scene {
+        let mut scene = Scene::creating();
+        scene.accepted().ledger.id = Some("id-1".into());
+        scene
+    }
+    let failed = Verdict::Settled { phase: Phase::Failed, drifted: false };
+    let rows: &[Row] = &[
+        ("busy", |scene| _ = scene.sees(Phase::Deploying), RUNS),
+        ("a status that is not known", |scene| _ = scene.sees(Phase::Other), RUNS),
+        ("deployed", |scene| _ = scene.sees(Phase::Deployed), SETTLED),
+        ("failed", |scene| _ = scene.sees(Phase::Failed), (Does::Rest, Stored::Nothing, failed)),
+        (
+            "a draft may come before the first build",
+            |scene| {
+                scene.aged(90).sees(Phase::Draft);
+                scene.rests(59);
+            },
+            RUNS,
+        ),
+        (
+            "a draft that stays",
+            |scene| {
+                scene.aged(90).sees(Phase::Draft);
+                scene.rests(60);
+            },
+            (Does::Rest, Stored::Nothing, Verdict::Settled { phase: Phase::Draft, drifted: false }),
+        ),
+        (
+            "suspended meanwhile, it is followed all the same",
+            |scene| {
+                scene.intent.suspended = true;
+                scene.sees(Phase::Deployed);
+            },
+            SETTLED,
+        ),
+        (
+            "rule 18: half an hour",
+            |scene| _ = scene.aged(1800).sees(Phase::Deploying),
+            (Does::Rest, Stored::Accepted, Verdict::TakesTooLong),
+        ),
+        ("rule 18: nearly half an hour", |scene| _ = scene.aged(1799).sees(Phase::Deploying), RUNS),
+    ];
+    check(accepted, rows);
+
+    let mut scene = accepted();
+    scene.operation().redeploy_request = Some("now".into());
+    scene.sees(Phase::Deployed);
+    let decision = scene.decide();
+    let applied = decision.ledger.applied.expect("it ended");
+    assert_eq!((applied.generation, applied.outcome, applied.at), (1, Phase::Deployed, NOW));
+    assert_eq!(applied.digest, Some(wanted("1", "secret").payload.digest));
+    assert_eq!(applied.remote, Some(wanted("1", "secret").payload.visible));
+    assert_eq!(decision.ledger.handled_redeploy.as_deref(), Some("now"));
+}
+
+#[test]
+fn rule_5_gone_is_two_404_half_a_minute_apart_counted_from_calm() {
+    fn accepted() -> Scene {
+        let mut scene = Scene::creating();
+        scene.accepted().ledger.id = Some("id-1".into());
+        scene
+    }
+    let missing = (Does::Rest, Stored::Accepted, Verdict::Missing);
+    let gone = (Does::Rest, Stored::Nothing, Verdict::Disappeared);
+    for (name, age, absent_since, expected) in [
+        ("before calm", 119, Some(ago(100)), missing),
+        ("the first one", 200, None, missing),
+        ("too soon after the first", 200, Some(ago(29)), missing),
+        ("the second one", 200, Some(ago(30)), gone),
+    ] {
+        for planned in [false, true] {
+            let mut scene = if planned { Scene::redeploying() } else { accepted() };
+            scene.look = ABSENT;
+            scene.aged(age).memory.absent_since = absent_since;
+            let decision = scene.decide();
+            let stored = match (planned, expected.1) {
+                (true, Stored::Accepted) => Stored::Planned,
+                (_, stored) => stored,
+            };
+            let found = (super::build::does(&decision), super::build::stored(&decision.ledger), decision.verdict);
+            assert_eq!(found, (expected.0, stored, expected.2), "{name}, planned: {planned}");
+            let counted = if age < 120 { None } else { absent_since.or(Some(NOW)) };
+            assert_eq!(decision.memory.absent_since, counted, "{name}, planned: {planned}");
+        }
+    }
+    let mut scene = accepted();
+    scene.memory.absent_since = Some(ago(60));
+    scene.sees(Phase::Deploying);
+    assert_eq!(scene.decide().memory.absent_since, None, "a look that finds it breaks the row");
+}
+
+#[test]
+fn rule_3_another_deployment_under_the_key_is_never_ours_once_the_id_is_known() {
+    let mut scene = Scene::live();
+    let mut stranger = seen(Phase::Deployed);
+    stranger.id = "stranger".into();
+    scene.look = Look::Present(stranger);
+    scene.memory.absent_since = Some(ago(30));
+    scene.wanted = Some(wanted("2", "secret"));
+    let decision = scene.decide();
+    assert_eq!((decision.step, decision.verdict), (Step::Rest, Verdict::KeyTaken));
+
+    let mut scene = Scene::creating();
+    scene.operation().state = OperationState::Accepted;
+    scene.ledger.id = Some("ours".into());
+    scene.sees(Phase::Deployed);
+    assert_eq!(scene.decide().verdict, Verdict::Missing);
+}
+
+#[test]
+fn rule_5_what_is_gone_is_created_again_only_if_drift_is_corrected() {
+    let gone = (Does::Rest, Stored::Nothing, Verdict::Disappeared);
+    let missing = (Does::Rest, Stored::Nothing, Verdict::Missing);
+    let rows: &[Row] = &[
+        ("the first 404", |scene| scene.look = ABSENT, missing),
+        (
+            "the second",
+            |scene| {
+                scene.look = ABSENT;
+                scene.memory.absent_since = Some(ago(30));
+            },
+            gone,
+        ),
+        (
+            "a write 89 s ago",
+            |scene| {
+                scene.look = ABSENT;
+                scene.memory.absent_since = Some(ago(30));
+                scene.applied().at = ago(89);
+            },
+            missing,
+        ),
+        (
+            "a write 90 s ago",
+            |scene| {
+                scene.look = ABSENT;
+                scene.memory.absent_since = Some(ago(30));
+                scene.applied().at = ago(90);
+            },
+            gone,
+        ),
+        (
+            "somebody else has the key",
+            |scene| {
+                scene.look = Look::Absent { key_held_by: Some("stranger".into()) };
+                scene.memory.absent_since = Some(ago(30));
+                scene.intent.correct_drift = true;
+            },
+            TAKEN,
+        ),
+        (
+            "drift is corrected",
+            |scene| {
+                scene.look = ABSENT;
+                scene.memory.absent_since = Some(ago(30));
+                scene.intent.correct_drift = true;
+            },
+            (Does::Send(CREATE), Stored::Planned, Verdict::Running(CREATE)),
+        ),
+    ];
+    check(Scene::live, rows);
+
+    let mut scene = Scene::live();
+    scene.look = ABSENT;
+    scene.memory.absent_since = Some(ago(30));
+    assert_eq!(scene.decide().memory.absent_since, Some(ago(30)), "the proof stays good");
+    scene.intent.correct_drift = true;
+    let Step::Send(call) = scene.decide().step else { panic!("it is created again") };
+    assert_eq!(call.kind, CallKind::Create { gone: Some("id-1".into()) });
+}

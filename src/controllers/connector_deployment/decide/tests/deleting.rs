@@ -1,0 +1,263 @@
+//! The rows *Undeploy* of the table, and rules 22 and 23: deleting from every stored state.
+
+use super::build::{ABSENT, Does, Row, Scene, Stored, ago, check, operation, visible};
+use crate::controllers::connector_deployment::decide::{CallKind, Deletion, Refused, Step, Verdict};
+use crate::controllers::connector_deployment::ledger::{OperationKind, OperationState, Phase};
+
+const UNDEPLOY: OperationKind = OperationKind::Undeploy;
+const SENT: (Does, Stored, Verdict) = (Does::Send(UNDEPLOY), Stored::Planned, Verdict::Running(UNDEPLOY));
+const AGAIN: (Does, Stored, Verdict) = (Does::SendAgain(UNDEPLOY), Stored::Planned, Verdict::Running(UNDEPLOY));
+const FREE: Verdict = Verdict::Released;
+
+const fn waits(stored: Stored) -> (Does, Stored, Verdict) {
+    (Does::Rest, stored, Verdict::Running(UNDEPLOY))
+}
+
+const fn released(stored: Stored) -> (Does, Stored, Verdict) {
+    (Does::Release, stored, FREE)
+}
+
+fn deleted(mut scene: Scene) -> Scene {
+    scene.intent.deletion = Some(Deletion::Undeploy);
+    scene.wanted = None;
+    scene
+}
+
+fn undeploying() -> Scene {
+    let mut scene = deleted(Scene::live());
+    scene.ledger.operation = Some(operation(UNDEPLOY, None));
+    scene
+}
+
+#[test]
+fn rule_22_what_was_never_created_goes_at_once() {
+    check(
+        || deleted(Scene::new()),
+        &[
+            ("nothing under the key", |_| {}, released(Stored::Nothing)),
+            ("somebody else's under the key", |scene| _ = scene.sees(Phase::Deployed), released(Stored::Nothing)),
+            (
+                "rule 3: its status was lost, the annotation says that it is ours",
+                |scene| {
+                    scene.sees(Phase::Deployed);
+                    scene.intent.remote_id = Some("id-1".into());
+                },
+                SENT,
+            ),
+            (
+                "rule 3: the annotation names another one",
+                |scene| {
+                    scene.sees(Phase::Deployed);
+                    scene.intent.remote_id = Some("id-2".into());
+                },
+                released(Stored::Nothing),
+            ),
+            (
+                "rule 3: it does not fit what is wanted",
+                |scene| {
+                    scene.sees(Phase::Deployed).region = "other".into();
+                    scene.intent.remote_id = Some("id-1".into());
+                },
+                released(Stored::Nothing),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn rule_22_an_outstanding_create_is_waited_for() {
+    let rows: &[Row] = &[
+        ("absent, before calm", |scene| _ = scene.aged(119), waits(Stored::Planned)),
+        ("absent, calm", |scene| _ = scene.aged(120), released(Stored::Planned)),
+        (
+            "an old view of the one that was gone",
+            |scene| {
+                scene.aged(119).sees(Phase::Deployed);
+                scene.ledger.id = Some("id-1".into());
+            },
+            waits(Stored::Planned),
+        ),
+        ("fits", |scene| _ = scene.sees(Phase::Queued), SENT),
+        (
+            "does not fit, before calm",
+            |scene| {
+                scene.aged(119).sees(Phase::Deployed).values = visible(&[("A", "2")]);
+            },
+            waits(Stored::Planned),
+        ),
+        (
+            "does not fit, calm",
+            |scene| {
+                scene.aged(120).sees(Phase::Deployed).values = visible(&[("A", "2")]);
+            },
+            released(Stored::Planned),
+        ),
+        (
+            "other region, calm",
+            |scene| scene.aged(120).sees(Phase::Deployed).region = "other".into(),
+            released(Stored::Planned),
+        ),
+        (
+            "accepted",
+            |scene| {
+                scene.accepted().ledger.id = Some("id-1".into());
+                scene.sees(Phase::Deploying);
+            },
+            SENT,
+        ),
+    ];
+    check(|| deleted(Scene::creating()), rows);
+
+    let mut scene = deleted(Scene::creating());
+    scene.sees(Phase::Queued);
+    let decision = scene.decide();
+    assert_eq!(decision.ledger.id.as_deref(), Some("id-1"));
+    let Step::Send(call) = decision.step else { panic!("it is taken down") };
+    assert_eq!(call.kind, CallKind::Undeploy { id: "id-1".into() });
+}
+
+#[test]
+fn rule_22_what_is_there_is_taken_down_whatever_runs() {
+    let rows: &[Row] = &[
+        ("live", |_| {}, SENT),
+        ("failed", |scene| _ = scene.sees(Phase::Failed), SENT),
+        ("busy: it may be refused", |scene| _ = scene.sees(Phase::Deploying), SENT),
+        ("being taken down by somebody", |scene| _ = scene.sees(Phase::Undeploying), waits(Stored::Nothing)),
+        ("gone: only a DELETE that was answered makes a 404 count", |scene| scene.look = ABSENT, SENT),
+        ("suspended", |scene| scene.intent.suspended = true, SENT),
+        (
+            "refused, too soon",
+            |scene| {
+                scene.memory.refused =
+                    Some(Refused { cause: None, until: ago(0) + std::time::Duration::from_secs(1), times: 1 });
+            },
+            (Does::Rest, Stored::Nothing, Verdict::Refused),
+        ),
+        (
+            "refused, and its time has come",
+            |scene| {
+                scene.memory.refused = Some(Refused { cause: None, until: ago(0), times: 1 });
+            },
+            SENT,
+        ),
+        (
+            "refused and being taken down",
+            |scene| {
+                scene.memory.refused =
+                    Some(Refused { cause: None, until: ago(0) + std::time::Duration::from_secs(1), times: 1 });
+                scene.sees(Phase::Undeploying);
+            },
+            waits(Stored::Nothing),
+        ),
+        (
+            "taking it down for half an hour",
+            |scene| {
+                scene.memory.busy_since = Some(ago(1800));
+                scene.sees(Phase::Undeploying);
+            },
+            (Does::Rest, Stored::Nothing, Verdict::TakesTooLong),
+        ),
+    ];
+    check(|| deleted(Scene::live()), rows);
+    let running: &[Row] = &[
+        ("planned", |_| {}, SENT),
+        ("planned, gone", |scene| scene.look = ABSENT, SENT),
+        ("accepted", |scene| _ = scene.accepted(), SENT),
+        (
+            "accepted, gone",
+            |scene| {
+                scene.accepted();
+                scene.look = ABSENT;
+            },
+            SENT,
+        ),
+    ];
+    check(|| deleted(Scene::redeploying()), running);
+    let decision = deleted(Scene::redeploying()).decide();
+    let undeploy = decision.ledger.operation.expect("it is written first");
+    assert_eq!((undeploy.attempt, undeploy.payload, undeploy.redeploy_request), (1, None, None));
+    assert_eq!(decision.ledger.applied.expect("it is kept").digest, None, "the redeploy may have been sent");
+}
+
+#[test]
+fn undeploy_planned() {
+    let rows: &[Row] = &[
+        ("present, before its pause", |scene| _ = scene.aged(4), waits(Stored::Planned)),
+        ("present, after its pause", |scene| _ = scene.aged(5), AGAIN),
+        ("absent, before its pause", |scene| scene.aged(4).look = ABSENT, waits(Stored::Planned)),
+        ("absent, after its pause", |scene| scene.aged(5).look = ABSENT, AGAIN),
+        ("busy", |scene| _ = scene.aged(5).sees(Phase::Deploying), AGAIN),
+        ("being taken down", |scene| _ = scene.aged(5).sees(Phase::Undeploying), waits(Stored::Planned)),
+        ("the third time, before its pause", |scene| scene.aged(19).operation().attempt = 3, waits(Stored::Planned)),
+        ("the third time, after its pause", |scene| scene.aged(20).operation().attempt = 3, AGAIN),
+    ];
+    check(undeploying, rows);
+    let mut scene = undeploying();
+    scene.aged(5);
+    assert_eq!(scene.decide().ledger.operation.expect("it is written again").attempt, 2);
+}
+
+#[test]
+fn undeploy_accepted() {
+    fn accepted() -> Scene {
+        let mut scene = undeploying();
+        scene.operation().state = OperationState::Accepted;
+        scene
+    }
+    let failed = (Does::Rest, Stored::Accepted, Verdict::Settled { phase: Phase::UndeployFailed, drifted: false });
+    let rows: &[Row] = &[
+        ("404", |scene| scene.look = ABSENT, released(Stored::Accepted)),
+        (
+            "another id under the key",
+            |scene| scene.sees(Phase::Deployed).id = "id-2".into(),
+            released(Stored::Accepted),
+        ),
+        ("being taken down", |scene| _ = scene.sees(Phase::Undeploying), waits(Stored::Accepted)),
+        ("busy otherwise", |scene| _ = scene.aged(100).sees(Phase::Deploying), waits(Stored::Accepted)),
+        ("the old status, before its pause", |scene| _ = scene.aged(9), waits(Stored::Accepted)),
+        ("the old status, after its pause", |scene| _ = scene.aged(10), AGAIN),
+        ("it did not work, before its pause", |scene| _ = scene.aged(9).sees(Phase::UndeployFailed), failed),
+        ("it did not work, after its pause", |scene| _ = scene.aged(10).sees(Phase::UndeployFailed), AGAIN),
+        (
+            "the third time, before its pause",
+            |scene| {
+                scene.aged(39).sees(Phase::UndeployFailed);
+                scene.operation().attempt = 3;
+            },
+            failed,
+        ),
+        (
+            "the third time, after its pause",
+            |scene| {
+                scene.aged(40).sees(Phase::UndeployFailed);
+                scene.operation().attempt = 3;
+            },
+            AGAIN,
+        ),
+        (
+            "the hundredth time, after the longest pause",
+            |scene| {
+                scene.aged(300).sees(Phase::UndeployFailed);
+                scene.operation().attempt = 100;
+            },
+            AGAIN,
+        ),
+    ];
+    check(accepted, rows);
+}
+
+#[test]
+fn rule_23_orphans_and_what_is_only_observed_are_let_go_from_every_state() {
+    let mut creating = Scene::creating();
+    creating.sees(Phase::Deploying);
+    let scenes = [Scene::new(), creating, Scene::live(), Scene::redeploying(), Scene::rotating(), undeploying()];
+    for scene in scenes {
+        let mut orphan = deleted(scene.clone());
+        orphan.intent.deletion = Some(Deletion::LetGo);
+        let mut observed = deleted(scene);
+        observed.intent.observe_only = true;
+        for scene in [orphan, observed] {
+            assert_eq!(scene.decide().step, Step::Release, "{scene:#?}");
+        }
+    }
+}

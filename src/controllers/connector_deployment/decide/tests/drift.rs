@@ -1,0 +1,151 @@
+//! Rule 16: visible values that are others than those that our last operation left; and rule 15, as far as it is
+//! decided here.
+
+use super::build::{Does, Row, SETTLED, Scene, Stored, ago, check, ignoring, visible, wanted};
+use crate::controllers::connector_deployment::decide::{CallKind, Cause, Change, Step, Verdict, Version};
+use crate::controllers::connector_deployment::ledger::{OperationKind, Phase};
+use crate::controllers::digest::VisibleDigest;
+
+const REDEPLOY: OperationKind = OperationKind::Redeploy;
+const SENT: (Does, Stored, Verdict) = (Does::Send(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
+const DRIFTED: (Does, Stored, Verdict) =
+    (Does::Rest, Stored::Nothing, Verdict::Settled { phase: Phase::Deployed, drifted: true });
+
+/// Live, and nothing changes for longer than changes are gathered.
+fn live() -> Scene {
+    let mut scene = Scene::live();
+    let digest = scene.wanted.as_ref().expect("it is wanted").payload.digest.clone();
+    let cause = Cause { digest, generation: 1, request: None };
+    scene.memory.change = Some(Change { cause, first: ago(10), last: ago(10) });
+    scene
+}
+
+#[test]
+fn rule_16_drift_is_what_differs_from_what_our_last_operation_left() {
+    let rows: &[Row] = &[
+        ("as it was left", |_| {}, SETTLED),
+        ("somebody changed it", |scene| scene.sees(Phase::Deployed).values = visible(&[("A", "9")]), DRIFTED),
+        (
+            "somebody changed it, and it is corrected",
+            |scene| {
+                scene.sees(Phase::Deployed).values = visible(&[("A", "9")]);
+                scene.intent.correct_drift = true;
+            },
+            SENT,
+        ),
+        (
+            "the server shows it otherwise than it was sent",
+            |scene| {
+                scene.applied().remote = Some(VisibleDigest::of(&visible(&[("A", "one")])));
+                scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
+            },
+            DRIFTED,
+        ),
+        (
+            "the server shows it otherwise: sending it again would not help",
+            |scene| {
+                scene.applied().remote = Some(VisibleDigest::of(&visible(&[("A", "one")])));
+                scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
+                scene.intent.correct_drift = true;
+            },
+            DRIFTED,
+        ),
+        ("what was left is not known", |scene| scene.applied().remote = None, SETTLED),
+    ];
+    check(live, rows);
+}
+
+#[test]
+fn rule_16_another_list_of_what_is_ignored_is_no_drift_and_sends_nothing() {
+    fn edited() -> Scene {
+        let mut scene = live();
+        scene.intent.correct_drift = true;
+        let sent = VisibleDigest::of(&ignoring(&[("A", "1")], &["A"]));
+        scene.wanted.as_mut().expect("it is wanted").payload.visible = sent;
+        scene.sees(Phase::Deployed).values = ignoring(&[("A", "1")], &["A"]);
+        scene
+    }
+    let rows: &[Row] = &[
+        ("the same values", |_| {}, SETTLED),
+        (
+            "what is ignored now differs",
+            |scene| {
+                scene.sees(Phase::Deployed).values = ignoring(&[("A", "9")], &["A"]);
+            },
+            SETTLED,
+        ),
+        (
+            "something else differs: told, and not corrected, since nobody knows whose it is",
+            |scene| {
+                scene.sees(Phase::Deployed).values = ignoring(&[("A", "1"), ("B", "9")], &["A"]);
+            },
+            DRIFTED,
+        ),
+    ];
+    check(edited, rows);
+    let scene = edited();
+    let ledger = scene.decide().ledger;
+    assert!(ledger.applied.as_ref().expect("it is kept").remote != scene.ledger.applied.expect("it was there").remote);
+    let next = Scene { ledger: ledger.clone(), ..edited() };
+    assert_eq!(next.decide().ledger, ledger, "written once");
+}
+
+#[test]
+fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
+    let latest = |wanted, latest| Version { wanted, latest, follow: false };
+    let follow = |latest| Version { wanted: None, latest, follow: true };
+    let cannot = |verdict| (Does::Rest, Stored::Nothing, verdict);
+    for (case, version, generation, expected) in [
+        ("the running one", latest(Some(1), Some(2)), 2, SETTLED),
+        ("whichever runs", latest(None, Some(2)), 2, SETTLED),
+        ("the latest", latest(Some(2), Some(2)), 2, SENT),
+        (
+            "not the latest",
+            latest(Some(2), Some(3)),
+            2,
+            cannot(Verdict::VersionUnavailable { wanted: 2, latest: Some(3) }),
+        ),
+        (
+            "the registry was not read",
+            latest(Some(2), None),
+            2,
+            cannot(Verdict::VersionUnavailable { wanted: 2, latest: None }),
+        ),
+        ("a lower one", latest(Some(0), Some(2)), 2, cannot(Verdict::VersionMismatch { wanted: 0, running: 1 })),
+        (
+            "it was sent, and another one runs",
+            latest(Some(2), Some(2)),
+            1,
+            cannot(Verdict::VersionMismatch { wanted: 2, running: 1 }),
+        ),
+        ("follow a higher one", follow(Some(2)), 1, SENT),
+        ("follow the running one", follow(Some(1)), 1, SETTLED),
+        ("follow, and the registry was not read", follow(None), 1, SETTLED),
+    ] {
+        let mut scene = live();
+        scene.intent.version = version;
+        scene.intent.generation = generation;
+        scene.memory.change.as_mut().expect("it is gathered").cause.generation = generation;
+        let decision = scene.decide();
+        let found = (super::build::does(&decision), super::build::stored(&decision.ledger), decision.verdict);
+        assert_eq!(found, expected, "{case}");
+        if let Step::Send(call) = decision.step {
+            let CallKind::Redeploy { update_connector, .. } = call.kind else { panic!("{case}") };
+            assert!(update_connector, "{case}");
+            assert_eq!(decision.memory.followed, Some(2), "{case}");
+        }
+    }
+    let mut scene = live();
+    scene.intent.version = follow(Some(2));
+    scene.memory.followed = Some(2);
+    assert_eq!(scene.decide().step, Step::Rest, "followed once: another connector ran all the same");
+
+    let mut scene = Scene::redeploying();
+    scene.intent.version = latest(Some(2), Some(2));
+    let Step::Send(call) = scene.aged(60).decide().step else { panic!("it is sent again") };
+    assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: true });
+    scene.wanted = Some(wanted("3", "secret"));
+    scene.intent.version = latest(Some(1), Some(2));
+    let Step::Send(call) = scene.aged(120).decide().step else { panic!("it is sent anew") };
+    assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false });
+}

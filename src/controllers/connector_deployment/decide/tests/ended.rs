@@ -1,0 +1,165 @@
+//! How a redeploy that was accepted ends, rule 17, and an undeploy that is stored though nothing is being deleted.
+
+use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, check, moved, operation, visible, wanted};
+use crate::controllers::connector_deployment::decide::Verdict;
+use crate::controllers::connector_deployment::ledger::{OperationKind, Phase};
+
+const REDEPLOY: OperationKind = OperationKind::Redeploy;
+const RUNS: (Does, Stored, Verdict) = (Does::Rest, Stored::Accepted, Verdict::Running(REDEPLOY));
+
+#[test]
+fn redeploy_accepted() {
+    let rows: &[Row] = &[
+        ("busy", |scene| _ = scene.accepted().sees(Phase::Deploying), RUNS),
+        (
+            "busy seen, nothing moved",
+            |scene| {
+                scene.accepted().operation().seen_busy = true;
+            },
+            RUNS,
+        ),
+        (
+            "busy seen, another version",
+            |scene| {
+                scene.accepted().operation().seen_busy = true;
+                moved(scene, 10, "2");
+            },
+            SETTLED,
+        ),
+        (
+            "busy seen, another build at the same version: ended, but rule 17 waits",
+            |scene| {
+                scene.accepted().operation().seen_busy = true;
+                scene.aged(10).sees(Phase::Deployed).values = visible(&[("A", "2")]);
+                scene.sees_build(Some("build-2"));
+            },
+            (Does::Rest, Stored::Nothing, Verdict::Running(REDEPLOY)),
+        ),
+        (
+            "another version, busy not seen",
+            |scene| {
+                scene.accepted();
+                moved(scene, 10, "2");
+            },
+            RUNS,
+        ),
+        (
+            "busy not seen, the same for 59 s",
+            |scene| {
+                scene.accepted();
+                moved(scene, 100, "2");
+                scene.rests(59);
+            },
+            RUNS,
+        ),
+        (
+            "busy not seen, the same for 60 s",
+            |scene| {
+                scene.accepted();
+                moved(scene, 100, "2");
+                scene.rests(60);
+            },
+            SETTLED,
+        ),
+        (
+            "the same, read since before the call",
+            |scene| {
+                scene.accepted();
+                moved(scene, 59, "2");
+                scene.rests(1000);
+            },
+            RUNS,
+        ),
+        (
+            "another final status was read before",
+            |scene| {
+                scene.accepted();
+                moved(scene, 100, "2");
+                scene.rests(60).memory.resting.as_mut().expect("it rests").phase = Phase::Failed;
+            },
+            RUNS,
+        ),
+        (
+            "a draft, though busy was seen",
+            |scene| {
+                scene.accepted().operation().seen_busy = true;
+                moved(scene, 10, "2");
+                let seen = scene.sees(Phase::Draft);
+                seen.version = 6;
+            },
+            RUNS,
+        ),
+    ];
+    check(Scene::redeploying, rows);
+
+    let mut scene = Scene::redeploying();
+    scene.accepted().rests(50);
+    scene.sees(Phase::Deploying);
+    let decision = scene.decide();
+    assert!(decision.ledger.operation.expect("it runs").seen_busy);
+    assert_eq!(decision.memory.resting, None, "busy breaks the row of equal readings");
+}
+
+#[test]
+fn a_redeploy_that_ended_remembers_what_it_started_from() {
+    let mut scene = Scene::redeploying();
+    scene.accepted().operation().seen_busy = true;
+    moved(&mut scene, 10, "2");
+    let decision = scene.decide();
+    let applied = decision.ledger.applied.expect("it ended");
+    assert_eq!((applied.from_version, applied.at), (Some(5), NOW));
+    assert_eq!(applied.digest, Some(wanted("2", "secret").payload.digest));
+    assert_eq!(decision.memory.resting, None);
+}
+
+#[test]
+fn rule_17_the_version_from_before_the_last_redeploy_is_an_old_view() {
+    let old = (Does::Rest, Stored::Nothing, Verdict::Running(REDEPLOY));
+    let rows: &[Row] = &[
+        (
+            "89 s after it",
+            |scene| {
+                scene.applied().from_version = Some(5);
+                scene.applied().at = ago(89);
+            },
+            old,
+        ),
+        (
+            "90 s after it",
+            |scene| {
+                scene.applied().from_version = Some(5);
+                scene.applied().at = ago(90);
+            },
+            SETTLED,
+        ),
+        (
+            "another version",
+            |scene| {
+                scene.applied().from_version = Some(4);
+                scene.applied().at = ago(10);
+            },
+            SETTLED,
+        ),
+    ];
+    check(Scene::live, rows);
+}
+
+#[test]
+fn an_undeploy_that_is_stored_though_nothing_is_being_deleted_is_given_up_when_calm() {
+    let rows: &[Row] = &[
+        (
+            "before calm",
+            |scene| _ = scene.aged(119),
+            (Does::Rest, Stored::Planned, Verdict::Running(OperationKind::Undeploy)),
+        ),
+        ("calm", |scene| _ = scene.aged(120), (Does::Rest, Stored::Nothing, Verdict::Changing)),
+    ];
+    check(
+        || {
+            let mut scene = Scene::live();
+            scene.ledger.operation = Some(operation(OperationKind::Undeploy, None));
+            scene
+        },
+        rows,
+    );
+}

@@ -1,0 +1,185 @@
+//! What holds back what is due: a refusal, a pause, and rule 20.
+
+use std::time::Duration;
+
+use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, cause, check, does, gathered, wanted};
+use crate::clock::later;
+use crate::controllers::connector_deployment::decide::{Memory, Pause, Refused, Verdict};
+use crate::controllers::connector_deployment::ledger::{OperationKind, Phase};
+
+const REDEPLOY: OperationKind = OperationKind::Redeploy;
+const GATHERS: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::Changing);
+const SENT: (Does, Stored, Verdict) = (Does::Send(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
+
+fn refused(scene: &mut Scene, seconds_left: u64) {
+    let until = later(NOW, Duration::from_secs(seconds_left));
+    scene.memory.refused = Some(Refused { cause: Some(cause(scene)), until, times: 1 });
+}
+
+#[test]
+fn a_refusal_is_not_repeated_before_its_time_unless_its_cause_changes() {
+    let again: (Does, Stored, Verdict) = (Does::SendAgain(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
+    let live: &[Row] = &[
+        ("before its time", |scene| refused(scene, 1), (Does::Rest, Stored::Nothing, Verdict::Refused)),
+        ("its time has come", |scene| refused(scene, 0), SENT),
+        (
+            "another value",
+            |scene| {
+                refused(scene, 600);
+                scene.wanted = Some(wanted("3", "secret"));
+                gathered(scene);
+            },
+            SENT,
+        ),
+        (
+            "another generation",
+            |scene| {
+                refused(scene, 600);
+                scene.intent.generation = 2;
+                gathered(scene);
+            },
+            SENT,
+        ),
+        (
+            "another request",
+            |scene| {
+                refused(scene, 600);
+                scene.intent.redeploy_request = Some("now".into());
+                gathered(scene);
+            },
+            SENT,
+        ),
+        (
+            "a pause",
+            |scene| {
+                scene.memory.pause = Some(Pause { until: later(NOW, Duration::from_secs(1)), times: 1 });
+            },
+            GATHERS,
+        ),
+        ("a pause that is over", |scene| scene.memory.pause = Some(Pause { until: NOW, times: 1 }), SENT),
+    ];
+    check(
+        || {
+            let mut scene = Scene::live();
+            scene.wanted = Some(wanted("2", "secret"));
+            gathered(&mut scene);
+            scene
+        },
+        live,
+    );
+    let create = OperationKind::Create;
+    check(
+        Scene::new,
+        &[
+            ("a create, before its time", |scene| refused(scene, 1), (Does::Rest, Stored::Nothing, Verdict::Refused)),
+            (
+                "a create, its time has come",
+                |scene| refused(scene, 0),
+                (Does::Send(create), Stored::Planned, Verdict::Running(create)),
+            ),
+        ],
+    );
+    check(
+        Scene::creating,
+        &[(
+            "a repeated create",
+            |scene| {
+                refused(scene, 1);
+                scene.aged(600);
+            },
+            (Does::Rest, Stored::Planned, Verdict::Refused),
+        )],
+    );
+    check(
+        Scene::redeploying,
+        &[
+            (
+                "a repeated redeploy",
+                |scene| {
+                    refused(scene, 1);
+                    scene.aged(600);
+                },
+                (Does::Rest, Stored::Planned, Verdict::Refused),
+            ),
+            (
+                "a repeated redeploy, its time has come",
+                |scene| {
+                    refused(scene, 0);
+                    scene.aged(600);
+                },
+                again,
+            ),
+        ],
+    );
+    check(
+        Scene::rotating,
+        &[(
+            "a redeploy from another version",
+            |scene| {
+                refused(scene, 1);
+                scene.aged(600).sees(Phase::Deployed).version = 6;
+            },
+            (Does::Rest, Stored::Planned, Verdict::Refused),
+        )],
+    );
+    let mut scene = Scene::live();
+    refused(&mut scene, 600);
+    scene.wanted = Some(wanted("2", "secret"));
+    refused(&mut scene, 600);
+    assert_eq!(scene.decide().again, Some(Duration::from_mins(10)));
+    scene.wanted = Some(wanted("1", "secret"));
+    assert_eq!(scene.decide().memory, Memory::default(), "settled: forgotten");
+}
+
+#[test]
+fn rule_20_what_is_suspended_is_looked_at_and_sends_nothing() {
+    let held = |stored| (Does::Rest, stored, Verdict::HeldBySuspend);
+    for (scene, expected) in [
+        (Scene::new(), held(Stored::Nothing)),
+        (Scene::live(), SETTLED),
+        (Scene::creating(), held(Stored::Planned)),
+        (Scene::redeploying(), held(Stored::Planned)),
+        (Scene::rotating(), held(Stored::Planned)),
+    ] {
+        let mut scene = scene;
+        scene.intent.suspended = true;
+        if scene.ledger.operation.is_some() {
+            scene.aged(600);
+        }
+        let decision = scene.decide();
+        assert_eq!((does(&decision), super::build::stored(&decision.ledger), decision.verdict), expected);
+        assert_eq!(decision.ledger, scene.ledger, "nothing is written");
+    }
+    let mut scene = Scene::redeploying();
+    scene.intent.suspended = true;
+    scene.sees(Phase::Deploying).values = super::build::visible(&[("A", "2")]);
+    assert_eq!(super::build::stored(&scene.decide().ledger), Stored::Accepted, "what was begun is followed");
+}
+
+#[test]
+fn rule_20_what_is_only_observed_is_told_and_nothing_else() {
+    let told = |verdict| (Does::Rest, Stored::Nothing, verdict);
+    let rows: &[(&str, fn(&mut Scene), _)] = &[
+        ("deployed", |_| {}, told(Verdict::Observed(Phase::Deployed))),
+        ("failed", |scene| _ = scene.sees(Phase::Failed), told(Verdict::Observed(Phase::Failed))),
+        ("busy", |scene| _ = scene.sees(Phase::Deploying), told(Verdict::Observed(Phase::Deploying))),
+        ("absent", |scene| scene.look = ABSENT, told(Verdict::NothingToObserve)),
+        (
+            "other values, a request, and never applied",
+            |scene| {
+                scene.ledger = super::build::Scene::new().ledger;
+                scene.wanted = Some(wanted("2", "secret"));
+                scene.intent.redeploy_request = Some("now".into());
+            },
+            told(Verdict::Observed(Phase::Deployed)),
+        ),
+    ];
+    check(
+        || {
+            let mut scene = Scene::live();
+            scene.intent.observe_only = true;
+            scene
+        },
+        rows,
+    );
+}

@@ -1,0 +1,248 @@
+//! The rows *Redeploy* of the table.
+
+use super::build::{Does, Row, Scene, Stored, check, ignoring, moved, visible, wanted};
+use crate::controllers::connector_deployment::decide::{CallKind, Step, Verdict};
+use crate::controllers::connector_deployment::ledger::{OperationKind, Phase};
+use crate::controllers::digest::VisibleDigest;
+
+const REDEPLOY: OperationKind = OperationKind::Redeploy;
+const WAITS: (Does, Stored, Verdict) = (Does::Rest, Stored::Planned, Verdict::Running(REDEPLOY));
+const AGAIN: (Does, Stored, Verdict) = (Does::SendAgain(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
+const ANEW: (Does, Stored, Verdict) = (Does::Send(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
+const RUNS: (Does, Stored, Verdict) = (Does::Rest, Stored::Accepted, Verdict::Running(REDEPLOY));
+
+#[test]
+fn redeploy_planned_at_the_same_version() {
+    let rows: &[Row] = &[
+        ("before its pause", |scene| _ = scene.aged(4), WAITS),
+        ("after its pause", |scene| _ = scene.aged(5), AGAIN),
+        ("the third time, before its pause", |scene| scene.aged(19).operation().attempt = 3, WAITS),
+        ("the third time, after its pause", |scene| scene.aged(20).operation().attempt = 3, AGAIN),
+        (
+            "values unknown",
+            |scene| {
+                scene.aged(500);
+                scene.wanted = None;
+            },
+            WAITS,
+        ),
+        (
+            "changed, before calm",
+            |scene| {
+                scene.aged(119);
+                scene.wanted = Some(wanted("3", "secret"));
+            },
+            WAITS,
+        ),
+        (
+            "changed, calm",
+            |scene| {
+                scene.aged(120);
+                scene.wanted = Some(wanted("3", "secret"));
+            },
+            ANEW,
+        ),
+    ];
+    check(Scene::redeploying, rows);
+}
+
+#[test]
+fn a_repeated_redeploy_keeps_what_it_starts_from_and_a_new_one_does_not() {
+    let mut scene = Scene::redeploying();
+    scene.aged(60).operation().seen_busy = true;
+    let decision = scene.decide();
+    let Step::Send(call) = &decision.step else { panic!("it is sent again") };
+    assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false });
+    let again = decision.ledger.operation.expect("it is written again");
+    assert_eq!((again.attempt, again.seen_busy, again.from_version), (2, false, Some(5)));
+    assert!(decision.ledger.applied.expect("it is kept").digest.is_some());
+
+    scene.aged(120).wanted = Some(wanted("3", "secret"));
+    scene.intent.redeploy_request = Some("now".into());
+    let decision = scene.decide();
+    let anew = decision.ledger.operation.expect("it is written");
+    assert_eq!((anew.attempt, anew.seen_busy, anew.redeploy_request.as_deref()), (2, false, Some("now")));
+    assert_eq!(anew.payload, Some(wanted("3", "secret").payload));
+    assert_eq!(decision.ledger.applied.expect("it is kept").digest, None, "the first one may have been sent");
+}
+
+#[test]
+fn redeploy_planned_and_busy() {
+    let rows: &[Row] = &[
+        (
+            "changes what is seen, and it fits",
+            |scene| {
+                scene.sees(Phase::Deploying).values = visible(&[("A", "2")]);
+            },
+            RUNS,
+        ),
+        ("it does not show", |scene| _ = scene.sees(Phase::Deploying), WAITS),
+    ];
+    check(Scene::redeploying, rows);
+    check(Scene::rotating, &[("says nothing", |scene| _ = scene.sees(Phase::Deploying), WAITS)]);
+
+    for (name, scene, age, noted) in [
+        ("says nothing", Scene::rotating(), 119, true),
+        ("says nothing, too late", Scene::rotating(), 120, false),
+        ("other values", Scene::redeploying(), 119, true),
+        ("other values, too late", Scene::redeploying(), 120, false),
+    ] {
+        let mut scene = scene;
+        scene.aged(age).sees(Phase::Queued);
+        assert_eq!(scene.decide().ledger.operation.expect("it stays").seen_busy, noted, "{name}");
+    }
+    let mut scene = Scene::redeploying();
+    scene.ledger.unverified = true;
+    scene.sees(Phase::Deploying).values = visible(&[("A", "2")]);
+    let ledger = scene.decide().ledger;
+    assert!(ledger.operation.expect("it runs").seen_busy);
+    assert!(!ledger.unverified, "the secrets came with what is seen");
+}
+
+#[test]
+fn redeploy_planned_at_another_version_and_what_is_seen_proves_it() {
+    let rows: &[Row] = &[
+        ("before 60 s", |scene| moved(scene, 59, "2"), WAITS),
+        ("after 60 s", |scene| moved(scene, 60, "2"), RUNS),
+        ("hours later", |scene| moved(scene, 86_000, "2"), RUNS),
+    ];
+    check(Scene::redeploying, rows);
+}
+
+#[test]
+fn redeploy_planned_at_another_version_and_what_is_seen_says_nothing() {
+    let rows: &[Row] = &[
+        (
+            "before 60 s, busy was seen",
+            |scene| {
+                moved(scene, 59, "1");
+                scene.operation().seen_busy = true;
+            },
+            WAITS,
+        ),
+        (
+            "busy was seen",
+            |scene| {
+                moved(scene, 60, "1");
+                scene.operation().seen_busy = true;
+            },
+            RUNS,
+        ),
+        (
+            "busy was seen, hours later",
+            |scene| {
+                moved(scene, 86_000, "1");
+                scene.operation().seen_busy = true;
+            },
+            RUNS,
+        ),
+        (
+            "another build within 2 minutes",
+            |scene| {
+                moved(scene, 119, "1");
+                scene.sees_build(Some("build-2"));
+            },
+            RUNS,
+        ),
+        (
+            "another build after 2 minutes",
+            |scene| {
+                moved(scene, 120, "1");
+                scene.sees_build(Some("build-2"));
+            },
+            AGAIN,
+        ),
+        (
+            "no build is no other build",
+            |scene| {
+                moved(scene, 119, "1");
+                scene.sees_build(None);
+            },
+            WAITS,
+        ),
+        ("nothing else was seen, before calm", |scene| moved(scene, 119, "1"), WAITS),
+        ("nothing else was seen, calm", |scene| moved(scene, 120, "1"), AGAIN),
+        (
+            "nothing else was seen, calm, values unknown",
+            |scene| {
+                moved(scene, 120, "1");
+                scene.wanted = None;
+            },
+            WAITS,
+        ),
+    ];
+    check(Scene::rotating, rows);
+
+    let mut scene = Scene::rotating();
+    moved(&mut scene, 120, "1");
+    let decision = scene.decide();
+    let Step::Send(call) = &decision.step else { panic!("it is sent again") };
+    assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 6, update_connector: false });
+    assert_eq!(decision.ledger.operation.expect("it is written").from_version, Some(6));
+    assert_eq!(decision.ledger.applied.expect("it is kept").digest, None);
+}
+
+#[test]
+fn a_lost_answer_to_a_change_of_secrets_leaves_them_unverified() {
+    for (name, secured, unverified) in [("there are some", true, true), ("there are none", false, false)] {
+        let mut scene = Scene::rotating();
+        moved(&mut scene, 60, "1");
+        scene.operation().seen_busy = true;
+        scene.wanted.as_mut().expect("it is wanted").secured = secured;
+        assert_eq!(scene.decide().ledger.unverified, unverified, "{name}");
+    }
+    let mut scene = Scene::redeploying();
+    moved(&mut scene, 60, "2");
+    assert!(!scene.decide().ledger.unverified, "what is seen proves it");
+}
+
+#[test]
+fn redeploy_planned_at_another_version_with_other_values() {
+    let rows: &[Row] = &[
+        ("before calm", |scene| moved(scene, 119, "3"), WAITS),
+        ("calm", |scene| moved(scene, 120, "3"), (Does::Rest, Stored::Nothing, Verdict::Changing)),
+    ];
+    check(Scene::redeploying, rows);
+    let mut scene = Scene::redeploying();
+    moved(&mut scene, 120, "3");
+    assert_eq!(
+        scene.decide().ledger.applied.expect("it is kept").digest,
+        None,
+        "given up, though it may have been sent"
+    );
+}
+
+#[test]
+fn what_is_ignored_since_proves_nothing() {
+    let rows: &[Row] = &[
+        (
+            "applied when something else was ignored",
+            |scene| {
+                scene.applied().remote = Some(VisibleDigest::of(&ignoring(&[("A", "9")], &["B"])));
+                moved(scene, 60, "2");
+            },
+            WAITS,
+        ),
+        (
+            "only what is ignored changes",
+            |scene| {
+                let payload = VisibleDigest::of(&ignoring(&[("A", "2")], &["A"]));
+                scene.operation().payload.as_mut().expect("it sends something").visible = payload;
+                scene.applied().remote = Some(VisibleDigest::of(&ignoring(&[("A", "1")], &["A"])));
+                moved(scene, 60, "2");
+            },
+            WAITS,
+        ),
+        (
+            "sent when something else was ignored, and it is the same",
+            |scene| {
+                let payload = VisibleDigest::of(&ignoring(&[("A", "2")], &["B"]));
+                scene.applied().remote = Some(VisibleDigest::of(&ignoring(&[("A", "1")], &["B"])));
+                scene.operation().payload.as_mut().expect("it sends something").visible = payload;
+                moved(scene, 60, "2");
+            },
+            RUNS,
+        ),
+    ];
+    check(Scene::redeploying, rows);
+}

@@ -1,0 +1,132 @@
+//! Rules 2, 3 and 13: what exists under the key before anything is known of it.
+
+use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, check, does, visible, wanted};
+use crate::controllers::connector_deployment::decide::{Verdict, Version};
+use crate::controllers::connector_deployment::ledger::Phase;
+
+const TAKEN: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::KeyTaken);
+const WAITS: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::TakingOver);
+const REDEPLOYS: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::Changing);
+
+/// The status was lost, and the annotation names what is found.
+fn restored() -> Scene {
+    let mut scene = Scene::new();
+    scene.intent.remote_id = Some("id-1".into());
+    scene.sees(Phase::Deployed);
+    scene.rests(60);
+    scene
+}
+
+#[test]
+fn rule_2_what_exists_is_not_ours_unless_people_say_so() {
+    let rows: &[Row] = &[
+        ("nobody says so", |scene| scene.intent.remote_id = None, TAKEN),
+        ("the annotation names another one", |scene| scene.intent.remote_id = Some("id-2".into()), TAKEN),
+        ("the annotation names it", |_| {}, SETTLED),
+        (
+            "adoptionPolicy: Adopt",
+            |scene| {
+                scene.intent.remote_id = None;
+                scene.intent.adopt = true;
+            },
+            SETTLED,
+        ),
+        (
+            "another region",
+            |scene| {
+                scene.intent.adopt = true;
+                scene.sees(Phase::Deployed).region = "other".into();
+            },
+            TAKEN,
+        ),
+        (
+            "another connector",
+            |scene| {
+                scene.intent.adopt = true;
+                scene.sees(Phase::Deployed).connector_key = Some("other".into());
+            },
+            TAKEN,
+        ),
+    ];
+    check(restored, rows);
+}
+
+#[test]
+fn rule_13_taken_over_once_it_was_quiet_for_a_minute() {
+    let rows: &[Row] = &[
+        ("the first look", |scene| scene.memory.resting = None, WAITS),
+        ("before 60 s", |scene| _ = scene.rests(59), WAITS),
+        ("after 60 s", |_| {}, SETTLED),
+        (
+            "another version than before",
+            |scene| {
+                scene.memory.resting.as_mut().expect("it rests").version = 4;
+            },
+            WAITS,
+        ),
+        (
+            "another status than before",
+            |scene| {
+                scene.memory.resting.as_mut().expect("it rests").phase = Phase::Failed;
+            },
+            WAITS,
+        ),
+        ("busy", |scene| _ = scene.sees(Phase::Deploying), WAITS),
+        ("values unknown", |scene| scene.wanted = None, (Does::Rest, Stored::Nothing, Verdict::ValuesUnknown)),
+        ("visible values differ", |scene| scene.wanted = Some(wanted("2", "secret")), REDEPLOYS),
+        (
+            "failed",
+            |scene| {
+                scene.sees(Phase::Failed);
+                scene.rests(60);
+            },
+            (Does::Rest, Stored::Nothing, Verdict::Settled { phase: Phase::Failed, drifted: false }),
+        ),
+        (
+            "a higher version is wanted",
+            |scene| {
+                scene.intent.version = Version { wanted: Some(2), latest: Some(2), follow: false };
+            },
+            REDEPLOYS,
+        ),
+    ];
+    check(restored, rows);
+
+    let mut scene = restored();
+    scene.memory.resting = None;
+    scene.memory = scene.decide().memory;
+    assert_eq!(scene.memory.resting.map(|rest| rest.since), Some(NOW));
+    scene.wanted = None;
+    assert!(scene.rests(3600).decide().memory.resting.is_some(), "it need not be quiet anew once the values are known");
+    scene.sees(Phase::Queued);
+    assert_eq!(scene.decide().memory.resting, None, "busy breaks the row");
+}
+
+#[test]
+fn rule_13_what_is_taken_over_is_unverified_and_its_request_handled() {
+    for (case, value, secured, known) in
+        [("the same", "1", true, true), ("no secrets", "1", false, true), ("visible values differ", "2", true, false)]
+    {
+        let mut scene = restored();
+        let mut wanted = wanted(value, "secret");
+        wanted.secured = secured;
+        scene.wanted = Some(wanted.clone());
+        scene.intent.redeploy_request = Some("now".into());
+        let decision = scene.decide();
+        assert_eq!(does(&decision), Does::Rest, "{case}");
+        let ledger = decision.ledger;
+        assert_eq!(ledger.id.as_deref(), Some("id-1"), "{case}");
+        assert_eq!(ledger.unverified, secured, "{case}");
+        assert_eq!(ledger.handled_redeploy.as_deref(), Some("now"), "{case}");
+        let applied = ledger.applied.expect("it was taken over");
+        assert_eq!(applied.digest, known.then_some(wanted.payload.digest), "{case}");
+        assert!(applied.remote.expect("it was seen").fits(&visible(&[("A", "1")])), "{case}");
+        assert_eq!((applied.outcome, applied.at), (Phase::Deployed, NOW), "{case}");
+    }
+    let mut scene = restored();
+    scene.wanted = Some(wanted("2", "secret"));
+    let mut next = Scene { ledger: scene.decide().ledger, memory: scene.decide().memory, ..scene };
+    next.memory.change.as_mut().expect("the difference is gathered").first = ago(10);
+    let decision = next.decide();
+    assert!(matches!(does(&decision), Does::Send(_)), "visible values that differ are one redeploy");
+}

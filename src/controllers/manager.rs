@@ -17,7 +17,7 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::events::Recorder;
 use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::{PredicateConfig, WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -205,7 +205,7 @@ impl Scope {
             })
             .reflect(writer)
             .applied_objects()
-            .predicate_filter(what_people_change, Default::default());
+            .predicate_filter(what_people_change, PredicateConfig::default());
         (stream.boxed(), reader)
     }
 
@@ -246,6 +246,7 @@ fn strip<K: Resource>(object: &mut K) {
 }
 
 /// A write of ours changes the status or our own annotation, and is no event; what people change is.
+#[allow(clippy::unnecessary_wraps, reason = "what a predicate returns")]
 fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let meta = object.meta();

@@ -109,9 +109,9 @@ fn present(case: &Case<'_>, seen: &Seen) -> Decision {
         decision.memory.busy_since = Some(since);
         return decision;
     }
-    // A read that shows the version from before our last write is an old one (rule 17).
+    // A read that shows the version from before our last write, or an older one, is an old one (rule 17).
     if let Some(applied) = &case.ledger.applied
-        && applied.from_version == Some(seen.version)
+        && applied.from_version.is_some_and(|from| seen.version <= from)
         && case.since_write() < LAG + LIMIT
     {
         return case.rest(Verdict::Running(OperationKind::Redeploy), Some(Duration::from_secs(5)));

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 /// What a scenario contains, and how the remote behaves where its contract leaves it open.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "switches of a scenario")]
 pub(super) struct Settings {
     /// What may still happen, at most so often.
     pub(super) budget: Budget,
@@ -112,7 +113,7 @@ pub(super) struct Request {
     pub(super) visible: u8,
     pub(super) secret: u8,
     /// The redeploy request that it serves.
-    pub(super) request: u8,
+    pub(super) serves: u8,
 }
 
 /// What people are told.
@@ -227,7 +228,7 @@ impl<T: Debug + Clone> Pool<T> {
     }
 
     pub(super) fn number(&mut self, item: &T) -> u32 {
-        let next = u32::try_from(self.items.len()).unwrap();
+        let next = u32::try_from(self.items.len()).expect("there are not so many");
         *self.numbers.entry(format!("{item:?}")).or_insert_with(|| {
             self.items.push(item.clone());
             next

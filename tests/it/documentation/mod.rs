@@ -1,6 +1,7 @@
-//! Pages under `docs/` that repeat what the code says: command line, reasons, fields. Each is compared with the code.
+//! Pages that repeat what the code says (command line, reasons, fields, the dev server): each is compared with the code.
 
 mod command_line;
+mod dev_server;
 mod fields;
 mod links;
 mod reasons;

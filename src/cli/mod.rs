@@ -1,6 +1,8 @@
 //! The command line: one file for each command. Parses, starts, and says how it ended.
 
 mod crds;
+#[cfg(feature = "local-cluster")]
+mod demo;
 mod dev_server;
 mod run;
 
@@ -22,6 +24,9 @@ struct Cli {
 enum Command {
     /// Run the controllers.
     Run(run::Args),
+    /// Show the main job on this machine.
+    #[cfg(feature = "local-cluster")]
+    Demo(demo::Args),
     /// Serve the Connect API on this machine, to try things with.
     DevServer(dev_server::Args),
     /// Print the CustomResourceDefinitions.
@@ -49,6 +54,8 @@ pub fn main() -> ExitCode {
             telemetry::start(LogFormat::Text, "info");
             in_runtime(dev_server::run(args, asked_to_end()))
         }
+        #[cfg(feature = "local-cluster")]
+        Command::Demo(args) => in_runtime(demo::run(args)),
         #[cfg(feature = "local-cluster")]
         Command::LocalClusterGuardian => in_runtime(crate::local_cluster::guard()),
     }

@@ -8,7 +8,7 @@ mod run;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::telemetry::{self, LogFormat};
 
@@ -35,6 +35,12 @@ enum Command {
     #[cfg(feature = "local-cluster")]
     #[command(name = crate::local_cluster::GUARDIAN_COMMAND, hide = true)]
     LocalClusterGuardian,
+}
+
+/// The command line as clap knows it, for its documentation.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Parses the arguments of the process and does what they say.

@@ -52,8 +52,10 @@ fn each_change_is_one_redeploy() {
     let small = Budget { specs: 1, failures: 1, ..ONE };
     let full = Budget { secrets: 1, crashes: 2, lost: 2, ..small };
     let redeploy = Settings { live: true, budget: bounds(small, full), ..Settings::default() };
+    let twice = bounds(Budget { secrets: 1, crashes: 0, failures: 0, ..small }, full);
     holds(&[
         ("redeploy", redeploy),
+        ("redeploy, another change follows", Settings { budget: twice, ..redeploy }),
         ("redeploy, reads lag", Settings { lag: true, ..redeploy }),
         ("redeploy, values show late", Settings { late_values: true, ..redeploy }),
         ("redeploy, builds never change", Settings { build: Build::Never, ..redeploy }),

@@ -87,6 +87,7 @@ fn what_is_deleted_is_taken_down() {
     let small = Budget { deletions: 1, ..ONE };
     let full = Budget { specs: 1, failures: 1, crashes: 2, lost: 2, ..small };
     let new = Settings { budget: bounds(small, full), ..Settings::default() };
+    let lagging = bounds(Budget { crashes: 0, ..small }, full);
     let live = Budget { secrets: 1, crashes: 0, failures: 1, ..small };
     let live = bounds(live, Budget { crashes: 2, lost: 2, orphans: 1, ..live });
     let foreign = Foreign { deletes: true, creates: true, recreates: true, redeploys: false };
@@ -94,7 +95,7 @@ fn what_is_deleted_is_taken_down() {
     let stranger = bounds(stranger, Budget { lost: 1, failures: 1, ..stranger });
     holds(&[
         ("delete", new),
-        ("delete, reads lag", Settings { lag: true, ..new }),
+        ("delete, reads lag", Settings { lag: true, budget: lagging, ..new }),
         ("delete what is live", Settings { live: true, budget: live, ..Settings::default() }),
         ("delete, a stranger acts", Settings { budget: stranger, foreign, ..Settings::default() }),
     ]);

@@ -174,6 +174,7 @@ fn only_the_clock_waits() {
         ("dev_server/http", "answers that come late, to real sockets"),
         ("dev_server/server", "connections that do not end when they are asked to"),
         ("cli/run", "before the controllers and their clock start"),
+        ("cli/demo", "a demo on a real machine, before people's eyes"),
         ("local_cluster/guardian", "a real process, which has to end"),
         ("local_cluster/mod", "a real process, which has to answer"),
     ];

@@ -208,7 +208,7 @@ fn secured_values_are_secret_strings() {
     let mut wrong = Vec::new();
     let mut used = vec![false; exceptions.len()];
     for source in sources::all() {
-        let open = open_secrets(&source);
+        let open = open_secrets(source);
         match exceptions.iter().position(|(place, _)| source.is_below(place)) {
             Some(at) => used[at] |= !open.is_empty(),
             None => wrong.extend(open.iter().map(|name| format!("src/{}: {name}", source.path))),
@@ -312,9 +312,9 @@ fn standard_output_belongs_to_the_command_line() {
 fn every_file_says_what_it_is_for() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let silent: Vec<_> = sources::all()
-        .into_iter()
+        .iter()
         .filter(|source| !std::fs::read_to_string(root.join(&source.path)).unwrap().starts_with("//! "))
-        .map(|source| source.path)
+        .map(|source| source.path.clone())
         .collect();
     assert_eq!(silent, NOWHERE);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Debug;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// What a scenario contains, and how the remote behaves where its contract leaves it open.
 #[derive(Clone, Copy, Debug, Default)]
@@ -213,6 +214,41 @@ pub(super) enum Broken {
     /// No good state can be reached without new events.
     Stuck,
 }
+
+/// A hash that is quick without optimisation: worlds are many small fields.
+#[derive(Default)]
+pub(super) struct Quick(u64);
+
+impl Hasher for Quick {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u8(*byte);
+        }
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(value.into());
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(value.into());
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    // Discriminants of enumerations come as this.
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(value.cast_unsigned() as u64);
+    }
+}
+
+pub(super) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
 
 /// Values by small numbers, so that worlds are cheap to compare.
 pub(super) struct Pool<T> {

@@ -6,5 +6,6 @@
 mod cluster;
 mod main_job;
 mod manifests;
+mod rules;
 mod schema;
 mod shop;

@@ -25,7 +25,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::Sandbox;
 
 /// How long anything may take to show. Only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Names that every shop uses.
 pub(crate) const PROJECT: &str = "shop";

@@ -3,7 +3,11 @@
 //! What is logged is up to the filter in `RUST_LOG`; libraries that would print headers or bodies are capped whatever
 //! it says.
 
-use tracing_subscriber::layer::SubscriberExt;
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::{FilterExt, filter_fn};
+use tracing_subscriber::layer::{Filter, SubscriberExt};
+use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
 
@@ -17,21 +21,73 @@ pub enum LogFormat {
 }
 
 /// Libraries that print whole messages, in which Secrets travel, at level `trace`; they are capped at `debug`.
-const CAPPED: [&str; 5] = ["hyper=debug", "hyper_util=debug", "h2=debug", "rustls=debug", "tower=debug"];
+const CAPPED: [&str; 5] = ["hyper", "hyper_util", "h2", "rustls", "tower"];
 
 /// Starts logging; `default` is the filter where `RUST_LOG` is not set. A second start changes nothing.
 pub fn start(format: LogFormat, default: &str) {
-    let filter = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned());
-    let mut filter = EnvFilter::builder().parse_lossy(filter);
-    for directive in CAPPED {
-        if let Ok(directive) = directive.parse() {
-            filter = filter.add_directive(directive);
-        }
-    }
+    let text = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned());
     let layer = match format {
         LogFormat::Json => fmt::layer().json().with_writer(std::io::stderr).boxed(),
         LogFormat::Text => fmt::layer().with_writer(std::io::stderr).boxed(),
     };
     // Only the first one counts, in tests too.
-    let _ = tracing_subscriber::registry().with(layer.with_filter(filter)).try_init();
+    let _ = tracing_subscriber::registry().with(layer.with_filter(filter(&text))).try_init();
+}
+
+/// What `text` lets through, in the form of `RUST_LOG`, but no more than is safe.
+fn filter(text: &str) -> impl Filter<Registry> + 'static {
+    let capped = filter_fn(|event| {
+        let library = event.target().split("::").next().unwrap_or_default();
+        *event.level() < Level::TRACE || !CAPPED.contains(&library)
+    });
+    EnvFilter::builder().parse_lossy(text).and(capped.with_max_level_hint(LevelFilter::TRACE))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("nobody panics with it").write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(text: &str) -> String {
+        let page = Page::default();
+        let writer = page.clone();
+        let layer = fmt::layer().with_ansi(false).with_writer(move || writer.clone());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer.with_filter(filter(text))), || {
+            tracing::info!(target: "connect_operator::cli", "ours-info");
+            tracing::trace!(target: "connect_operator::cli", "ours-trace");
+            tracing::debug!(target: "hyper_util::client", "theirs-debug");
+            tracing::trace!(target: "hyper_util::client", "theirs-trace");
+        });
+        String::from_utf8(page.0.lock().expect("nobody panics with it").clone()).expect("text")
+    }
+
+    #[test]
+    fn libraries_that_print_messages_are_capped_and_nothing_is_added() {
+        for (text, expected) in [
+            ("info", &["ours-info"][..]),
+            ("hyper_util=debug", &["theirs-debug"]),
+            ("trace", &["ours-info", "ours-trace", "theirs-debug"]),
+            ("hyper_util=trace", &["theirs-debug"]),
+        ] {
+            let log = logged(text);
+            for word in ["ours-info", "ours-trace", "theirs-debug", "theirs-trace"] {
+                assert_eq!(log.contains(word), expected.contains(&word), "{text}: {log}");
+            }
+        }
+    }
 }

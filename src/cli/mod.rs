@@ -1,12 +1,14 @@
 //! The command line: one file for each command. Parses, starts, and says how it ended.
 
 mod crds;
+#[cfg(feature = "local-cluster")]
+mod demo;
 mod dev_server;
 mod run;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::telemetry::{self, LogFormat};
 
@@ -22,6 +24,9 @@ struct Cli {
 enum Command {
     /// Run the controllers.
     Run(run::Args),
+    /// Show the main job on this machine.
+    #[cfg(feature = "local-cluster")]
+    Demo(demo::Args),
     /// Serve the Connect API on this machine, to try things with.
     DevServer(dev_server::Args),
     /// Print the CustomResourceDefinitions.
@@ -30,6 +35,12 @@ enum Command {
     #[cfg(feature = "local-cluster")]
     #[command(name = crate::local_cluster::GUARDIAN_COMMAND, hide = true)]
     LocalClusterGuardian,
+}
+
+/// The command line as clap knows it, for its documentation.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Parses the arguments of the process and does what they say.
@@ -43,6 +54,8 @@ pub fn main() -> ExitCode {
             telemetry::start(LogFormat::Text, "info");
             in_runtime(dev_server::run(args, asked_to_end()))
         }
+        #[cfg(feature = "local-cluster")]
+        Command::Demo(args) => in_runtime(demo::run(args)),
         #[cfg(feature = "local-cluster")]
         Command::LocalClusterGuardian => in_runtime(crate::local_cluster::guard()),
     }

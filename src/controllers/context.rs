@@ -9,6 +9,7 @@ use kube::runtime::events::{Event, EventType, Recorder};
 use kube::{Client, Resource};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::alarms::Alarms;
 use super::conditions::{Told, cut};
 use super::connector_deployment::memory::Memories;
 use super::digest::DigestKey;
@@ -40,6 +41,8 @@ pub struct Context {
     pub projects: Projects,
     /// What is remembered between the runs of a `ConnectorDeployment`.
     pub memories: Memories,
+    /// When to run again.
+    pub alarms: Arc<Alarms>,
     /// Subjects that are to run again.
     pub wake: UnboundedSender<Subject>,
 }

@@ -17,11 +17,12 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::events::Recorder;
 use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::{PredicateConfig, WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
+use super::alarms::Alarms;
 use super::connector_deployment::memory::Memories;
 use super::context::{Context, Projects};
 use super::digest::DigestKey;
@@ -56,6 +57,7 @@ pub struct Options {
 pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let (wake, woken) = mpsc::unbounded_channel();
     let remotes = Remotes::new(options.clock.clone(), Arc::clone(&options.factory), wake.clone(), options.concurrency);
+    let alarms = Arc::new(Alarms::new(options.clock.clone(), wake.clone()));
     let context = Arc::new(Context {
         client: options.client.clone(),
         clock: options.clock,
@@ -65,6 +67,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         references: References::default(),
         projects: Projects::default(),
         memories: Memories::default(),
+        alarms: Arc::clone(&alarms),
         wake,
     });
     let scopes: Vec<Option<String>> =
@@ -81,10 +84,12 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     }
     let mut running = pin!(future::join_all(running));
     let mut dispatch = pin!(dispatch(woken, routes));
+    let mut alarms = pin!(alarms.ring());
     let mut shutdown = pin!(shutdown);
     tokio::select! {
         _ = &mut running => return,
         () = &mut dispatch => {}
+        () = &mut alarms => {}
         () = &mut shutdown => {}
     }
     // Nobody listens any more if all have ended.
@@ -205,7 +210,7 @@ impl Scope {
             })
             .reflect(writer)
             .applied_objects()
-            .predicate_filter(what_people_change, Default::default());
+            .predicate_filter(what_people_change, PredicateConfig::default());
         (stream.boxed(), reader)
     }
 
@@ -246,6 +251,7 @@ fn strip<K: Resource>(object: &mut K) {
 }
 
 /// A write of ours changes the status or our own annotation, and is no event; what people change is.
+#[allow(clippy::unnecessary_wraps, reason = "what a predicate returns")]
 fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let meta = object.meta();

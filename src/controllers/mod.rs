@@ -1,5 +1,6 @@
 //! Controllers, a folder for each kind, and what they share.
 
+pub mod alarms;
 pub mod conditions;
 pub mod connect_factory;
 pub mod connect_project;

@@ -21,7 +21,7 @@ pub async fn missing(client: &Client) -> Result<Vec<String>, kube::Error> {
         match api.get_opt(&name).await? {
             None => missing.push(format!("CustomResourceDefinition {name}")),
             Some(served) => {
-                missing.extend(fields(&needed, &served).into_iter().map(|field| format!("{name}: {field}")))
+                missing.extend(fields(&needed, &served).into_iter().map(|field| format!("{name}: {field}")));
             }
         }
     }

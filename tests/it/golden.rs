@@ -1,13 +1,30 @@
 //! Golden files: what is generated is compared with what is committed; `UPDATE_GOLDEN=1 cargo test` rewrites it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Asserts that the file at `path`, relative to the package, holds `actual`.
 pub(crate) fn assert_golden(path: &str, actual: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let file = file(path);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&file, actual).expect("the golden file can be written");
     }
     let expected = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(expected == actual, "{path} is not what the code makes: run `UPDATE_GOLDEN=1 cargo test`, then review it");
+}
+
+/// Asserts that the named parts of the page at `path` hold what is given here. People write the rest of the page. A
+/// part stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`.
+pub(crate) fn assert_golden_parts(path: &str, parts: &[(&str, String)]) {
+    let mut page = std::fs::read_to_string(file(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    for (name, content) in parts {
+        let (begin, end) = (format!("<!-- generated: {name} -->\n"), format!("<!-- end: {name} -->"));
+        let whole = page.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
+        let (before, after) = whole.unwrap_or_else(|| panic!("{path} has no part `{name}`"));
+        page = format!("{before}{begin}\n{}\n\n{end}{after}", content.trim_end());
+    }
+    assert_golden(path, &page);
+}
+
+fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }

@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod architecture;
 mod client;
+mod controllers;
 mod crds;
 mod dev_server;
+mod documentation;
 mod golden;
 mod official_client;
+mod sources;

@@ -53,7 +53,7 @@ pub async fn send(
             let action = RedeployAction {
                 skip_scripts: object.spec.skip_scripts,
                 configuration_values: Some(applications(values)),
-                global_configuration: global(values),
+                global_configuration: Some(global(values)),
                 update_connector: *update_connector,
             };
             api.redeploy(&Selector::Id(id.clone()), *version, &action, send_before).await
@@ -77,9 +77,8 @@ async fn create(
     first: bool,
     send_before: Timestamp,
 ) -> Done {
-    let connector = match intent::connector(object) {
-        Ok(connector) => connector,
-        Err(_) => return Done { answer: Answer::Refused, record: None, error: None },
+    let Ok(connector) = intent::connector(object) else {
+        return Done { answer: Answer::Refused, record: None, error: None };
     };
     match api.deployment(&Selector::Key(wanted.key.clone())).await {
         Ok(Some(found)) if gone != Some(found.id.as_str()) => {
@@ -96,7 +95,7 @@ async fn create(
         kind: Some(intent::kind(object).into()),
         connector,
         configurations: applications(values),
-        global_configuration: global(values),
+        global_configuration: Some(global(values)),
         region: wanted.region.clone(),
     };
     match api.create(&draft, send_before).await {
@@ -151,9 +150,9 @@ fn applications(values: &Values) -> Vec<ApplicationConfiguration> {
 }
 
 /// Sent even if there is nothing: leaving it out would keep old values (contract section 6.1).
-fn global(values: &Values) -> Option<GlobalConfiguration> {
+fn global(values: &Values) -> GlobalConfiguration {
     let global = &values.global;
-    Some(GlobalConfiguration { standard_configuration: standard(global), secured_configuration: secured(global) })
+    GlobalConfiguration { standard_configuration: standard(global), secured_configuration: secured(global) }
 }
 
 fn standard(values: &ApplicationValues) -> Vec<ConfigurationValue> {

@@ -43,16 +43,18 @@ const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
 pub async fn reconcile(cached: Arc<ConnectorDeployment>, context: Arc<Context>) -> Action {
     let subject = Subject::deployment(&cached.namespace().unwrap_or_default(), &cached.name_any());
     let mut remembered = context.memories.of(&subject, cached.metadata.uid.as_deref().unwrap_or_default());
-    let action = match observe::current(&context, cached, &mut remembered).await {
+    context.alarms.set(&subject, None);
+    match observe::current(&context, cached, &mut remembered).await {
         Ok(Some(object)) if is_ours(&object) => {
             let mut run = Run::new(&context, &subject, object, remembered);
             let outcome = run.story().await;
             let remembered = run.into_remembered();
             match outcome {
-                Ok(Next::Gone) => return gone(&context, &subject),
+                Ok(Next::Gone) => gone(&context, &subject),
                 Ok(Next::Again(pause)) => {
                     context.memories.keep(&subject, remembered);
-                    pause.map_or_else(Action::await_change, Action::requeue)
+                    context.alarms.set(&subject, pause);
+                    Action::await_change()
                 }
                 Err(error) => {
                     context.memories.keep(&subject, remembered);
@@ -60,13 +62,12 @@ pub async fn reconcile(cached: Arc<ConnectorDeployment>, context: Arc<Context>) 
                 }
             }
         }
-        Ok(_) => return gone(&context, &subject),
+        Ok(_) => gone(&context, &subject),
         Err(error) => {
             context.memories.keep(&subject, remembered);
             Action::requeue(after(&subject, &error))
         }
-    };
-    action
+    }
 }
 
 /// What follows a run.
@@ -84,6 +85,7 @@ fn is_ours(object: &ConnectorDeployment) -> bool {
 
 /// Forgets everything about a resource that is gone.
 pub fn gone(context: &Context, subject: &Subject) -> Action {
+    context.alarms.set(subject, None);
     context.remotes.forget(subject);
     context.memories.forget(subject);
     let projects = context.references.uses(subject, Named::Project);

@@ -90,7 +90,7 @@ pub async fn contents(
     let mut contents = Contents::new();
     for reference in named {
         let (kind, name) = reference;
-        let content = match kind {
+        let found = match kind {
             Named::Secret => secrets.get_opt(name).await?.map(|secret| Content {
                 source: source("Secret", &secret),
                 data: secret
@@ -106,8 +106,8 @@ pub async fn contents(
             }),
             Named::Project => None,
         };
-        if let Some(content) = content {
-            contents.insert(reference.clone(), content);
+        if let Some(found) = found {
+            contents.insert(reference.clone(), found);
         }
     }
     Ok(contents)

@@ -109,9 +109,9 @@ fn present(case: &Case<'_>, seen: &Seen) -> Decision {
         decision.memory.busy_since = Some(since);
         return decision;
     }
-    // A read that shows the version from before our last write is an old one (rule 17).
+    // A read that shows the version from before our last write, or an older one, is an old one (rule 17).
     if let Some(applied) = &case.ledger.applied
-        && applied.from_version == Some(seen.version)
+        && applied.from_version.is_some_and(|from| seen.version <= from)
         && case.since_write() < LAG + LIMIT
     {
         return case.rest(Verdict::Running(OperationKind::Redeploy), Some(Duration::from_secs(5)));
@@ -204,13 +204,14 @@ fn drift(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Drift {
     let Some(remote) = case.ledger.applied.as_ref().and_then(|applied| applied.remote.as_ref()) else {
         return Drift::No;
     };
-    if !remote.ignores_the_same(sent) {
+    let now = remote.again(&seen.values);
+    if !remote.ignores_the_same(&now) {
         return Drift::Unknown;
     }
-    match (remote.fits(&seen.values), remote.compare(sent)) {
-        (false, _) => Drift::Elsewhere,
-        (true, Comparison::Different) => Drift::Normalised,
-        (true, Comparison::Same | Comparison::Unknown) => Drift::No,
+    match (remote.compare(&now), remote.compare(sent)) {
+        (Comparison::Different, _) => Drift::Elsewhere,
+        (_, Comparison::Different) => Drift::Normalised,
+        (_, Comparison::Same | Comparison::Unknown) => Drift::No,
     }
 }
 

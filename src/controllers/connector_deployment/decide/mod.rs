@@ -2,7 +2,8 @@
 //!
 //! Pure: no cluster, no network, no clock, no memory of its own. [`decide`] plans and [`answered`] takes in what came
 //! back from the one call that a run may send. Rows that may not be concluded from what is *not* seen wait until it is
-//! [`CALM`]. Whoever changes a rule here explores it exhaustively first (`docs/decisions/`).
+//! [`CALM`]. Whoever changes a rule here explores what follows: `EXPLORE=full cargo test --lib explore`
+//! (`tests/explore/`).
 
 mod answer;
 mod case;

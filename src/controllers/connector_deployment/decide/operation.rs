@@ -2,6 +2,7 @@
 //!
 //! *Planned* is met after a lost answer or a restart, since the run that wrote it learns from the answer itself first.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use super::super::ledger::{Look, Operation, OperationKind, OperationState, Phase, Seen};
@@ -234,7 +235,12 @@ fn accepted(case: &Case<'_>, operation: &Operation) -> Decision {
         return noted_busy(case, operation);
     }
     let rest = case.resting(seen, false);
-    let moved = operation.from_version != Some(seen.version) || operation.from_build != seen.build;
+    // An older version is an older view.
+    let moved = match operation.from_version.map(|from| seen.version.cmp(&from)) {
+        None | Some(Ordering::Greater) => true,
+        Some(Ordering::Equal) => operation.from_build != seen.build,
+        Some(Ordering::Less) => false,
+    };
     // Never longer than since the call: what was read before it says nothing.
     let long = between(rest.since, case.now).min(case.age(operation)) >= LAG;
     // `Draft` is not described and may come before the first build, so it is an outcome only if it stays.

@@ -50,11 +50,11 @@ fn an_operation_that_starts_in_the_future_ages_from_when_it_was_met() {
 fn a_clock_that_is_set_back_again_starts_the_age_anew() {
     let mut scene = Scene::creating();
     scene.operation().started_at = later(NOW, Duration::from_hours(5));
-    scene.memory = scene.decide_at(later(NOW, Duration::from_secs(3000))).memory;
+    scene.memory = scene.decide_at(later(NOW, Duration::from_mins(50))).memory;
     scene.memory = scene.decide().memory;
     assert_eq!(does(&scene.decide_at(later(NOW, Duration::from_secs(59)))), Does::Rest);
     assert_eq!(
-        does(&scene.decide_at(later(NOW, Duration::from_secs(60)))),
+        does(&scene.decide_at(later(NOW, Duration::from_mins(1)))),
         Does::SendAgain(crate::controllers::connector_deployment::ledger::OperationKind::Create)
     );
 }
@@ -66,7 +66,7 @@ fn the_age_goes_on_when_the_clock_has_caught_up() {
     scene.wanted = Some(wanted("7", "secret"));
     scene.memory = scene.decide().memory;
     assert_eq!(does(&scene.decide_at(later(NOW, Duration::from_secs(119)))), Does::Rest);
-    assert_ne!(does(&scene.decide_at(later(NOW, Duration::from_secs(120)))), Does::Rest);
+    assert_ne!(does(&scene.decide_at(later(NOW, Duration::from_mins(2)))), Does::Rest);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn what_is_remembered_of_the_future_holds_nothing_up_for_long() {
     let mut scene = Scene::redeploying();
     scene.accepted().aged(3600).rests(0).memory.resting.as_mut().expect("it rests").since = far;
     scene.memory = scene.decide().memory;
-    let decision = scene.decide_at(later(NOW, Duration::from_secs(60)));
+    let decision = scene.decide_at(later(NOW, Duration::from_mins(1)));
     assert_eq!(stored(&decision.ledger), Stored::Nothing, "ended after a minute");
     assert_eq!(scene.decide_at(later(NOW, Duration::from_secs(59))).ledger.operation, scene.ledger.operation);
     assert_eq!(decision.ledger.applied.expect("it ended").outcome, Phase::Deployed);

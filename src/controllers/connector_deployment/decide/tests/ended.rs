@@ -36,6 +36,15 @@ fn redeploy_accepted() {
             (Does::Rest, Stored::Nothing, Verdict::Running(REDEPLOY)),
         ),
         (
+            "busy seen, and a view that is older than its start",
+            |scene| {
+                scene.accepted().operation().seen_busy = true;
+                let seen = scene.aged(10).sees(Phase::Deployed);
+                (seen.version, seen.build) = (4, Some("build-0".into()));
+            },
+            RUNS,
+        ),
+        (
             "another version, busy not seen",
             |scene| {
                 scene.accepted();
@@ -131,6 +140,14 @@ fn rule_17_the_version_from_before_the_last_redeploy_is_an_old_view() {
                 scene.applied().at = ago(90);
             },
             SETTLED,
+        ),
+        (
+            "an older version",
+            |scene| {
+                scene.applied().from_version = Some(6);
+                scene.applied().at = ago(89);
+            },
+            old,
         ),
         (
             "another version",

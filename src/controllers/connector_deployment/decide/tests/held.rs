@@ -18,7 +18,6 @@ fn refused(scene: &mut Scene, seconds_left: u64) {
 
 #[test]
 fn a_refusal_is_not_repeated_before_its_time_unless_its_cause_changes() {
-    let again: (Does, Stored, Verdict) = (Does::SendAgain(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
     let live: &[Row] = &[
         ("before its time", |scene| refused(scene, 1), (Does::Rest, Stored::Nothing, Verdict::Refused)),
         ("its time has come", |scene| refused(scene, 0), SENT),
@@ -67,6 +66,11 @@ fn a_refusal_is_not_repeated_before_its_time_unless_its_cause_changes() {
         },
         live,
     );
+}
+
+#[test]
+fn a_refusal_holds_back_creates_and_repeated_calls_too() {
+    let again: (Does, Stored, Verdict) = (Does::SendAgain(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
     let create = OperationKind::Create;
     check(
         Scene::new,
@@ -122,8 +126,11 @@ fn a_refusal_is_not_repeated_before_its_time_unless_its_cause_changes() {
             (Does::Rest, Stored::Planned, Verdict::Refused),
         )],
     );
+}
+
+#[test]
+fn a_refusal_is_looked_at_again_when_its_time_comes_and_forgotten_when_settled() {
     let mut scene = Scene::live();
-    refused(&mut scene, 600);
     scene.wanted = Some(wanted("2", "secret"));
     refused(&mut scene, 600);
     assert_eq!(scene.decide().again, Some(Duration::from_mins(10)));
@@ -159,7 +166,7 @@ fn rule_20_what_is_suspended_is_looked_at_and_sends_nothing() {
 #[test]
 fn rule_20_what_is_only_observed_is_told_and_nothing_else() {
     let told = |verdict| (Does::Rest, Stored::Nothing, verdict);
-    let rows: &[(&str, fn(&mut Scene), _)] = &[
+    let rows: &[Row] = &[
         ("deployed", |_| {}, told(Verdict::Observed(Phase::Deployed))),
         ("failed", |scene| _ = scene.sees(Phase::Failed), told(Verdict::Observed(Phase::Failed))),
         ("busy", |scene| _ = scene.sees(Phase::Deploying), told(Verdict::Observed(Phase::Deploying))),

@@ -162,7 +162,7 @@ fn rule_9_changes_within_two_seconds_become_one_redeploy_but_not_after_ten() {
 #[test]
 fn rule_9_a_change_while_the_remote_is_busy_waits() {
     let busy = |verdict| (Does::Rest, Stored::Nothing, verdict);
-    let rows: &[(&str, fn(&mut Scene), _)] = &[
+    let rows: &[Row] = &[
         ("just now", |_| {}, busy(Verdict::Busy)),
         ("for nearly half an hour", |scene| scene.memory.busy_since = Some(ago(1799)), busy(Verdict::Busy)),
         ("for half an hour", |scene| scene.memory.busy_since = Some(ago(1800)), busy(Verdict::TakesTooLong)),

@@ -8,6 +8,7 @@ mod create;
 mod deleting;
 mod drift;
 mod ended;
+mod everywhere;
 mod explore;
 mod held;
 mod idle;

@@ -69,13 +69,14 @@ pub(super) fn a_moment_later(mut memory: Memory) -> Memory {
 
 fn each_time(memory: &mut Memory, change: impl Fn(&mut Timestamp)) {
     let Memory { absent_since, resting, change: changes, refused, pause, followed: _, busy_since, ahead } = memory;
-    absent_since.iter_mut().chain(busy_since).for_each(&change);
-    resting.iter_mut().for_each(|resting| change(&mut resting.since));
-    if let Some(changes) = changes {
-        change(&mut changes.first);
-        change(&mut changes.last);
-    }
-    refused.iter_mut().for_each(|refused| change(&mut refused.until));
-    pause.iter_mut().for_each(|pause| change(&mut pause.until));
+    let changes = changes.iter_mut().flat_map(|changes| [&mut changes.first, &mut changes.last]);
+    absent_since
+        .iter_mut()
+        .chain(busy_since)
+        .chain(resting.iter_mut().map(|resting| &mut resting.since))
+        .chain(changes)
+        .chain(refused.iter_mut().map(|refused| &mut refused.until))
+        .chain(pause.iter_mut().map(|pause| &mut pause.until))
+        .for_each(change);
     assert!(ahead.is_none(), "no clock jumps here");
 }

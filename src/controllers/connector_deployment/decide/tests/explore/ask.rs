@@ -38,7 +38,7 @@ pub(super) fn name(id: u8) -> String {
 }
 
 pub(super) fn number(id: &str) -> u8 {
-    id.strip_prefix("id-").and_then(|digits| digits.parse().ok()).unwrap()
+    id.strip_prefix("id-").and_then(|digits| digits.parse().ok()).expect("ids here are made by name()")
 }
 
 pub(super) fn wanted(visible: u8, secret: u8) -> Wanted {
@@ -74,10 +74,7 @@ impl Explorer {
             identity: identity(),
             remote_id: (resource.annotation != 0).then(|| name(resource.annotation)),
             redeploy_request: (resource.request != 0).then(|| resource.request.to_string()),
-            deletion: resource.deleting.then_some(match resource.orphan {
-                true => Deletion::LetGo,
-                false => Deletion::Undeploy,
-            }),
+            deletion: resource.deleting.then_some(if resource.orphan { Deletion::LetGo } else { Deletion::Undeploy }),
             adopt: self.settings.adopt,
             ..intent()
         }
@@ -107,7 +104,7 @@ impl Explorer {
         let (step, first, version, gone) = match &decision.step {
             Step::Send(Call { kind: CallKind::Create { gone }, first }) => (Verb::Create, *first, 0, gone.clone()),
             Step::Send(Call { kind: CallKind::Redeploy { version, .. }, first }) => {
-                (Verb::Redeploy, *first, u8::try_from(*version).unwrap(), None)
+                (Verb::Redeploy, *first, u8::try_from(*version).expect("versions here are small"), None)
             }
             Step::Send(Call { kind: CallKind::Undeploy { .. }, first }) => (Verb::Undeploy, *first, 0, None),
             Step::Rest | Step::Release => (Verb::None, true, 0, None),

@@ -13,12 +13,11 @@ mod remote;
 mod scenarios;
 mod world;
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use self::ask::{Decided, Question};
-use self::world::{Broken, Deployment, Pool, Settings, Stage, Status, Told, Verb, World};
+use self::world::{Broken, Deployment, Map, Pool, Settings, Stage, Status, Told, Verb, World};
 use super::build::{NOW, visible};
 use crate::controllers::connector_deployment::decide::Memory;
 use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Phase};
@@ -33,8 +32,8 @@ struct Explorer {
     settings: Settings,
     ledgers: Pool<Ledger>,
     memories: Pool<Memory>,
-    decisions: HashMap<Question, Decided>,
-    older: HashMap<(bool, u32), u32>,
+    decisions: Map<Question, Decided>,
+    older: Map<(bool, u32), u32>,
     out: Vec<(&'static str, bool, World)>,
 }
 
@@ -44,8 +43,8 @@ impl Explorer {
             settings,
             ledgers: Pool::new(&Ledger::default()),
             memories: Pool::new(&Memory::default()),
-            decisions: HashMap::new(),
-            older: HashMap::new(),
+            decisions: Map::default(),
+            older: Map::default(),
             out: Vec::new(),
         }
     }
@@ -175,7 +174,7 @@ impl Found {
 fn explore(settings: Settings) -> Result<usize, (Broken, String)> {
     let mut explorer = Explorer::new(settings);
     let first = explorer.first();
-    let mut numbers = HashMap::from([(first, 0)]);
+    let mut numbers = Map::from_iter([(first, 0)]);
     let mut found = Found { worlds: vec![first], from: vec![(0, "")], fair: Vec::new() };
     let mut number = 0;
     while number < found.worlds.len() {

@@ -41,7 +41,7 @@ impl Explorer {
                 version: decided.version,
                 visible: generation,
                 secret: world.secret,
-                request: served.map_or(0, |request| request.parse().unwrap()),
+                serves: served.map_or(0, |request| request.parse().expect("requests here are numbers")),
             };
             next.run = Run {
                 stage,
@@ -122,13 +122,13 @@ impl Explorer {
 
     fn call(&mut self, world: &World) {
         let mut next = *world;
-        let started = self.ledgers.get(world.run.ledger).operation.as_ref().unwrap().started_at;
+        let started = self.ledgers.get(world.run.ledger).operation.as_ref().expect("it is written first").started_at;
         if between(started, NOW) >= LIMIT {
             next.run = Run::default();
             self.emit("operator is too late to send", true, next);
             return;
         }
-        for (effect, mut next) in arrive(&self.settings, world, &world.run.call) {
+        for (effect, mut next) in arrive(&self.settings, world, world.run.call) {
             let answer = match effect {
                 Effect::Done => Answer::Accepted { id: name(next.remote.id), phase: phase(next.remote.status) },
                 Effect::Duplicate => Answer::Duplicate,

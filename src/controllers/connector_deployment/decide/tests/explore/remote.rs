@@ -21,7 +21,7 @@ fn remember(settings: &Settings, world: &mut World) {
 }
 
 /// All that can come of a call which arrives now.
-pub(super) fn arrive(settings: &Settings, world: &World, call: &Request) -> Vec<(Effect, World)> {
+pub(super) fn arrive(settings: &Settings, world: &World, call: Request) -> Vec<(Effect, World)> {
     let mut next = *world;
     match call.verb {
         Verb::None => Vec::new(),
@@ -40,7 +40,7 @@ pub(super) fn arrive(settings: &Settings, world: &World, call: &Request) -> Vec<
                 ..Deployment::default()
             };
             next.next_id += 1;
-            next.owed &= call.request != world.resource.request;
+            next.owed &= call.serves != world.resource.request;
             vec![(Effect::Done, next)]
         }
         _ if world.remote.id != call.id => vec![(Effect::NotFound, next)],
@@ -66,7 +66,7 @@ pub(super) fn arrive(settings: &Settings, world: &World, call: &Request) -> Vec<
     }
 }
 
-fn redeployed(settings: &Settings, world: &World, call: &Request) -> Vec<(Effect, World)> {
+fn redeployed(settings: &Settings, world: &World, call: Request) -> Vec<(Effect, World)> {
     let mut next = *world;
     if world.remote.stranger && !world.adopted {
         next.broken = Some(Broken::Stranger);
@@ -81,7 +81,7 @@ fn redeployed(settings: &Settings, world: &World, call: &Request) -> Vec<(Effect
     next.remote.secret = call.secret;
     next.remote.version += 1;
     next.remote.build += u8::from(settings.build == Build::AtOnce);
-    next.owed &= call.request != world.resource.request;
+    next.owed &= call.serves != world.resource.request;
     let mut late = next;
     late.remote.pending = LAG_TICKS;
     shows_busy(settings, &mut next.remote);
@@ -124,7 +124,7 @@ impl Explorer {
                 self.emit("remote: fails", false, failed);
             }
         }
-        for (number, call) in world.flying.iter().enumerate() {
+        for (number, call) in world.flying.into_iter().enumerate() {
             for (_, mut next) in arrive(&settings, world, call) {
                 next.flying[number] = Request::default();
                 next.flying.sort_unstable();

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt::Debug;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// What a scenario contains, and how the remote behaves where its contract leaves it open.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "switches of a scenario")]
 pub(super) struct Settings {
     /// What may still happen, at most so often.
     pub(super) budget: Budget,
@@ -112,7 +114,7 @@ pub(super) struct Request {
     pub(super) visible: u8,
     pub(super) secret: u8,
     /// The redeploy request that it serves.
-    pub(super) request: u8,
+    pub(super) serves: u8,
 }
 
 /// What people are told.
@@ -213,6 +215,41 @@ pub(super) enum Broken {
     Stuck,
 }
 
+/// A hash that is quick without optimisation: worlds are many small fields.
+#[derive(Default)]
+pub(super) struct Quick(u64);
+
+impl Hasher for Quick {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u8(*byte);
+        }
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(value.into());
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(value.into());
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    // Discriminants of enumerations come as this.
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(value.cast_unsigned() as u64);
+    }
+}
+
+pub(super) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
+
 /// Values by small numbers, so that worlds are cheap to compare.
 pub(super) struct Pool<T> {
     numbers: HashMap<String, u32>,
@@ -227,7 +264,7 @@ impl<T: Debug + Clone> Pool<T> {
     }
 
     pub(super) fn number(&mut self, item: &T) -> u32 {
-        let next = u32::try_from(self.items.len()).unwrap();
+        let next = u32::try_from(self.items.len()).expect("there are not so many");
         *self.numbers.entry(format!("{item:?}")).or_insert_with(|| {
             self.items.push(item.clone());
             next

@@ -1,0 +1,34 @@
+# Every command of a person or of CI. Without `just`, type what stands below the recipe.
+
+# Show the recipes.
+default:
+    @just --list
+
+# Run all tests; the first run builds etcd and kube-apiserver once.
+test:
+    cargo test
+
+# Check format and lints; warnings are errors.
+lint:
+    cargo fmt --check
+    cargo clippy --all-targets -- -D warnings
+
+# Rewrite what is generated (crds/, tables of the pages, docs/cli.md); review the diff.
+golden:
+    UPDATE_GOLDEN=1 cargo test --test it -- crds documentation
+
+# Show the main job on this machine, until Ctrl-C.
+demo:
+    cargo run --release -- demo
+
+# Serve the Connect API on 127.0.0.1:8787, with /_dev to let things go wrong.
+dev:
+    cargo run -- dev-server --control
+
+# Check licences, advisories and sources of all dependencies (cargo install cargo-deny).
+deny:
+    cargo deny check
+
+# What CI does.
+ci:
+    .ci/run

@@ -1,0 +1,226 @@
+//! Where the demo takes place: an API server of its own, or a namespace of its own in an existing cluster. Puts the
+//! CRDs there and cleans up at the end.
+//!
+//! Knows nothing of what is demonstrated. Next: `steps.rs`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::config::KubeConfigOptions;
+use kube::runtime::{conditions, wait};
+use kube::{Api, Client, Config, ResourceExt};
+
+use super::Error;
+use super::display::Display;
+use crate::clock::Clock;
+use crate::controllers::served_crds;
+use crate::crd::{self, ConnectorDeployment};
+use crate::local_cluster::{self, Assets, LocalCluster, versions};
+use crate::names;
+
+/// How long an existing cluster may take to answer at all.
+const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long the API server may take to serve new CRDs.
+const SERVED_WITHIN: Duration = Duration::from_mins(1);
+
+/// How long each part of cleaning up an existing cluster may take.
+const CLEAN_WITHIN: Duration = Duration::from_mins(2);
+
+/// Name of the namespace in an existing cluster, before the part that makes it one of its own.
+const NAMESPACE: &str = "connect-operator-demo";
+
+/// A cluster that is ready for the demo.
+pub(super) struct Place {
+    /// The administrator, or whoever the context names.
+    pub(super) client: Client,
+    /// How to connect in the same way.
+    pub(super) config: Config,
+    /// Where everything of the demo is.
+    pub(super) namespace: String,
+    kind: Kind,
+}
+
+enum Kind {
+    Own { cluster: Box<LocalCluster>, kubectl: PathBuf },
+    Existing { context: String },
+}
+
+impl Place {
+    /// Starts an API server, after building it if need be; dropping the future ends both.
+    pub(super) async fn own(display: &Display) -> Result<Self, Error> {
+        let clock = Clock::system();
+        let assets = {
+            // One spinner for each program; the last one goes with the block.
+            let mut busy = None;
+            let reported = std::cell::RefCell::new(&mut busy);
+            Assets::find_or_build(|step| {
+                display.say(&step.to_string());
+                **reported.borrow_mut() = match step {
+                    local_cluster::Step::Built { .. } => None,
+                    step => Some(display.busy(&step.to_string())),
+                };
+            })
+            .await?
+        };
+        if clock.elapsed() > Duration::from_secs(1) {
+            display.done("etcd, kube-apiserver and kubectl are built and kept for the next time", clock.elapsed());
+        }
+        let clock = Clock::system();
+        let busy = display.busy("etcd and kube-apiserver start");
+        let kubectl = assets.kubectl.clone();
+        let guardian = std::env::current_exe().map_err(Error::Program)?;
+        let cluster = LocalCluster::start(local_cluster::Options::new(assets, guardian)).await?;
+        drop(busy);
+        display.done(&format!("API server {} and its etcd are ready", versions::KUBERNETES), clock.elapsed());
+        Ok(Self {
+            client: cluster.client()?,
+            config: cluster.config(),
+            namespace: "default".to_owned(),
+            kind: Kind::Own { cluster: Box::new(cluster), kubectl },
+        })
+    }
+
+    /// Takes the cluster of a context; nothing is written yet.
+    pub(super) async fn existing(context: &str, display: &Display) -> Result<Self, Error> {
+        let unusable = |message: String| Error::Context { context: context.to_owned(), message };
+        let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
+        let config = Config::from_kubeconfig(&options).await.map_err(|error| unusable(error.to_string()))?;
+        let client = Client::try_from(config.clone()).map_err(|error| unusable(error.to_string()))?;
+        let version = tokio::time::timeout(ANSWER_WITHIN, client.apiserver_version()).await;
+        let version = version
+            .map_err(|_| unusable(format!("no answer within {} s", ANSWER_WITHIN.as_secs())))?
+            .map_err(|error| unusable(error.to_string()))?;
+        let own: String = uuid::Uuid::new_v4().simple().to_string().chars().take(8).collect();
+        let namespace = format!("{NAMESPACE}-{own}");
+        display.say(&format!(
+            "In the cluster of context {context} (Kubernetes {}), the CRDs of connect-operator are applied if they are \
+             not there; they stay. Everything else goes into the new namespace {namespace}, which is removed at the \
+             end. Operator and dev server run in this process.",
+            version.git_version
+        ));
+        Ok(Self { client, config, namespace, kind: Kind::Existing { context: context.to_owned() } })
+    }
+
+    /// Namespaces that the operator watches; empty: all.
+    pub(super) fn watched(&self) -> Vec<String> {
+        match self.kind {
+            Kind::Own { .. } => Vec::new(),
+            Kind::Existing { .. } => vec![self.namespace.clone()],
+        }
+    }
+
+    /// Makes the namespace and applies the CRDs, if they are not there.
+    pub(super) async fn prepare(&self) -> Result<(), Error> {
+        if !served_crds::missing(&self.client).await?.is_empty() {
+            let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+            for definition in crd::all() {
+                let name = definition.name_any();
+                let parameters = PatchParams::apply(names::FIELD_MANAGER);
+                definitions.patch(&name, &parameters, &Patch::Apply(&definition)).await?;
+                let served = wait::await_condition(definitions.clone(), &name, conditions::is_crd_established());
+                let served = tokio::time::timeout(SERVED_WITHIN, served).await;
+                served.map_err(|_| Error::NotServed(name))??;
+            }
+        }
+        if matches!(self.kind, Kind::Existing { .. }) {
+            let metadata = ObjectMeta { name: Some(self.namespace.clone()), ..ObjectMeta::default() };
+            let namespace = Namespace { metadata, ..Namespace::default() };
+            Api::all(self.client.clone()).create(&PostParams::default(), &namespace).await?;
+        }
+        Ok(())
+    }
+
+    /// The words that begin each kubectl line, and a line for the shell that comes first, if one is needed.
+    pub(super) fn kubectl(&self) -> (Option<String>, String) {
+        match &self.kind {
+            Kind::Own { cluster, kubectl } => {
+                let command = if is_in_path("kubectl") { "kubectl".to_owned() } else { quoted(kubectl) };
+                (Some(format!("export KUBECONFIG={}", quoted(&cluster.kubeconfig_path()))), command)
+            }
+            Kind::Existing { context } => {
+                (None, format!("kubectl --context {} --namespace {}", quoted(context.as_ref()), self.namespace))
+            }
+        }
+    }
+
+    /// Leaves nothing behind. In an existing cluster the operator must still run, to take deployments down.
+    pub(super) async fn clean_up(self) -> Result<(), Error> {
+        match self.kind {
+            Kind::Own { cluster, .. } => Ok(cluster.stop().await?),
+            Kind::Existing { .. } => {
+                let left = || Error::Left(self.namespace.clone());
+                let clean = async {
+                    remove_deployments(&self.client, &self.namespace).await?;
+                    remove_namespace(&self.client, &self.namespace).await
+                };
+                tokio::time::timeout(CLEAN_WITHIN, clean).await.map_err(|_| left())?
+            }
+        }
+    }
+}
+
+/// Deletes every deployment and waits until the operator has let go of it. Before the namespace, whose end would also
+/// take the credentials.
+async fn remove_deployments(client: &Client, namespace: &str) -> Result<(), Error> {
+    let api = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace);
+    let there = match api.list(&ListParams::default()).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+        there => there?,
+    };
+    for deployment in there {
+        remove(&api, &deployment.name_any()).await?;
+    }
+    Ok(())
+}
+
+async fn remove_namespace(client: &Client, namespace: &str) -> Result<(), Error> {
+    remove(&Api::<Namespace>::all(client.clone()), namespace).await
+}
+
+/// Deletes an object, if it is there, and waits until it is gone.
+async fn remove<K>(api: &Api<K>, name: &str) -> Result<(), Error>
+where
+    K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned + Send + 'static,
+{
+    let uid = match api.delete(name, &DeleteParams::default()).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+        deleted => match deleted?.left().and_then(|object| object.uid()) {
+            Some(uid) => uid,
+            None => return Ok(()),
+        },
+    };
+    wait::await_condition(api.clone(), name, conditions::is_deleted(&uid)).await?;
+    Ok(())
+}
+
+fn is_in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// A path or name as one word of a shell.
+fn quoted(path: &std::path::Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |character: char| character.is_ascii_alphanumeric() || "/._-+:@%".contains(character);
+    if text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_shell_would_take_apart_is_quoted() {
+        for (text, expected) in [
+            ("/tmp/connect-operator-1/kubeconfig", "/tmp/connect-operator-1/kubeconfig"),
+            ("kind-demo", "kind-demo"),
+            ("/home/a b/it's", r"'/home/a b/it'\''s'"),
+        ] {
+            assert_eq!(quoted(text.as_ref()), expected);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What holds for every decision, whatever is stored and seen.
+
+use std::time::Duration;
+
+use super::build::{ABSENT, NOW, Scene, ago, ignoring, operation, visible, wanted};
+use crate::controllers::connector_deployment::decide::{CallKind, Deletion, Step, Verdict};
+use crate::controllers::connector_deployment::ledger::{Look, OperationKind, OperationState, Phase};
+use crate::controllers::digest::Digest;
+
+const PHASES: [Phase; 6] =
+    [Phase::Draft, Phase::Deploying, Phase::Deployed, Phase::Failed, Phase::Undeploying, Phase::UndeployFailed];
+
+/// Everything that may be stored, each at several ages.
+fn stored() -> Vec<Scene> {
+    let mut undeploying = Scene::live();
+    undeploying.ledger.operation = Some(operation(OperationKind::Undeploy, None));
+    let mut creating_again = Scene::creating();
+    creating_again.ledger.id = Some("old".into());
+    let mut unknown = Scene::live();
+    unknown.applied().digest = Some(Digest::parse("lost:key"));
+    let mut scenes = vec![Scene::new(), Scene::live(), unknown];
+    for begun in [Scene::creating(), creating_again, Scene::redeploying(), Scene::rotating(), undeploying] {
+        for age in [4, 119, 4000] {
+            for state in [OperationState::Planned, OperationState::Accepted] {
+                let mut scene = begun.clone();
+                scene.aged(age).operation().state = state;
+                if state == OperationState::Accepted {
+                    scene.ledger.id = Some("id-1".into());
+                }
+                scenes.push(scene.clone());
+                scene.operation().seen_busy = true;
+                scenes.push(scene);
+            }
+        }
+    }
+    scenes
+}
+
+fn looks() -> Vec<Look> {
+    let mut looks = vec![ABSENT, Look::Absent { key_held_by: Some("id-2".into()) }];
+    for phase in PHASES {
+        for (id, version, build, values) in [
+            ("id-1", 5, "build-1", visible(&[("A", "1")])),
+            ("id-1", 6, "build-2", visible(&[("A", "1")])),
+            ("id-1", 6, "build-1", visible(&[("A", "2")])),
+            ("id-1", 4, "build-0", ignoring(&[("A", "3")], &["A"])),
+            ("id-2", 1, "build-1", visible(&[("A", "1")])),
+        ] {
+            let mut scene = Scene::new();
+            let seen = scene.sees(phase);
+            (seen.id, seen.version, seen.build, seen.values) = (id.into(), version, Some(build.into()), values);
+            looks.push(scene.look);
+        }
+    }
+    looks
+}
+
+/// All of that, under everything that people may want.
+fn scenes() -> impl Iterator<Item = Scene> {
+    let intents: [fn(&mut Scene); 10] = [
+        |_| {},
+        |scene| scene.wanted = None,
+        |scene| scene.wanted = Some(wanted("3", "secret")),
+        |scene| scene.intent.redeploy_request = Some("now".into()),
+        |scene| scene.intent.suspended = true,
+        |scene| scene.intent.observe_only = true,
+        |scene| scene.intent.deletion = Some(Deletion::Undeploy),
+        |scene| scene.intent.deletion = Some(Deletion::LetGo),
+        |scene| (scene.intent.adopt, scene.intent.correct_drift) = (true, true),
+        |scene| scene.intent.remote_id = Some("id-1".into()),
+    ];
+    let memories: [fn(&mut Scene); 2] = [
+        |_| {},
+        |scene| {
+            scene.memory.absent_since = Some(ago(300));
+            if matches!(scene.look, Look::Present(_)) {
+                scene.rests(300);
+            }
+        },
+    ];
+    let looks = looks();
+    stored().into_iter().flat_map(move |stored| {
+        let scenes: Vec<_> = looks
+            .iter()
+            .flat_map(|look| intents.map(|intent| (look, intent)))
+            .flat_map(|(look, intent)| memories.map(|memory| (look, intent, memory)))
+            .map(|(look, intent, memory)| {
+                let mut scene = Scene { look: look.clone(), ..stored.clone() };
+                intent(&mut scene);
+                memory(&mut scene);
+                scene
+            })
+            .collect();
+        scenes
+    })
+}
+
+#[test]
+fn a_call_is_written_before_it_is_sent_and_goes_by_the_stored_id() {
+    for scene in scenes() {
+        let decision = scene.decide();
+        let Step::Send(call) = &decision.step else { continue };
+        let written = decision.ledger.operation.as_ref().expect("a call has an operation");
+        assert_eq!((written.state, written.started_at), (OperationState::Planned, NOW), "{scene:#?}");
+        assert_ne!(scene.ledger.operation.as_ref(), Some(written), "the object always changes: {scene:#?}");
+        let kind = match &call.kind {
+            CallKind::Create { .. } => OperationKind::Create,
+            CallKind::Redeploy { id, version, .. } => {
+                assert_eq!(decision.ledger.id.as_ref(), Some(id), "{scene:#?}");
+                assert_eq!(written.from_version, Some(*version), "{scene:#?}");
+                OperationKind::Redeploy
+            }
+            CallKind::Undeploy { id } => {
+                assert_eq!(decision.ledger.id.as_ref(), Some(id), "{scene:#?}");
+                OperationKind::Undeploy
+            }
+        };
+        assert_eq!(written.kind, kind, "{scene:#?}");
+        assert_eq!(kind == OperationKind::Undeploy, scene.intent.deletion.is_some(), "{scene:#?}");
+        let known = scene.wanted.is_some() || kind == OperationKind::Undeploy;
+        assert!(known, "nothing is sent without knowing the values: {scene:#?}");
+    }
+}
+
+#[test]
+fn rule_20_nothing_is_sent_where_nothing_may_be() {
+    for scene in scenes() {
+        let intent = &scene.intent;
+        let decision = scene.decide();
+        if intent.suspended || intent.observe_only {
+            assert_eq!(decision.step, Step::Rest, "{scene:#?}");
+        }
+        if intent.deletion == Some(Deletion::LetGo) {
+            assert_eq!(decision.step, Step::Release, "{scene:#?}");
+        }
+        if intent.deletion.is_none() {
+            assert_ne!(decision.step, Step::Release, "{scene:#?}");
+        }
+    }
+}
+
+#[test]
+fn rule_21_deciding_again_from_the_same_look_soon_changes_nothing_more() {
+    for scene in scenes() {
+        let mut next = scene.clone();
+        let settled = (0..4).any(|_| {
+            let decision = next.decide();
+            let pause = decision.again.is_none_or(|again| again > Duration::ZERO);
+            assert!(pause, "no loop without a pause: {next:#?}");
+            let same = decision.ledger == next.ledger && decision.memory == next.memory;
+            let ends = decision.step != Step::Rest;
+            (next.ledger, next.memory) = (decision.ledger, decision.memory);
+            same || ends
+        });
+        assert!(settled, "{scene:#?}");
+    }
+}
+
+#[test]
+fn rule_6_nothing_is_told_as_settled_while_an_operation_runs() {
+    for scene in scenes() {
+        let decision = scene.decide();
+        if let (Verdict::Settled { phase, .. }, Some(operation)) = (decision.verdict, &decision.ledger.operation) {
+            let undeploying = operation.kind == OperationKind::Undeploy && phase == Phase::UndeployFailed;
+            assert!(undeploying && scene.intent.deletion.is_some(), "{scene:#?}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Carries a decision out: writes the operation, sends its one call, and says when to go on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::super::act::{self, Done};
+use super::super::decide::{self, Answer, Call, CallKind, Decision, Outcome, Step, Verdict, Wanted};
+use super::super::ledger::{Look, OperationKind, OperationState};
+use super::super::observe::Looked;
+use super::super::status::{self};
+use super::super::{Next, logs, outputs};
+use crate::connect::{ApiError, ConnectApi};
+use crate::controllers::problem;
+use crate::controllers::remote::{Pace, Remote};
+
+use super::{Known, Run};
+
+/// Pause after which to run again if the answer to a call shows nothing at work.
+const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
+
+impl Run<'_> {
+    pub(super) async fn carry_out(
+        &mut self,
+        remote: &Arc<Remote>,
+        api: &dyn ConnectApi,
+        known: Known,
+        looked: Looked,
+        look: &Look,
+        decision: Decision,
+    ) -> Result<Next, kube::Error> {
+        self.remembered.seen = decision.memory.clone();
+        match &decision.step {
+            Step::Release => self.release(Some(&decision.ledger)).await,
+            Step::Rest => self.rest(remote, api, &known, &looked, look, &decision).await,
+            Step::Send(call) => {
+                let told = status::tell(&decision.verdict, &known.wanted.key, None, &[]);
+                self.say(&known, &decision.ledger, told, None, None, false).await?;
+                self.send(remote, api, &known, &looked, call.clone(), decision).await
+            }
+        }
+    }
+
+    /// Nothing to send: says what is the case, and when to look again.
+    pub(super) async fn rest(
+        &mut self,
+        remote: &Arc<Remote>,
+        api: &dyn ConnectApi,
+        known: &Known,
+        looked: &Looked,
+        look: &Look,
+        decision: &Decision,
+    ) -> Result<Next, kube::Error> {
+        let record = looked.record.as_deref();
+        let before = self.status();
+        let lines = logs::after_failure(api, &self.object, &before, &known.masker, record, &decision.verdict).await;
+        let mut told = self.tell(known, decision, record);
+        let drifted = matches!(decision.verdict, Verdict::Settled { drifted: true, .. });
+        if matches!(decision.verdict, Verdict::Settled { .. })
+            && let Some(record) = record
+            && let Err(problem) = outputs::write(self.context, &self.object, record).await?
+        {
+            told = problem;
+        }
+        self.say(known, &decision.ledger, told, Some(record), lines, drifted).await?;
+        self.annotate(&decision.ledger).await?;
+        Ok(Next::Again(self.watch(remote, look, decision)))
+    }
+
+    /// The pace of looks; and the time after which to run again whatever is seen.
+    pub(super) fn watch(&self, remote: &Arc<Remote>, look: &Look, decision: &Decision) -> Option<Duration> {
+        let interval = self.object.spec.effective_interval();
+        let Some(id) = &decision.ledger.id else { return Some(decision.again.unwrap_or(interval)) };
+        let busy = matches!(look, Look::Present(seen) if seen.phase.is_busy());
+        if !busy {
+            remote.watch(self.subject, id, Pace::Settled(interval));
+            // A decision that waits for something has to look then; the view tells of everything else.
+            return decision.again;
+        }
+        let now = self.context.clock.now();
+        let since = decision.ledger.operation.as_ref().map(|operation| operation.started_at);
+        let since = since.or(decision.memory.busy_since).unwrap_or(now);
+        remote.watch(self.subject, id, Pace::Busy { since });
+        // Only time can change what is told of something that stays busy (rule 18).
+        let left = crate::clock::between(now, crate::clock::later(since, decide::TOO_LONG));
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// The operation is written; now its one call.
+    pub(super) async fn send(
+        &mut self,
+        remote: &Arc<Remote>,
+        api: &dyn ConnectApi,
+        known: &Known,
+        looked: &Looked,
+        call: Call,
+        decision: Decision,
+    ) -> Result<Next, kube::Error> {
+        let started =
+            decision.ledger.operation.as_ref().map_or_else(Timestamp::default, |operation| operation.started_at);
+        let mut values = known.desired.as_ref().map(|desired| desired.values.clone()).unwrap_or_default();
+        if let (CallKind::Redeploy { .. }, Some(record)) = (&call.kind, &looked.record) {
+            for application in &record.applications {
+                values.applications.entry(application.application_name.clone()).or_default();
+            }
+        }
+        let done = act::send(api, &self.object, &known.wanted, &call, &values, started).await;
+        let now = self.context.clock.now();
+        self.remembered.last_call = Some(now);
+        let cause = known.payload.as_ref().map(|wanted| self.cause(wanted));
+        let cause = cause.filter(|_| !matches!(call.kind, CallKind::Undeploy { .. }));
+        let outcome = decide::answered(&decision.ledger, &decision.memory, &call, cause, &done.answer, now);
+        self.after_call(remote, known, &call, done, outcome).await
+    }
+
+    pub(super) fn cause(&self, wanted: &Wanted) -> decide::Cause {
+        let (generation, request) = self.asked_for();
+        decide::Cause { digest: wanted.payload.digest.clone(), generation, request }
+    }
+
+    pub(super) async fn after_call(
+        &mut self,
+        remote: &Arc<Remote>,
+        known: &Known,
+        call: &Call,
+        done: Done,
+        outcome: Outcome,
+    ) -> Result<Next, kube::Error> {
+        if outcome.release {
+            return self.release(Some(&outcome.ledger)).await;
+        }
+        self.remembered.seen = outcome.memory.clone();
+        let kind = match call.kind {
+            CallKind::Create { .. } => OperationKind::Create,
+            CallKind::Redeploy { .. } => OperationKind::Redeploy,
+            CallKind::Undeploy { .. } => OperationKind::Undeploy,
+        };
+        let verdict = if outcome.key_taken { Verdict::KeyTaken } else { Verdict::Running(kind) };
+        let mut told =
+            act::told(&done).unwrap_or_else(|| status::tell(&verdict, &known.wanted.key, done.record.as_ref(), &[]));
+        if outcome.key_taken {
+            told = status::tell(&verdict, &known.wanted.key, None, &[]);
+        }
+        self.remembered.refusal = outcome.memory.refused.as_ref().map(|_| told.clone());
+        let seen = done.record.as_ref().map(Some);
+        self.say(known, &outcome.ledger, told, seen, None, false).await?;
+        self.annotate(&outcome.ledger).await?;
+        Ok(Next::Again(Some(self.after_answer(remote, &done, &outcome))))
+    }
+
+    /// When to go on after a call.
+    pub(super) fn after_answer(&mut self, remote: &Arc<Remote>, done: &Done, outcome: &Outcome) -> Duration {
+        let interval = self.object.spec.effective_interval();
+        let accepted =
+            outcome.ledger.operation.as_ref().is_some_and(|operation| operation.state == OperationState::Accepted);
+        if accepted {
+            self.remembered.failures = 0;
+            self.remembered.not_before = None;
+            let now = self.context.clock.now();
+            if let Some(id) = &outcome.ledger.id {
+                remote.watch(self.subject, id, Pace::Busy { since: now });
+            }
+            // The view tells of every change; what does not change at all has to be looked at too.
+            let busy = matches!(&done.answer, Answer::Accepted { phase, .. } if phase.is_busy());
+            return if busy { decide::TOO_LONG } else { UNCHANGED_AGAIN };
+        }
+        if outcome.key_taken || outcome.memory.refused.as_ref().is_some_and(|refused| refused.cause.is_some()) {
+            return interval;
+        }
+        match &done.error {
+            Some(error) => self.pause(error),
+            None => Duration::from_secs(5),
+        }
+    }
+
+    /// Holds the calls of this resource back, longer with each failure.
+    pub(super) fn pause(&mut self, error: &ApiError) -> Duration {
+        self.remembered.failures = self.remembered.failures.saturating_add(1);
+        let pause = problem::pause(self.remembered.failures).max(error.retry_after.unwrap_or_default());
+        self.remembered.not_before = Some(crate::clock::later(self.context.clock.now(), pause));
+        self.remembered.paused_for = Some(self.asked_for());
+        pause
+    }
+}

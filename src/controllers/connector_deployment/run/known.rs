@@ -1,0 +1,108 @@
+//! What is known before a decision: the values, their digests, and what the connector declares.
+
+use std::collections::BTreeSet;
+
+use kube::runtime::events::EventType;
+use secrecy::ExposeSecret;
+
+use super::super::decide::Wanted;
+use super::super::desired::{self, Desired};
+use super::super::intent;
+use super::super::ledger::Payload;
+use super::super::observe::{self, Looked, Registered};
+use super::super::status::WantedIdentity;
+use crate::connect::ConnectApi;
+use crate::connect::mask::Masker;
+use crate::connect::model::DeploymentStatus;
+use crate::controllers::conditions::Told;
+use crate::controllers::digest::VisibleDigest;
+use crate::controllers::reason::Reason;
+use crate::crd::ManagementPolicy;
+
+use super::{Known, Run, names_whole_objects};
+
+impl Run<'_> {
+    /// Asks the registry only if something depends on it: `…From` lists of a create, or a version.
+    pub(super) async fn registered(&self, api: &dyn ConnectApi, looked: &Looked) -> Registered {
+        let spec = &self.object.spec;
+        if intent::deletion(&self.object).is_some() || spec.management_policy == ManagementPolicy::ObserveOnly {
+            return Registered::default();
+        }
+        let running = looked.record.as_ref().map(|record| record.connector.version);
+        let follows = spec.connector.update_policy == crate::crd::UpdatePolicy::Latest;
+        let moves = running.is_some_and(|running| spec.connector.version.is_some_and(|wanted| wanted > running));
+        let recorded = looked.record.as_ref().is_some_and(|record| record.connector.configurations.is_some());
+        let declared = names_whole_objects(spec) && !recorded;
+        let refused = self.remembered.refusal.as_ref().is_some_and(|told| told.reason == Reason::ConnectorNotFound);
+        if moves || declared || refused || (follows && running.is_some()) {
+            return observe::registered(api, &self.object).await;
+        }
+        Registered::default()
+    }
+
+    /// Reads the values, unless nothing can depend on them.
+    pub(super) async fn known(
+        &mut self,
+        wanted: WantedIdentity,
+        registered: &Registered,
+        looked: &Looked,
+    ) -> Result<Known, kube::Error> {
+        if registered.exists == Some(true)
+            && self.remembered.refusal.as_ref().is_some_and(|told| told.reason == Reason::ConnectorNotFound)
+        {
+            // What was refused for want of a connector may be sent again.
+            self.remembered.refusal = None;
+            self.remembered.seen.refused = None;
+        }
+        let spec = &self.object.spec;
+        let deleting = intent::deletion(&self.object).is_some();
+        // A report of a failed undeploy is masked as far as the values can still be read.
+        let failed = looked.record.as_ref().is_some_and(|record| record.status == DeploymentStatus::UndeployFailed);
+        if spec.management_policy == ManagementPolicy::ObserveOnly || (deleting && !failed) {
+            let told = Told::new(Reason::Undeploying, "");
+            return Ok(Known { wanted, desired: Err(told), payload: None, masker: Masker::new([]) });
+        }
+        let named = desired::references(spec);
+        let contents = observe::contents(self.context, &self.subject.namespace, &named).await?;
+        let recorded = looked.record.as_ref().and_then(|record| {
+            observe::declared(record.connector.configurations.as_ref(), record.connector.global_configuration.as_ref())
+        });
+        let declared = recorded.or_else(|| registered.declared.clone());
+        let desired = desired::from_spec(spec, &contents, declared.as_ref());
+        let payload = desired.as_ref().ok().map(|desired| self.payload(desired));
+        let masker = match &desired {
+            Ok(desired) => Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret)),
+            Err(_) => Masker::new([]),
+        };
+        if let Ok(desired) = &desired {
+            self.tell_undeclared(&desired.undeclared).await;
+        }
+        Ok(Known { wanted, desired, payload, masker })
+    }
+
+    pub(super) fn payload(&self, desired: &Desired) -> Wanted {
+        let visible = VisibleDigest::of(&desired.values.visible().ignoring(self.ignored()));
+        let digest = self.context.digest_key.digest(&desired.values);
+        Wanted {
+            payload: Payload { digest, visible, sources: desired.sources.clone() },
+            secured: desired.values.secrets().next().is_some(),
+        }
+    }
+
+    /// Rule 14: the keys that are not sent are named in one event.
+    pub(super) async fn tell_undeclared(&mut self, undeclared: &[String]) {
+        if self.remembered.undeclared == undeclared {
+            return;
+        }
+        self.remembered.undeclared = undeclared.to_vec();
+        if !undeclared.is_empty() {
+            let note = format!("Not sent, because the connector does not declare them: {}", undeclared.join(", "));
+            self.context.report(&*self.object, EventType::Normal, "KeysNotDeclared", "Configure", &note).await;
+        }
+    }
+
+    pub(super) fn ignored(&self) -> BTreeSet<(String, String)> {
+        let ignored = self.object.spec.drift.ignore.iter();
+        ignored.map(|value| (value.application_name.clone().unwrap_or_default(), value.key.clone())).collect()
+    }
+}

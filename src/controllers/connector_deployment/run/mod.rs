@@ -1,0 +1,159 @@
+//! One run: the story in [`Run::story`]; its steps are told by the files beside this one, in this order: `prepare`,
+//! `known`, `carry_out`, `say`.
+
+mod carry_out;
+mod known;
+mod prepare;
+mod say;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt;
+use kube::api::Api;
+
+use super::decide::{self, Case, Wanted};
+use super::desired::Desired;
+use super::ledger::Ledger;
+use super::memory::Remembered;
+use super::observe::{self};
+use super::status::WantedIdentity;
+use super::{Next, intent, stored};
+use crate::connect::mask::Masker;
+use crate::controllers::conditions::Told;
+use crate::controllers::context::Context;
+use crate::controllers::problem;
+use crate::controllers::reason::Reason;
+use crate::controllers::remote::{NotNow, Remote};
+use crate::controllers::subject::Subject;
+use crate::crd::ConnectorDeployment;
+use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
+
+/// Pause before a project that is missing or cannot be read is looked for again; its appearance wakes us earlier.
+const PROJECT_AGAIN: Duration = Duration::from_mins(1);
+
+/// One run for one resource.
+pub(super) struct Run<'a> {
+    context: &'a Context,
+    subject: &'a Subject,
+    api: Api<ConnectorDeployment>,
+    object: Arc<ConnectorDeployment>,
+    remembered: Remembered,
+}
+
+/// What a run has learned before it decides.
+struct Known {
+    wanted: WantedIdentity,
+    desired: Result<Desired, Told>,
+    payload: Option<Wanted>,
+    masker: Masker,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        context: &'a Context,
+        subject: &'a Subject,
+        object: Arc<ConnectorDeployment>,
+        remembered: Remembered,
+    ) -> Self {
+        let api = Api::namespaced(context.client.clone(), &subject.namespace);
+        Self { context, subject, api, object, remembered }
+    }
+
+    pub(super) fn into_remembered(self) -> Remembered {
+        self.remembered
+    }
+
+    /// The whole run. Deleting is the same story with another end.
+    pub(super) async fn story(&mut self) -> Result<Next, kube::Error> {
+        self.note_references();
+        if self.may_go_at_once() {
+            return self.release(None).await;
+        }
+        self.hold().await?;
+        let project = match observe::project(self.context, &self.object).await {
+            Ok(project) => project,
+            Err(Some(told)) => return self.halt(None, told, Some(PROJECT_AGAIN)).await,
+            Err(None) => return Ok(Next::Again(Some(Duration::from_secs(5)))),
+        };
+        let wanted = intent::wanted_identity(&self.object, &project);
+        if let Some(told) = self.unfit(&wanted) {
+            return self.halt(Some(wanted), told, Some(self.object.spec.effective_interval())).await;
+        }
+        let remote = match &project.remote {
+            Ok(remote) => Arc::clone(remote),
+            Err(told) => return self.without_remote(wanted, not_ready(told)).await,
+        };
+        if let Some(pause) = self.paused() {
+            return Ok(Next::Again(Some(pause)));
+        }
+        let turn = match remote.enter(self.subject) {
+            Ok(turn) => turn,
+            Err(NotNow::Queued) => return Ok(Next::Again(None)),
+            Err(NotNow::Closed(trouble)) => {
+                return self.without_remote(wanted, problem::told_of_trouble(&trouble)).await;
+            }
+        };
+        // In a box of its own: most runs end before they need its room.
+        let next = Box::pin(self.with_remote(&remote, wanted)).await;
+        drop(turn);
+        next
+    }
+
+    /// Everything after the remote let us in.
+    async fn with_remote(&mut self, remote: &Arc<Remote>, wanted: WantedIdentity) -> Result<Next, kube::Error> {
+        let api = remote.api();
+        let ledger = self.ledger();
+        self.note_request();
+        let looked =
+            observe::look(self.context, remote, &*api, self.subject, &wanted.key, &ledger, &self.remembered).await;
+        let looked = match looked {
+            Ok(Some(looked)) => looked,
+            Ok(None) => return Ok(Next::Again(None)),
+            Err(error) => return self.failed_look(wanted, &error).await,
+        };
+        self.remembered.last_look = Some(looked.at);
+        let registered = self.registered(&*api, &looked).await;
+        let known = self.known(wanted, &registered, &looked).await?;
+        let look = observe::seen(&looked, &self.ignored());
+        let intent = intent::intent(&self.object, &known.wanted, registered.latest);
+        let decision = decide::decide(&Case {
+            ledger: &ledger,
+            intent: &intent,
+            wanted: known.payload.as_ref(),
+            look: &look,
+            memory: &self.remembered.seen,
+            now: self.context.clock.now(),
+        });
+        Box::pin(self.carry_out(remote, &*api, known, looked, &look, decision)).await
+    }
+
+    fn status(&self) -> ConnectorDeploymentStatus {
+        self.object.status.clone().unwrap_or_default()
+    }
+
+    fn ledger(&self) -> Ledger {
+        stored::ledger(&self.status())
+    }
+
+    /// From here on this is the resource.
+    fn wrote(&mut self, object: ConnectorDeployment) {
+        self.remembered.written = object.resource_version();
+        self.object = Arc::new(object);
+    }
+}
+
+fn not_ready(told: &Told) -> Told {
+    match told.reason {
+        // Who has to act is the same person.
+        Reason::CredentialsRejected | Reason::PermissionMissing => told.clone(),
+        _ => Told::new(Reason::ProjectNotReady, format!("The ConnectProject cannot be used: {}", told.message)),
+    }
+}
+
+/// Whether values come from whole objects, so that the connector's declarations count.
+fn names_whole_objects(spec: &crate::crd::ConnectorDeploymentSpec) -> bool {
+    let all = spec.configurations.iter().map(|application| &application.values).chain(&spec.global_configuration);
+    all.into_iter()
+        .any(|values| !values.standard_configuration_from.is_empty() || !values.secured_configuration_from.is_empty())
+}

@@ -1,0 +1,220 @@
+//! Says what is the case: the one patch of the status, its Event, and the metadata that we own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt;
+use kube::runtime::events::EventType;
+
+use super::super::act::{self};
+use super::super::decide::{Decision, Verdict};
+use super::super::desired::{self};
+use super::super::ledger::{Ledger, OperationKind};
+use super::super::observe::{self};
+use super::super::status::{self, Facts, Texts, WantedIdentity};
+use super::super::{Next, intent};
+use crate::connect::ApiError;
+use crate::connect::model::Deployment;
+use crate::controllers::conditions::{self, Told};
+use crate::controllers::patch::write_status;
+use crate::controllers::problem;
+use crate::controllers::reason::Reason;
+use crate::crd::ManagementPolicy;
+use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
+use crate::names;
+
+use super::{Known, Run, names_whole_objects};
+
+impl Run<'_> {
+    /// What to tell of a decision: what stands in the way of the values comes before what was seen.
+    pub(super) fn tell(&self, known: &Known, decision: &Decision, record: Option<&Deployment>) -> Told {
+        let report = record.map(|record| self.report(known, record, &decision.ledger)).unwrap_or_default();
+        match (&decision.verdict, &known.desired) {
+            (Verdict::ValuesUnknown, Err(told)) => told.clone(),
+            (Verdict::Refused, _) => self
+                .remembered
+                .refusal
+                .clone()
+                .unwrap_or_else(|| status::tell(&decision.verdict, &known.wanted.key, record, &report)),
+            (verdict, _) => status::tell(verdict, &known.wanted.key, record, &report),
+        }
+    }
+
+    pub(super) fn report(
+        &self,
+        known: &Known,
+        record: &Deployment,
+        ledger: &Ledger,
+    ) -> Vec<crate::crd::connector_deployment_status::ReportEntry> {
+        let mut shown = ConnectorDeploymentStatus::default();
+        status::show_report(&mut shown, record, &self.texts(known, ledger));
+        shown.report
+    }
+
+    /// Masks with what was sent. If that is not known any more, only titles are kept.
+    pub(super) fn texts<'k>(&self, known: &'k Known, ledger: &Ledger) -> Texts<'k> {
+        let sent = ledger
+            .operation
+            .as_ref()
+            .and_then(|operation| operation.payload.as_ref().map(|payload| &payload.digest))
+            .or_else(|| ledger.applied.as_ref().and_then(|applied| applied.digest.as_ref()));
+        match (&known.payload, sent) {
+            (Some(wanted), Some(sent)) if *sent == wanted.payload.digest => Texts::Masked(&known.masker),
+            (Some(wanted), _) if !wanted.secured && !had_sources(ledger) => Texts::Masked(&known.masker),
+            // Nothing is known to mask with.
+            (None, _) if intent::deletion(&self.object).is_some() => Texts::Unchanged,
+            _ => Texts::Titles(&known.masker),
+        }
+    }
+
+    /// Writes the status, if it says something else than before.
+    pub(super) async fn say(
+        &mut self,
+        known: &Known,
+        ledger: &Ledger,
+        told: Told,
+        seen: Option<Option<&Deployment>>,
+        lines: Option<Vec<String>>,
+        drifted: bool,
+    ) -> Result<(), kube::Error> {
+        let served = self.remembered.asked.take().map(|(request, _)| request);
+        let facts = Facts {
+            generation: self.object.metadata.generation.unwrap_or_default(),
+            ledger,
+            told,
+            drifted,
+            secured: known.payload.as_ref().is_none_or(|wanted| wanted.secured),
+            suspended: self.object.spec.suspend,
+            wanted: Some(known.wanted.clone()),
+            deletion_policy: self.object.spec.effective_deletion_policy(),
+            seen,
+            texts: self.texts(known, ledger),
+            lines,
+            handled_reconcile: served,
+        };
+        let after = status::summarize(&self.status(), &facts, self.context.clock.now());
+        self.write(after, &facts.told).await
+    }
+
+    /// Says why nothing can be done, without having looked.
+    pub(super) async fn halt(
+        &mut self,
+        wanted: Option<WantedIdentity>,
+        told: Told,
+        again: Option<Duration>,
+    ) -> Result<Next, kube::Error> {
+        let ledger = self.ledger();
+        let facts = Facts {
+            generation: self.object.metadata.generation.unwrap_or_default(),
+            ledger: &ledger,
+            told,
+            drifted: false,
+            secured: true,
+            suspended: self.object.spec.suspend,
+            wanted,
+            deletion_policy: self.object.spec.effective_deletion_policy(),
+            seen: None,
+            texts: Texts::Unchanged,
+            lines: None,
+            handled_reconcile: None,
+        };
+        let after = status::summarize(&self.status(), &facts, self.context.clock.now());
+        self.write(after, &facts.told).await?;
+        Ok(Next::Again(again))
+    }
+
+    /// Rule 20: the remote cannot be reached. What is settled keeps its status; the project tells.
+    pub(super) async fn without_remote(&mut self, wanted: WantedIdentity, told: Told) -> Result<Next, kube::Error> {
+        let status = self.status();
+        let ledger = self.ledger();
+        let generation = self.object.metadata.generation.unwrap_or_default();
+        let seen = status.observed_generation == generation && intent::deletion(&self.object).is_none();
+        if seen
+            && ledger.operation.is_none()
+            && conditions::is_ready(&status.conditions)
+            && self.is_applied(&ledger).await?
+        {
+            return Ok(Next::Again(None));
+        }
+        self.halt(Some(wanted), told, None).await
+    }
+
+    /// Whether what is desired now is what was applied, as far as that can be told without the remote.
+    pub(super) async fn is_applied(&self, ledger: &Ledger) -> Result<bool, kube::Error> {
+        let spec = &self.object.spec;
+        if spec.management_policy == ManagementPolicy::ObserveOnly || names_whole_objects(spec) {
+            return Ok(true);
+        }
+        let contents = observe::contents(self.context, &self.subject.namespace, &desired::references(spec)).await?;
+        let applied = ledger.applied.as_ref().and_then(|applied| applied.digest.as_ref());
+        let desired = desired::from_spec(spec, &contents, None).ok();
+        let wanted = desired.map(|desired| self.context.digest_key.digest(&desired.values));
+        let requested = intent::request(&self.object, names::REDEPLOY_REQUESTED_AT);
+        Ok(applied.is_some()
+            && applied == wanted.as_ref()
+            && requested.is_none_or(|asked| ledger.handled_redeploy == Some(asked)))
+    }
+
+    /// The look failed. Whoever is settled says nothing; others say why they wait.
+    pub(super) async fn failed_look(&mut self, wanted: WantedIdentity, error: &ApiError) -> Result<Next, kube::Error> {
+        let pause = self.pause(error);
+        match self.without_remote(wanted, problem::told(error)).await? {
+            Next::Again(_) => Ok(Next::Again(Some(pause))),
+            Next::Gone => Ok(Next::Gone),
+        }
+    }
+
+    pub(super) async fn write(&mut self, after: ConnectorDeploymentStatus, told: &Told) -> Result<(), kube::Error> {
+        let before = self.status();
+        let Some(object) = write_status(&self.api, &*self.object, &before, &after).await? else { return Ok(()) };
+        let kept = object.status.as_ref().and_then(|status| status.operation.as_ref()) == after.operation.as_ref();
+        self.wrote(object);
+        if !kept {
+            // Rule 1: a CRD of an older version drops fields silently; without them nothing may be sent.
+            let message =
+                "the served CustomResourceDefinition drops fields of the status: apply the CRDs of this version";
+            return Err(kube::Error::Service(message.into()));
+        }
+        let earlier = conditions::ready_reason(&before.conditions);
+        if earlier != Some(told.reason.as_str()) && told.reason != Reason::Queued {
+            self.context.event(&*self.object, "Reconcile", told).await;
+        }
+        Ok(())
+    }
+
+    /// Rule 3: the id where a restored backup keeps it.
+    pub(super) async fn annotate(&mut self, ledger: &Ledger) -> Result<(), kube::Error> {
+        let Some(id) = &ledger.id else { return Ok(()) };
+        if self.object.annotations().get(names::REMOTE_ID) != Some(id) {
+            let object = act::annotate(&self.api, &self.object, id).await?;
+            self.wrote(object);
+        }
+        Ok(())
+    }
+
+    /// Lets the resource go.
+    pub(super) async fn release(&mut self, ledger: Option<&Ledger>) -> Result<Next, kube::Error> {
+        if !self.object.finalizers().iter().any(|name| name == names::FINALIZER) {
+            return Ok(Next::Gone);
+        }
+        let undeployed = ledger.is_some_and(|ledger| {
+            ledger.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Undeploy)
+        });
+        let object = Arc::clone(&self.object);
+        act::release(&self.api, &object).await?;
+        let (reason, note) = if undeployed {
+            ("Undeployed", "The remote deployment is gone")
+        } else {
+            ("LetGo", "The remote, if there is one, was left as it is")
+        };
+        self.context.report(&*object, EventType::Normal, reason, "Reconcile", note).await;
+        Ok(Next::Gone)
+    }
+}
+
+/// Whether what was sent, or what is there, may hold values from Secrets.
+fn had_sources(ledger: &Ledger) -> bool {
+    let applied = ledger.applied.as_ref().is_some_and(|applied| !applied.sources.is_empty());
+    let payload = ledger.operation.as_ref().and_then(|operation| operation.payload.as_ref());
+    ledger.unverified || applied || payload.is_some_and(|payload| !payload.sources.is_empty())
+}

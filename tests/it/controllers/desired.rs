@@ -1,0 +1,306 @@
+//! Which values are sent, by spec, Secrets, ConfigMaps and declarations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use connect_operator::controllers::connector_deployment::desired::{
+    Content, Contents, Declared, DeclaredKeys, Desired, from_spec, references,
+};
+use connect_operator::controllers::connector_deployment::ledger::Source;
+use connect_operator::controllers::reason::Reason;
+use connect_operator::controllers::references::Named;
+use connect_operator::controllers::values::ApplicationValues;
+use secrecy::{ExposeSecret, SecretSlice};
+use serde_json::{Value, json};
+
+use super::resource;
+
+/// An object with its data.
+type Object<'a> = (Named, &'a str, &'a [(&'a str, &'a [u8])]);
+
+fn contents(objects: &[Object<'_>]) -> Contents {
+    let content = |(kind, name, data): &Object<'_>| {
+        let word = if *kind == Named::Secret { "Secret" } else { "ConfigMap" };
+        let source = Source {
+            kind: word.to_owned(),
+            name: (*name).to_owned(),
+            uid: format!("uid-of-{name}"),
+            resource_version: "1".to_owned(),
+        };
+        let data = data.iter().map(|(key, value)| ((*key).to_owned(), SecretSlice::from(value.to_vec())));
+        ((*kind, (*name).to_owned()), Content { source, data: data.collect() })
+    };
+    objects.iter().map(content).collect()
+}
+
+/// Every value in one line each: `service: A=1`, secured ones with `!`, the global ones without application.
+fn shown(desired: &Desired) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut show = |place: &str, values: &ApplicationValues| {
+        lines.extend(values.standard.iter().map(|(key, value)| format!("{place}{key}={value}")));
+        lines.extend(values.secured.iter().map(|(key, value)| format!("{place}!{key}={}", value.expose_secret())));
+        lines.extend(values.schedule.iter().map(|schedule| format!("{place}at {schedule}")));
+    };
+    for (name, application) in &desired.values.applications {
+        show(&format!("{name}: "), application);
+    }
+    show("", &desired.values.global);
+    lines
+}
+
+/// A spec with the lists of one application.
+fn service(lists: &Value) -> Value {
+    let mut application = lists.clone();
+    application["applicationName"] = json!("service");
+    json!({"configurations": [application]})
+}
+
+fn secret_value(key: &str, name: &str, from: &str) -> Value {
+    json!({"key": key, "valueFrom": {"secretKeyRef": {"name": name, "key": from}}})
+}
+
+const TAX: Object<'_> = (Named::Secret, "tax", &[("token", b"s3cret"), ("other", b"not named")]);
+const SETTINGS: Object<'_> = (Named::ConfigMap, "settings", &[("A", b"1"), ("B", b"2")]);
+const MORE: Object<'_> = (Named::ConfigMap, "more", &[("B", b"3"), ("C", b"4")]);
+
+#[test]
+fn rule_8_every_value_is_taken_from_where_the_spec_says() {
+    let spec = json!({
+        "configurations": [
+            {"applicationName": "service", "schedule": "0 5 * * *", "standardConfiguration": [
+                {"key": "LOG_LEVEL", "value": "info"},
+                {"key": "EMPTY", "value": ""},
+                {"key": "FROM_MAP", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "A"}}},
+            ], "securedConfiguration": [secret_value("API_TOKEN", "tax", "token")]},
+            {"applicationName": "job"},
+        ],
+        "globalConfiguration": {
+            "standardConfiguration": [{"key": "SHOP", "value": "eu"}],
+            "securedConfiguration": [secret_value("SIGN", "tax", "other")],
+        },
+    });
+    let desired = from_spec(&resource(&spec).spec, &contents(&[TAX, SETTINGS]), None).unwrap();
+    let expected = [
+        "service: EMPTY=",
+        "service: FROM_MAP=1",
+        "service: LOG_LEVEL=info",
+        "service: !API_TOKEN=s3cret",
+        "service: at 0 5 * * *",
+        "SHOP=eu",
+        "!SIGN=not named",
+    ];
+    assert_eq!(shown(&desired), expected);
+    assert!(desired.values.applications.contains_key("job"), "an application without values is named all the same");
+    let sources: Vec<_> = desired.sources.iter().map(|source| source.uid.as_str()).collect();
+    assert_eq!(sources, ["uid-of-tax", "uid-of-settings"]);
+}
+
+#[test]
+fn rule_14_explicit_entries_win_and_later_objects_win_over_earlier() {
+    let map = |name: &str| json!({"configMapRef": {"name": name}});
+    let prefixed = |name: &str| json!({"configMapRef": {"name": name}, "prefix": "TAX_"});
+    let value = |key: &str| json!({"key": key, "value": "explicit"});
+    for (case, lists, expected) in [
+        ("one object", json!({"standardConfigurationFrom": [map("settings")]}), &["A=1", "B=2"][..]),
+        ("later", json!({"standardConfigurationFrom": [map("settings"), map("more")]}), &["A=1", "B=3", "C=4"]),
+        ("the other way", json!({"standardConfigurationFrom": [map("more"), map("settings")]}), &["A=1", "B=2", "C=4"]),
+        (
+            "explicit",
+            json!({"standardConfiguration": [value("B")], "standardConfigurationFrom": [map("settings"), map("more")]}),
+            &["A=1", "B=explicit", "C=4"],
+        ),
+        ("prefix", json!({"standardConfigurationFrom": [prefixed("settings")]}), &["TAX_A=1", "TAX_B=2"]),
+        (
+            "with and without prefix",
+            json!({"standardConfigurationFrom": [prefixed("more"), map("more")]}),
+            &["B=3", "C=4", "TAX_B=3", "TAX_C=4"],
+        ),
+        (
+            "secured",
+            json!({"securedConfiguration": [secret_value("other", "tax", "token")],
+                "securedConfigurationFrom": [{"secretRef": {"name": "tax"}}]}),
+            &["!other=s3cret", "!token=s3cret"],
+        ),
+    ] {
+        let spec = resource(&service(&lists)).spec;
+        let desired = from_spec(&spec, &contents(&[TAX, SETTINGS, MORE]), None).expect(case);
+        let expected: Vec<_> = expected.iter().map(|line| format!("service: {line}")).collect();
+        assert_eq!(shown(&desired), expected, "{case}");
+    }
+}
+
+#[test]
+fn rule_14_of_whole_objects_only_declared_keys_are_sent() {
+    let lists = json!({
+        "standardConfiguration": [{"key": "EXPLICIT", "value": "1"}],
+        "standardConfigurationFrom": [{"configMapRef": {"name": "settings"}, "prefix": "X_"}],
+        "securedConfigurationFrom": [{"secretRef": {"name": "tax"}}],
+    });
+    let keys = |standard: &[&str], secured: &[&str]| DeclaredKeys {
+        standard: standard.iter().map(|key| (*key).to_owned()).collect(),
+        secured: secured.iter().map(|key| (*key).to_owned()).collect(),
+    };
+    let of_service = |keys: DeclaredKeys| {
+        Some(Declared { applications: BTreeMap::from([("service".to_owned(), keys)]), global: DeclaredKeys::default() })
+    };
+    let all = &["EXPLICIT=1", "X_A=1", "X_B=2", "!other=not named", "!token=s3cret"][..];
+    for (case, declared, expected, undeclared) in [
+        ("not readable: all", None, all, &[][..]),
+        (
+            "some",
+            of_service(keys(&["X_A"], &["token"])),
+            &["EXPLICIT=1", "X_A=1", "!token=s3cret"],
+            &["X_B of ConfigMap settings", "other of Secret tax"],
+        ),
+        (
+            "without the prefix it is another key",
+            of_service(keys(&["A", "B", "X_B"], &["token", "other"])),
+            &["EXPLICIT=1", "X_B=2", "!other=not named", "!token=s3cret"],
+            &["X_A of ConfigMap settings"],
+        ),
+        (
+            "declared as plain, so not secured",
+            of_service(keys(&["X_A", "X_B", "token"], &["other"])),
+            &["EXPLICIT=1", "X_A=1", "X_B=2", "!other=not named"],
+            &["token of Secret tax"],
+        ),
+        (
+            "an application that declares nothing",
+            Some(Declared::default()),
+            &["EXPLICIT=1"],
+            &["X_A of ConfigMap settings", "X_B of ConfigMap settings", "other of Secret tax", "token of Secret tax"],
+        ),
+    ] {
+        let spec = resource(&service(&lists)).spec;
+        let desired = from_spec(&spec, &contents(&[TAX, SETTINGS]), declared.as_ref()).expect(case);
+        let expected: Vec<_> = expected.iter().map(|line| format!("service: {line}")).collect();
+        assert_eq!(shown(&desired), expected, "{case}");
+        assert_eq!(desired.undeclared, undeclared, "{case}");
+    }
+}
+
+#[test]
+fn rule_19_what_is_missing_may_come_by_itself_and_is_named_all_at_once() {
+    let secured = |values: &[Value]| service(&json!({"securedConfiguration": values}));
+    let plain =
+        |name: &str, key: &str| json!({"key": "A", "valueFrom": {"configMapKeyRef": {"name": name, "key": key}}});
+    for (case, spec, reason, named) in [
+        ("no Secret", secured(&[secret_value("T", "gone", "token")]), Reason::SecretMissing, &["Secret gone"][..]),
+        ("no key", secured(&[secret_value("T", "tax", "nope")]), Reason::SecretMissing, &["Secret tax (key nope)"]),
+        (
+            "two at once",
+            secured(&[secret_value("T", "tax", "nope"), secret_value("U", "gone", "x")]),
+            Reason::SecretMissing,
+            &["gone", "tax (key nope)"],
+        ),
+        (
+            "a whole Secret",
+            service(&json!({"securedConfigurationFrom": [{"secretRef": {"name": "gone"}}]})),
+            Reason::SecretMissing,
+            &["Secret gone"],
+        ),
+        (
+            "a ConfigMap",
+            service(&json!({"standardConfiguration": [plain("gone", "a")]})),
+            Reason::ConfigMapMissing,
+            &["ConfigMap gone"],
+        ),
+        (
+            "a key of a ConfigMap",
+            service(&json!({"standardConfiguration": [plain("settings", "Z")]})),
+            Reason::ConfigMapMissing,
+            &["ConfigMap settings (key Z)"],
+        ),
+        (
+            "a whole ConfigMap",
+            service(&json!({"standardConfigurationFrom": [{"configMapRef": {"name": "gone"}}]})),
+            Reason::ConfigMapMissing,
+            &["ConfigMap gone"],
+        ),
+        (
+            "both kinds",
+            service(&json!({"standardConfiguration": [plain("lost", "a")],
+                "securedConfiguration": [secret_value("T", "gone", "x")]})),
+            Reason::SecretMissing,
+            &["Secret gone", "ConfigMap lost"],
+        ),
+        (
+            "global",
+            json!({"globalConfiguration": {"securedConfiguration": [secret_value("T", "gone", "x")]}}),
+            Reason::SecretMissing,
+            &["Secret gone"],
+        ),
+    ] {
+        let told = from_spec(&resource(&spec).spec, &contents(&[TAX, SETTINGS]), None).expect_err(case);
+        assert_eq!(told.reason, reason, "{case}");
+        for name in named {
+            assert!(told.message.contains(name), "{case}: {}", told.message);
+        }
+    }
+}
+
+#[test]
+fn values_that_cannot_be_used_are_named_without_showing_them() {
+    let broken: Object<'_> = (Named::Secret, "raw", &[("token", b"\xff\xfehidden")]);
+    let value = |key: &str| json!({"key": key, "value": "1"});
+    for (case, lists, named) in [
+        (
+            "not UTF-8",
+            json!({"securedConfiguration": [secret_value("T", "raw", "token")]}),
+            &["key token of Secret raw is not UTF-8"][..],
+        ),
+        (
+            "not UTF-8 in a whole Secret",
+            json!({"securedConfigurationFrom": [{"secretRef": {"name": "raw"}}]}),
+            &["key token of Secret raw is not UTF-8"],
+        ),
+        (
+            "plain and secured",
+            json!({"standardConfiguration": [value("T")], "securedConfiguration": [secret_value("T", "tax", "token")]}),
+            &["application service: T is both plain and secured"],
+        ),
+        ("no value at all", json!({"standardConfiguration": [{"key": "A"}]}), &["application service: A has neither"]),
+        (
+            "all at once",
+            json!({"standardConfiguration": [{"key": "A"}, value("T")],
+                "securedConfiguration": [secret_value("T", "tax", "token"), secret_value("U", "raw", "token")]}),
+            &["A has neither", "T is both", "Secret raw is not UTF-8"],
+        ),
+    ] {
+        let told = from_spec(&resource(&service(&lists)).spec, &contents(&[TAX, broken]), None).expect_err(case);
+        assert_eq!(told.reason, Reason::ConfigurationInvalid, "{case}");
+        for name in named {
+            assert!(told.message.contains(name), "{case}: {}", told.message);
+        }
+        assert!(!told.message.contains("hidden") && !told.message.contains("s3cret"), "{case}: {}", told.message);
+    }
+}
+
+#[test]
+fn secured_values_are_not_shown_by_debug() {
+    let spec = resource(&service(&json!({"securedConfiguration": [secret_value("T", "tax", "token")]}))).spec;
+    let contents = contents(&[TAX]);
+    let desired = from_spec(&spec, &contents, None).unwrap();
+    assert!(!format!("{desired:?} {contents:?}").contains("s3cret"));
+}
+
+#[test]
+fn every_object_that_a_spec_names_is_a_reference() {
+    let spec = json!({
+        "configurations": [{
+            "applicationName": "service",
+            "standardConfiguration": [{"key": "A", "value": "1"},
+                {"key": "B", "valueFrom": {"configMapKeyRef": {"name": "one", "key": "b"}}}],
+            "standardConfigurationFrom": [{"configMapRef": {"name": "two"}}],
+            "securedConfiguration": [secret_value("T", "three", "t")],
+            "securedConfigurationFrom": [{"secretRef": {"name": "four"}}],
+        }],
+        "globalConfiguration": {
+            "standardConfiguration": [{"key": "C", "valueFrom": {"configMapKeyRef": {"name": "five", "key": "c"}}}],
+            "securedConfiguration": [secret_value("U", "three", "u"), secret_value("V", "six", "v")],
+        },
+    });
+    let of = |kind: Named, names: &[&str]| names.iter().map(|name| (kind, (*name).to_owned())).collect::<BTreeSet<_>>();
+    let expected = &of(Named::ConfigMap, &["one", "two", "five"]) | &of(Named::Secret, &["three", "four", "six"]);
+    assert_eq!(references(&resource(&spec).spec), expected);
+    assert_eq!(references(&resource(&json!({})).spec), BTreeSet::new());
+}

@@ -1,0 +1,136 @@
+//! What people ask for apart from values.
+
+use connect_operator::connect::Selector;
+use connect_operator::controllers::conditions::Told;
+use connect_operator::controllers::connector_deployment::decide::Deletion;
+use connect_operator::controllers::connector_deployment::intent::{
+    connector, deletion, intent, kind, registry_selector, request, wanted_identity,
+};
+use connect_operator::controllers::connector_deployment::ledger::ConnectorName;
+use connect_operator::controllers::context::Project;
+use connect_operator::controllers::reason::Reason;
+use connect_operator::crd::DeploymentType;
+use connect_operator::crd::shared::RemoteIdentity;
+use connect_operator::names;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
+
+use super::resource;
+
+fn project() -> Project {
+    Project {
+        identity: RemoteIdentity { api_url: "https://connect.test".into(), project_key: "demo".into() },
+        region: "europe-west1.gcp".into(),
+        remote: Err(Told::new(Reason::Queued, "not needed here")),
+    }
+}
+
+#[test]
+fn defaults_stand_in_for_what_is_not_written() {
+    for (case, spec, kind_of, region) in [
+        ("nothing written", json!({}), "sandbox", "europe-west1.gcp"),
+        ("staged", json!({"connector": {"key": "mine", "staged": true}}), "preview", "europe-west1.gcp"),
+        ("written", json!({"type": "production", "region": "us-east-2.aws"}), "production", "us-east-2.aws"),
+    ] {
+        let object = resource(&spec);
+        let wanted = wanted_identity(&object, &project());
+        assert_eq!(kind(&object), kind_of, "{case}");
+        assert_eq!(wanted.region, region, "{case}");
+        assert_eq!(wanted.key, "shop_tax", "{case}");
+        assert_eq!(wanted.remote, project().identity, "{case}");
+        assert_eq!(wanted.kind == DeploymentType::Preview, kind_of == "preview", "{case}");
+    }
+}
+
+#[test]
+fn a_connector_is_named_as_people_named_it() {
+    for (case, spec, sent, looked_up) in [
+        ("by key", json!({"key": "tax"}), (None, Some("tax"), None, None), Some(Selector::Key("tax".into()))),
+        (
+            "by id, with a version",
+            json!({"id": "one", "version": 4}),
+            (Some("one"), None, None, Some(4)),
+            Some(Selector::Id("one".into())),
+        ),
+        (
+            "staged ones are not in the registry",
+            json!({"key": "mine", "staged": true}),
+            (None, Some("mine"), Some(true), None),
+            None,
+        ),
+        (
+            "staged: false is left out",
+            json!({"key": "tax", "staged": false}),
+            (None, Some("tax"), None, None),
+            Some(Selector::Key("tax".into())),
+        ),
+    ] {
+        let object = resource(&json!({"connector": spec}));
+        let reference = connector(&object).expect(case);
+        let (id, key, staged, version) = sent;
+        assert_eq!(reference.id.as_deref(), id, "{case}");
+        assert_eq!(reference.key.as_deref(), key, "{case}");
+        assert_eq!(reference.staged, staged, "{case}");
+        assert_eq!(reference.version, version, "{case}");
+        assert_eq!(registry_selector(&object), looked_up, "{case}");
+    }
+    let told = connector(&resource(&json!({"connector": {"stagedRef": {"name": "mine"}}}))).unwrap_err();
+    assert_eq!(told.reason, Reason::ConnectorNotFound);
+    assert!(told.message.contains("connector.key with staged: true"), "it says what to do: {}", told.message);
+}
+
+#[test]
+fn rules_20_22_and_23_what_a_deletion_does_to_the_remote() {
+    let policy = |policy: &str| json!({"deletionPolicy": policy});
+    for (case, spec, expected) in [
+        ("by default", json!({}), Deletion::Undeploy),
+        ("of production by default", json!({"type": "production"}), Deletion::LetGo),
+        ("Delete of production", json!({"type": "production", "deletionPolicy": "Delete"}), Deletion::Undeploy),
+        ("Orphan", policy("Orphan"), Deletion::LetGo),
+        ("only observed", json!({"managementPolicy": "ObserveOnly", "deletionPolicy": "Delete"}), Deletion::LetGo),
+        ("suspended", json!({"suspend": true}), Deletion::Undeploy),
+    ] {
+        let mut object = resource(&spec);
+        assert_eq!(deletion(&object), None, "{case}: not deleted");
+        object.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        assert_eq!(deletion(&object), Some(expected), "{case}");
+    }
+}
+
+#[test]
+fn each_wish_of_the_spec_arrives_in_the_intent() {
+    let of = |spec: Value| {
+        let object = resource(&spec);
+        intent(&object, &wanted_identity(&object, &project()), Some(9))
+    };
+    let plain = of(json!({}));
+    assert!(!(plain.adopt || plain.observe_only || plain.suspended || plain.correct_drift || plain.version.follow));
+    assert_eq!(plain.version.wanted, None);
+    assert_eq!(plain.version.latest, Some(9));
+    assert_eq!(plain.identity.kind, "sandbox");
+    assert_eq!(plain.identity.region, "europe-west1.gcp");
+    assert_eq!(plain.identity.connector, ConnectorName::Key("demo-connector".into()));
+    assert!(of(json!({"adoptionPolicy": "Adopt"})).adopt);
+    assert!(of(json!({"managementPolicy": "ObserveOnly"})).observe_only);
+    assert!(of(json!({"suspend": true})).suspended);
+    assert!(of(json!({"drift": {"policy": "Correct"}})).correct_drift);
+    assert!(!of(json!({"drift": {"policy": "Detect"}})).correct_drift);
+    let by_id = of(json!({"connector": {"id": "one", "version": 4, "updatePolicy": "Latest"}}));
+    assert_eq!(by_id.identity.connector, ConnectorName::Id("one".into()));
+    assert_eq!((by_id.version.wanted, by_id.version.follow), (Some(4), true));
+}
+
+#[test]
+fn rules_3_and_11_annotations_are_read_and_long_ones_cut() {
+    let mut object = resource(&json!({}));
+    assert_eq!(request(&object, names::REDEPLOY_REQUESTED_AT), None);
+    let annotations = [(names::REMOTE_ID, "id".to_owned()), (names::REDEPLOY_REQUESTED_AT, "é".repeat(300))];
+    object.metadata.annotations = Some(annotations.map(|(name, value)| (name.to_owned(), value)).into());
+    object.metadata.generation = Some(5);
+    let intent = intent(&object, &wanted_identity(&object, &project()), None);
+    assert_eq!(intent.remote_id.as_deref(), Some("id"));
+    assert_eq!(intent.redeploy_request, Some("é".repeat(256)), "what a status may keep");
+    assert_eq!(intent.generation, 5);
+    assert_eq!(request(&object, names::RECONCILE_REQUESTED_AT), None);
+}

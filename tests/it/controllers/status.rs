@@ -1,0 +1,226 @@
+//! The status of a deployment: what of it is shown, what is hidden, what stays, and what is bounded.
+
+use connect_operator::connect::mask::Masker;
+use connect_operator::connect::model::Deployment;
+use connect_operator::controllers::conditions::Told;
+use connect_operator::controllers::connector_deployment::ledger::{Ledger, Operation, OperationKind, OperationState};
+use connect_operator::controllers::connector_deployment::status::{Facts, Texts, WantedIdentity, summarize};
+use connect_operator::controllers::reason::Reason;
+use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, LOG_LINES, REPORT_ENTRIES};
+use connect_operator::crd::shared::RemoteIdentity;
+use connect_operator::crd::{DeletionPolicy, DeploymentType};
+use connect_operator::names;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::record;
+
+const SECRET: &str = "a-token-that-nobody-may-see";
+
+fn wanted(project_key: &str) -> WantedIdentity {
+    WantedIdentity {
+        key: "shop_tax".into(),
+        kind: DeploymentType::Sandbox,
+        region: "europe-west1.gcp".into(),
+        remote: RemoteIdentity { api_url: "https://connect.test".into(), project_key: project_key.into() },
+    }
+}
+
+/// What is the case when nothing is: live, nothing seen in this run.
+fn facts(ledger: &Ledger) -> Facts<'_> {
+    Facts {
+        generation: 4,
+        ledger,
+        told: Told::new(Reason::Deployed, "Live"),
+        drifted: false,
+        secured: true,
+        suspended: false,
+        wanted: Some(wanted("demo")),
+        deletion_policy: DeletionPolicy::Delete,
+        seen: None,
+        texts: Texts::Unchanged,
+        lines: None,
+        handled_reconcile: None,
+    }
+}
+
+fn after(facts: &Facts<'_>) -> ConnectorDeploymentStatus {
+    summarize(&ConnectorDeploymentStatus::default(), facts, Timestamp::UNIX_EPOCH)
+}
+
+/// The status after a look at a record, with these texts.
+fn shown(record: &Deployment, texts: Texts<'_>) -> ConnectorDeploymentStatus {
+    let ledger = Ledger::default();
+    after(&Facts { seen: Some(Some(record)), texts, ..facts(&ledger) })
+}
+
+fn finding(title: &str, message: &str, at: &str) -> Value {
+    json!({"type": "Error", "title": title, "message": message, "application": "service", "createdAt": at})
+}
+
+#[test]
+fn what_was_seen_is_shown_and_what_is_gone_is_not() {
+    let record = record("Deployed", &json!([finding("One", "more", "2026-01-01T00:00:00Z")]));
+    let masker = Masker::new([]);
+    let status = shown(&record, Texts::Masked(&masker));
+    assert_eq!(status.deployment_status.as_deref(), Some("Deployed"));
+    assert_eq!(status.version, Some(3));
+    let connector = status.connector.clone().unwrap();
+    assert_eq!((connector.key.as_deref(), connector.version), (Some("demo-connector"), Some(7)));
+    let application = &status.applications[0];
+    assert_eq!(application.name, "service");
+    assert_eq!(application.application_type.as_deref(), Some("service"));
+    assert_eq!(application.url.as_deref(), Some("https://service.test"));
+    assert_eq!(status.report.len(), 1);
+
+    let ledger = Ledger::default();
+    let gone = summarize(&status, &Facts { seen: Some(None), ..facts(&ledger) }, Timestamp::UNIX_EPOCH);
+    assert_eq!((gone.deployment_status, gone.version, gone.connector), (None, None, None));
+    assert!(gone.applications.is_empty() && gone.report.is_empty());
+
+    let unseen = summarize(&status, &facts(&ledger), Timestamp::UNIX_EPOCH);
+    assert_eq!(unseen, status, "without a look everything stays");
+}
+
+#[test]
+fn texts_of_the_service_are_masked_or_left_out() {
+    let record = record(
+        "Failed",
+        &json!([finding(&format!("Bad token {SECRET}"), &format!("it was {SECRET}, see log"), "2026-01-01T00:00:00Z")]),
+    );
+    let (masker, nothing) = (Masker::new([SECRET]), Masker::new([]));
+    for (case, texts, title, message) in [
+        ("values are known", Texts::Masked(&masker), Some("Bad token ***"), Some("it was ***, see log")),
+        ("the Secret has changed since", Texts::Titles(&masker), Some("Bad token ***"), None),
+        ("nothing was seen", Texts::Unchanged, None, None),
+    ] {
+        let status = shown(&record, texts);
+        let entry = status.report.first();
+        assert_eq!(entry.map(|entry| entry.title.as_str()), title, "{case}");
+        assert_eq!(entry.and_then(|entry| entry.message.as_deref()), message, "{case}");
+        assert!(!serde_json::to_string(&status).unwrap().contains(SECRET), "{case}");
+    }
+    let bare = shown(&record, Texts::Masked(&nothing));
+    assert!(
+        bare.report[0].title.contains(SECRET),
+        "without the masker it would show, so the rows above prove something"
+    );
+}
+
+#[test]
+fn a_report_is_shown_newest_first_and_within_bounds() {
+    let mut entries: Vec<_> =
+        (0..30).map(|day| finding(&format!("day {day}"), "x", &format!("2026-01-{:02}T00:00:00Z", day + 1))).collect();
+    entries.push(json!({"type": "Error", "title": "without a time"}));
+    entries[29]["message"] = json!("y".repeat(5_000));
+    let masker = Masker::new([]);
+    let status = shown(&record("Failed", &json!(entries)), Texts::Masked(&masker));
+    assert_eq!(status.report.len(), REPORT_ENTRIES);
+    assert_eq!(status.report[0].title, "day 29");
+    assert_eq!(status.report[REPORT_ENTRIES - 1].title, "day 10");
+    assert!(status.report[0].message.as_ref().unwrap().len() <= 1024);
+    assert_eq!(status.report[0].created_at.as_ref().unwrap().0.to_string(), "2026-01-30T00:00:00Z");
+
+    let few = shown(&record("Failed", &json!([entries[30], entries[0]])), Texts::Masked(&masker));
+    let titles: Vec<_> = few.report.iter().map(|entry| entry.title.as_str()).collect();
+    assert_eq!(titles, ["day 0", "without a time"]);
+}
+
+#[test]
+fn rule_21_the_same_facts_give_the_same_status_whenever_that_is() {
+    let record = record("Deployed", &json!([]));
+    let (ledger, masker) = (Ledger::default(), Masker::new([]));
+    let facts = || Facts { seen: Some(Some(&record)), texts: Texts::Masked(&masker), ..facts(&ledger) };
+    let first = summarize(&ConnectorDeploymentStatus::default(), &facts(), Timestamp::UNIX_EPOCH);
+    let later = Timestamp::from_second(86_400).unwrap();
+    assert_eq!(summarize(&first, &facts(), later), first);
+    let failed = Facts { told: Told::new(Reason::DeploymentFailed, "no"), ..facts() };
+    assert_ne!(summarize(&first, &failed, later), first);
+}
+
+#[test]
+fn conditions_beside_the_main_ones_are_there_only_while_true() {
+    let (known, unverified) = (Ledger::default(), Ledger { unverified: true, ..Ledger::default() });
+    for (case, facts, expected) in [
+        ("nothing", facts(&known), vec![names::READY]),
+        ("drifted", Facts { drifted: true, ..facts(&known) }, vec![names::READY, names::DRIFTED]),
+        ("unverified", facts(&unverified), vec![names::READY, names::SECRETS_UNVERIFIED]),
+        ("unverified, without secrets", Facts { secured: false, ..facts(&unverified) }, vec![names::READY]),
+        ("suspended", Facts { suspended: true, ..facts(&known) }, vec![names::READY, names::SUSPENDED]),
+        (
+            "running",
+            Facts { told: Told::new(Reason::Creating, ""), ..facts(&known) },
+            vec![names::READY, names::RECONCILING],
+        ),
+        (
+            "a person has to act",
+            Facts { told: Told::new(Reason::KeyTaken, ""), ..facts(&known) },
+            vec![names::READY, names::STALLED],
+        ),
+    ] {
+        let status = after(&facts);
+        let types: Vec<_> = status.conditions.iter().map(|condition| condition.type_.as_str()).collect();
+        assert_eq!(types, expected, "{case}");
+        assert!(status.conditions.iter().all(|condition| condition.observed_generation == Some(4)), "{case}");
+        assert_eq!(status.observed_generation, 4, "{case}");
+    }
+}
+
+#[test]
+fn rule_3_the_project_that_holds_a_deployment_is_fixed_once_something_of_ours_may_be_there() {
+    let operation = Operation {
+        kind: OperationKind::Create,
+        state: OperationState::Planned,
+        attempt: 1,
+        generation: 1,
+        payload: None,
+        from_version: None,
+        from_build: None,
+        seen_busy: false,
+        redeploy_request: None,
+        started_at: Timestamp::UNIX_EPOCH,
+    };
+    for (case, ledger, expected) in [
+        ("nothing there", Ledger::default(), "other"),
+        ("the id is known", Ledger { id: Some("id".into()), ..Ledger::default() }, "demo"),
+        ("a create may have arrived", Ledger { operation: Some(operation), ..Ledger::default() }, "demo"),
+    ] {
+        let nothing = Ledger::default();
+        let before = after(&facts(&nothing));
+        let facts = Facts { wanted: Some(wanted("other")), ..facts(&ledger) };
+        let status = summarize(&before, &facts, Timestamp::UNIX_EPOCH);
+        assert_eq!(status.remote.unwrap().project_key, expected, "{case}");
+    }
+}
+
+#[test]
+fn log_lines_stay_as_long_as_the_failure_and_are_bounded() {
+    let (ledger, record) = (Ledger::default(), record("Failed", &json!([])));
+    let failed = || Told::new(Reason::DeploymentFailed, "no");
+    let lines = (0..50).map(|number| format!("{number} {}", "z".repeat(2_000))).collect();
+    let first = after(&Facts { told: failed(), lines: Some(lines), seen: Some(Some(&record)), ..facts(&ledger) });
+    assert_eq!(first.last_log_lines.len(), LOG_LINES);
+    assert!(first.last_log_lines.iter().all(|line| line.len() <= 512));
+    for (case, told, seen, stay) in [
+        ("still failed", failed(), Some(Some(&record)), true),
+        ("not looked at", Told::new(Reason::ServiceUnavailable, ""), None, true),
+        ("another try", Told::new(Reason::Redeploying, ""), Some(Some(&record)), false),
+        ("gone", Told::new(Reason::RemoteDisappeared, ""), Some(None), false),
+    ] {
+        let status = summarize(&first, &Facts { told, seen, ..facts(&ledger) }, Timestamp::UNIX_EPOCH);
+        assert_eq!(!status.last_log_lines.is_empty(), stay, "{case}");
+    }
+}
+
+#[test]
+fn messages_are_cut_and_requests_are_kept() {
+    let ledger = Ledger { handled_redeploy: Some("monday".into()), ..Ledger::default() };
+    let long = Told::new(Reason::RequestRejected, "é".repeat(3_000));
+    let status = after(&Facts { told: long, handled_reconcile: Some("now".into()), ..facts(&ledger) });
+    assert!(status.message.as_ref().unwrap().len() <= 1024);
+    assert!(status.conditions.iter().all(|condition| condition.message.len() <= 1024));
+    assert_eq!(status.handled_reconcile_request.as_deref(), Some("now"));
+    assert_eq!(status.handled_redeploy_request.as_deref(), Some("monday"));
+    let later = summarize(&status, &facts(&ledger), Timestamp::UNIX_EPOCH);
+    assert_eq!(later.handled_reconcile_request.as_deref(), Some("now"), "it stays served");
+}

@@ -1,0 +1,65 @@
+//! `docs/dev-server.md`: what the page says of the dev server, held against it.
+
+use std::fmt::Write as _;
+
+use connect_operator::dev_server::{Catalogue, FaultFile, OPERATIONS, VARIANTS};
+
+use crate::golden::assert_golden_parts;
+use crate::sources;
+
+const PAGE: &str = include_str!("../../../docs/dev-server.md");
+
+#[test]
+fn the_page_of_the_dev_server_lists_what_it_offers() {
+    let catalogue = Catalogue::built_in();
+    let operations: Vec<_> = OPERATIONS.iter().map(|name| format!("`{name}`")).collect();
+    let mut connectors = String::from("| Connector | What it is |\n|---|---|\n");
+    for connector in &catalogue.connectors {
+        let staged = if connector.staged { ", staged" } else { "" };
+        let what = connector.description.as_deref().unwrap_or_default();
+        writeln!(connectors, "| `{}`{staged} | {what} |", connector.key).unwrap();
+    }
+    let mut clients = String::from("| Client id | Client secret | Scopes |\n|---|---|---|\n");
+    for client in &catalogue.clients {
+        let scopes: Vec<_> = client.scopes.iter().map(|scope| format!("`{scope}`")).collect();
+        writeln!(clients, "| `{}` | `{}` | {} |", client.id, client.secret, scopes.join(", ")).unwrap();
+    }
+    assert_golden_parts(
+        "docs/dev-server.md",
+        &[("operations", format!("{}.", operations.join(", "))), ("connectors", connectors), ("clients", clients)],
+    );
+}
+
+#[test]
+fn every_variant_and_each_of_its_values_is_on_the_page() {
+    for choice in VARIANTS.split(", ") {
+        let (name, values) = choice.split_once('=').unwrap();
+        let mut row = PAGE.lines().filter(|line| line.starts_with(&format!("| `{name}=")));
+        let row = row.next().unwrap_or_else(|| panic!("{name} is not on the page"));
+        for value in values.split('|') {
+            assert!(row.contains(value), "{name}={value} is not on the page");
+        }
+    }
+}
+
+#[test]
+fn every_route_of_the_control_is_on_the_page() {
+    let sources = sources::all();
+    let control = sources.iter().find(|source| source.path == "dev_server/control.rs").expect("the routes are there");
+    let routes = control.words.windows(3).filter(|words| words[..2] == ["route", "("]).map(|words| &words[2]);
+    let routes: Vec<_> = routes.map(|route| route.trim_matches('"')).collect();
+    assert!(routes.len() > 5, "{routes:?}");
+    for route in routes {
+        assert!(PAGE.contains(&format!("/_dev{route}`")), "{route} is not on the page");
+    }
+}
+
+#[test]
+fn the_faults_on_the_page_can_be_used() {
+    let blocks = PAGE.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```")).map(|(block, _)| block);
+    let files: Vec<_> = blocks.filter(|block| block.contains("faults:")).collect();
+    assert_eq!(files.len(), 1);
+    for file in files {
+        FaultFile::parse(file).expect(file);
+    }
+}

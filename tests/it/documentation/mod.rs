@@ -1,0 +1,7 @@
+//! Pages that repeat what the code says (command line, reasons, fields, the dev server): each is compared with the code.
+
+mod command_line;
+mod dev_server;
+mod fields;
+mod links;
+mod reasons;

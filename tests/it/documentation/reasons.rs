@@ -1,0 +1,116 @@
+//! `docs/conditions.md`: every reason, what it means for whoever waits, and what to do.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use connect_operator::controllers::reason::{Reason, Stance};
+
+use crate::golden::assert_golden_parts;
+use crate::sources;
+
+/// Reasons that a `ConnectProject` can have.
+const PROJECT: &[Reason] = &[
+    Reason::Available,
+    Reason::Queued,
+    Reason::SecretMissing,
+    Reason::ServiceUnavailable,
+    Reason::Throttled,
+    Reason::ConfigurationInvalid,
+    Reason::PermissionMissing,
+    Reason::CredentialsRejected,
+];
+
+/// Reasons that a `ConnectorDeployment` cannot have.
+const NO_DEPLOYMENT: &[Reason] = &[Reason::Available];
+
+#[test]
+fn the_page_of_conditions_lists_every_reason_that_is_given() {
+    let given = given();
+    let deployment = Reason::ALL.iter().filter(|reason| given.contains(reason.as_str())).copied();
+    let deployment: Vec<_> = deployment.filter(|reason| !NO_DEPLOYMENT.contains(reason)).collect();
+    assert_golden_parts(
+        "docs/conditions.md",
+        &[
+            ("kstatus", stances()),
+            ("ConnectProject", table(PROJECT)),
+            ("ConnectorDeployment", table(&deployment)),
+            ("not given", not_given(&given)),
+        ],
+    );
+}
+
+#[test]
+fn every_reason_of_a_project_is_one_that_is_given() {
+    let given = given();
+    for reason in PROJECT {
+        assert!(given.contains(reason.as_str()), "{reason} is listed for ConnectProject, and no code gives it");
+    }
+}
+
+#[test]
+fn every_sentence_says_enough_to_act_on() {
+    for reason in Reason::ALL {
+        let sentence = reason.sentence();
+        assert!(sentence.len() > 20 && sentence.ends_with('.') && !sentence.contains(['|', '\n']), "{reason}");
+        if reason.stance() == Stance::Stalled {
+            assert!(sentence.contains(':'), "{reason} needs a person, and does not say what to do");
+        }
+    }
+}
+
+/// Reasons that some code gives: every `Reason::Name` of the controllers.
+fn given() -> BTreeSet<String> {
+    let mut given = BTreeSet::new();
+    for source in sources::all().iter().filter(|source| source.is_below("controllers")) {
+        for words in source.words.windows(3).filter(|words| words[..2] == ["Reason", "::"]) {
+            given.insert(words[2].clone());
+        }
+    }
+    given
+}
+
+fn not_given(given: &BTreeSet<String>) -> String {
+    let names = Reason::ALL.iter().filter(|reason| !given.contains(reason.as_str()));
+    let names: Vec<_> = names.map(|reason| format!("`{reason}`")).collect();
+    if names.is_empty() {
+        return "This version gives every reason that it knows.".to_owned();
+    }
+    format!("Known, and not given by this version: {}.", names.join(", "))
+}
+
+/// What a stance looks like: `Ready`, the condition beside it, and what kstatus makes of the two (kstatus reads
+/// `Reconciling` and `Stalled` first, then `Ready`).
+fn looks(stance: Stance) -> [&'static str; 4] {
+    match stance {
+        Stance::Ready => ["it is as wanted", "True", "", "Current"],
+        Stance::Running => ["something runs", "Unknown", "Reconciling", "InProgress"],
+        Stance::Waiting => ["something is missing that may come by itself", "False", "Reconciling", "InProgress"],
+        Stance::Stalled => ["a person has to act", "False", "Stalled", "Failed"],
+        Stance::Paused => ["a person wanted it so", "False", "", "InProgress"],
+    }
+}
+
+fn stances() -> String {
+    let mut table =
+        String::from("| What is the case | `Ready` | Also there, as `True` | kstatus |\n|---|---|---|---|\n");
+    for stance in [Stance::Ready, Stance::Running, Stance::Waiting, Stance::Stalled, Stance::Paused] {
+        let [meaning, ready, beside, kstatus] = looks(stance);
+        writeln!(table, "| {meaning} | `{ready}` | {} | `{kstatus}` |", code(beside)).unwrap();
+    }
+    table
+}
+
+fn table(reasons: &[Reason]) -> String {
+    let mut table = String::from("| Reason | `Ready` | Also there | kstatus | What it means and what to do |\n");
+    table.push_str("|---|---|---|---|---|\n");
+    for reason in reasons {
+        let [_, ready, beside, kstatus] = looks(reason.stance());
+        let sentence = reason.sentence();
+        writeln!(table, "| `{reason}` | `{ready}` | {} | `{kstatus}` | {sentence} |", code(beside)).unwrap();
+    }
+    table
+}
+
+fn code(word: &str) -> String {
+    if word.is_empty() { String::new() } else { format!("`{word}`") }
+}

@@ -5,6 +5,8 @@
 //! minutes. "Nothing happens" is proven by a run that must come after it ([`Leaping::look_again`]).
 
 mod creating;
+mod redeploying;
+mod taking_over;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -102,7 +102,7 @@ pub(super) enum Error {
         seen: String,
     },
     /// Ctrl-C, or asked to end, before it was done.
-    #[error("interrupted; nothing is left")]
+    #[error("interrupted")]
     Interrupted,
     /// Not everything is gone from an existing cluster.
     #[error("the namespace {0} is not gone yet; `kubectl get cdep,ctp --namespace {0}` shows what holds it")]
@@ -141,10 +141,17 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
     let clock = Clock::system();
     let cleaned = place.clean_up().await;
     drop((running, busy));
-    if cleaned.is_ok() {
-        display.done("Cleaned up: no process and no folder is left", clock.elapsed());
+    match (result, cleaned) {
+        (result, Ok(said)) => {
+            display.done(&said, clock.elapsed());
+            result
+        }
+        (Ok(()), Err(error)) => Err(error),
+        (Err(first), Err(error)) => {
+            display.say(&error.to_string());
+            Err(first)
+        }
     }
-    result.and(cleaned)
 }
 
 async fn open(args: &Args, display: &Display) -> Result<Place, Error> {

@@ -3,6 +3,7 @@
 //!
 //! Knows nothing of what is demonstrated. Next: `steps.rs`.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use super::display::Display;
 use crate::clock::Clock;
 use crate::controllers::served_crds;
 use crate::crd::{self, ConnectorDeployment};
-use crate::local_cluster::{self, Assets, LocalCluster, versions};
+use crate::local_cluster::{Assets, LocalCluster, Options, Step, versions};
 use crate::names;
 
 /// How long an existing cluster may take to answer at all.
@@ -27,7 +28,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 /// How long the API server may take to serve new CRDs.
 const SERVED_WITHIN: Duration = Duration::from_mins(1);
 
-/// How long each part of cleaning up an existing cluster may take.
+/// How long cleaning up an existing cluster may take.
 const CLEAN_WITHIN: Duration = Duration::from_mins(2);
 
 /// Name of the namespace in an existing cluster, before the part that makes it one of its own.
@@ -54,17 +55,14 @@ impl Place {
     pub(super) async fn own(display: &Display) -> Result<Self, Error> {
         let clock = Clock::system();
         let assets = {
-            // One spinner for each program; the last one goes with the block.
-            let mut busy = None;
-            let reported = std::cell::RefCell::new(&mut busy);
-            Assets::find_or_build(|step| {
+            // A spinner while something is built; the last one goes with the block.
+            let busy = RefCell::new(None);
+            let report = |step: Step| {
                 display.say(&step.to_string());
-                **reported.borrow_mut() = match step {
-                    local_cluster::Step::Built { .. } => None,
-                    step => Some(display.busy(&step.to_string())),
-                };
-            })
-            .await?
+                let built = matches!(step, Step::Built { .. });
+                busy.replace((!built).then(|| display.busy(&step.to_string())));
+            };
+            Assets::find_or_build(report).await?
         };
         if clock.elapsed() > Duration::from_secs(1) {
             display.done("etcd, kube-apiserver and kubectl are built and kept for the next time", clock.elapsed());
@@ -73,7 +71,7 @@ impl Place {
         let busy = display.busy("etcd and kube-apiserver start");
         let kubectl = assets.kubectl.clone();
         let guardian = std::env::current_exe().map_err(Error::Program)?;
-        let cluster = LocalCluster::start(local_cluster::Options::new(assets, guardian)).await?;
+        let cluster = LocalCluster::start(Options::new(assets, guardian)).await?;
         drop(busy);
         display.done(&format!("API server {} and its etcd are ready", versions::KUBERNETES), clock.elapsed());
         Ok(Self {
@@ -147,17 +145,23 @@ impl Place {
         }
     }
 
-    /// Leaves nothing behind. In an existing cluster the operator must still run, to take deployments down.
-    pub(super) async fn clean_up(self) -> Result<(), Error> {
-        match self.kind {
-            Kind::Own { cluster, .. } => Ok(cluster.stop().await?),
+    /// Leaves nothing behind, and says so. In an existing cluster the operator must still run, to take deployments down.
+    pub(super) async fn clean_up(self) -> Result<String, Error> {
+        let Self { client, namespace, kind, .. } = self;
+        match kind {
+            Kind::Own { cluster, .. } => {
+                cluster.stop().await?;
+                Ok("Cleaned up: no process and no folder is left".to_owned())
+            }
             Kind::Existing { .. } => {
-                let left = || Error::Left(self.namespace.clone());
                 let clean = async {
-                    remove_deployments(&self.client, &self.namespace).await?;
-                    remove_namespace(&self.client, &self.namespace).await
+                    remove_deployments(&client, &namespace).await?;
+                    remove(&Api::<Namespace>::all(client), &namespace).await
                 };
-                tokio::time::timeout(CLEAN_WITHIN, clean).await.map_err(|_| left())?
+                match tokio::time::timeout(CLEAN_WITHIN, clean).await {
+                    Ok(result) => result.map(|()| format!("Cleaned up: the namespace {namespace} is gone")),
+                    Err(_) => Err(Error::Left(namespace)),
+                }
             }
         }
     }
@@ -175,10 +179,6 @@ async fn remove_deployments(client: &Client, namespace: &str) -> Result<(), Erro
         remove(&api, &deployment.name_any()).await?;
     }
     Ok(())
-}
-
-async fn remove_namespace(client: &Client, namespace: &str) -> Result<(), Error> {
-    remove(&Api::<Namespace>::all(client.clone()), namespace).await
 }
 
 /// Deletes an object, if it is there, and waits until it is gone.

@@ -137,6 +137,8 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
     };
     let mut running = Running::default();
     let result = perform(&args, &place, &display, &mut running, asked).await;
+    // In a cluster of its own, nothing has to be taken down first.
+    let running = args.context.is_some().then_some(running);
     let busy = display.busy("cleaning up");
     let clock = Clock::system();
     let cleaned = place.clean_up().await;
@@ -166,6 +168,7 @@ async fn open(args: &Args, display: &Display) -> Result<Place, Error> {
 struct Running {
     operator: JoinSet<Result<(), RunError>>,
     remote: Option<Arc<DevServer>>,
+    follower: Option<Follower>,
 }
 
 impl Running {
@@ -218,8 +221,10 @@ async fn start<'a>(args: &Args, place: &'a Place, display: &Display, running: &m
     running.operator.spawn(run::run_with(operator(place), place.config.clone(), std::future::pending()));
     display.done(&format!("Dev server on {} and operator run in this process", remote.url()), clock.elapsed());
     let follower = Follower::start(&place.client, &place.namespace, Arc::clone(&remote), display.clone());
+    let seen = follower.seen();
+    running.follower = Some(follower);
     let manifests = Quickstart::with_remote(&remote.url())?;
-    Ok(Demo { place, remote, follower, display: display.clone(), manifests })
+    Ok(Demo { place, remote, seen, display: display.clone(), manifests })
 }
 
 async fn dev_server(args: &Args) -> Result<DevServer, Error> {

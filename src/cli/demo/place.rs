@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, Patch, PatchParams, PostParams,
+};
 use kube::config::KubeConfigOptions;
 use kube::runtime::{conditions, wait};
 use kube::{Api, Client, Config, ResourceExt};
@@ -27,6 +29,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
 /// How long the API server may take to serve new CRDs.
 const SERVED_WITHIN: Duration = Duration::from_mins(1);
+
+/// Pause between two looks at whether new CRDs are served.
+const LOOK_AT_CRD: Duration = Duration::from_millis(50);
 
 /// How long cleaning up an existing cluster may take.
 const CLEAN_WITHIN: Duration = Duration::from_mins(2);
@@ -114,14 +119,9 @@ impl Place {
     /// Makes the namespace and applies the CRDs, if they are not there.
     pub(super) async fn prepare(&self) -> Result<(), Error> {
         if !served_crds::missing(&self.client).await?.is_empty() {
-            let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
             for definition in crd::all() {
-                let name = definition.name_any();
-                let parameters = PatchParams::apply(names::FIELD_MANAGER);
-                definitions.patch(&name, &parameters, &Patch::Apply(&definition)).await?;
-                let served = wait::await_condition(definitions.clone(), &name, conditions::is_crd_established());
-                let served = tokio::time::timeout(SERVED_WITHIN, served).await;
-                served.map_err(|_| Error::NotServed(name))??;
+                let served = tokio::time::timeout(SERVED_WITHIN, serve(&self.client, &definition)).await;
+                served.map_err(|_| Error::NotServed(definition.name_any()))??;
             }
         }
         if matches!(self.kind, Kind::Existing { .. }) {
@@ -158,24 +158,46 @@ impl Place {
                     remove_deployments(&client, &namespace).await?;
                     remove(&Api::<Namespace>::all(client), &namespace).await
                 };
-                match tokio::time::timeout(CLEAN_WITHIN, clean).await {
-                    Ok(result) => result.map(|()| format!("Cleaned up: the namespace {namespace} is gone")),
-                    Err(_) => Err(Error::Left(namespace)),
+                let clock = Clock::system();
+                tokio::select! {
+                    result = clean => result.map(|()| format!("Cleaned up: the namespace {namespace} is gone")),
+                    () = clock.sleep(CLEAN_WITHIN) => Err(Error::Left(namespace)),
+                    // Asked a second time.
+                    () = crate::cli::asked_to_end() => Err(Error::Left(namespace)),
                 }
             }
         }
     }
 }
 
+/// Applies a CRD and waits until its objects can be listed, which comes a moment after it is established.
+async fn serve(client: &Client, definition: &CustomResourceDefinition) -> Result<(), Error> {
+    let name = definition.name_any();
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    definitions.patch(&name, &PatchParams::apply(names::FIELD_MANAGER), &Patch::Apply(definition)).await?;
+    wait::await_condition(definitions, &name, conditions::is_crd_established()).await?;
+    let kind = GroupVersionKind::gvk(names::GROUP, names::VERSION, &definition.spec.names.kind);
+    let objects: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    while is_missing(&objects.list(&ListParams::default().limit(1)).await) {
+        Clock::system().sleep(LOOK_AT_CRD).await;
+    }
+    Ok(())
+}
+
+fn is_missing<T>(answer: &Result<T, kube::Error>) -> bool {
+    matches!(answer, Err(kube::Error::Api(status)) if status.code == 404)
+}
+
 /// Deletes every deployment and waits until the operator has let go of it. Before the namespace, whose end would also
 /// take the credentials.
 async fn remove_deployments(client: &Client, namespace: &str) -> Result<(), Error> {
     let api = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace);
-    let there = match api.list(&ListParams::default()).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
-        there => there?,
-    };
-    for deployment in there {
+    let there = api.list(&ListParams::default()).await;
+    if is_missing(&there) {
+        // There is no such kind yet.
+        return Ok(());
+    }
+    for deployment in there? {
         remove(&api, &deployment.name_any()).await?;
     }
     Ok(())
@@ -186,14 +208,14 @@ async fn remove<K>(api: &Api<K>, name: &str) -> Result<(), Error>
 where
     K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned + Send + 'static,
 {
-    let uid = match api.delete(name, &DeleteParams::default()).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
-        deleted => match deleted?.left().and_then(|object| object.uid()) {
-            Some(uid) => uid,
-            None => return Ok(()),
-        },
-    };
-    wait::await_condition(api.clone(), name, conditions::is_deleted(&uid)).await?;
+    let deleted = api.delete(name, &DeleteParams::default()).await;
+    if is_missing(&deleted) {
+        return Ok(());
+    }
+    // Only what is still there, because of a finalizer, is answered.
+    if let Some(uid) = deleted?.left().and_then(|object| object.uid()) {
+        wait::await_condition(api.clone(), name, conditions::is_deleted(&uid)).await?;
+    }
     Ok(())
 }
 

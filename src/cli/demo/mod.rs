@@ -141,7 +141,7 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
     let running = args.context.is_some().then_some(running);
     let busy = display.busy("cleaning up");
     let clock = Clock::system();
-    let cleaned = place.clean_up().await;
+    let cleaned = Box::pin(place.clean_up()).await;
     drop((running, busy));
     match (result, cleaned) {
         (result, Ok(said)) => {

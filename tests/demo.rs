@@ -47,7 +47,7 @@ struct Demo {
 impl Demo {
     /// Starts `demo` with these arguments, with no kubectl in its path.
     async fn start(arguments: &[&str], kubeconfig: &Path) -> Self {
-        // What is missing is built by one test, and by the others not under the names of temporary folders of theirs.
+        // Built here, if need be: there is no Go in the path of the demo.
         Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl");
         let temporary = tempfile::tempdir().unwrap();
         let mut process = Command::new("/bin/sh")

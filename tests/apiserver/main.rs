@@ -7,5 +7,6 @@ mod cluster;
 mod examples;
 mod main_job;
 mod manifests;
+mod rules;
 mod schema;
 mod shop;

@@ -14,7 +14,8 @@ use connect_operator::controllers::manager;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{DevServer, Options};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{Patch, PatchParams, PostParams};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait;
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
@@ -25,7 +26,7 @@ use tokio::task::JoinHandle;
 use crate::cluster::Sandbox;
 
 /// How long anything may take to show. Only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Names that every shop uses.
 pub(crate) const PROJECT: &str = "shop";
@@ -72,6 +73,10 @@ impl Shop {
     }
 
     pub(crate) fn start_operator(&mut self) {
+        self.start_operator_with_digest_key([7; 32]);
+    }
+
+    pub(crate) fn start_operator_with_digest_key(&mut self, digest_key: [u8; 32]) {
         let clock = self.clock.clone();
         let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
         let factory =
@@ -81,7 +86,7 @@ impl Shop {
             namespaces: vec![self.sandbox.namespace.clone()],
             concurrency: 16,
             clock,
-            digest_key: DigestKey::new([7; 32]),
+            digest_key: DigestKey::new(digest_key),
             factory: Arc::new(factory),
         };
         let (stop, stopped) = oneshot::channel::<()>();
@@ -95,7 +100,8 @@ impl Shop {
     pub(crate) async fn stop_operator(&mut self) {
         let operator = self.operator.take().expect("an operator runs");
         let _ = operator.stop.send(());
-        operator.ended.await.expect("the operator ends without a panic");
+        let ended = tokio::time::timeout(PATIENCE, operator.ended).await.expect("the operator ends when it is told to");
+        ended.expect("the operator ends without a panic");
     }
 
     pub(crate) fn project(&self) -> Value {
@@ -143,6 +149,21 @@ impl Shop {
 
     pub(crate) async fn get(&self) -> ConnectorDeployment {
         self.api::<ConnectorDeployment>().get(NAME).await.expect("the resource is there")
+    }
+
+    /// The operator is gone from one moment to the next, wherever it was.
+    pub(crate) async fn kill_operator(&mut self) {
+        let operator = self.operator.take().expect("an operator runs");
+        operator.ended.abort();
+        assert!(operator.ended.await.is_err_and(|error| error.is_cancelled()), "it still ran");
+    }
+
+    /// Notes of the Events with this reason, in the order in which they were reported first.
+    pub(crate) async fn events(&self, reason: &str) -> Vec<String> {
+        let events = self.api::<Event>().list(&ListParams::default()).await.unwrap().items;
+        let mut events: Vec<_> = events.into_iter().filter(|event| event.reason.as_deref() == Some(reason)).collect();
+        events.sort_by_key(|event| event.event_time.clone());
+        events.into_iter().filter_map(|event| event.note).collect()
     }
 
     /// Makes or replaces a Secret.

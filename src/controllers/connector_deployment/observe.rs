@@ -167,8 +167,9 @@ pub async fn look(
         return Ok(None);
     };
     let mut looked = Looked { at: sighting.at, record: sighting.found, key_held_by: None };
-    if looked.record.is_none() {
-        // Rule 3: who has the key now tells what became of it.
+    let undeploying = ledger.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Undeploy);
+    if looked.record.is_none() && !undeploying {
+        // Rule 3: who has the key now tells what became of it; what we took down ourselves needs no telling.
         looked.key_held_by = api.deployment(&selector).await?.map(|other| other.id).filter(|other| other != id);
     }
     Ok(Some(looked))

@@ -1,0 +1,324 @@
+//! Rules 1 to 3: how a deployment comes to be, whose it is, and how it is found again.
+
+use std::time::Duration;
+
+use connect_operator::crd::connector_deployment_status::{OperationState, OperationType};
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::dev_server::{DevServer, Fault, FaultAnswer, Options};
+use connect_operator::names;
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::{CALM, DEPLOYING, Leaping, QUIET, condition, is_accepted, level, ready, status};
+use crate::shop::{NAME, PROJECT};
+
+#[tokio::test]
+async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {
+    let shop = Leaping::open().await;
+    let mut history = shop.history().await;
+    shop.apply_deployment(&json!({})).await;
+    shop.finish("Deployed").await;
+
+    let versions = history.until(|object| ready(object).1 == "Deployed").await;
+    let operations: Vec<_> = versions.iter().map(|object| (status(object).operation, status(object).id)).collect();
+    let planned = operations.iter().find_map(|(operation, id)| operation.as_ref().map(|operation| (operation, id)));
+    let (operation, id) = planned.expect("an operation");
+    assert_eq!((operation.operation_type, operation.state), (OperationType::Create, OperationState::Planned));
+    assert_eq!((operation.attempt, operation.generation, id), (1, 1, &None));
+    assert!(operation.digest.is_some() && operation.visible_digest.is_some());
+    assert_eq!(operation.sources.len(), 1, "the Secret whose contents are sent");
+    assert_eq!(operations.last().expect("versions").0, None);
+
+    let about_it: Vec<_> = shop
+        .dev
+        .calls()
+        .iter()
+        .map(|call| call.operation)
+        .filter(|call| call.contains("ploymentByKey") || *call == "createDeployment")
+        .collect();
+    assert_eq!(about_it, ["getDeploymentByKey", "getDeploymentByKey", "createDeployment"]);
+}
+
+/// Has the API server treat writes of an operation as `policy` says; returns once it does.
+async fn intercept_operations(
+    shop: &Leaping,
+    kind: &str,
+    policy: Value,
+    in_force: impl Fn(&Result<Value, kube::Error>) -> bool,
+) {
+    let name = format!("{}-{}", shop.sandbox.namespace, kind.to_lowercase());
+    let mut spec = json!({
+        "matchConstraints": {"resourceRules": [{"apiGroups": [names::GROUP], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["connectordeployments/status"]}]},
+        "matchConditions": [{"name": "operation", "expression": "has(object.status) && has(object.status.operation)"}],
+        "failurePolicy": "Fail",
+    });
+    for (member, value) in policy.as_object().unwrap() {
+        spec[member] = value.clone();
+    }
+    let mut binding = json!({
+        "policyName": name,
+        "matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": shop.sandbox.namespace}}},
+    });
+    if kind == "ValidatingAdmissionPolicy" {
+        binding["validationActions"] = json!(["Deny"]);
+    }
+    for (kind, spec) in [(kind.to_owned(), spec), (format!("{kind}Binding"), binding)] {
+        let manifest = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec});
+        let output = shop.sandbox.kubectl(&["apply", "-f", "-"], &manifest.to_string()).await;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let api = shop.sandbox.api(&shop.deployment());
+    let probe = json!({"status": {"operation": {"type": "Create", "state": "Planned", "attempt": 1, "generation": 1, "startedAt": "2026-01-01T00:00:00Z"}}});
+    let dry = PatchParams { dry_run: true, ..PatchParams::default() };
+    let wait = async {
+        loop {
+            let answer = api.patch_status(NAME, &dry, &Patch::Merge(&probe)).await.map(|object| object.data);
+            if in_force(&answer) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(crate::shop::PATIENCE, wait).await.expect("the policy is in force");
+}
+
+/// The operator meets the deployment, and a second run of it shows that the first one is over.
+async fn two_runs(shop: &mut Leaping) {
+    shop.start_operator();
+    shop.until_calls("getDeploymentByKey", 1).await;
+    shop.annotate(names::RECONCILE_REQUESTED_AT, "now").await;
+    shop.until_calls("getDeploymentByKey", 2).await;
+    shop.stop_operator().await;
+}
+
+#[tokio::test]
+async fn rule_01_an_operation_that_cannot_be_stored_is_not_sent() {
+    let mut shop = Leaping::open().await;
+    shop.stop_operator().await;
+    shop.apply_deployment(&json!({})).await;
+    let policy = json!({"validations": [{"expression": "false", "message": "not today"}]});
+    intercept_operations(&shop, "ValidatingAdmissionPolicy", policy, Result::is_err).await;
+    two_runs(&mut shop).await;
+    assert_eq!(shop.sent(), [0, 0, 0]);
+    assert_eq!(shop.calls("getDeploymentByKey"), 2, "not even looked up once more");
+}
+
+#[tokio::test]
+async fn rule_01_an_operation_that_an_older_crd_drops_is_not_sent() {
+    let mut shop = Leaping::open().await;
+    shop.stop_operator().await;
+    shop.apply_deployment(&json!({})).await;
+    let dropped = "[JSONPatch{op: 'remove', path: '/status/operation'}]";
+    let policy = json!({
+        "reinvocationPolicy": "Never",
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": dropped}}],
+    });
+    let in_force = |answer: &Result<Value, kube::Error>| {
+        answer.as_ref().is_ok_and(|object| object.pointer("/status/operation").is_none())
+    };
+    intercept_operations(&shop, "MutatingAdmissionPolicy", policy, in_force).await;
+    two_runs(&mut shop).await;
+    assert_eq!(shop.sent(), [0, 0, 0]);
+    assert_eq!(status(&shop.get().await).operation, None);
+}
+
+#[tokio::test]
+async fn rule_01_a_run_on_a_version_that_is_not_the_newest_sends_nothing() {
+    let shop = Leaping::open().await;
+    let slow = FaultAnswer { delay_ms: 1_500, ..FaultAnswer::default() };
+    shop.dev.fault(Fault::of("getDeploymentByKey", slow).times(1)).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    // The look that follows the finalizer takes long enough for a change to come between.
+    shop.until("held", |object| !object.finalizers().is_empty()).await;
+    shop.change(&json!({"metadata": {"labels": {"team": "tax"}}})).await;
+    assert_eq!(shop.calls("getDeploymentByKey"), 0);
+    shop.finish("Deployed").await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    assert_eq!(shop.calls("getDeploymentByKey"), 3, "once in vain, then as always");
+}
+
+#[tokio::test]
+async fn rule_01_a_definite_refusal_removes_the_operation_in_the_same_run() {
+    let shop = Leaping::open().await;
+    let mut history = shop.history().await;
+    shop.apply_deployment(&json!({"connector": {"key": "no-such-connector"}})).await;
+    let refused = shop.until_reason("ConnectorNotFound").await;
+    assert_eq!(status(&refused).operation, None);
+    let versions = history.until(|object| ready(object).1 == "ConnectorNotFound").await;
+    let last: Vec<_> =
+        versions.iter().rev().take(2).map(|object| status(object).operation.map(|operation| operation.state)).collect();
+    assert_eq!(last, [None, Some(OperationState::Planned)], "the write after the call removes it");
+    shop.pass(Duration::from_mins(9)).await;
+    assert_eq!(shop.sent(), [1, 0, 0], "no quick retries");
+}
+
+#[tokio::test]
+async fn rule_02_what_is_found_after_a_lost_answer_is_ours() {
+    let shop = Leaping::open().await;
+    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).after_the_effect().times(1)).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    shop.until_calls("createDeployment", 1).await;
+    shop.until("still planned", |object| status(object).operation.is_some()).await;
+    shop.clock.step(Duration::from_secs(10));
+    let live = shop.finish("Deployed").await;
+    let id = shop.dev.world().id_of("demo", &shop.key(), shop.dev.now());
+    assert_eq!(status(&live).id, id);
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    let unverified = condition(&live, names::SECRETS_UNVERIFIED).expect("nobody saw the secrets arrive");
+    assert_eq!(unverified.status, "True");
+}
+
+#[tokio::test]
+async fn rule_02_a_create_that_never_arrived_is_sent_again_after_a_minute_and_not_before() {
+    let shop = Leaping::open().await;
+    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).times(1)).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    shop.until_calls("createDeployment", 1).await;
+    shop.until("planned", |object| status(object).operation.is_some()).await;
+    let waiting = shop.pass(Duration::from_secs(40)).await;
+    assert_eq!(ready(&waiting), ("Unknown", "Creating"));
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    shop.pass(Duration::from_secs(25)).await;
+    let again = shop.until("accepted", is_accepted).await;
+    assert_eq!(status(&again).operation.map(|operation| operation.attempt), Some(2));
+    shop.finish("Deployed").await;
+    assert_eq!(shop.sent(), [2, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_02_a_deployment_of_somebody_else_under_the_key_is_left_alone() {
+    let shop = Leaping::open().await;
+    let theirs = shop.make_elsewhere("info");
+    shop.apply_deployment(&json!({})).await;
+    let taken = shop.until_reason("KeyTaken").await;
+    assert_eq!(ready(&taken).0, "False");
+    assert!(condition(&taken, names::STALLED).is_some());
+    assert!(status(&taken).message.is_some_and(|message| message.contains("adoptionPolicy: Adopt")));
+    assert_eq!((status(&taken).id, status(&taken).operation), (None, None));
+
+    shop.annotate(names::REDEPLOY_REQUESTED_AT, "now").await;
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.pass(Duration::from_mins(10)).await;
+    shop.until_reason("KeyTaken").await;
+    shop.delete().await;
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [0, 0, 0]);
+    assert_eq!(shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()), Some(theirs));
+}
+
+#[tokio::test]
+async fn rule_02_a_key_that_is_taken_between_lookup_and_post_is_not_ours() {
+    let shop = Leaping::open().await;
+    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(400, "DuplicateField")).times(1)).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    let taken = shop.until_reason("KeyTaken").await;
+    assert_eq!((status(&taken).id, status(&taken).operation), (None, None));
+    let theirs = shop.make_elsewhere("info");
+    assert_eq!(ready(&shop.pass(CALM).await), ("False", "KeyTaken"));
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    assert_eq!(shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()), Some(theirs));
+}
+
+#[tokio::test]
+async fn rule_02_what_does_not_fit_after_a_lost_answer_is_not_ours_once_it_is_calm() {
+    let shop = Leaping::open().await;
+    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).times(1)).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    shop.until_calls("createDeployment", 1).await;
+    shop.make_elsewhere("debug");
+    assert_eq!(ready(&shop.pass(QUIET).await), ("Unknown", "Creating"), "ours may still come");
+    let taken = shop.pass(QUIET).await;
+    assert_eq!(ready(&taken), ("False", "KeyTaken"));
+    assert_eq!((status(&taken).id, status(&taken).operation), (None, None));
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_03_once_the_id_is_known_every_call_goes_by_it() {
+    let shop = Leaping::live().await;
+    let live = shop.look_again().await;
+    let id = status(&live).id.expect("an id");
+    assert_eq!(live.annotations().get(names::REMOTE_ID), Some(&id));
+    let by_key = shop.calls("getDeploymentByKey");
+
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.redeployed("Deployed").await;
+    shop.delete().await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [1, 1, 1]);
+    assert_eq!(shop.calls("getDeploymentByKey"), by_key, "nothing by key");
+    let paths: Vec<_> =
+        shop.dev.calls().into_iter().filter(|call| call.operation.ends_with("ById")).map(|call| call.path).collect();
+    assert!(paths.iter().all(|path| path.ends_with(&id)), "{paths:?}");
+}
+
+#[tokio::test]
+async fn rule_03_the_key_with_another_id_is_taken() {
+    let shop = Leaping::live().await;
+    let id = status(&shop.get().await).id.expect("an id");
+    shop.dev.world().remove(&id, shop.dev.now()).unwrap();
+    let theirs = shop.make_elsewhere("info");
+    shop.pass(CALM).await;
+    shop.pass(QUIET).await;
+    shop.until_reason("KeyTaken").await;
+    shop.delete().await;
+    shop.until_so("gone", || shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()).as_ref() == Some(&theirs))
+        .await;
+    assert_eq!(shop.calls("createDeployment"), 1);
+    assert_eq!(shop.calls("updateDeploymentById"), 0);
+}
+
+#[tokio::test]
+async fn rule_03_a_project_that_names_another_remote_touches_nothing() {
+    let shop = Leaping::live().await;
+    let other = DevServer::start(Options::default(), shop.clock.clone()).await.unwrap();
+    let mut project = shop.project();
+    project["spec"]["apiUrl"] = json!(other.url());
+    project["spec"]["authUrl"] = json!(other.url());
+    shop.api::<ConnectProject>().delete(PROJECT, &Default::default()).await.unwrap();
+    shop.until_reason("ProjectMissing").await;
+    shop.sandbox.apply(&project).await.unwrap();
+    let changed = shop.until_reason("IdentityChanged").await;
+    assert_eq!(ready(&changed).0, "False");
+    assert_eq!(status(&changed).remote.map(|remote| remote.api_url), Some(shop.dev.url()));
+
+    // Neither a change nor a deletion reaches either of them.
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.until_reason("IdentityChanged").await;
+    shop.delete().await;
+    shop.change(&json!({"spec": {"suspend": true}})).await;
+    shop.until_reason("IdentityChanged").await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    assert!(
+        other.counts().keys().all(|operation| ["token", "queryDeployments"].contains(operation)),
+        "{:?}",
+        other.counts()
+    );
+    shop.change(&json!({"spec": {"deletionPolicy": "Orphan"}})).await;
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_03_a_restored_backup_finds_its_deployment_by_the_annotation() {
+    let mut shop = Leaping::live().await;
+    let id = status(&shop.look_again().await).id.expect("an id");
+    shop.stop_operator().await;
+    // A backup holds spec and metadata, and no status.
+    shop.change(&json!({"metadata": {"finalizers": null}})).await;
+    shop.delete().await;
+    shop.until_gone().await;
+    let mut restored = shop.deployment();
+    restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});
+    shop.sandbox.apply(&restored).await.unwrap();
+    shop.start_operator();
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    let ours: ConnectorDeployment = shop.until_reason("Deployed").await;
+    assert_eq!(status(&ours).id, Some(id));
+    assert!(condition(&ours, names::SECRETS_UNVERIFIED).is_some());
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}

@@ -1,0 +1,267 @@
+//! The rules of the design, each on a real API server, by number: what people see in the cluster and what reaches the
+//! remote.
+//!
+//! Time runs as on the machine and leaps when a test says so, for operator and remote alike, so that nothing waits for
+//! minutes. "Nothing happens" is proven by a run that must come after it ([`Leaping::look_again`]).
+
+mod creating;
+mod redeploying;
+mod taking_over;
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::model::DeploymentDraft;
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState};
+use connect_operator::dev_server::Options;
+use connect_operator::names;
+use futures::stream::{BoxStream, StreamExt};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::{ListParams, WatchEvent, WatchParams};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::shop::{NAME, PATIENCE, SECRET, Shop};
+
+/// How long a deployment takes at the remote.
+pub(crate) const DEPLOYING: Duration = Duration::from_secs(10);
+/// Changes within this time become one redeploy (rule 9).
+pub(crate) const GATHER: Duration = Duration::from_secs(2);
+/// After this time nothing of an earlier call is expected any more.
+pub(crate) const CALM: Duration = Duration::from_mins(2);
+/// How long something must be quiet before it is taken for settled.
+pub(crate) const QUIET: Duration = Duration::from_mins(1);
+
+/// How finely time runs by itself.
+const TICK: Duration = Duration::from_millis(5);
+
+/// A shop in which time leaps.
+pub(crate) struct Leaping {
+    shop: Shop,
+    ticking: JoinHandle<()>,
+    looks: AtomicU64,
+}
+
+impl Deref for Leaping {
+    type Target = Shop;
+
+    fn deref(&self) -> &Shop {
+        &self.shop
+    }
+}
+
+impl DerefMut for Leaping {
+    fn deref_mut(&mut self) -> &mut Shop {
+        &mut self.shop
+    }
+}
+
+impl Drop for Leaping {
+    fn drop(&mut self) {
+        self.ticking.abort();
+    }
+}
+
+impl Leaping {
+    /// A shop with nothing deployed.
+    pub(crate) async fn open() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    /// A shop with nothing deployed, and a remote of the test's.
+    pub(crate) async fn with(options: Options) -> Self {
+        let clock = Clock::stepped("2026-01-01T12:00:00Z".parse().unwrap());
+        let ticking = tokio::spawn(tick(clock.clone()));
+        let shop = Shop::with(Options { deploy_duration: DEPLOYING, ..options }, clock).await;
+        Self { shop, ticking, looks: AtomicU64::default() }
+    }
+
+    /// A shop with a deployment that is live.
+    pub(crate) async fn live() -> Self {
+        Self::live_with(Options::default()).await
+    }
+
+    /// A shop with a deployment that is live at a remote of the test's.
+    pub(crate) async fn live_with(options: Options) -> Self {
+        let shop = Self::with(options).await;
+        shop.apply_deployment(&json!({})).await;
+        shop.finish("Deployed").await;
+        shop
+    }
+
+    /// Applies the deployment with changes to its spec, and the Secret that it names.
+    pub(crate) async fn apply_deployment(&self, change: &Value) {
+        self.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+        self.sandbox.apply(&crate::manifests::with_spec(self.deployment(), change)).await.unwrap();
+    }
+
+    /// From here on time moves by leaps only.
+    pub(crate) fn freeze(&self) {
+        self.ticking.abort();
+    }
+
+    /// Lets time pass, then has the operator look, and returns the deployment once it has.
+    pub(crate) async fn pass(&self, time: Duration) -> ConnectorDeployment {
+        self.clock.step(time);
+        self.look_again().await
+    }
+
+    /// Has the operator look at the remote; returns the deployment once it has. Runs of one resource come one after the
+    /// other, so everything that was to happen before has happened.
+    pub(crate) async fn look_again(&self) -> ConnectorDeployment {
+        // A look is not used twice.
+        self.clock.step(TICK);
+        let request = format!("look-{}", self.looks.fetch_add(1, Ordering::Relaxed));
+        self.annotate(names::RECONCILE_REQUESTED_AT, &request).await;
+        self.until("looked at again", |object| status(object).handled_reconcile_request.as_ref() == Some(&request))
+            .await
+    }
+
+    /// Lets the operation that was begun end at the remote; returns the deployment once Ready says so.
+    pub(crate) async fn finish(&self, reason: &str) -> ConnectorDeployment {
+        self.until("an operation is accepted", is_accepted).await;
+        self.pass(DEPLOYING).await;
+        self.until_reason(reason).await
+    }
+
+    /// After a change: lets the time pass in which changes are gathered, and the redeploy end.
+    pub(crate) async fn redeployed(&self, reason: &str) -> ConnectorDeployment {
+        self.until_reason("Redeploying").await;
+        self.pass(GATHER).await;
+        self.finish(reason).await
+    }
+
+    /// Calls that change something: POSTs that create, POSTs that redeploy, DELETEs.
+    pub(crate) fn sent(&self) -> [u64; 3] {
+        ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|operation| self.calls(operation))
+    }
+
+    /// Calls that look at deployments.
+    pub(crate) fn looks(&self) -> u64 {
+        ["getDeploymentById", "getDeploymentByKey", "queryDeployments"]
+            .map(|operation| self.calls(operation))
+            .iter()
+            .sum()
+    }
+
+    /// Returns once this operation of the remote was answered so many times.
+    pub(crate) async fn until_calls(&self, operation: &str, times: u64) {
+        self.until_so(operation, || self.calls(operation) >= times).await;
+    }
+
+    /// Returns once something beside the cluster is so.
+    pub(crate) async fn until_so(&self, what: &str, is: impl Fn() -> bool) {
+        let so = async {
+            while !is() {
+                tokio::time::sleep(TICK).await;
+            }
+        };
+        let calls = self.dev.counts();
+        tokio::time::timeout(PATIENCE, so)
+            .await
+            .unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}\n{calls:?}"));
+    }
+
+    /// The key of the deployment at the remote.
+    pub(crate) fn key(&self) -> String {
+        format!("{}_{NAME}", self.sandbox.namespace)
+    }
+
+    /// Somebody else makes a deployment under our key; returns its id.
+    pub(crate) fn make_elsewhere(&self, level: &str) -> String {
+        let draft: DeploymentDraft = serde_json::from_value(json!({
+            "key": self.key(),
+            "type": "sandbox",
+            "connector": {"key": "demo-connector"},
+            "configurations": [{
+                "applicationName": "service",
+                "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
+                "securedConfiguration": [{"key": "API_TOKEN", "value": "a-token-of-somebody-else"}],
+            }],
+            "region": "europe-west1.gcp",
+        }))
+        .unwrap();
+        let now = self.dev.now();
+        let id = self.dev.world().create("demo", &draft, true, now).unwrap().id;
+        self.dev.world().finish(&id, now).unwrap();
+        id
+    }
+
+    /// Every version of the deployment from now on.
+    pub(crate) async fn history(&self) -> History {
+        let api = self.api::<ConnectorDeployment>();
+        let version = api.list_metadata(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
+        let parameters = WatchParams::default().fields(&format!("metadata.name={NAME}"));
+        let events = api.watch(&parameters, &version).await.unwrap();
+        let versions = events.filter_map(async |event| match event.unwrap() {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object) => Some(object),
+            WatchEvent::Bookmark(_) => None,
+            WatchEvent::Error(error) => panic!("{error:?}"),
+        });
+        History { versions: versions.boxed() }
+    }
+}
+
+async fn tick(clock: Clock) {
+    let mut ticks = tokio::time::interval(TICK);
+    loop {
+        ticks.tick().await;
+        clock.step(TICK);
+    }
+}
+
+/// The versions of the deployment, in order, as the cluster stored them.
+pub(crate) struct History {
+    versions: BoxStream<'static, ConnectorDeployment>,
+}
+
+impl History {
+    /// The versions so far, to the first that is as wanted.
+    pub(crate) async fn until(&mut self, is: impl Fn(&ConnectorDeployment) -> bool) -> Vec<ConnectorDeployment> {
+        let mut seen = Vec::new();
+        let all = async {
+            while let Some(object) = self.versions.next().await {
+                let last = is(&object);
+                seen.push(object);
+                if last {
+                    return;
+                }
+            }
+            panic!("the watch ended");
+        };
+        if tokio::time::timeout(PATIENCE, all).await.is_err() {
+            panic!("not within {PATIENCE:?}; versions: {seen:#?}");
+        }
+        seen
+    }
+}
+
+pub(crate) fn status(object: &ConnectorDeployment) -> ConnectorDeploymentStatus {
+    object.status.clone().unwrap_or_default()
+}
+
+pub(crate) fn condition<'a>(object: &'a ConnectorDeployment, name: &str) -> Option<&'a Condition> {
+    object.status.iter().flat_map(|status| &status.conditions).find(|condition| condition.type_ == name)
+}
+
+/// Status and reason of Ready.
+pub(crate) fn ready(object: &ConnectorDeployment) -> (&str, &str) {
+    condition(object, "Ready").map_or(("", ""), |ready| (&ready.status, &ready.reason))
+}
+
+pub(crate) fn is_accepted(object: &ConnectorDeployment) -> bool {
+    let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
+    operation.is_some_and(|operation| operation.state == OperationState::Accepted)
+}
+
+/// The configuration of the one application, with this level and the token of the Secret.
+pub(crate) fn level(level: &str) -> Value {
+    json!({"configurations": [{
+        "applicationName": "service",
+        "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
+        "securedConfiguration": [{"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}}],
+    }]})
+}

@@ -1,0 +1,322 @@
+//! Rules 7 to 12: exactly one redeploy for each change, none without.
+
+use std::time::Duration;
+
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::dev_server::{Fault, FaultAnswer, Options, Partial, Variant};
+use connect_operator::names;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::{DEPLOYING, GATHER, History, Leaping, condition, level, ready, status};
+use crate::manifests::with_spec;
+use crate::shop::SECRET;
+
+/// A deployment with every kind of value.
+fn pipeline(prefix: &str, schedule: &str, shop_name: &str) -> Value {
+    let secret =
+        |key: &str, from: &str| json!({"key": key, "valueFrom": {"secretKeyRef": {"name": SECRET, "key": from}}});
+    json!({
+        "connector": {"key": "demo-pipeline"},
+        "configurations": [
+            {"applicationName": "intake", "standardConfiguration": [{"key": "PATH_PREFIX", "value": prefix}]},
+            {"applicationName": "order-events", "securedConfiguration": [secret("QUEUE_TOKEN", "queue")]},
+            {"applicationName": "nightly-export", "schedule": schedule, "standardConfiguration": [{"key": "TARGET", "value": "ftp"}]},
+        ],
+        "globalConfiguration": {
+            "standardConfiguration": [{"key": "SHOP_NAME", "value": shop_name}],
+            "securedConfiguration": [secret("WEBHOOK_SECRET", "webhook")],
+        },
+    })
+}
+
+async fn live_pipeline(options: Options) -> Leaping {
+    let shop = Leaping::with(options).await;
+    shop.put_secret(SECRET, &[("queue", "first-queue-token"), ("webhook", "first-webhook-secret")]).await;
+    shop.sandbox.apply(&with_spec(shop.deployment(), &pipeline("/in", "0 3 * * *", "Shop"))).await.unwrap();
+    shop.finish("Deployed").await;
+    shop
+}
+
+#[tokio::test]
+async fn rule_07_a_change_of_any_kind_of_value_is_one_redeploy() {
+    let shop = live_pipeline(Options::default()).await;
+    let spec = |prefix, schedule, name| json!({"spec": pipeline(prefix, schedule, name)});
+    let mut redeploys = 0;
+    for (what, change) in [
+        ("plain", spec("/new", "0 3 * * *", "Shop")),
+        ("schedule", spec("/new", "0 4 * * *", "Shop")),
+        ("global", spec("/new", "0 4 * * *", "Other shop")),
+    ] {
+        shop.change(&change).await;
+        shop.redeployed("Deployed").await;
+        redeploys += 1;
+        assert_eq!(shop.sent(), [1, redeploys, 0], "{what}");
+    }
+    let id = status(&shop.get().await).id.expect("an id");
+    for (what, queue, webhook) in [("secured", "second", "first-webhook-secret"), ("global secured", "second", "third")]
+    {
+        shop.put_secret(SECRET, &[("queue", queue), ("webhook", webhook)]).await;
+        shop.redeployed("Deployed").await;
+        redeploys += 1;
+        assert_eq!(shop.sent(), [1, redeploys, 0], "{what}");
+        let world = shop.dev.world();
+        assert_eq!(world.secured_is(&id, Some("order-events"), "QUEUE_TOKEN", queue), Some(true), "{what}");
+        assert_eq!(world.secured_is(&id, None, "WEBHOOK_SECRET", webhook), Some(true), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn rule_07_a_digest_under_another_key_is_made_again_and_redeploys_only_if_the_sources_changed() {
+    let mut shop = Leaping::live().await;
+    let digest =
+        |object: &ConnectorDeployment| status(object).applied.and_then(|applied| applied.digest).expect("a digest");
+    let first = digest(&shop.get().await);
+    shop.stop_operator().await;
+    shop.start_operator_with_digest_key([8; 32]);
+    let second = digest(&shop.look_again().await);
+    assert_ne!(first, second);
+    assert_eq!(shop.sent(), [1, 0, 0]);
+
+    shop.stop_operator().await;
+    shop.put_secret(SECRET, &[("token", "a-token-that-came-while-nobody-looked")]).await;
+    shop.start_operator();
+    let third = digest(&shop.redeployed("Deployed").await);
+    assert_ne!(second, third);
+    shop.look_again().await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_08_a_redeploy_carries_every_value_and_the_version_that_was_read() {
+    // With this server whatever is not sent is gone.
+    let variant = Variant { partial: Partial::Replace, ..Variant::default() };
+    let shop = live_pipeline(Options { variant, ..Options::default() }).await;
+    let id = status(&shop.get().await).id.expect("an id");
+    shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
+    shop.change(&json!({"spec": pipeline("/new", "0 3 * * *", "Shop")})).await;
+    shop.redeployed("Deployed").await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+    let now = shop.dev.now();
+    let mut world = shop.dev.world();
+    assert_eq!(world.secured_is(&id, Some("order-events"), "QUEUE_TOKEN", "first-queue-token"), Some(true));
+    assert_eq!(world.secured_is(&id, None, "WEBHOOK_SECRET", "first-webhook-secret"), Some(true));
+    let there = world.all(now).remove(0);
+    let values: Vec<_> = there
+        .applications
+        .iter()
+        .flat_map(|application| &application.standard_configuration)
+        .map(|value| value.value.as_str())
+        .collect();
+    assert!(values.contains(&"/new") && values.contains(&"ftp"), "{values:?}");
+    assert_eq!(there.global_configuration.expect("global values").standard_configuration[0].value, "Shop");
+    assert_eq!(there.version, 3);
+}
+
+#[tokio::test]
+async fn rule_09_changes_within_two_seconds_become_one_redeploy() {
+    let shop = Leaping::live().await;
+    shop.freeze();
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.until_reason("Redeploying").await;
+    shop.pass(Duration::from_millis(1_500)).await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    // The change of the Secret is noticed by a run of its own; the one after that has seen it too.
+    shop.look_again().await;
+    shop.pass(Duration::from_millis(1_500)).await;
+    assert_eq!(shop.sent(), [1, 0, 0], "3 s after the first change, 1.5 s after the last");
+    shop.pass(Duration::from_millis(700)).await;
+    shop.until_calls("updateDeploymentById", 1).await;
+    let live = shop.finish("Deployed").await;
+    shop.pass(Duration::from_secs(10)).await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+    let id = status(&live).id.expect("an id");
+    assert_eq!(shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "second-token-of-the-shop"), Some(true));
+}
+
+#[tokio::test]
+async fn rule_09_changes_are_gathered_for_ten_seconds_at_most_and_a_create_does_not_wait() {
+    let shop = Leaping::open().await;
+    let start = shop.clock.now();
+    shop.apply_deployment(&json!({})).await;
+    let live = shop.until("accepted", super::is_accepted).await;
+    let began = status(&live).operation.expect("an operation").started_at.0;
+    assert!(connect_operator::clock::between(start, began) < GATHER);
+    shop.finish("Deployed").await;
+
+    shop.freeze();
+    for (round, level_now) in ["debug", "warn", "error", "info", "debug", "warn"].into_iter().enumerate() {
+        assert_eq!(shop.sent(), [1, 0, 0], "round {round}");
+        shop.change(&json!({"spec": level(level_now)})).await;
+        shop.until_reason("Redeploying").await;
+        shop.pass(Duration::from_millis(1_900)).await;
+    }
+    shop.until_calls("updateDeploymentById", 1).await;
+}
+
+#[tokio::test]
+async fn rule_09_a_change_while_the_remote_is_busy_waits_and_then_one_redeploy_carries_it() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({})).await;
+    shop.until("accepted", super::is_accepted).await;
+    for change in ["debug", "warn", "error"] {
+        shop.change(&json!({"spec": level(change)})).await;
+        let busy = shop.pass(Duration::from_secs(1)).await;
+        assert_eq!(ready(&busy), ("Unknown", "Creating"), "{change}");
+    }
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    shop.pass(DEPLOYING).await;
+    let live = shop.redeployed("Deployed").await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+    assert_eq!(status(&live).applied.map(|applied| applied.generation), live.metadata.generation);
+}
+
+/// Asserts that nothing was written but a request to look and that it was served, and nothing was sent.
+async fn nothing_but_a_look(shop: &Leaping, history: &mut History, what: &str) {
+    let before = shop.sent();
+    let end = shop.look_again().await;
+    let handled = status(&end).handled_reconcile_request;
+    let versions = history.until(|object| status(object).handled_reconcile_request == handled).await;
+    let asked = versions
+        .iter()
+        .filter(|object| {
+            object.metadata.annotations.as_ref().and_then(|all| all.get(names::RECONCILE_REQUESTED_AT))
+                == handled.as_ref()
+        })
+        .count();
+    assert_eq!(asked, versions.len(), "{what}: a write before the request");
+    assert_eq!(versions.len(), 2, "{what}: the request, and that it was served");
+    assert_eq!(ready(&end), ("True", "Deployed"), "{what}");
+    assert_eq!(shop.sent(), before, "{what}");
+}
+
+#[tokio::test]
+async fn rule_10_what_changes_no_value_sends_nothing_and_writes_nothing() {
+    let mut shop = Leaping::live().await;
+    shop.look_again().await;
+    let mut history = shop.history().await;
+
+    // A change of the Secret makes a run, which looks.
+    for (what, patch) in [
+        ("an unrelated key", json!({"stringData": {"unrelated": "value"}})),
+        ("labels of the Secret", json!({"metadata": {"labels": {"team": "tax"}}})),
+        ("annotations of the Secret", json!({"metadata": {"annotations": {"note": "rotated never"}}})),
+    ] {
+        let looks = shop.looks();
+        shop.clock.step(Duration::from_secs(1));
+        shop.api::<Secret>().patch(SECRET, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+        shop.until_so(what, || shop.looks() > looks).await;
+        nothing_but_a_look(&shop, &mut history, what).await;
+    }
+
+    let looks = shop.looks();
+    shop.stop_operator().await;
+    shop.start_operator();
+    shop.until_so("a look after the restart", || shop.looks() > looks + 1).await;
+    nothing_but_a_look(&shop, &mut history, "a restart").await;
+
+    // The looks of the interval.
+    let looks = shop.looks();
+    shop.clock.step(Duration::from_mins(6));
+    shop.until_so("a look of the interval", || shop.looks() > looks).await;
+    nothing_but_a_look(&shop, &mut history, "the interval").await;
+
+    shop.change(&json!({"metadata": {"labels": {"team": "tax"}}})).await;
+    history.until(|object| object.metadata.labels.is_some()).await;
+    nothing_but_a_look(&shop, &mut history, "labels").await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_11_a_redeploy_request_redeploys_once() {
+    let mut shop = Leaping::live().await;
+    shop.annotate(names::REDEPLOY_REQUESTED_AT, "2026-01-01").await;
+    shop.until_reason("Redeploying").await;
+    shop.pass(GATHER).await;
+    let running = shop.until("accepted", super::is_accepted).await;
+    assert_eq!(
+        status(&running).operation.and_then(|operation| operation.redeploy_request).as_deref(),
+        Some("2026-01-01")
+    );
+    assert_eq!(status(&running).handled_redeploy_request, None, "not before it ends");
+    let live = shop.finish("Deployed").await;
+    assert_eq!(status(&live).handled_redeploy_request.as_deref(), Some("2026-01-01"));
+
+    shop.stop_operator().await;
+    shop.start_operator();
+    shop.pass(Duration::from_mins(1)).await;
+    assert_eq!(shop.sent(), [1, 1, 0], "the same value, also for an operator that is new");
+    shop.annotate(names::REDEPLOY_REQUESTED_AT, "again").await;
+    shop.redeployed("Deployed").await;
+    assert_eq!(shop.sent(), [1, 2, 0]);
+}
+
+#[tokio::test]
+async fn rule_11_a_request_that_is_there_at_creation_counts_as_handled() {
+    let shop = Leaping::open().await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    let mut manifest = shop.deployment();
+    manifest["metadata"]["annotations"] = json!({names::REDEPLOY_REQUESTED_AT: "before"});
+    shop.sandbox.apply(&manifest).await.unwrap();
+    let live = shop.finish("Deployed").await;
+    assert_eq!(status(&live).handled_redeploy_request.as_deref(), Some("before"));
+    shop.pass(Duration::from_mins(1)).await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_11_a_reconcile_request_looks_now() {
+    let shop = Leaping::live().await;
+    shop.freeze();
+    let looks = shop.looks();
+    let seen = shop.look_again().await;
+    assert_eq!(shop.looks(), looks + 1);
+    assert_eq!(ready(&seen), ("True", "Deployed"));
+    // What happened elsewhere shows at once, long before the interval is over.
+    let id = status(&seen).id.expect("an id");
+    shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
+    assert_eq!(status(&shop.look_again().await).version, status(&seen).version.map(|version| version + 1));
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_12_what_failed_is_not_tried_again_until_something_changes() {
+    let mut shop = Leaping::open().await;
+    shop.apply_deployment(&level("loud")).await;
+    shop.finish("DeploymentFailed").await;
+    shop.pass(Duration::from_hours(2)).await;
+    shop.stop_operator().await;
+    shop.start_operator();
+    let failed = shop.pass(Duration::from_mins(5)).await;
+    assert_eq!(ready(&failed), ("False", "DeploymentFailed"));
+    assert!(condition(&failed, names::STALLED).is_some());
+    assert_eq!(shop.sent(), [1, 0, 0]);
+
+    shop.annotate(names::REDEPLOY_REQUESTED_AT, "once more").await;
+    shop.redeployed("DeploymentFailed").await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.redeployed("DeploymentFailed").await;
+    assert_eq!(shop.sent(), [1, 2, 0]);
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.redeployed("Deployed").await;
+    assert_eq!(shop.sent(), [1, 3, 0]);
+}
+
+#[tokio::test]
+async fn rule_08_a_version_that_moved_between_look_and_call_is_read_again() {
+    let shop = Leaping::live().await;
+    shop.dev
+        .fault(Fault::of("updateDeploymentById", FaultAnswer::error(409, "ConcurrentModification")).times(1))
+        .unwrap();
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.until_reason("Redeploying").await;
+    shop.pass(GATHER).await;
+    shop.until_calls("updateDeploymentById", 1).await;
+    shop.until("given up", |object| status(object).operation.is_none()).await;
+    shop.pass(Duration::from_secs(10)).await;
+    shop.pass(GATHER).await;
+    shop.finish("Deployed").await;
+    assert_eq!(shop.sent(), [1, 2, 0]);
+}

@@ -1,0 +1,152 @@
+//! Rules 13 and 14: what exists already, and values from whole objects.
+
+use std::time::Duration;
+
+use connect_operator::names;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::{GATHER, Leaping, QUIET, condition, level, ready, status};
+use crate::manifests::with_spec;
+use crate::shop::SECRET;
+
+fn adopting(level_wanted: &str) -> Value {
+    let mut change = level(level_wanted);
+    change["adoptionPolicy"] = json!("Adopt");
+    change
+}
+
+#[tokio::test]
+async fn rule_13_an_adopted_deployment_that_fits_is_taken_over_as_it_is_after_a_minute_of_quiet() {
+    let shop = Leaping::open().await;
+    let id = shop.make_elsewhere("info");
+    shop.apply_deployment(&adopting("info")).await;
+    shop.until_reason("Adopting").await;
+    let waiting = shop.pass(Duration::from_secs(40)).await;
+    assert_eq!(ready(&waiting), ("Unknown", "Adopting"));
+    assert_eq!(status(&waiting).id, None);
+    // What moves is not quiet.
+    shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
+    let waiting = shop.pass(Duration::from_secs(40)).await;
+    assert_eq!(ready(&waiting), ("Unknown", "Adopting"));
+    shop.pass(QUIET).await;
+    let ours = shop.until_reason("Deployed").await;
+    assert_eq!(status(&ours).id.as_ref(), Some(&id));
+    assert!(condition(&ours, names::SECRETS_UNVERIFIED).is_some());
+    shop.pass(Duration::from_mins(5)).await;
+    assert_eq!(shop.sent(), [0, 0, 0]);
+
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    let redeployed = shop.redeployed("Deployed").await;
+    assert!(condition(&redeployed, names::SECRETS_UNVERIFIED).is_none(), "these secrets are ours");
+    assert_eq!(shop.sent(), [0, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_13_an_adopted_deployment_whose_values_differ_is_redeployed_once() {
+    let shop = Leaping::open().await;
+    let id = shop.make_elsewhere("debug");
+    shop.apply_deployment(&adopting("info")).await;
+    shop.annotate(names::REDEPLOY_REQUESTED_AT, "before it was ours").await;
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    let ours = shop.redeployed("Deployed").await;
+    assert_eq!(status(&ours).id, Some(id));
+    assert!(condition(&ours, names::SECRETS_UNVERIFIED).is_none());
+    shop.pass(Duration::from_mins(5)).await;
+    assert_eq!(shop.sent(), [0, 1, 0], "and the request counts as handled (rule 11)");
+}
+
+#[tokio::test]
+async fn rule_13_a_missing_key_sends_nothing() {
+    let shop = Leaping::open().await;
+    shop.make_elsewhere("debug");
+    shop.put_secret(SECRET, &[("other", "value")]).await;
+    shop.sandbox.apply(&with_spec(shop.deployment(), &adopting("info"))).await.unwrap();
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    let missing = shop.until_reason("SecretMissing").await;
+    assert!(status(&missing).message.is_some_and(|message| message.contains("tax (key token)")));
+    shop.pass(Duration::from_mins(5)).await;
+    assert_eq!(shop.sent(), [0, 0, 0]);
+}
+
+/// Visible values of the application at the remote.
+fn plain(shop: &Leaping) -> Vec<(String, String)> {
+    let now = shop.dev.now();
+    let there = shop.dev.world().all(now).remove(0);
+    let values = there.applications.into_iter().flat_map(|application| application.standard_configuration);
+    values.map(|value| (value.key, value.value)).collect()
+}
+
+fn pair(key: &str, value: &str) -> (String, String) {
+    (key.to_owned(), value.to_owned())
+}
+
+#[tokio::test]
+async fn rule_14_whole_objects_later_ones_win_explicit_ones_win_over_all() {
+    let shop = Leaping::open().await;
+    shop.put_secret(SECRET, &[("TOKEN", "token-of-the-whole-secret"), ("NOISE", "is-not-declared")]).await;
+    shop.put_config_map("first", &[("LOG_LEVEL", "debug"), ("FEATURES", "from-the-first")]).await;
+    shop.put_config_map("second", &[("LEVEL", "warn"), ("UNHEARD_OF", "value")]).await;
+    let from = |explicit: Value| {
+        json!({"configurations": [{
+            "applicationName": "service",
+            "standardConfiguration": explicit,
+            "standardConfigurationFrom": [
+                {"configMapRef": {"name": "first"}},
+                {"configMapRef": {"name": "second"}, "prefix": "LOG_"},
+            ],
+            "securedConfiguration": [],
+            "securedConfigurationFrom": [{"secretRef": {"name": SECRET}, "prefix": "API_"}],
+        }]})
+    };
+    shop.sandbox.apply(&with_spec(shop.deployment(), &from(json!([])))).await.unwrap();
+    let live = shop.finish("Deployed").await;
+    assert_eq!(plain(&shop), [pair("FEATURES", "from-the-first"), pair("LOG_LEVEL", "warn")]);
+    let id = status(&live).id.expect("an id");
+    let token = shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "token-of-the-whole-secret");
+    assert_eq!(token, Some(true));
+
+    let named: Vec<_> = shop.events("KeysNotDeclared").await;
+    assert_eq!(named.len(), 1, "{named:?}");
+    assert!(named[0].contains("LOG_UNHEARD_OF") && named[0].contains("API_NOISE"), "{named:?}");
+    assert!(!named[0].contains("is-not-declared"), "names, not values");
+
+    // A key that is not declared may change without a redeploy; one that is, not.
+    let patch = |data: Value| Patch::Merge(json!({"data": data}));
+    let config_maps = shop.api::<ConfigMap>();
+    let looks = shop.looks();
+    config_maps.patch("second", &PatchParams::default(), &patch(json!({"UNHEARD_OF": "other"}))).await.unwrap();
+    shop.until_so("a look after the change", || shop.looks() > looks).await;
+    shop.pass(GATHER).await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    config_maps.patch("second", &PatchParams::default(), &patch(json!({"LEVEL": "error"}))).await.unwrap();
+    shop.redeployed("Deployed").await;
+    assert_eq!(plain(&shop)[1], pair("LOG_LEVEL", "error"));
+
+    shop.change(&json!({"spec": from(json!([{"key": "LOG_LEVEL", "value": "info"}]))})).await;
+    shop.redeployed("Deployed").await;
+    assert_eq!(plain(&shop)[1], pair("LOG_LEVEL", "info"));
+    assert_eq!(shop.sent(), [1, 2, 0]);
+    assert_eq!(shop.events("KeysNotDeclared").await.len(), 1, "said once");
+}
+
+#[tokio::test]
+async fn rule_14_every_key_is_sent_if_the_declarations_cannot_be_read() {
+    use connect_operator::dev_server::{Fault, FaultAnswer};
+    let shop = Leaping::open().await;
+    shop.dev.fault(Fault::of("getConnectorByKey", FaultAnswer::error(404, "ResourceNotFound"))).unwrap();
+    shop.put_config_map("first", &[("LOG_LEVEL", "debug"), ("UNHEARD_OF", "value")]).await;
+    let change = json!({"configurations": [{
+        "applicationName": "service",
+        "standardConfiguration": [],
+        "standardConfigurationFrom": [{"configMapRef": {"name": "first"}}],
+    }]});
+    shop.apply_deployment(&change).await;
+    // This server takes no keys that are not declared, and says so.
+    let refused = shop.until_reason("ConfigurationInvalid").await;
+    assert!(status(&refused).message.is_some_and(|message| message.contains("UNHEARD_OF")));
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}

@@ -5,11 +5,17 @@
 //! minutes. "Nothing happens" is proven by a run that must come after it ([`Leaping::look_again`]).
 
 mod creating;
+mod deleting;
+mod operations;
+mod policies;
+mod readiness;
 mod redeploying;
 mod taking_over;
+mod telling;
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use connect_operator::clock::Clock;
@@ -37,11 +43,14 @@ pub(crate) const QUIET: Duration = Duration::from_mins(1);
 
 /// How finely time runs by itself.
 const TICK: Duration = Duration::from_millis(5);
+/// How far it runs in a tick if it is slow.
+const SLOW_TICK: Duration = Duration::from_micros(200);
 
 /// A shop in which time leaps.
 pub(crate) struct Leaping {
     shop: Shop,
     ticking: JoinHandle<()>,
+    slow: Arc<AtomicBool>,
     looks: AtomicU64,
 }
 
@@ -74,9 +83,10 @@ impl Leaping {
     /// A shop with nothing deployed, and a remote of the test's.
     pub(crate) async fn with(options: Options) -> Self {
         let clock = Clock::stepped("2026-01-01T12:00:00Z".parse().unwrap());
-        let ticking = tokio::spawn(tick(clock.clone()));
+        let slow = Arc::new(AtomicBool::default());
+        let ticking = tokio::spawn(tick(clock.clone(), Arc::clone(&slow)));
         let shop = Shop::with(Options { deploy_duration: DEPLOYING, ..options }, clock).await;
-        Self { shop, ticking, looks: AtomicU64::default() }
+        Self { shop, ticking, slow, looks: AtomicU64::default() }
     }
 
     /// A shop with a deployment that is live.
@@ -98,9 +108,9 @@ impl Leaping {
         self.sandbox.apply(&crate::manifests::with_spec(self.deployment(), change)).await.unwrap();
     }
 
-    /// From here on time moves by leaps only.
-    pub(crate) fn freeze(&self) {
-        self.ticking.abort();
+    /// From here on time hardly moves but by leaps: the whole patience of a test is a second and a bit.
+    pub(crate) fn slow_down(&self) {
+        self.slow.store(true, Ordering::Relaxed);
     }
 
     /// Lets time pass, then has the operator look, and returns the deployment once it has.
@@ -205,11 +215,11 @@ impl Leaping {
     }
 }
 
-async fn tick(clock: Clock) {
+async fn tick(clock: Clock, slow: Arc<AtomicBool>) {
     let mut ticks = tokio::time::interval(TICK);
     loop {
         ticks.tick().await;
-        clock.step(TICK);
+        clock.step(if slow.load(Ordering::Relaxed) { SLOW_TICK } else { TICK });
     }
 }
 

@@ -117,7 +117,7 @@ async fn rule_08_a_redeploy_carries_every_value_and_the_version_that_was_read() 
 #[tokio::test]
 async fn rule_09_changes_within_two_seconds_become_one_redeploy() {
     let shop = Leaping::live().await;
-    shop.freeze();
+    shop.slow_down();
     shop.change(&json!({"spec": level("debug")})).await;
     shop.until_reason("Redeploying").await;
     shop.pass(Duration::from_millis(1_500)).await;
@@ -145,7 +145,7 @@ async fn rule_09_changes_are_gathered_for_ten_seconds_at_most_and_a_create_does_
     assert!(connect_operator::clock::between(start, began) < GATHER);
     shop.finish("Deployed").await;
 
-    shop.freeze();
+    shop.slow_down();
     for (round, level_now) in ["debug", "warn", "error", "info", "debug", "warn"].into_iter().enumerate() {
         assert_eq!(shop.sent(), [1, 0, 0], "round {round}");
         shop.change(&json!({"spec": level(level_now)})).await;
@@ -268,7 +268,7 @@ async fn rule_11_a_request_that_is_there_at_creation_counts_as_handled() {
 #[tokio::test]
 async fn rule_11_a_reconcile_request_looks_now() {
     let shop = Leaping::live().await;
-    shop.freeze();
+    shop.slow_down();
     let looks = shop.looks();
     let seen = shop.look_again().await;
     assert_eq!(shop.looks(), looks + 1);

@@ -32,13 +32,13 @@ impl Run<'_> {
         look: &Look,
         decision: Decision,
     ) -> Result<Next, kube::Error> {
-        self.remembered.seen = decision.memory.clone();
         match &decision.step {
             Step::Release => self.release(Some(&decision.ledger)).await,
             Step::Rest => self.rest(remote, api, &known, &looked, look, &decision).await,
             Step::Send(call) => {
                 let told = status::tell(&decision.verdict, &known.wanted.key, None, &[]);
                 self.say(&known, &decision.ledger, told, None, None, false).await?;
+                self.remembered.seen = decision.memory.clone();
                 self.send(remote, api, &known, &looked, call.clone(), decision).await
             }
         }
@@ -67,6 +67,8 @@ impl Run<'_> {
             told = problem;
         }
         self.say(known, &decision.ledger, told, Some(record), lines, drifted).await?;
+        // Not before: what is forgotten because of a decision is still needed if that could not be written.
+        self.remembered.seen = decision.memory.clone();
         self.annotate(&decision.ledger).await?;
         Ok(Next::Again(self.watch(remote, look, decision)))
     }

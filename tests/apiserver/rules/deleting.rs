@@ -1,0 +1,191 @@
+//! Rules 22 and 23: taking down, letting go, and changing one's mind in between.
+
+use std::time::Duration;
+
+use connect_operator::connect::model::DeploymentStatus;
+use connect_operator::dev_server::{DeleteBusy, Fault, FaultAnswer, Options, Variant};
+use connect_operator::names;
+use kube::ResourceExt;
+use serde_json::json;
+
+use super::{CALM, DEPLOYING, Leaping, is_accepted, ready, status};
+use crate::shop::CREDENTIALS;
+
+impl Leaping {
+    fn there(&self) -> Vec<DeploymentStatus> {
+        let now = self.dev.now();
+        self.dev.world().all(now).into_iter().map(|deployment| deployment.status).collect()
+    }
+}
+
+#[tokio::test]
+async fn rule_22_a_deletion_takes_the_remote_down_first() {
+    let shop = Leaping::live().await;
+    assert_eq!(shop.get().await.finalizers(), [names::FINALIZER]);
+    shop.delete().await;
+    let going = shop.until("accepted", is_accepted).await;
+    assert_eq!(ready(&going), ("Unknown", "Undeploying"));
+    assert_eq!(shop.there(), [DeploymentStatus::Undeploying]);
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [1, 0, 1], "one DELETE");
+    assert!(shop.there().is_empty());
+    assert_eq!(shop.events("Undeployed").await.len(), 1);
+}
+
+#[tokio::test]
+async fn rule_22_a_remote_that_is_gone_already_is_no_error() {
+    let shop = Leaping::live().await;
+    let id = status(&shop.get().await).id.expect("an id");
+    shop.dev.world().remove(&id, shop.dev.now()).unwrap();
+    shop.delete().await;
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [1, 0, 1]);
+}
+
+#[tokio::test]
+async fn rule_22_what_is_busy_is_waited_for_and_deleted_again() {
+    let variant = Variant { delete_busy: DeleteBusy::Refuse, ..Variant::default() };
+    let shop = Leaping::with(Options { variant, ..Options::default() }).await;
+    shop.apply_deployment(&json!({})).await;
+    shop.until("accepted", is_accepted).await;
+    shop.delete().await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    let waiting = shop.pass(Duration::from_millis(10)).await;
+    assert_eq!(ready(&waiting), ("Unknown", "Undeploying"));
+    assert!(waiting.metadata.deletion_timestamp.is_some());
+    shop.pass(DEPLOYING).await;
+    shop.until("accepted", is_accepted).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+    assert!(shop.there().is_empty());
+    assert!(shop.sent()[2] <= 3, "{:?}", shop.sent());
+}
+
+#[tokio::test]
+async fn rule_22_an_undeploy_that_fails_is_said_and_tried_again_with_growing_pauses() {
+    let shop = Leaping::live().await;
+    let id = status(&shop.get().await).id.expect("an id");
+    shop.dev.world().fail_undeploy(&id, shop.dev.now()).unwrap();
+    shop.delete().await;
+    shop.until("accepted", is_accepted).await;
+    shop.pass(DEPLOYING).await;
+    let failed = shop.until("said", |object| ready(object).1 == "UndeployFailed").await;
+    assert_eq!(ready(&failed).0, "False");
+    assert_eq!(status(&failed).deployment_status.as_deref(), Some("UndeployFailed"));
+    shop.pass(Duration::from_secs(5)).await;
+    assert_eq!(shop.sent()[2], 1, "not at once");
+
+    shop.dev.world().fail_undeploy(&id, shop.dev.now()).unwrap();
+    shop.pass(Duration::from_secs(20)).await;
+    shop.until_calls("deleteDeploymentById", 2).await;
+    shop.pass(DEPLOYING).await;
+    shop.pass(Duration::from_secs(20)).await;
+    assert_eq!(shop.sent()[2], 2, "the second pause is longer");
+    shop.pass(Duration::from_secs(40)).await;
+    shop.until_calls("deleteDeploymentById", 3).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+}
+
+#[tokio::test]
+async fn rule_22_orphan_leaves_the_remote_and_goes_at_once() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({"deletionPolicy": "Orphan"})).await;
+    shop.finish("Deployed").await;
+    // Nor does it need credentials or a remote that answers.
+    shop.dev.fault(Fault { answer: FaultAnswer::dropped(), ..Fault::default() }).unwrap();
+    shop.api::<k8s_openapi::api::core::v1::Secret>().delete(CREDENTIALS, &Default::default()).await.unwrap();
+    shop.delete().await;
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    assert_eq!(shop.there(), [DeploymentStatus::Deployed]);
+    assert_eq!(shop.events("LetGo").await.len(), 1);
+}
+
+#[tokio::test]
+async fn rule_22_what_was_never_created_goes_at_once() {
+    let shop = Leaping::open().await;
+    let project = json!({"projectRef": {"name": "no-such-project"}});
+    for (case, change, reason) in [
+        ("no project", project, "ProjectMissing"),
+        ("no connector", json!({"connector": {"key": "no-such-connector"}}), "ConnectorNotFound"),
+    ] {
+        shop.apply_deployment(&change).await;
+        shop.until_reason(reason).await;
+        shop.delete().await;
+        shop.until_gone().await;
+        assert_eq!(shop.sent()[2], 0, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn rule_22_an_outstanding_create_is_not_never_created() {
+    let shop = Leaping::open().await;
+    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).after_the_effect().times(1)).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    shop.until_calls("createDeployment", 1).await;
+    shop.delete().await;
+    shop.clock.step(Duration::from_mins(1));
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+    assert!(shop.there().is_empty());
+}
+
+#[tokio::test]
+async fn rule_22_an_outstanding_create_that_never_arrived_is_waited_for_until_it_is_calm() {
+    let shop = Leaping::open().await;
+    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).times(1)).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    shop.until_calls("createDeployment", 1).await;
+    shop.delete().await;
+    let waiting = shop.pass(CALM - Duration::from_secs(10)).await;
+    assert_eq!(ready(&waiting), ("Unknown", "Undeploying"));
+    shop.clock.step(Duration::from_secs(15));
+    shop.annotate(names::RECONCILE_REQUESTED_AT, "now").await;
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_22_a_deletion_needs_no_values() {
+    let shop = Leaping::live().await;
+    shop.api::<k8s_openapi::api::core::v1::Secret>().delete(crate::shop::SECRET, &Default::default()).await.unwrap();
+    shop.delete().await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [1, 0, 1]);
+}
+
+#[tokio::test]
+async fn rule_23_orphan_lets_go_of_what_is_being_deleted() {
+    let shop = Leaping::live().await;
+    shop.dev.fault(Fault::of("deleteDeploymentById", FaultAnswer::text(503, "out of order"))).unwrap();
+    shop.delete().await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    assert!(shop.get().await.metadata.deletion_timestamp.is_some());
+    shop.change(&json!({"spec": {"deletionPolicy": "Orphan"}})).await;
+    shop.until_gone().await;
+    assert_eq!(shop.there(), [DeploymentStatus::Deployed]);
+}
+
+#[tokio::test]
+async fn rule_23_production_is_orphaned_unless_told_otherwise() {
+    let shop = Leaping::open().await;
+    let credentials = [("clientId", "production-client"), ("clientSecret", "dev-secret")];
+    shop.put_secret(CREDENTIALS, &credentials).await;
+    let mut project = shop.project();
+    project["metadata"]["name"] = json!("production");
+    project["spec"]["projectKey"] = json!("demo-production");
+    shop.sandbox.apply(&project).await.unwrap();
+    let production = json!({"type": "production", "projectRef": {"name": "production"}});
+    shop.apply_deployment(&production).await;
+    let live = shop.finish("Deployed").await;
+    assert_eq!(serde_json::to_value(status(&live).deletion_policy).unwrap(), json!("Orphan"));
+    shop.delete().await;
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    assert_eq!(shop.there(), [DeploymentStatus::Deployed]);
+}

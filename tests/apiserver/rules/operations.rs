@@ -1,0 +1,166 @@
+//! Rule 6: an operation from its start to its end, also if the operator dies in the middle.
+
+use std::time::Duration;
+
+use connect_operator::connect::model::DeploymentStatus;
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::dev_server::{Fault, FaultAnswer, Options, Variant};
+use serde_json::json;
+
+use super::{CALM, DEPLOYING, GATHER, Leaping, QUIET, is_accepted, level, ready, status};
+use crate::shop::{PATIENCE, SECRET};
+
+/// Longer than any test: the operator dies before it is over.
+const FOR_EVER: u64 = 60_000;
+
+fn assert_unknown_while_it_runs(versions: &[ConnectorDeployment]) {
+    let running = versions.iter().filter(|object| status(object).operation.is_some());
+    let told: Vec<_> = running.map(|object| ready(object).0).collect();
+    assert!(!told.is_empty() && told.iter().all(|status| *status == "Unknown"), "{told:?}");
+}
+
+#[tokio::test]
+async fn rule_06_ready_is_unknown_while_an_operation_runs() {
+    let shop = Leaping::open().await;
+    let mut history = shop.history().await;
+    shop.apply_deployment(&json!({})).await;
+    shop.finish("Deployed").await;
+    assert_unknown_while_it_runs(&history.until(|object| ready(object).1 == "Deployed").await);
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.redeployed("Deployed").await;
+    let versions = history.until(|object| object.metadata.generation == Some(2) && ready(object).1 == "Deployed").await;
+    let versions: Vec<_> = versions.into_iter().filter(|object| ready(object).1 != "Deployed").collect();
+    assert_unknown_while_it_runs(&versions);
+}
+
+#[tokio::test]
+async fn rule_06_a_failure_that_is_read_while_a_redeploy_runs_is_the_old_one() {
+    let variant = Variant { redeploy_shows_old: Duration::from_secs(5), ..Variant::default() };
+    let shop = Leaping::with(Options { variant, ..Options::default() }).await;
+    shop.apply_deployment(&level("loud")).await;
+    shop.finish("DeploymentFailed").await;
+    let mut history = shop.history().await;
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.until_reason("Redeploying").await;
+    shop.pass(GATHER).await;
+    shop.until("accepted", is_accepted).await;
+    let running = shop.pass(Duration::from_secs(1)).await;
+    assert_eq!(status(&running).deployment_status.as_deref(), Some("Failed"), "the read is an old one");
+    assert_eq!(ready(&running), ("Unknown", "Redeploying"));
+    shop.finish("Deployed").await;
+    let versions = history.until(|object| ready(object).1 == "Deployed").await;
+    assert_unknown_while_it_runs(&versions);
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+/// Lets this call arrive and its answer be lost with the operator, which dies and comes back.
+async fn die_during(shop: &mut Leaping, operation: &str, arrived: impl Fn(&[DeploymentStatus]) -> bool) {
+    shop.until_so(operation, || {
+        let now = shop.dev.now();
+        let there: Vec<_> = shop.dev.world().all(now).into_iter().map(|deployment| deployment.status).collect();
+        arrived(&there)
+    })
+    .await;
+    shop.kill_operator().await;
+    shop.dev.clear_faults();
+    shop.start_operator();
+}
+
+fn never_answered(operation: &str) -> Fault {
+    Fault::of(operation, FaultAnswer { delay_ms: FOR_EVER, ..FaultAnswer::default() }).after_the_effect()
+}
+
+#[tokio::test]
+async fn rule_06_an_operator_that_dies_during_a_create_neither_forgets_nor_creates_twice() {
+    let mut shop = Leaping::open().await;
+    shop.dev.fault(never_answered("createDeployment")).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    die_during(&mut shop, "createDeployment", |there| !there.is_empty()).await;
+    shop.finish("Deployed").await;
+    let now = shop.dev.now();
+    assert_eq!(shop.dev.world().all(now).len(), 1);
+    assert_eq!(shop.sent(), [0, 0, 0], "no call but the one that was never answered");
+}
+
+#[tokio::test]
+async fn rule_06_an_operator_that_dies_before_the_create_arrives_sends_it_again() {
+    let mut shop = Leaping::open().await;
+    let stuck = FaultAnswer { delay_ms: FOR_EVER, ..FaultAnswer::error(503, "") };
+    shop.dev.fault(Fault::of("createDeployment", stuck)).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    shop.until("planned", |object| status(object).operation.is_some()).await;
+    shop.kill_operator().await;
+    shop.dev.clear_faults();
+    shop.start_operator();
+    let waiting = shop.pass(Duration::from_secs(50)).await;
+    assert_eq!(ready(&waiting), ("Unknown", "Creating"));
+    shop.pass(Duration::from_secs(15)).await;
+    shop.finish("Deployed").await;
+    let now = shop.dev.now();
+    assert_eq!(shop.dev.world().all(now).len(), 1);
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_06_an_operator_that_dies_during_a_redeploy_neither_forgets_nor_redeploys_twice() {
+    // With values that show, and with secured ones only, which never do.
+    for secured in [false, true] {
+        let mut shop = Leaping::live().await;
+        shop.dev.fault(never_answered("updateDeploymentById")).unwrap();
+        if secured {
+            shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+        } else {
+            shop.change(&json!({"spec": level("debug")})).await;
+        }
+        shop.until_reason("Redeploying").await;
+        shop.pass(GATHER).await;
+        die_during(&mut shop, "updateDeploymentById", |there| there[0].is_busy()).await;
+        shop.pass(Duration::from_secs(1)).await;
+        shop.pass(DEPLOYING).await;
+        shop.pass(QUIET).await;
+        shop.pass(CALM).await;
+        let live = shop.until_reason("Deployed").await;
+        assert_eq!(status(&live).version, Some(2), "secured: {secured}");
+        assert_eq!(shop.sent(), [1, 0, 0], "secured: {secured}: no call but the one that was never answered");
+    }
+}
+
+#[tokio::test]
+async fn rule_06_an_operator_that_dies_during_an_undeploy_goes_on_with_it() {
+    let mut shop = Leaping::live().await;
+    shop.dev.fault(never_answered("deleteDeploymentById")).unwrap();
+    shop.delete().await;
+    die_during(&mut shop, "deleteDeploymentById", |there| there == [DeploymentStatus::Undeploying]).await;
+    shop.clock.step(DEPLOYING);
+    tokio::time::timeout(PATIENCE, shop.until_gone()).await.unwrap();
+    assert_eq!(shop.sent()[0], 1);
+    let now = shop.dev.now();
+    assert!(shop.dev.world().all(now).is_empty());
+}
+
+#[tokio::test]
+async fn rule_06_an_operator_that_is_stopped_while_the_remote_works_goes_on_after_it() {
+    let mut shop = Leaping::open().await;
+    shop.apply_deployment(&json!({})).await;
+    shop.until("accepted", is_accepted).await;
+    shop.stop_operator().await;
+    shop.clock.step(Duration::from_mins(20));
+    shop.start_operator();
+    shop.until_reason("Deployed").await;
+
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.until_reason("Redeploying").await;
+    // What was noticed and not yet sent is noticed again.
+    shop.stop_operator().await;
+    shop.clock.step(GATHER);
+    shop.start_operator();
+    shop.pass(GATHER).await;
+    shop.until("accepted", is_accepted).await;
+    shop.stop_operator().await;
+    shop.clock.step(Duration::from_mins(20));
+    shop.start_operator();
+    shop.pass(QUIET).await;
+    shop.pass(QUIET).await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}

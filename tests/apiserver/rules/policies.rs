@@ -1,0 +1,211 @@
+//! Rules 20 and 21: observing only, pausing, a remote that is away, and writing no more than there is to say.
+
+use std::time::Duration;
+
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::dev_server::{Fault, FaultAnswer};
+use connect_operator::names;
+use kube::ResourceExt;
+use kube::runtime::wait;
+use serde_json::{Value, json};
+
+use super::{DEPLOYING, GATHER, Leaping, condition, is_accepted, level, ready, status};
+use crate::manifests::with_spec;
+use crate::shop::{NAME, PROJECT, SECRET};
+
+fn observing() -> Value {
+    json!({"managementPolicy": "ObserveOnly"})
+}
+
+#[tokio::test]
+async fn rule_20_observing_reads_no_secret_sends_nothing_and_lets_go_at_once() {
+    let shop = Leaping::open().await;
+    let id = shop.make_elsewhere("debug");
+    // Its Secret is not there, and is not missed.
+    shop.sandbox.apply(&with_spec(shop.deployment(), &observing())).await.unwrap();
+    let live = shop.until_reason("Observed").await;
+    assert_eq!(ready(&live).0, "True");
+    assert!(live.finalizers().is_empty());
+    assert_eq!(live.annotations().get(names::REMOTE_ID), None, "it claims nothing");
+    assert_eq!(status(&live).deployment_status.as_deref(), Some("Deployed"));
+
+    let now = shop.dev.now();
+    shop.dev.world().set_status(&id, connect_operator::connect::model::DeploymentStatus::Failed, now).unwrap();
+    assert_eq!(ready(&shop.look_again().await), ("False", "DeploymentFailed"));
+    shop.dev.world().redeploy_elsewhere(&id, &Default::default(), now).unwrap();
+    assert_eq!(ready(&shop.look_again().await).0, "Unknown");
+    shop.pass(DEPLOYING).await;
+    shop.until_reason("Observed").await;
+
+    shop.annotate(names::REDEPLOY_REQUESTED_AT, "now").await;
+    shop.change(&json!({"spec": level("info")})).await;
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(ready(&shop.until_reason("Observed").await).0, "True");
+    shop.delete().await;
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [0, 0, 0]);
+    assert_eq!(shop.dev.world().id_of("demo", &shop.key(), now), Some(id));
+}
+
+#[tokio::test]
+async fn rule_20_there_may_be_nothing_to_observe() {
+    let shop = Leaping::open().await;
+    shop.sandbox.apply(&with_spec(shop.deployment(), &observing())).await.unwrap();
+    shop.until_reason("RemoteDisappeared").await;
+    shop.make_elsewhere("info");
+    shop.clock.step(Duration::from_mins(6));
+    shop.look_again().await;
+    shop.until_reason("Observed").await;
+    assert_eq!(shop.sent(), [0, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_20_suspended_it_looks_and_sends_nothing() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({"suspend": true})).await;
+    let held = shop.until_reason("Suspended").await;
+    assert_eq!(ready(&held).0, "False");
+    assert!(condition(&held, names::SUSPENDED).is_some());
+    assert!(condition(&held, names::STALLED).is_none() && condition(&held, names::RECONCILING).is_none());
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(shop.sent(), [0, 0, 0]);
+    assert_eq!(status(&shop.get().await).operation, None);
+    shop.change(&json!({"spec": {"suspend": false}})).await;
+    assert!(condition(&shop.finish("Deployed").await, names::SUSPENDED).is_none());
+
+    // Live and suspended: what is there is still seen, a change waits.
+    shop.change(&json!({"spec": {"suspend": true}})).await;
+    let live = shop.until_reason("Deployed").await;
+    assert!(condition(&live, names::SUSPENDED).is_some());
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.annotate(names::REDEPLOY_REQUESTED_AT, "now").await;
+    shop.pass(GATHER).await;
+    shop.pass(GATHER).await;
+    shop.until_reason("Suspended").await;
+    let id = status(&live).id.expect("an id");
+    shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
+    assert_eq!(status(&shop.look_again().await).version, Some(2));
+    assert_eq!(shop.sent(), [1, 0, 0]);
+
+    shop.delete().await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [1, 0, 1], "deletion proceeds");
+}
+
+#[tokio::test]
+async fn rule_20_suspended_during_an_operation_it_watches_it_to_its_end() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({})).await;
+    shop.until("accepted", is_accepted).await;
+    shop.change(&json!({"spec": {"suspend": true}})).await;
+    let live = shop.finish("Deployed").await;
+    assert!(condition(&live, names::SUSPENDED).is_some());
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_20_while_the_remote_is_away_the_project_says_so_and_what_is_settled_is_not_written() {
+    let shop = Leaping::live().await;
+    let before = shop.look_again().await;
+    shop.dev.fault(Fault { answer: FaultAnswer::text(503, "out of order"), ..Fault::default() }).unwrap();
+    shop.clock.step(Duration::from_mins(6));
+    let away = |project: &connect_operator::crd::ConnectProject| {
+        let conditions = project.status.iter().flat_map(|status| &status.conditions);
+        conditions.into_iter().any(|condition| condition.type_ == names::READY && condition.status == "False")
+    };
+    // A single failure is passed over.
+    let clock = shop.clock.clone();
+    let hurry = tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            clock.step(Duration::from_secs(10));
+        }
+    });
+    let project = shop.until_project("not ready", away).await;
+    hurry.abort();
+    assert!(
+        project
+            .status
+            .is_some_and(|status| status.conditions.iter().any(|condition| condition.reason == "ServiceUnavailable"))
+    );
+
+    // A change of its Secret is a run, and what cannot be sent is said then.
+    assert_eq!(shop.get().await.resource_version(), before.resource_version());
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.until_reason("ServiceUnavailable").await;
+    shop.dev.clear_faults();
+    shop.clock.step(Duration::from_mins(2));
+    shop.until_project("ready", |project| !away(project)).await;
+    shop.redeployed("Deployed").await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_21_the_spec_is_never_written_and_nobody_else_s_fields_are() {
+    let shop = Leaping::live().await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    let live = shop.redeployed("Deployed").await;
+    assert_eq!(live.metadata.generation, Some(1));
+    let ours: Vec<_> =
+        live.managed_fields().iter().filter(|entry| entry.manager.as_deref() == Some(names::FIELD_MANAGER)).collect();
+    assert!(!ours.is_empty());
+    for entry in ours {
+        let fields = serde_json::to_value(&entry.fields_v1).unwrap();
+        let fields = fields.as_object().expect("fields");
+        assert!(!fields.contains_key("f:spec"), "{fields:?}");
+        let metadata = fields.get("f:metadata").cloned().unwrap_or_default().to_string();
+        for foreign in ["f:labels", "f:ownerReferences"] {
+            assert!(!metadata.contains(foreign), "{metadata}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn rule_21_from_apply_to_ready_there_are_five_writes_at_most() {
+    let shop = Leaping::open().await;
+    let mut history = shop.history().await;
+    shop.apply_deployment(&json!({})).await;
+    shop.until("accepted", is_accepted).await;
+    // The remote works for some looks, of which none is worth a write of its own after the first.
+    for _ in 0..3 {
+        let looks = shop.looks();
+        shop.clock.step(Duration::from_secs(3));
+        shop.until_so("a look", || shop.looks() > looks).await;
+    }
+    shop.clock.step(DEPLOYING);
+    shop.until_reason("Deployed").await;
+    let versions = history.until(|object| ready(object).1 == "Deployed").await;
+    // The first one is ours, the apply; Queued and Deploying are both seen.
+    assert!(versions.len() - 1 <= 6, "{} writes", versions.len() - 1);
+    let distinct: std::collections::BTreeSet<_> = versions
+        .iter()
+        .map(|object| {
+            serde_json::to_string(&status(object)).unwrap()
+                + &format!("{:?}{:?}", object.finalizers(), object.annotations())
+        })
+        .collect();
+    assert_eq!(distinct.len(), versions.len(), "each says something new");
+}
+
+#[tokio::test]
+async fn rule_21_a_second_deployment_is_no_reason_to_write_the_first() {
+    let shop = Leaping::live().await;
+    let before = shop.look_again().await;
+    let mut other = shop.deployment();
+    other["metadata"]["name"] = json!("other");
+    shop.sandbox.apply(&other).await.unwrap();
+    let created =
+        wait::await_condition(shop.api::<ConnectorDeployment>(), "other", |object: Option<&ConnectorDeployment>| {
+            object.is_some_and(is_accepted)
+        });
+    created.await.unwrap();
+    shop.until_project("two of them", |project| {
+        project.status.as_ref().is_some_and(|status| status.deployments == Some(2))
+    })
+    .await;
+    let project = shop.until_project("there", |_| true).await;
+    assert_eq!(project.name_any(), PROJECT);
+    assert_eq!(shop.get().await.resource_version(), before.resource_version(), "{NAME}");
+}

@@ -1,0 +1,227 @@
+//! Rules 17 to 19: Ready means applied, and who has to act when it is not.
+
+use std::time::Duration;
+
+use connect_operator::connect::model::EntryType;
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome};
+use connect_operator::names;
+use serde_json::json;
+
+use super::{DEPLOYING, GATHER, Leaping, condition, is_accepted, level, ready, status};
+use crate::manifests::with_spec;
+use crate::shop::{CREDENTIALS, PROJECT, SECRET};
+
+#[tokio::test]
+async fn rule_17_ready_is_true_only_for_what_is_applied_and_seen() {
+    let shop = Leaping::open().await;
+    let mut history = shop.history().await;
+    shop.apply_deployment(&json!({})).await;
+    shop.finish("Deployed").await;
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.redeployed("Deployed").await;
+    shop.change(&json!({"spec": {"interval": "10m"}})).await;
+    let end = shop.until_reason("Deployed").await;
+    let versions = history.until(|object| object.metadata.resource_version == end.metadata.resource_version).await;
+    assert_eq!(
+        versions[0].status.as_ref().map(|status| status.observed_generation),
+        Some(-1),
+        "the default of the schema"
+    );
+    for object in &versions {
+        let status = status(object);
+        let Some(condition) = condition(object, names::READY) else { continue };
+        assert_eq!(condition.observed_generation, Some(status.observed_generation));
+        if condition.status == "True" {
+            assert_eq!(status.deployment_status.as_deref(), Some("Deployed"));
+            assert_eq!(status.operation, None);
+            let applied = status.applied.expect("something applied");
+            assert!(applied.digest.is_some() && applied.generation <= status.observed_generation);
+        }
+    }
+    assert_eq!(shop.sent(), [1, 1, 0], "an interval is no value");
+    assert_eq!(status(&end).observed_generation, 3);
+}
+
+#[tokio::test]
+async fn rule_17_warnings_are_said_and_do_not_make_it_unready() {
+    let shop = Leaping::open().await;
+    let change = json!({"connector": {"key": "demo-warning"}, "configurations": []});
+    shop.apply_deployment(&change).await;
+    let live = shop.finish("DeployedWithWarnings").await;
+    assert_eq!(ready(&live).0, "True");
+    assert!(condition(&live, names::STALLED).is_none() && condition(&live, names::RECONCILING).is_none());
+    let report = status(&live).report;
+    assert!(report.iter().any(|entry| entry.entry_type == "Warning"), "{report:?}");
+}
+
+#[tokio::test]
+async fn rule_18_a_failure_shows_within_one_look_with_its_report() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({})).await;
+    let running = shop.until("accepted", is_accepted).await;
+    let id = status(&running).id.expect("an id");
+    let mut outcome = PlannedOutcome::failure("service", "It did not start", "The port is taken");
+    outcome.entries.push(PlannedEntry {
+        kind: EntryType::Warning,
+        title: "It is slow".into(),
+        message: Some("It used the token first-token-of-the-shop".into()),
+        application: None,
+    });
+    shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).unwrap();
+    let looks = shop.looks();
+    shop.clock.step(DEPLOYING);
+    let failed = shop.until_reason("DeploymentFailed").await;
+    assert!(shop.looks() <= looks + 2, "{} looks", shop.looks() - looks);
+    assert_eq!(ready(&failed).0, "False");
+    assert_eq!(condition(&failed, names::STALLED).map(|stalled| stalled.reason.as_str()), Some("DeploymentFailed"));
+    let status = status(&failed);
+    assert_eq!(status.deployment_status.as_deref(), Some("Failed"));
+    let message = status.message.expect("a message");
+    assert!(message.contains("It did not start") && message.contains("The port is taken"), "{message}");
+    let error = status.report.iter().find(|entry| entry.entry_type == "Error").expect("an error");
+    assert_eq!((error.title.as_str(), error.message.as_deref()), ("It did not start", Some("The port is taken")));
+    assert_eq!(error.application.as_deref(), Some("service"));
+    assert!(status.report.iter().any(|entry| entry.title == "It is slow"));
+    assert!(!format!("{failed:?}").contains("first-token-of-the-shop"), "sent values are masked");
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_18_after_thirty_minutes_it_takes_too_long_and_is_looked_at_still() {
+    let shop = Leaping::with_deployments_of(Duration::from_hours(2)).await;
+    shop.apply_deployment(&json!({})).await;
+    shop.until("accepted", is_accepted).await;
+    assert_eq!(ready(&shop.pass(Duration::from_mins(29)).await), ("Unknown", "Creating"));
+    let long = shop.pass(Duration::from_mins(2)).await;
+    assert_eq!(ready(&long), ("False", "TakesTooLong"));
+    assert!(condition(&long, names::RECONCILING).is_some() && condition(&long, names::STALLED).is_none());
+    shop.clock.step(Duration::from_hours(2));
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+/// The three conditions, as kstatus reads them.
+fn assert_shape(object: &ConnectorDeployment, reason: &str, stalled: bool) {
+    assert_eq!(ready(object), ("False", reason));
+    let there = |name| condition(object, name).map(|condition| (condition.status.as_str(), condition.reason.as_str()));
+    assert_eq!(there(names::STALLED), stalled.then_some(("True", reason)), "{reason}");
+    assert_eq!(there(names::RECONCILING), (!stalled).then_some(("True", reason)), "{reason}");
+    assert!(status(object).message.is_some_and(|message| !message.is_empty()), "{reason}");
+}
+
+#[tokio::test]
+async fn rule_19_what_may_come_by_itself_is_reconciling() {
+    let shop = Leaping::open().await;
+    let from_config_map = json!({"configurations": [{
+        "applicationName": "service",
+        "standardConfiguration": [{"key": "LOG_LEVEL", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "level"}}}],
+        "securedConfiguration": [{"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}}],
+    }]});
+    shop.sandbox.apply(&with_spec(shop.deployment(), &from_config_map)).await.unwrap();
+    let waiting = shop.until_reason("SecretMissing").await;
+    assert_shape(&waiting, "SecretMissing", false);
+    let message = status(&waiting).message.expect("a message");
+    assert!(message.contains("Secret tax") && message.contains("ConfigMap settings"), "all at once: {message}");
+
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    assert_shape(&shop.until_reason("ConfigMapMissing").await, "ConfigMapMissing", false);
+    shop.put_config_map("settings", &[("level", "info")]).await;
+    let running = shop.until("running", |object| status(object).operation.is_some()).await;
+    assert_eq!(ready(&running), ("Unknown", "Creating"));
+    assert!(condition(&running, names::RECONCILING).is_some(), "every operation is");
+    let live = shop.finish("Deployed").await;
+    assert!(condition(&live, names::RECONCILING).is_none() && condition(&live, names::STALLED).is_none());
+
+    shop.api::<ConnectProject>().delete(PROJECT, &Default::default()).await.unwrap();
+    assert_shape(&shop.until_reason("ProjectMissing").await, "ProjectMissing", false);
+    shop.api::<k8s_openapi::api::core::v1::Secret>().delete(CREDENTIALS, &Default::default()).await.unwrap();
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    assert_shape(&shop.until_reason("ProjectNotReady").await, "ProjectNotReady", false);
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_19_a_remote_that_does_not_answer_is_reconciling_and_says_why() {
+    for (answer, reason) in [
+        (FaultAnswer::text(503, "out of order"), "ServiceUnavailable"),
+        (FaultAnswer::error(429, "").with_header("Retry-After", "30"), "Throttled"),
+    ] {
+        let shop = Leaping::open().await;
+        shop.until_project("ready", |project| {
+            project.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.reason == "Available")
+        })
+        .await;
+        shop.dev.fault(Fault { answer, ..Fault::default() }).unwrap();
+        shop.apply_deployment(&json!({})).await;
+        assert_shape(&shop.until_reason(reason).await, reason, false);
+        shop.dev.clear_faults();
+        shop.clock.step(Duration::from_mins(1));
+        shop.finish("Deployed").await;
+        assert_eq!(shop.sent(), [1, 0, 0], "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn rule_19_what_needs_a_person_is_stalled() {
+    let application = |name: &str, key: &str| json!({"configurations": [{"applicationName": name, "standardConfiguration": [{"key": key, "value": "x"}]}]});
+    for (reason, answer, change) in [
+        ("ConnectorNotFound", None, json!({"connector": {"key": "no-such-connector"}})),
+        ("ConfigurationInvalid", None, application("no-such-application", "LOG_LEVEL")),
+        ("ConfigurationInvalid", None, application("service", "NO_SUCH_KEY")),
+        ("RequestRejected", Some(FaultAnswer::error(400, "DeploymentProductionDeactivated")), json!({})),
+        ("PermissionMissing", Some(FaultAnswer::error(403, "AuthorizationError")), json!({})),
+        ("DeploymentFailed", None, json!({"connector": {"key": "demo-failing"}, "configurations": []})),
+    ] {
+        let shop = Leaping::open().await;
+        if let Some(answer) = answer {
+            shop.dev.fault(Fault::of("createDeployment", answer)).unwrap();
+        }
+        shop.apply_deployment(&change).await;
+        if reason == "DeploymentFailed" {
+            shop.finish(reason).await;
+        }
+        assert_shape(&shop.until_reason(reason).await, reason, true);
+        assert_eq!(shop.sent(), [1, 0, 0], "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn rule_19_credentials_that_are_refused_are_stalled_and_new_ones_heal() {
+    let shop = Leaping::open().await;
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "wrong")]).await;
+    shop.until_project("refused", |project| {
+        project
+            .status
+            .iter()
+            .flat_map(|status| &status.conditions)
+            .any(|condition| condition.reason == "CredentialsRejected")
+    })
+    .await;
+    shop.apply_deployment(&json!({})).await;
+    assert_shape(&shop.until_reason("CredentialsRejected").await, "CredentialsRejected", true);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.finish("Deployed").await;
+}
+
+#[tokio::test]
+async fn rule_19_a_deployment_that_disappeared_is_stalled() {
+    let shop = Leaping::live().await;
+    let id = status(&shop.get().await).id.expect("an id");
+    shop.clock.step(Duration::from_mins(5));
+    shop.dev.world().remove(&id, shop.dev.now()).unwrap();
+    let missing = shop.pass(GATHER).await;
+    assert_eq!(ready(&missing).1, "ServiceUnavailable", "one 404 is no proof");
+    shop.pass(Duration::from_secs(31)).await;
+    assert_shape(&shop.until_reason("RemoteDisappeared").await, "RemoteDisappeared", true);
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(shop.sent(), [1, 0, 0], "drift.policy is not Correct");
+}
+
+impl Leaping {
+    async fn with_deployments_of(duration: Duration) -> Self {
+        let shop = Self::with(Options::default()).await;
+        shop.dev.world().deploy_duration = duration;
+        shop
+    }
+}

@@ -1,0 +1,151 @@
+//! What people and other workloads are told beside the conditions: outputs, log lines, Events, columns.
+
+use std::time::Duration;
+
+use connect_operator::connect::model::LogSeverity;
+use connect_operator::names;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::{DEPLOYING, Leaping, condition, is_accepted, level, ready, status};
+use crate::shop::SECRET;
+
+fn outputs() -> Value {
+    json!({"outputs": {"configMapName": "tax-outputs"}})
+}
+
+#[tokio::test]
+async fn outputs_are_written_kept_and_gone_with_the_resource() {
+    let shop = Leaping::open().await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    let mut change = outputs();
+    change["connector"] = json!({"key": "demo-pipeline"});
+    change["configurations"] = json!([
+        {"applicationName": "nightly-export", "standardConfiguration": [{"key": "TARGET", "value": "ftp"}]},
+    ]);
+    change["globalConfiguration"] = json!({
+        "standardConfiguration": [{"key": "SHOP_NAME", "value": "Shop"}],
+        "securedConfiguration": [{"key": "WEBHOOK_SECRET", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}}],
+    });
+    shop.apply_deployment(&change).await;
+    let live = shop.finish("Deployed").await;
+    let applications = status(&live).applications;
+    let url = applications.iter().find_map(|application| application.url.clone()).expect("a service has a URL");
+    let topic = applications.iter().find_map(|application| application.topic.clone()).expect("an event has a topic");
+    let expected = json!({"intake.url": url, "order-events.topic": topic});
+    let right = |config_map: &ConfigMap| serde_json::to_value(&config_map.data).unwrap() == expected;
+    let written: ConfigMap = shop.until_object("tax-outputs", "the outputs", right).await;
+    let owners: Vec<_> =
+        written.owner_references().iter().map(|owner| (owner.kind.as_str(), owner.uid.as_str())).collect();
+    assert_eq!(owners, [("ConnectorDeployment", live.uid().expect("a uid").as_str())]);
+
+    // Whatever people do to it is undone within seconds.
+    let api = shop.api::<ConfigMap>();
+    let spoiled = json!({"data": {"intake.url": "elsewhere", "more": "value"}});
+    api.patch("tax-outputs", &PatchParams::default(), &Patch::Merge(spoiled)).await.unwrap();
+    shop.clock.step(Duration::from_secs(1));
+    let _: ConfigMap = shop.until_object("tax-outputs", "repaired", right).await;
+    api.delete("tax-outputs", &Default::default()).await.unwrap();
+    shop.clock.step(Duration::from_secs(1));
+    let again: ConfigMap = shop.until_object("tax-outputs", "back again", right).await;
+    assert_ne!(again.uid(), written.uid());
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_19_outputs_that_somebody_else_made_are_left_alone_and_said() {
+    let shop = Leaping::open().await;
+    shop.put_config_map("tax-outputs", &[("theirs", "value")]).await;
+    shop.apply_deployment(&outputs()).await;
+    let conflict = shop.finish("OutputConflict").await;
+    assert_eq!(ready(&conflict).0, "False");
+    assert!(condition(&conflict, names::STALLED).is_some());
+    let api = shop.api::<ConfigMap>();
+    let theirs = api.get("tax-outputs").await.unwrap();
+    assert_eq!(serde_json::to_value(&theirs.data).unwrap(), json!({"theirs": "value"}));
+    api.delete("tax-outputs", &Default::default()).await.unwrap();
+    shop.clock.step(Duration::from_secs(1));
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn the_last_error_lines_are_there_after_a_failure_without_secrets() {
+    let shop = Leaping::open().await;
+    let mut change = level("loud");
+    change["failureLogLines"] = json!(2);
+    shop.apply_deployment(&change).await;
+    let running = shop.until("accepted", is_accepted).await;
+    let id = status(&running).id.expect("an id");
+    for (severity, text) in [
+        (LogSeverity::Error, "the first line"),
+        (LogSeverity::Info, "all is well"),
+        (LogSeverity::Error, "the second line"),
+        (LogSeverity::Critical, "token first-token-of-the-shop refused"),
+    ] {
+        shop.clock.step(Duration::from_millis(100));
+        shop.dev.world().write_log(&id, "service", &severity, text, shop.dev.now()).unwrap();
+    }
+    let failed = shop.finish("DeploymentFailed").await;
+    let lines = status(&failed).last_log_lines;
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(
+        lines.iter().all(|line| !line.contains("all is well") && !line.contains("first-token-of-the-shop")),
+        "{lines:?}"
+    );
+    let logs = shop.calls("getDeploymentLogsById");
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(shop.calls("getDeploymentLogsById"), logs, "fetched once");
+
+    shop.change(&json!({"spec": level("debug")})).await;
+    let live = shop.redeployed("Deployed").await;
+    assert!(status(&live).last_log_lines.is_empty());
+}
+
+#[tokio::test]
+async fn each_transition_that_a_person_cares_about_is_an_event() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&level("loud")).await;
+    shop.finish("DeploymentFailed").await;
+    shop.pass(Duration::from_mins(10)).await;
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.redeployed("Deployed").await;
+    shop.pass(Duration::from_mins(10)).await;
+    shop.delete().await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+    for reason in ["Creating", "DeploymentFailed", "Redeploying", "Deployed", "Undeploying", "Undeployed"] {
+        let notes = shop.events(reason).await;
+        assert_eq!(notes.len(), 1, "{reason}: {notes:?}");
+        assert!(!notes[0].is_empty(), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn kubectl_shows_what_people_look_for() {
+    let shop = Leaping::live().await;
+    let get = async |arguments: &[&str]| {
+        let output = shop.sandbox.kubectl(arguments, "").await;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| line.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    let table = get(&["get", "cdep"]).await;
+    assert_eq!(table[0], ["NAME", "KEY", "CONNECTOR", "STATUS", "READY", "AGE"]);
+    assert_eq!(table[1][..5], ["tax", shop.key().as_str(), "demo-connector", "Deployed", "True"]);
+    let wide = get(&["get", "cdep", "-o", "wide"]).await;
+    assert!(["URL", "REGION", "DELETION"].iter().all(|column| wide[0].iter().any(|name| name == column)), "{wide:?}");
+    assert!(
+        wide[1].iter().any(|cell| cell == "europe-west1.gcp") && wide[1].iter().any(|cell| cell == "Delete"),
+        "{wide:?}"
+    );
+    let projects = get(&["get", "ctp"]).await;
+    assert_eq!(projects[0], ["NAME", "PROJECT", "REGION", "READY", "DEPLOYMENTS", "AGE"]);
+    assert_eq!(projects[1][..5], ["shop", "demo", "europe-west1.gcp", "True", "1"]);
+    assert!(get(&["get", "connect"]).await.len() >= 4, "the category holds both kinds");
+    let waited = get(&["wait", "--for=condition=Ready", "cdep/tax", "--timeout=10s"]).await;
+    assert_eq!(waited.len(), 1);
+}

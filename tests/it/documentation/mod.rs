@@ -5,3 +5,4 @@ mod dev_server;
 mod fields;
 mod links;
 mod reasons;
+mod rules;

@@ -30,15 +30,14 @@ fn read(path: &Path, commented: &mut BTreeSet<u32>, tested: &mut BTreeSet<u32>) 
         }
     } else if path.extension().is_some_and(|end| end == "rs") {
         for line in std::fs::read_to_string(path).unwrap().lines() {
-            match line.trim().trim_start_matches("async ").strip_prefix("fn rule") {
-                Some(name) => tested.extend(numbers(name.trim_start_matches('s').trim_start_matches('_'), '_')),
-                None => {
-                    let words = line.replace("Rule", "rule");
-                    for (at, _) in words.match_indices(" rule") {
-                        let rest = words[at + " rule".len()..].trim_start_matches('s');
-                        commented.extend(numbers(rest.trim_start_matches(' '), ' '));
-                    }
-                }
+            if let Some(name) = line.trim().trim_start_matches("async ").strip_prefix("fn rule") {
+                tested.extend(numbers(name.trim_start_matches('s').trim_start_matches('_'), '_'));
+                continue;
+            }
+            let words = line.replace("Rule", "rule");
+            for (at, _) in words.match_indices(" rule") {
+                let rest = words[at + " rule".len()..].trim_start_matches('s');
+                commented.extend(numbers(rest.trim_start_matches(' '), ' '));
             }
         }
     }

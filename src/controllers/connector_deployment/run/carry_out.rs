@@ -15,6 +15,7 @@ use crate::clock::{between, later};
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::problem;
 use crate::controllers::remote::{Pace, Remote};
+use crate::crd::DriftPolicy;
 
 use super::{Known, Run};
 
@@ -57,7 +58,8 @@ impl Run<'_> {
         let before = self.status();
         let lines = logs::after_failure(api, &self.object, &before, &known.masker, record, &decision.verdict).await;
         let mut told = self.tell(known, decision, record);
-        let drifted = matches!(decision.verdict, Verdict::Settled { drifted: true, .. });
+        let drifted = matches!(decision.verdict, Verdict::Settled { drifted: true, .. })
+            && self.object.spec.drift.policy != DriftPolicy::Ignore;
         if matches!(decision.verdict, Verdict::Settled { .. })
             && let Some(record) = record
             && let Err(problem) = outputs::write(self.context, &self.object, record).await?

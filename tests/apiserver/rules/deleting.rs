@@ -30,7 +30,7 @@ async fn rule_22_a_deletion_takes_the_remote_down_first() {
     shop.until_gone().await;
     assert_eq!(shop.sent(), [1, 0, 1], "one DELETE");
     assert!(shop.there().is_empty());
-    assert_eq!(shop.events("Undeployed").await.len(), 1);
+    shop.until_event("Undeployed").await;
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn rule_22_orphan_leaves_the_remote_and_goes_at_once() {
     shop.until_gone().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
     assert_eq!(shop.there(), [DeploymentStatus::Deployed]);
-    assert_eq!(shop.events("LetGo").await.len(), 1);
+    shop.until_event("LetGo").await;
 }
 
 #[tokio::test]

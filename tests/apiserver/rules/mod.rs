@@ -82,10 +82,17 @@ impl Leaping {
 
     /// A shop with nothing deployed, and a remote of the test's.
     pub(crate) async fn with(options: Options) -> Self {
+        if std::env::var("RULES_TRACE").is_ok() {
+            let _ = tracing_subscriber::fmt().with_env_filter("connect_operator=trace,info").try_init();
+        }
         let clock = Clock::stepped("2026-01-01T12:00:00Z".parse().unwrap());
         let slow = Arc::new(AtomicBool::default());
         let ticking = tokio::spawn(tick(clock.clone(), Arc::clone(&slow)));
         let shop = Shop::with(Options { deploy_duration: DEPLOYING, ..options }, clock).await;
+        shop.until_project("available", |project| {
+            project.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.reason == "Available")
+        })
+        .await;
         Self { shop, ticking, slow, looks: AtomicU64::default() }
     }
 
@@ -162,6 +169,18 @@ impl Leaping {
         self.until_so(operation, || self.calls(operation) >= times).await;
     }
 
+    /// Returns once an Event with this reason is there; it is written after what it tells of.
+    pub(crate) async fn until_event(&self, reason: &str) {
+        let there = async {
+            while self.events(reason).await.is_empty() {
+                tokio::time::sleep(TICK).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, there)
+            .await
+            .unwrap_or_else(|_| panic!("not within {PATIENCE:?}: Event {reason}"));
+    }
+
     /// Returns once something beside the cluster is so.
     pub(crate) async fn until_so(&self, what: &str, is: impl Fn() -> bool) {
         let so = async {
@@ -169,10 +188,9 @@ impl Leaping {
                 tokio::time::sleep(TICK).await;
             }
         };
-        let calls = self.dev.counts();
-        tokio::time::timeout(PATIENCE, so)
-            .await
-            .unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}\n{calls:?}"));
+        if tokio::time::timeout(PATIENCE, so).await.is_err() {
+            panic!("not within {PATIENCE:?}: {what}\n{:?}", self.dev.counts());
+        }
     }
 
     /// The key of the deployment at the remote.

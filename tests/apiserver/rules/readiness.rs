@@ -46,7 +46,7 @@ async fn rule_17_ready_is_true_only_for_what_is_applied_and_seen() {
 #[tokio::test]
 async fn rule_17_warnings_are_said_and_do_not_make_it_unready() {
     let shop = Leaping::open().await;
-    let change = json!({"connector": {"key": "demo-warning"}, "configurations": []});
+    let change = json!({"connector": {"key": "demo-warning"}, "configurations": [{"applicationName": "service"}]});
     shop.apply_deployment(&change).await;
     let live = shop.finish("DeployedWithWarnings").await;
     assert_eq!(ready(&live).0, "True");
@@ -171,7 +171,11 @@ async fn rule_19_what_needs_a_person_is_stalled() {
         ("ConfigurationInvalid", None, application("service", "NO_SUCH_KEY")),
         ("RequestRejected", Some(FaultAnswer::error(400, "DeploymentProductionDeactivated")), json!({})),
         ("PermissionMissing", Some(FaultAnswer::error(403, "AuthorizationError")), json!({})),
-        ("DeploymentFailed", None, json!({"connector": {"key": "demo-failing"}, "configurations": []})),
+        (
+            "DeploymentFailed",
+            None,
+            json!({"connector": {"key": "demo-failing"}, "configurations": [{"applicationName": "service"}]}),
+        ),
     ] {
         let shop = Leaping::open().await;
         if let Some(answer) = answer {

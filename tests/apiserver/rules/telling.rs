@@ -117,6 +117,7 @@ async fn each_transition_that_a_person_cares_about_is_an_event() {
     shop.until_calls("deleteDeploymentById", 1).await;
     shop.clock.step(DEPLOYING);
     shop.until_gone().await;
+    shop.until_event("Undeployed").await;
     for reason in ["Creating", "DeploymentFailed", "Redeploying", "Deployed", "Undeploying", "Undeployed"] {
         let notes = shop.events(reason).await;
         assert_eq!(notes.len(), 1, "{reason}: {notes:?}");

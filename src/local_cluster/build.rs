@@ -1,21 +1,21 @@
 //! Builds etcd, kube-apiserver and kubectl with the Go toolchain, from module files that are part of this program.
 //!
 //! Sums of every module are in `modules/`, so what gets built is what was looked at. A program appears in the folder
-//! under its name only when it is whole, and one process builds at a time. Next: `assets.rs` says which folder.
+//! under its name only when it is whole, and one process builds at a time. However this process ends, no process of a
+//! build is left. Next: `running_build.rs` for that, `assets.rs` for which folder.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
 use crate::clock::Clock;
 
 use super::assets::{PROGRAMS, Step};
+use super::running_build::RunningBuild;
 use super::{Error, versions};
 
 /// Pause between two looks at whether another process still builds.
@@ -144,28 +144,15 @@ impl Workshop {
     async fn build(&self, recipe: &Recipe) -> Result<(), Error> {
         // One builder at a time, so that a rest of a build that was killed is simply written over.
         let unfinished = self.folder.join(format!("{}.unfinished", recipe.program));
-        let mut build = self
-            .go(recipe.module)
+        let mut command = self.go(recipe.module);
+        command
             .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", &linker_flags(), "-o"])
             .arg(&unfinished)
-            .arg(recipe.package)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| Error::Go { problem: format!("it cannot be run ({error})") })?;
-        let mut last_lines = VecDeque::new();
-        if let Some(stderr) = build.stderr.take() {
-            let mut lines = BufReader::new(stderr).lines();
-            while let Some(line) = lines.next_line().await.map_err(Error::file(&unfinished))? {
-                if last_lines.len() == LAST_LINES {
-                    last_lines.pop_front();
-                }
-                last_lines.push_back(line);
-            }
-        }
-        let status = build.wait().await.map_err(Error::file(&unfinished))?;
+            .arg(recipe.package);
+        let mut build = RunningBuild::start(&command, self.folder.join("temporary"))?;
+        let (status, last_lines) = build.end(LAST_LINES).await.map_err(Error::file(&unfinished))?;
         if !status.success() {
-            let last_lines = Vec::from(last_lines).join("\n");
+            let last_lines = last_lines.join("\n");
             return Err(Error::Build { program: recipe.program, status: status.to_string(), last_lines });
         }
         let finished = self.folder.join(recipe.program);

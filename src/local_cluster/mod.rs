@@ -17,6 +17,7 @@ mod identity;
 mod log;
 mod ports;
 mod protocol;
+mod running_build;
 pub mod versions;
 
 use std::path::{Path, PathBuf};

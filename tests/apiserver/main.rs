@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod cluster;
+mod examples;
 mod main_job;
 mod manifests;
 mod rules;

@@ -174,6 +174,7 @@ fn only_the_clock_waits() {
         ("dev_server/http", "answers that come late, to real sockets"),
         ("dev_server/server", "connections that do not end when they are asked to"),
         ("cli/run", "before the controllers and their clock start"),
+        ("cli/demo", "a demo on a real machine, before people's eyes"),
         ("local_cluster/guardian", "a real process, which has to end"),
         ("local_cluster/mod", "a real process, which has to answer"),
     ];
@@ -207,7 +208,7 @@ fn secured_values_are_secret_strings() {
     let mut wrong = Vec::new();
     let mut used = vec![false; exceptions.len()];
     for source in sources::all() {
-        let open = open_secrets(&source);
+        let open = open_secrets(source);
         match exceptions.iter().position(|(place, _)| source.is_below(place)) {
             Some(at) => used[at] |= !open.is_empty(),
             None => wrong.extend(open.iter().map(|name| format!("src/{}: {name}", source.path))),
@@ -311,9 +312,9 @@ fn standard_output_belongs_to_the_command_line() {
 fn every_file_says_what_it_is_for() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let silent: Vec<_> = sources::all()
-        .into_iter()
+        .iter()
         .filter(|source| !std::fs::read_to_string(root.join(&source.path)).unwrap().starts_with("//! "))
-        .map(|source| source.path)
+        .map(|source| source.path.clone())
         .collect();
     assert_eq!(silent, NOWHERE);
 }

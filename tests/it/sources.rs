@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// A file of `src/`.
 pub(crate) struct Source {
@@ -57,7 +58,12 @@ impl Source {
 }
 
 /// Every file of `src/` that is part of the program.
-pub(crate) fn all() -> Vec<Source> {
+pub(crate) fn all() -> &'static [Source] {
+    static ALL: LazyLock<Vec<Source>> = LazyLock::new(read);
+    &ALL
+}
+
+fn read() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut reader = Reader { found: Vec::new(), only_for_tests: BTreeSet::new() };
     reader.folder(&root);

@@ -33,7 +33,7 @@ const PORT: u16 = 8787;
 /// Shows the main job on this machine: starts an API server, a dev server and the operator, applies
 /// examples/quickstart.yaml and changes its Secret; then stays up to try things, until Ctrl-C.
 ///
-/// The API server is that of KUBEBUILDER_ASSETS, if set; else it is built once with Go, which takes some minutes.
+/// The API server is that of `KUBEBUILDER_ASSETS`, if set; else it is built once with Go, which takes some minutes.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
     /// Use the cluster of this context of the kubeconfig. The CRDs are applied there if they are not there, and stay;

@@ -58,9 +58,10 @@ impl Demo<'_> {
     /// Gives the Secret another token and sees exactly one redeploy.
     pub(super) async fn rotate(&mut self) -> Result<(), Error> {
         let before = Facts::of(&self.follower.seen().borrow());
-        self.manifests = self.manifests.clone().with_token(&format!("token-{}", uuid::Uuid::new_v4().simple()));
+        let token = format!("token-{}", uuid::Uuid::new_v4().simple());
+        let changes = self.edit(|manifests| manifests.with_token(&token));
         self.step("the changed Secret is redeployed", async {
-            self.apply(&self.manifests).await?;
+            self.apply(&changes).await?;
             let applied_anew = |facts: &Facts| facts.digest.is_some() && facts.digest != before.digest;
             self.until(|seen| live(seen).filter(|_| applied_anew(&Facts::of(seen))).map(drop)).await?;
             // Whatever is still to come for this Secret comes before the answer to this.
@@ -79,9 +80,9 @@ impl Demo<'_> {
 
     /// Gives a value that the connector refuses and sees why in the status.
     pub(super) async fn fail(&mut self) -> Result<(), Error> {
-        self.manifests = self.manifests.clone().with_log_level("loud");
+        let changes = self.edit(|manifests| manifests.with_log_level("loud"));
         self.step("the refused value is reported", async {
-            self.apply(&self.manifests).await?;
+            self.apply(&changes).await?;
             let failed = self.until(|seen| failed(seen).cloned()).await?;
             Ok(format!("LOG_LEVEL was set to loud: Failed, with its {}", report_lines(&failed).join("; ")))
         })
@@ -90,9 +91,9 @@ impl Demo<'_> {
 
     /// Puts the value right and sees it live again.
     pub(super) async fn repair(&mut self) -> Result<(), Error> {
-        self.manifests = self.manifests.clone().with_log_level("debug");
+        let changes = self.edit(|manifests| manifests.with_log_level("debug"));
         self.step("the repaired value is Deployed", async {
-            self.apply(&self.manifests).await?;
+            self.apply(&changes).await?;
             self.until(|seen| live(seen).map(drop)).await?;
             Ok("LOG_LEVEL was set to debug: Deployed again".to_owned())
         })
@@ -115,6 +116,14 @@ impl Demo<'_> {
             Ok("The ConnectorDeployment was deleted: the remote deployment is gone too".to_owned())
         })
         .await
+    }
+
+    /// Edits the manifests, as a person edits the file, and answers what has to be applied.
+    fn edit(&mut self, edit: impl FnOnce(Quickstart) -> Quickstart) -> Quickstart {
+        let edited = edit(self.manifests.clone());
+        let changes = edited.changed_since(&self.manifests);
+        self.manifests = edited;
+        changes
     }
 
     async fn apply(&self, manifests: &Quickstart) -> Result<(), Error> {

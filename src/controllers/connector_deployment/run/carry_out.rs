@@ -11,6 +11,7 @@ use super::super::ledger::{Look, OperationKind, OperationState};
 use super::super::observe::Looked;
 use super::super::status::{self};
 use super::super::{Next, logs, outputs};
+use crate::clock::{between, later};
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::problem;
 use crate::controllers::remote::{Pace, Remote};
@@ -85,7 +86,7 @@ impl Run<'_> {
         let since = since.or(decision.memory.busy_since).unwrap_or(now);
         remote.watch(self.subject, id, Pace::Busy { since });
         // Only time can change what is told of something that stays busy (rule 18).
-        let left = crate::clock::between(now, crate::clock::later(since, decide::TOO_LONG));
+        let left = between(now, later(since, decide::TOO_LONG));
         (!left.is_zero()).then_some(left)
     }
 
@@ -170,9 +171,10 @@ impl Run<'_> {
         if outcome.key_taken || outcome.memory.refused.as_ref().is_some_and(|refused| refused.cause.is_some()) {
             return interval;
         }
-        match &done.error {
-            Some(error) => self.pause(error),
-            None => Duration::from_secs(5),
+        match (outcome.memory.pause, &done.error) {
+            (Some(pause), _) => between(self.context.clock.now(), pause.until),
+            (None, Some(error)) => self.pause(error),
+            (None, None) => Duration::from_secs(5),
         }
     }
 
@@ -180,7 +182,7 @@ impl Run<'_> {
     pub(super) fn pause(&mut self, error: &ApiError) -> Duration {
         self.remembered.failures = self.remembered.failures.saturating_add(1);
         let pause = problem::pause(self.remembered.failures).max(error.retry_after.unwrap_or_default());
-        self.remembered.not_before = Some(crate::clock::later(self.context.clock.now(), pause));
+        self.remembered.not_before = Some(later(self.context.clock.now(), pause));
         self.remembered.paused_for = Some(self.asked_for());
         pause
     }

@@ -43,7 +43,11 @@ impl Run<'_> {
         let ledger = self.ledger();
         match intent::deletion(&self.object) {
             Some(Deletion::LetGo) => true,
-            Some(Deletion::Undeploy) => ledger.id.is_none() && ledger.operation.is_none(),
+            // The annotation outlives a status that was lost with a restored backup.
+            Some(Deletion::Undeploy) => {
+                let known = self.object.annotations().contains_key(names::REMOTE_ID);
+                ledger.id.is_none() && ledger.operation.is_none() && !known
+            }
             None => false,
         }
     }

@@ -1,6 +1,8 @@
 //! What is stored and remembered, by number and growing older: times are ages before `NOW`, capped, so that there are
 //! finitely many.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::{CAP, Explorer, NOW, TICK};
@@ -25,6 +27,18 @@ impl Explorer {
             pause.times = pause.times.min(2);
         }
         self.memories.number(&memory)
+    }
+
+    /// A call may be repeated, while the first one may still be on its way.
+    pub(super) fn repeatable(&mut self, number: u32) -> u32 {
+        const PAUSE: Duration = Duration::from_secs(20);
+        let mut ledger = self.ledgers.get(number).clone();
+        let Some(operation) = &mut ledger.operation else { return number };
+        if operation.started_at <= NOW - PAUSE {
+            return number;
+        }
+        operation.started_at = NOW - PAUSE;
+        self.number_ledger(ledger)
     }
 
     pub(super) fn older_ledger(&mut self, number: u32) -> u32 {

@@ -154,10 +154,14 @@ impl Explorer {
         if next != *world {
             self.emit("30 s pass", true, next);
         }
+        let mut next = *world;
         let memory = a_moment_later(self.memories.get(world.memory).clone());
-        let memory = self.number_memory(memory);
-        if memory != world.memory {
-            self.emit("a moment passes", true, World { memory, ..*world });
+        next.memory = self.number_memory(memory);
+        if world.run.stage == Stage::Idle {
+            next.resource.ledger = self.repeatable(world.resource.ledger);
+        }
+        if next != *world {
+            self.emit("a moment passes", true, next);
         }
     }
 

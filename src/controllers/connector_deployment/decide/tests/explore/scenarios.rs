@@ -52,8 +52,10 @@ fn each_change_is_one_redeploy() {
     let small = Budget { specs: 1, failures: 1, ..ONE };
     let full = Budget { secrets: 1, crashes: 2, lost: 2, ..small };
     let redeploy = Settings { live: true, budget: bounds(small, full), ..Settings::default() };
+    let twice = bounds(Budget { secrets: 1, crashes: 0, failures: 0, ..small }, full);
     holds(&[
         ("redeploy", redeploy),
+        ("redeploy, another change follows", Settings { budget: twice, ..redeploy }),
         ("redeploy, reads lag", Settings { lag: true, ..redeploy }),
         ("redeploy, values show late", Settings { late_values: true, ..redeploy }),
         ("redeploy, builds never change", Settings { build: Build::Never, ..redeploy }),
@@ -85,6 +87,7 @@ fn what_is_deleted_is_taken_down() {
     let small = Budget { deletions: 1, ..ONE };
     let full = Budget { specs: 1, failures: 1, crashes: 2, lost: 2, ..small };
     let new = Settings { budget: bounds(small, full), ..Settings::default() };
+    let lagging = bounds(Budget { crashes: 0, ..small }, full);
     let live = Budget { secrets: 1, crashes: 0, failures: 1, ..small };
     let live = bounds(live, Budget { crashes: 2, lost: 2, orphans: 1, ..live });
     let foreign = Foreign { deletes: true, creates: true, recreates: true, redeploys: false };
@@ -92,7 +95,7 @@ fn what_is_deleted_is_taken_down() {
     let stranger = bounds(stranger, Budget { lost: 1, failures: 1, ..stranger });
     holds(&[
         ("delete", new),
-        ("delete, reads lag", Settings { lag: true, ..new }),
+        ("delete, reads lag", Settings { lag: true, budget: lagging, ..new }),
         ("delete what is live", Settings { live: true, budget: live, ..Settings::default() }),
         ("delete, a stranger acts", Settings { budget: stranger, foreign, ..Settings::default() }),
     ]);

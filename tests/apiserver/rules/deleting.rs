@@ -69,20 +69,22 @@ async fn rule_22_an_undeploy_that_fails_is_said_and_tried_again_with_growing_pau
     shop.dev.world().fail_undeploy(&id, shop.dev.now()).unwrap();
     shop.delete().await;
     shop.until("accepted", is_accepted).await;
-    shop.pass(DEPLOYING).await;
+    // Taking down takes half of the time.
+    shop.pass(DEPLOYING / 2).await;
     let failed = shop.until("said", |object| ready(object).1 == "UndeployFailed").await;
     assert_eq!(ready(&failed).0, "False");
     assert_eq!(status(&failed).deployment_status.as_deref(), Some("UndeployFailed"));
-    shop.pass(Duration::from_secs(5)).await;
+    shop.pass(Duration::from_secs(2)).await;
     assert_eq!(shop.sent()[2], 1, "not at once");
 
     shop.dev.world().fail_undeploy(&id, shop.dev.now()).unwrap();
-    shop.pass(Duration::from_secs(20)).await;
+    shop.pass(Duration::from_secs(5)).await;
     shop.until_calls("deleteDeploymentById", 2).await;
-    shop.pass(DEPLOYING).await;
-    shop.pass(Duration::from_secs(20)).await;
+    shop.until("accepted", is_accepted).await;
+    shop.pass(DEPLOYING / 2).await;
+    shop.pass(Duration::from_secs(8)).await;
     assert_eq!(shop.sent()[2], 2, "the second pause is longer");
-    shop.pass(Duration::from_secs(40)).await;
+    shop.pass(Duration::from_secs(10)).await;
     shop.until_calls("deleteDeploymentById", 3).await;
     shop.clock.step(DEPLOYING);
     shop.until_gone().await;

@@ -7,7 +7,7 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{DevServer, Fault, FaultAnswer, Options};
 use connect_operator::names;
 use kube::ResourceExt;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{CALM, DEPLOYING, Leaping, QUIET, condition, is_accepted, level, ready, status};
@@ -278,7 +278,7 @@ async fn rule_03_a_project_that_names_another_remote_touches_nothing() {
     let mut project = shop.project();
     project["spec"]["apiUrl"] = json!(other.url());
     project["spec"]["authUrl"] = json!(other.url());
-    shop.api::<ConnectProject>().delete(PROJECT, &Default::default()).await.unwrap();
+    shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
     shop.until_reason("ProjectMissing").await;
     shop.sandbox.apply(&project).await.unwrap();
     let changed = shop.until_reason("IdentityChanged").await;

@@ -5,10 +5,12 @@ use std::time::Duration;
 use connect_operator::connect::model::DeploymentStatus;
 use connect_operator::dev_server::{DeleteBusy, Fault, FaultAnswer, Options, Variant};
 use connect_operator::names;
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
+use kube::api::DeleteParams;
 use serde_json::json;
 
-use super::{CALM, DEPLOYING, Leaping, is_accepted, ready, status};
+use super::{DEPLOYING, Leaping, is_accepted, ready, status};
 use crate::shop::CREDENTIALS;
 
 impl Leaping {
@@ -97,7 +99,7 @@ async fn rule_22_orphan_leaves_the_remote_and_goes_at_once() {
     shop.finish("Deployed").await;
     // Nor does it need credentials or a remote that answers.
     shop.dev.fault(Fault { answer: FaultAnswer::dropped(), ..Fault::default() }).unwrap();
-    shop.api::<k8s_openapi::api::core::v1::Secret>().delete(CREDENTIALS, &Default::default()).await.unwrap();
+    shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
     shop.delete().await;
     shop.until_gone().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
@@ -142,7 +144,7 @@ async fn rule_22_an_outstanding_create_that_never_arrived_is_waited_for_until_it
     shop.apply_deployment(&json!({})).await;
     shop.until_calls("createDeployment", 1).await;
     shop.delete().await;
-    let waiting = shop.pass(CALM - Duration::from_secs(10)).await;
+    let waiting = shop.pass(Duration::from_secs(110)).await;
     assert_eq!(ready(&waiting), ("Unknown", "Undeploying"));
     shop.clock.step(Duration::from_secs(15));
     shop.annotate(names::RECONCILE_REQUESTED_AT, "now").await;
@@ -153,7 +155,7 @@ async fn rule_22_an_outstanding_create_that_never_arrived_is_waited_for_until_it
 #[tokio::test]
 async fn rule_22_a_deletion_needs_no_values() {
     let shop = Leaping::live().await;
-    shop.api::<k8s_openapi::api::core::v1::Secret>().delete(crate::shop::SECRET, &Default::default()).await.unwrap();
+    shop.api::<Secret>().delete(crate::shop::SECRET, &DeleteParams::default()).await.unwrap();
     shop.delete().await;
     shop.until_calls("deleteDeploymentById", 1).await;
     shop.clock.step(DEPLOYING);

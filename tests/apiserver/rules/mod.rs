@@ -82,9 +82,6 @@ impl Leaping {
 
     /// A shop with nothing deployed, and a remote of the test's.
     pub(crate) async fn with(options: Options) -> Self {
-        if std::env::var("RULES_TRACE").is_ok() {
-            let _ = tracing_subscriber::fmt().with_env_filter("connect_operator=trace,info").try_init();
-        }
         let clock = Clock::stepped("2026-01-01T12:00:00Z".parse().unwrap());
         let slow = Arc::new(AtomicBool::default());
         let ticking = tokio::spawn(tick(clock.clone(), Arc::clone(&slow)));
@@ -188,9 +185,8 @@ impl Leaping {
                 tokio::time::sleep(TICK).await;
             }
         };
-        if tokio::time::timeout(PATIENCE, so).await.is_err() {
-            panic!("not within {PATIENCE:?}: {what}\n{:?}", self.dev.counts());
-        }
+        let seen = tokio::time::timeout(PATIENCE, so).await;
+        assert!(seen.is_ok(), "not within {PATIENCE:?}: {what}\n{:?}", self.dev.counts());
     }
 
     /// The key of the deployment at the remote.
@@ -260,9 +256,8 @@ impl History {
             }
             panic!("the watch ended");
         };
-        if tokio::time::timeout(PATIENCE, all).await.is_err() {
-            panic!("not within {PATIENCE:?}; versions: {seen:#?}");
-        }
+        let found = tokio::time::timeout(PATIENCE, all).await;
+        assert!(found.is_ok(), "not within {PATIENCE:?}; versions: {seen:#?}");
         seen
     }
 }

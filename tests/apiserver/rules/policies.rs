@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use connect_operator::connect::model::{DeploymentStatus, RedeployAction};
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::dev_server::{Fault, FaultAnswer};
 use connect_operator::names;
@@ -30,9 +31,9 @@ async fn rule_20_observing_reads_no_secret_sends_nothing_and_lets_go_at_once() {
     assert_eq!(status(&live).deployment_status.as_deref(), Some("Deployed"));
 
     let now = shop.dev.now();
-    shop.dev.world().set_status(&id, connect_operator::connect::model::DeploymentStatus::Failed, now).unwrap();
+    shop.dev.world().set_status(&id, DeploymentStatus::Failed, now).unwrap();
     assert_eq!(ready(&shop.look_again().await), ("False", "DeploymentFailed"));
-    shop.dev.world().redeploy_elsewhere(&id, &Default::default(), now).unwrap();
+    shop.dev.world().redeploy_elsewhere(&id, &RedeployAction::default(), now).unwrap();
     assert_eq!(ready(&shop.look_again().await).0, "Unknown");
     shop.pass(DEPLOYING).await;
     shop.until_reason("Observed").await;

@@ -6,6 +6,8 @@ use connect_operator::connect::model::EntryType;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome};
 use connect_operator::names;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::{DEPLOYING, GATHER, Leaping, condition, is_accepted, level, ready, status};
@@ -133,9 +135,9 @@ async fn rule_19_what_may_come_by_itself_is_reconciling() {
     let live = shop.finish("Deployed").await;
     assert!(condition(&live, names::RECONCILING).is_none() && condition(&live, names::STALLED).is_none());
 
-    shop.api::<ConnectProject>().delete(PROJECT, &Default::default()).await.unwrap();
+    shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
     assert_shape(&shop.until_reason("ProjectMissing").await, "ProjectMissing", false);
-    shop.api::<k8s_openapi::api::core::v1::Secret>().delete(CREDENTIALS, &Default::default()).await.unwrap();
+    shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
     shop.sandbox.apply(&shop.project()).await.unwrap();
     assert_shape(&shop.until_reason("ProjectNotReady").await, "ProjectNotReady", false);
     assert_eq!(shop.sent(), [1, 0, 0]);
@@ -156,7 +158,7 @@ async fn rule_19_a_remote_that_does_not_answer_is_reconciling_and_says_why() {
         shop.apply_deployment(&json!({})).await;
         assert_shape(&shop.until_reason(reason).await, reason, false);
         shop.dev.clear_faults();
-        shop.clock.step(Duration::from_mins(1));
+        shop.pass(Duration::from_mins(1)).await;
         shop.finish("Deployed").await;
         assert_eq!(shop.sent(), [1, 0, 0], "{reason}");
     }

@@ -164,12 +164,12 @@ async fn rule_21_the_spec_is_never_written_and_nobody_else_s_fields_are() {
 }
 
 #[tokio::test]
-async fn rule_21_from_apply_to_ready_there_are_five_writes_at_most() {
+async fn rule_21_from_apply_to_ready_each_write_says_something_new_and_five_are_enough() {
     let shop = Leaping::open().await;
     let mut history = shop.history().await;
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", is_accepted).await;
-    // The remote works for some looks, of which none is worth a write of its own after the first.
+    // Looks while the remote works: only that it went from Queued to Deploying is news.
     for _ in 0..3 {
         let looks = shop.looks();
         shop.clock.step(Duration::from_secs(3));
@@ -178,8 +178,11 @@ async fn rule_21_from_apply_to_ready_there_are_five_writes_at_most() {
     shop.clock.step(DEPLOYING);
     shop.until_reason("Deployed").await;
     let versions = history.until(|object| ready(object).1 == "Deployed").await;
-    // The first one is ours, the apply; Queued and Deploying are both seen.
-    assert!(versions.len() - 1 <= 6, "{} writes", versions.len() - 1);
+    // The first one is the apply: finalizer, operation, its answer, annotation and end are ours.
+    let deploying = versions.iter().any(|object| {
+        status(object).operation.is_some() && status(object).deployment_status.as_deref() == Some("Deploying")
+    });
+    assert!(versions.len() - 1 <= 5 + usize::from(deploying), "{} writes", versions.len() - 1);
     let distinct: std::collections::BTreeSet<_> = versions
         .iter()
         .map(|object| {

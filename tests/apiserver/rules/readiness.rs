@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use connect_operator::connect::model::EntryType;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome};
+use connect_operator::dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome, Variant};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;
@@ -55,6 +55,31 @@ async fn rule_17_warnings_are_said_and_do_not_make_it_unready() {
     assert!(condition(&live, names::STALLED).is_none() && condition(&live, names::RECONCILING).is_none());
     let report = status(&live).report;
     assert!(report.iter().any(|entry| entry.entry_type == "Warning"), "{report:?}");
+}
+
+#[tokio::test]
+async fn rule_17_a_read_that_shows_what_was_before_a_redeploy_is_not_used() {
+    let variant = Variant { read_lag: Duration::from_secs(20), ..Variant::default() };
+    let shop = Leaping::with(Options { variant, ..Options::default() }).await;
+    shop.apply_deployment(&json!({})).await;
+    shop.until("accepted", is_accepted).await;
+    let unseen = shop.pass(DEPLOYING).await;
+    assert_eq!(ready(&unseen).0, "False", "{:?}", ready(&unseen));
+    assert!(condition(&unseen, names::STALLED).is_none(), "it does not show, which proves nothing");
+    shop.pass(Duration::from_secs(11)).await;
+    shop.until_reason("Deployed").await;
+
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.until_reason("Redeploying").await;
+    shop.pass(GATHER).await;
+    shop.until("accepted", is_accepted).await;
+    let old = shop.pass(DEPLOYING + GATHER).await;
+    assert_eq!(status(&old).deployment_status.as_deref(), Some("Deployed"), "the read is an old one");
+    assert_eq!(ready(&old), ("Unknown", "Redeploying"));
+    shop.pass(DEPLOYING).await;
+    let live = shop.until_reason("Deployed").await;
+    assert_eq!(status(&live).version, Some(2));
+    assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
 #[tokio::test]

@@ -265,10 +265,9 @@ async fn rule_03_the_key_with_another_id_is_taken() {
     shop.pass(QUIET).await;
     shop.until_reason("KeyTaken").await;
     shop.delete().await;
-    shop.until_so("gone", || shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()).as_ref() == Some(&theirs))
-        .await;
-    assert_eq!(shop.calls("createDeployment"), 1);
-    assert_eq!(shop.calls("updateDeploymentById"), 0);
+    shop.until_gone().await;
+    assert_eq!(shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()), Some(theirs));
+    assert_eq!(shop.sent()[..2], [1, 0]);
 }
 
 #[tokio::test]

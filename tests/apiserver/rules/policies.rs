@@ -144,6 +144,37 @@ async fn rule_20_while_the_remote_is_away_the_project_says_so_and_what_is_settle
 }
 
 #[tokio::test]
+async fn rule_20_a_restart_while_the_remote_is_away_keeps_what_is_settled() {
+    for (wanted, reason) in [("info", "Deployed"), ("loud", "DeploymentFailed")] {
+        let mut shop = Leaping::open().await;
+        shop.apply_deployment(&level(wanted)).await;
+        shop.finish(reason).await;
+        let before = shop.look_again().await;
+        shop.stop_operator().await;
+        shop.dev.fault(Fault { answer: FaultAnswer::text(503, "out of order"), ..Fault::default() }).unwrap();
+        let tokens = shop.calls("token");
+        shop.start_operator();
+        shop.until_calls("token", tokens + 1).await;
+        // The run of the change comes after that of the start.
+        shop.annotate(names::RECONCILE_REQUESTED_AT, "while it is away").await;
+        shop.until_project("not ready", |project| {
+            project
+                .status
+                .iter()
+                .flat_map(|status| &status.conditions)
+                .any(|condition| condition.reason == "ServiceUnavailable")
+        })
+        .await;
+        shop.dev.clear_faults();
+        let after = shop.pass(Duration::from_mins(2)).await;
+        assert_eq!(status(&after).conditions, status(&before).conditions, "{reason}");
+        assert_eq!(shop.events(reason).await.len(), 1, "{reason}");
+        assert!(shop.events("ServiceUnavailable").await.len() <= 1, "the project says it, for all");
+        assert_eq!(shop.sent(), [1, 0, 0], "{reason}");
+    }
+}
+
+#[tokio::test]
 async fn rule_21_the_spec_is_never_written_and_nobody_else_s_fields_are() {
     let shop = Leaping::live().await;
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;

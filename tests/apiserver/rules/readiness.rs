@@ -46,6 +46,29 @@ async fn rule_17_ready_is_true_only_for_what_is_applied_and_seen() {
 }
 
 #[tokio::test]
+async fn rule_17_a_change_that_is_refused_is_not_ready_though_what_was_before_is_live() {
+    let shop = Leaping::live().await;
+    let unknown = json!({"spec": {"configurations": [{
+        "applicationName": "service",
+        "standardConfiguration": [{"key": "NO_SUCH_KEY", "value": "x"}],
+    }]}});
+    shop.change(&unknown).await;
+    shop.until_reason("Redeploying").await;
+    shop.pass(GATHER).await;
+    let refused = shop.until_reason("ConfigurationInvalid").await;
+    assert_shape(&refused, "ConfigurationInvalid", true);
+    assert_eq!((status(&refused).deployment_status.as_deref(), status(&refused).operation), (Some("Deployed"), None));
+    let refused = shop.pass(Duration::from_mins(5)).await;
+    assert_shape(&refused, "ConfigurationInvalid", true);
+    assert_eq!(shop.sent(), [1, 1, 0], "no quick retries");
+
+    shop.change(&json!({"spec": level("info")})).await;
+    let live = shop.until_reason("Deployed").await;
+    assert!(condition(&live, names::STALLED).is_none());
+    assert_eq!(shop.sent(), [1, 1, 0], "it is what was applied, so nothing is sent");
+}
+
+#[tokio::test]
 async fn rule_17_warnings_are_said_and_do_not_make_it_unready() {
     let shop = Leaping::open().await;
     let change = json!({"connector": {"key": "demo-warning"}, "configurations": [{"applicationName": "service"}]});

@@ -15,7 +15,7 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{DevServer, Options};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait;
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
@@ -195,7 +195,7 @@ impl Shop {
     }
 
     pub(crate) async fn delete(&self) {
-        self.api::<ConnectorDeployment>().delete(NAME, &Default::default()).await.unwrap();
+        self.api::<ConnectorDeployment>().delete(NAME, &DeleteParams::default()).await.unwrap();
     }
 
     /// Returns the deployment once its Ready condition has this reason for its generation.

@@ -131,7 +131,7 @@ impl Run<'_> {
         let seen = status.observed_generation == generation && intent::deletion(&self.object).is_none();
         if seen
             && ledger.operation.is_none()
-            && conditions::is_ready(&status.conditions)
+            && is_settled(&status)
             && self.is_applied(&ledger).await?
         {
             return Ok(Next::Again(None));
@@ -210,6 +210,12 @@ impl Run<'_> {
         self.context.report(&*object, EventType::Normal, reason, "Reconcile", note).await;
         Ok(Next::Gone)
     }
+}
+
+/// Whether the status tells how an operation ended, well or not.
+fn is_settled(status: &ConnectorDeploymentStatus) -> bool {
+    let failed = Some(Reason::DeploymentFailed.as_str());
+    conditions::is_ready(&status.conditions) || conditions::ready_reason(&status.conditions) == failed
 }
 
 /// Whether what was sent, or what is there, may hold values from Secrets.

@@ -10,3 +10,4 @@ mod manifests;
 mod rules;
 mod schema;
 mod shop;
+mod trouble;

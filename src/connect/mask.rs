@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::OnceLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use secrecy::{ExposeSecret, SecretString};
 
 /// Stands for a value that was hidden.
 pub const HIDDEN: &str = "***";
@@ -20,17 +22,21 @@ const SHORTEST_REPLACED: usize = 6;
 
 /// Hides secured values in texts.
 pub struct Masker {
+    values: Vec<SecretString>,
+    /// Made for the first text, because most maskers never meet one.
+    search: OnceLock<Search>,
+}
+
+/// What is looked for.
+struct Search {
     replaced: Option<AhoCorasick>,
     left_out: Vec<String>,
 }
 
-impl Masker {
-    /// For these values. Empty ones are passed over; of a value with several lines each line of 6 or more characters is
-    /// hidden too.
-    #[must_use]
-    pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+impl Search {
+    fn new(values: &[SecretString]) -> Self {
         let (mut replaced, mut left_out) = (BTreeSet::new(), BTreeSet::new());
-        for value in values {
+        for value in values.iter().map(ExposeSecret::expose_secret) {
             let trimmed = value.trim();
             if trimmed.is_empty() {
                 continue;
@@ -43,26 +49,41 @@ impl Masker {
             let lines = trimmed.lines().map(str::trim).filter(|line| line.chars().count() >= SHORTEST_REPLACED);
             replaced.extend(lines.flat_map(spellings));
         }
-        // It fails only beyond 2^31 states, gigabytes of values; then every text is left out.
-        let built = AhoCorasick::new(&replaced);
+        // The kind that is made fastest: others need minutes, and a gigabyte, for a value of 30 KB. It fails only beyond
+        // 2^31 states, gigabytes of values; then every text is left out.
+        let built = AhoCorasick::builder().kind(Some(AhoCorasickKind::NoncontiguousNFA)).build(&replaced);
         if built.is_err() {
             left_out.insert(String::new());
         }
         Self { replaced: built.ok().filter(|_| !replaced.is_empty()), left_out: left_out.into_iter().collect() }
     }
+}
+
+impl Masker {
+    /// For these values. Empty ones are passed over; of a value with several lines each line of 6 or more characters is
+    /// hidden too.
+    #[must_use]
+    pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { values: values.into_iter().map(SecretString::from).collect(), search: OnceLock::new() }
+    }
+
+    fn search(&self) -> &Search {
+        self.search.get_or_init(|| Search::new(&self.values))
+    }
 
     /// Whether `text` contains none of the values.
     #[must_use]
     pub fn is_clean(&self, text: &str) -> bool {
-        !self.left_out.iter().any(|value| text.contains(value.as_str()))
-            && !self.replaced.as_ref().is_some_and(|values| values.is_match(text))
+        let search = self.search();
+        !search.left_out.iter().any(|value| text.contains(value.as_str()))
+            && !search.replaced.as_ref().is_some_and(|values| values.is_match(text))
     }
 
     /// `text` for people: without the values, without query strings and control characters, at most
     /// [`LONGEST_TEXT`] bytes.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
-        if self.left_out.iter().any(|value| text.contains(value.as_str())) {
+        if self.search().left_out.iter().any(|value| text.contains(value.as_str())) {
             return LEFT_OUT.to_owned();
         }
         let mut text = without_queries(&self.hide(text)).replace(char::is_control, " ");
@@ -71,7 +92,7 @@ impl Masker {
     }
 
     fn hide(&self, text: &str) -> String {
-        let Some(values) = &self.replaced else { return text.to_owned() };
+        let Some(values) = &self.search().replaced else { return text.to_owned() };
         let mut hidden: Vec<(usize, usize)> =
             values.find_overlapping_iter(text).map(|found| (found.start(), found.end())).collect();
         hidden.sort_unstable();

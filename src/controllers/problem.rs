@@ -10,8 +10,9 @@ use super::remote::{Trouble, TroubleKind};
 use crate::connect::error::Failure;
 use crate::connect::{ApiError, ErrorCode, Reaction};
 
-/// First pause of one resource after a call of its own failed; doubles.
-const FIRST_PAUSE: Duration = Duration::from_secs(2);
+/// First pause of one resource after a call of its own failed; doubles. An attempt is a look, a write, and the call that
+/// finds out whether the service works again: with 8 s there are at most 6 calls in any 10 s.
+const FIRST_PAUSE: Duration = Duration::from_secs(8);
 /// Longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
@@ -112,8 +113,8 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_an_end() {
-        assert_eq!(pause(1), Duration::from_secs(2));
-        assert_eq!(pause(3), Duration::from_secs(8));
+        assert_eq!(pause(1), Duration::from_secs(8));
+        assert_eq!(pause(3), Duration::from_secs(32));
         assert_eq!(pause(100), LONGEST_PAUSE);
     }
 }

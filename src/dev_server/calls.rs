@@ -20,7 +20,7 @@ pub struct Call {
     pub method: String,
     /// Path without query.
     pub path: String,
-    /// HTTP status of the answer; 0 if the connection was closed without one.
+    /// HTTP status of the answer; 0 if the connection was closed without one, by either side.
     pub status: u16,
     /// `X-Correlation-ID` of the answer.
     pub correlation_id: String,

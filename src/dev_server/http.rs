@@ -118,6 +118,20 @@ fn text_of<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
+/// A call that is logged and counted once it is over, also if the caller went before there was an answer.
+struct Arrived {
+    shared: Arc<Shared>,
+    call: Call,
+}
+
+impl Drop for Arrived {
+    fn drop(&mut self) {
+        let Call { method, path, status, correlation_id, .. } = &self.call;
+        tracing::info!(method, path, status, correlation_id, "request");
+        self.shared.calls().add(self.call.clone());
+    }
+}
+
 /// Answers every request that is not of `/_dev`.
 pub(super) async fn answer(
     State(shared): State<Arc<Shared>>,
@@ -131,14 +145,17 @@ pub(super) async fn answer(
     let (method, path) = (parts.method.to_string(), parts.uri.path().to_owned());
     let user_agent = text_of(&parts.headers, &USER_AGENT).map(str::to_owned);
 
-    let (operation, answered) = match path::route(&method, &path) {
-        Ok(route) => (route.name(), with_faults(&shared, &route, parts, body).await),
-        Err(reason) => ("none", Some(answers::no_operation(&reason))),
+    let route = path::route(&method, &path);
+    let operation = route.as_ref().map_or("none", Route::name);
+    let call = Call { at, operation, method, path, status: 0, correlation_id, user_agent };
+    let mut arrived = Arrived { shared: Arc::clone(&shared), call };
+    let answered = match route {
+        Ok(route) => with_faults(&shared, &route, parts, body).await,
+        Err(reason) => Some(answers::no_operation(&reason)),
     };
-    let status = answered.as_ref().map_or(0, |response| response.status().as_u16());
-    tracing::info!(method, path, status, correlation_id, "request");
-    let correlation_header = HeaderValue::try_from(&correlation_id);
-    shared.calls().add(Call { at, operation, method, path, status, correlation_id, user_agent });
+    arrived.call.status = answered.as_ref().map_or(0, |response| response.status().as_u16());
+    let correlation_header = HeaderValue::try_from(&arrived.call.correlation_id);
+    drop(arrived);
     let mut response = answered.unwrap_or_else(|| {
         scissors.cut();
         Response::new(Body::empty())

@@ -105,6 +105,11 @@ impl Sandbox {
         self.api(manifest).patch(name, &strict, &Patch::Merge(change)).await.map_err(message)
     }
 
+    /// The file that programs of their own find the cluster with.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.cluster.local.kubeconfig_path()
+    }
+
     /// Runs kubectl as the administrator in this namespace, with `input` as its standard input.
     pub(crate) async fn kubectl(&self, arguments: &[&str], input: &str) -> Output {
         let file = tempfile::NamedTempFile::new().unwrap();

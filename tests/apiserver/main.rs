@@ -11,3 +11,4 @@ mod manifests;
 mod rules;
 mod schema;
 mod shop;
+mod trouble;

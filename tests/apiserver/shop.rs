@@ -38,6 +38,7 @@ pub(crate) struct Shop {
     pub(crate) sandbox: Sandbox,
     pub(crate) dev: DevServer,
     pub(crate) clock: Clock,
+    limits: Limits,
     operator: Option<Operator>,
 }
 
@@ -54,13 +55,23 @@ impl Shop {
 
     /// A shop with a remote and a clock of the test's: credentials and project are there, nothing is deployed.
     pub(crate) async fn with(options: Options, clock: Clock) -> Self {
-        let sandbox = Sandbox::new().await;
-        let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
-        let mut shop = Self { sandbox, dev, clock, operator: None };
+        Self::within(Limits::default(), options, clock).await
+    }
+
+    /// The same with limits for the operator's calls.
+    pub(crate) async fn within(limits: Limits, options: Options, clock: Clock) -> Self {
+        let mut shop = Self { limits, ..Self::without_operator(options, clock).await };
         shop.start_operator();
         shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
         shop.sandbox.apply(&shop.project()).await.unwrap();
         shop
+    }
+
+    /// A remote, and a namespace with nothing in it.
+    pub(crate) async fn without_operator(options: Options, clock: Clock) -> Self {
+        let sandbox = Sandbox::new().await;
+        let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
+        Self { sandbox, dev, clock, limits: Limits::default(), operator: None }
     }
 
     /// A shop with a deployment that is live.
@@ -79,8 +90,7 @@ impl Shop {
     pub(crate) fn start_operator_with_digest_key(&mut self, digest_key: [u8; 32]) {
         let clock = self.clock.clone();
         let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
-        let factory =
-            HttpFactory { allowed_hosts, clock: clock.clone(), limits: Limits::default(), extra_ca_pem: None };
+        let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: self.limits, extra_ca_pem: None };
         let options = manager::Options {
             client: self.sandbox.client.clone(),
             namespaces: vec![self.sandbox.namespace.clone()],

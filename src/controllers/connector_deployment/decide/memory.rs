@@ -127,9 +127,9 @@ impl Memory {
     }
 }
 
-/// Pause before a call is sent again whose answer was lost: 5 s, doubling to 5 minutes.
+/// Pause before a call is sent again whose answer was lost: 6 s, doubling to 5 minutes.
 pub(super) fn repeat_after(attempt: u32) -> Duration {
-    const FIRST: Duration = Duration::from_secs(5);
+    const FIRST: Duration = Duration::from_secs(6);
     const AT_MOST: Duration = Duration::from_mins(5);
     doubled(FIRST, attempt, AT_MOST)
 }

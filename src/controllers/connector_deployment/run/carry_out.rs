@@ -163,11 +163,12 @@ impl Run<'_> {
             self.remembered.failures = 0;
             self.remembered.not_before = None;
             let now = self.context.clock.now();
-            if let Some(id) = &outcome.ledger.id {
-                remote.watch(self.subject, id, Pace::Busy { since: now });
-            }
-            // The view tells of every change; what does not change at all has to be looked at too.
+            // The view tells of every change; what does not change at all has to be looked at too, and then only once.
             let busy = matches!(&done.answer, Answer::Accepted { phase, .. } if phase.is_busy());
+            let pace = if busy { Pace::Busy { since: now } } else { Pace::Settled(interval) };
+            if let Some(id) = &outcome.ledger.id {
+                remote.watch(self.subject, id, pace);
+            }
             return if busy { decide::TOO_LONG } else { UNCHANGED_AGAIN };
         }
         if outcome.key_taken || outcome.memory.refused.as_ref().is_some_and(|refused| refused.cause.is_some()) {

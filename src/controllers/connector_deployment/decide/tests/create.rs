@@ -75,14 +75,14 @@ fn create_planned_and_absent() {
         (
             "the fifth time, before its pause",
             |scene| {
-                scene.aged(79).operation().attempt = 5;
+                scene.aged(95).operation().attempt = 5;
             },
             WAITS,
         ),
         (
             "the fifth time, after its pause",
             |scene| {
-                scene.aged(80).operation().attempt = 5;
+                scene.aged(96).operation().attempt = 5;
             },
             AGAIN,
         ),

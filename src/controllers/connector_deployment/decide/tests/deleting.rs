@@ -182,18 +182,18 @@ fn rule_22_what_is_there_is_taken_down_whatever_runs() {
 #[test]
 fn undeploy_planned() {
     let rows: &[Row] = &[
-        ("present, before its pause", |scene| _ = scene.aged(4), waits(Stored::Planned)),
-        ("present, after its pause", |scene| _ = scene.aged(5), AGAIN),
-        ("absent, before its pause", |scene| scene.aged(4).look = ABSENT, waits(Stored::Planned)),
-        ("absent, after its pause", |scene| scene.aged(5).look = ABSENT, AGAIN),
-        ("busy", |scene| _ = scene.aged(5).sees(Phase::Deploying), AGAIN),
-        ("being taken down", |scene| _ = scene.aged(5).sees(Phase::Undeploying), waits(Stored::Planned)),
-        ("the third time, before its pause", |scene| scene.aged(19).operation().attempt = 3, waits(Stored::Planned)),
-        ("the third time, after its pause", |scene| scene.aged(20).operation().attempt = 3, AGAIN),
+        ("present, before its pause", |scene| _ = scene.aged(5), waits(Stored::Planned)),
+        ("present, after its pause", |scene| _ = scene.aged(6), AGAIN),
+        ("absent, before its pause", |scene| scene.aged(5).look = ABSENT, waits(Stored::Planned)),
+        ("absent, after its pause", |scene| scene.aged(6).look = ABSENT, AGAIN),
+        ("busy", |scene| _ = scene.aged(6).sees(Phase::Deploying), AGAIN),
+        ("being taken down", |scene| _ = scene.aged(6).sees(Phase::Undeploying), waits(Stored::Planned)),
+        ("the third time, before its pause", |scene| scene.aged(23).operation().attempt = 3, waits(Stored::Planned)),
+        ("the third time, after its pause", |scene| scene.aged(24).operation().attempt = 3, AGAIN),
     ];
     check(undeploying, rows);
     let mut scene = undeploying();
-    scene.aged(5);
+    scene.aged(6);
     assert_eq!(scene.decide().ledger.operation.expect("it is written again").attempt, 2);
 }
 
@@ -214,14 +214,14 @@ fn undeploy_accepted() {
         ),
         ("being taken down", |scene| _ = scene.sees(Phase::Undeploying), waits(Stored::Accepted)),
         ("busy otherwise", |scene| _ = scene.aged(100).sees(Phase::Deploying), waits(Stored::Accepted)),
-        ("the old status, before its pause", |scene| _ = scene.aged(9), waits(Stored::Accepted)),
-        ("the old status, after its pause", |scene| _ = scene.aged(10), AGAIN),
-        ("it did not work, before its pause", |scene| _ = scene.aged(9).sees(Phase::UndeployFailed), failed),
-        ("it did not work, after its pause", |scene| _ = scene.aged(10).sees(Phase::UndeployFailed), AGAIN),
+        ("the old status, before its pause", |scene| _ = scene.aged(11), waits(Stored::Accepted)),
+        ("the old status, after its pause", |scene| _ = scene.aged(12), AGAIN),
+        ("it did not work, before its pause", |scene| _ = scene.aged(11).sees(Phase::UndeployFailed), failed),
+        ("it did not work, after its pause", |scene| _ = scene.aged(12).sees(Phase::UndeployFailed), AGAIN),
         (
             "the third time, before its pause",
             |scene| {
-                scene.aged(39).sees(Phase::UndeployFailed);
+                scene.aged(47).sees(Phase::UndeployFailed);
                 scene.operation().attempt = 3;
             },
             failed,
@@ -229,7 +229,7 @@ fn undeploy_accepted() {
         (
             "the third time, after its pause",
             |scene| {
-                scene.aged(40).sees(Phase::UndeployFailed);
+                scene.aged(48).sees(Phase::UndeployFailed);
                 scene.operation().attempt = 3;
             },
             AGAIN,

@@ -1,0 +1,290 @@
+//! Measures the operator with many ConnectorDeployments: against a real etcd and kube-apiserver and the dev server, all
+//! on this machine, with the operator as a process of its own.
+//!
+//! ```text
+//! cargo build --release
+//! cargo run --release --example scale -- [DEPLOYMENTS [MINUTES [INTERVAL]]]
+//! ```
+//!
+//! DEPLOYMENTS (100) are applied at once; after all are Ready it is watched for MINUTES (3) how much goes on while
+//! nothing changes, each of them being looked at every INTERVAL (5m); then the operator is restarted, and all are
+//! deleted. Each remote call takes 25 ms, each deployment 2 s. Figures go to standard output, a line for each; counts
+//! are exact, times depend on the machine. `target/release/connect-operator` is measured, or what `OPERATOR` names.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use connect_operator::clock::{Clock, between};
+use connect_operator::crd::{self, ConnectorDeployment};
+use connect_operator::dev_server::{Call, DevServer, Fault, FaultAnswer, Options};
+use connect_operator::local_cluster::{self, Assets, LocalCluster};
+use connect_operator::names;
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::runtime::{WatchStreamExt, conditions, wait, watcher};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+use tokio::process::{Child, Command};
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+const NAMESPACE: &str = "default";
+
+#[tokio::main]
+async fn main() -> Outcome {
+    let mut arguments = std::env::args().skip(1);
+    let deployments: usize = arguments.next().map_or(Ok(100), |text| text.parse())?;
+    let minutes: u64 = arguments.next().map_or(Ok(3), |text| text.parse())?;
+    let interval = arguments.next().unwrap_or_else(|| "5m".to_owned());
+    let binary = std::env::var("OPERATOR").unwrap_or_else(|_| "target/release/connect-operator".to_owned());
+    let assets = Assets::find_or_build(|step| eprintln!("{step}")).await?;
+    let cluster = LocalCluster::start(local_cluster::Options::new(assets, binary.clone().into())).await?;
+    let measured = measure(&cluster, &binary, deployments, Duration::from_mins(minutes), &interval).await;
+    cluster.stop().await?;
+    measured
+}
+
+async fn measure(
+    cluster: &LocalCluster,
+    binary: &str,
+    deployments: usize,
+    settled: Duration,
+    interval: &str,
+) -> Outcome {
+    let client = cluster.client()?;
+    install(&client).await?;
+    let slow = FaultAnswer { delay_ms: 25, ..FaultAnswer::default() };
+    let faults = vec![Fault { answer: slow, ..Fault::default() }];
+    let options = Options { deploy_duration: Duration::from_secs(2), faults, ..Options::default() };
+    let dev = DevServer::start(options, Clock::system()).await?;
+    prepare(&client, &dev.url()).await?;
+    let mut operator = Operator::start(cluster, binary)?;
+    let writes = Writes::watch(client.clone());
+
+    let started = Instant::now();
+    apply(&client, deployments, interval).await?;
+    say("seconds to apply all", format!("{:.1}", started.elapsed().as_secs_f64()));
+    until_ready(&client, deployments).await?;
+    say("seconds until all are Ready", format!("{:.1}", started.elapsed().as_secs_f64()));
+    tell_calls("calls until Ready", &dev, 0);
+    say("most calls for one resource in 10 s", most_in_10_seconds(&dev.calls()));
+    tell_remote(&dev, deployments);
+    // What comes right after Ready (events, counts) belongs to it.
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let until_ready_writes = writes.count();
+    say("cluster writes for each resource", format!("{:.2}", ratio(until_ready_writes, deployments)));
+    operator.tell(deployments)?;
+
+    let before = dev.calls().len();
+    tokio::time::sleep(settled).await;
+    tell_calls("calls while settled", &dev, before);
+    let calls = dev.calls().len() - before;
+    say("calls a minute while settled", format!("{:.1}", ratio(calls * 60, usize::try_from(settled.as_secs())?)));
+    say("cluster writes while settled", writes.count() - until_ready_writes);
+    operator.tell(deployments)?;
+
+    let (before, writes_before) = (dev.calls().len(), writes.count());
+    operator.stop().await?;
+    operator = Operator::start(cluster, binary)?;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    tell_calls("calls after a restart", &dev, before);
+    say("cluster writes after a restart", writes.count() - writes_before);
+    operator.tell(deployments)?;
+    tell_remote(&dev, deployments);
+
+    let before = dev.calls().len();
+    let started = Instant::now();
+    let api = Api::<ConnectorDeployment>::namespaced(client.clone(), NAMESPACE);
+    api.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
+    until_none(&api).await?;
+    say("seconds until all are gone", format!("{:.1}", started.elapsed().as_secs_f64()));
+    tell_calls("calls of the deletion", &dev, before);
+    say("deployments left at the remote", dev.world().all(dev.now()).len());
+    operator.tell(deployments)?;
+    operator.stop().await?;
+    dev.stop().await?;
+    Ok(())
+}
+
+fn say(what: &str, figure: impl std::fmt::Display) {
+    println!("{what}: {figure}");
+}
+
+#[allow(clippy::cast_precision_loss, reason = "figures for people")]
+fn ratio(count: usize, of: usize) -> f64 {
+    count as f64 / of as f64
+}
+
+async fn install(client: &Client) -> Outcome {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for crd in crd::all() {
+        let name = crd.name_any();
+        definitions.patch(&name, &PatchParams::apply(names::FIELD_MANAGER), &Patch::Apply(&crd)).await?;
+        wait::await_condition(definitions.clone(), &name, conditions::is_crd_established()).await?;
+    }
+    Ok(())
+}
+
+async fn prepare(client: &Client, url: &str) -> Outcome {
+    let parameters = PatchParams::apply("scale");
+    let secrets = Api::<Secret>::namespaced(client.clone(), NAMESPACE);
+    for (name, data) in [
+        ("shop-credentials", json!({"clientId": "dev-client", "clientSecret": "dev-secret"})),
+        ("tax", json!({"token": "token-of-the-tax-service"})),
+    ] {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
+        secrets.patch(name, &parameters, &Patch::Apply(secret)).await?;
+    }
+    let project = json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectProject", "metadata": {"name": "shop"},
+        "spec": {"projectKey": "demo", "region": "europe-west1.gcp", "apiUrl": url, "authUrl": url,
+            "credentialsSecretRef": {"name": "shop-credentials"}, "requestsPerSecond": 1000},
+    });
+    let projects = Api::<crd::ConnectProject>::namespaced(client.clone(), NAMESPACE);
+    projects.patch("shop", &parameters, &Patch::Apply(project)).await?;
+    Ok(())
+}
+
+async fn apply(client: &Client, deployments: usize, interval: &str) -> Outcome {
+    let api = Api::<ConnectorDeployment>::namespaced(client.clone(), NAMESPACE);
+    let apply = async |number: usize| {
+        let name = format!("tax-{number:05}");
+        let secured = json!({"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "tax", "key": "token"}}});
+        let manifest = json!({
+            "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment", "metadata": {"name": name},
+            "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "demo-connector"}, "interval": interval,
+                "configurations": [{"applicationName": "service",
+                    "standardConfiguration": [{"key": "LOG_LEVEL", "value": "info"}],
+                    "securedConfiguration": [secured]}]},
+        });
+        api.patch(&name, &PatchParams::apply("scale"), &Patch::Apply(manifest)).await.map(|_| ())
+    };
+    stream::iter(0..deployments).map(apply).buffer_unordered(16).try_collect::<()>().await?;
+    Ok(())
+}
+
+async fn until_ready(client: &Client, deployments: usize) -> Outcome {
+    let api = Api::<ConnectorDeployment>::namespaced(client.clone(), NAMESPACE);
+    let mut ready = BTreeMap::new();
+    let mut events = watcher(api, watcher::Config::default()).default_backoff().applied_objects().boxed();
+    while let Some(object) = events.try_next().await? {
+        let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let is = conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        ready.insert(object.name_any(), is);
+        if ready.values().filter(|ready| **ready).count() == deployments {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn until_none(api: &Api<ConnectorDeployment>) -> Outcome {
+    let one = ListParams::default().limit(1);
+    while !api.list_metadata(&one).await?.items.is_empty() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
+}
+
+/// Calls by operation, from that one on.
+fn tell_calls(what: &str, dev: &DevServer, from: usize) {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for call in dev.calls().iter().skip(from) {
+        *counts.entry(call.operation).or_default() += 1;
+    }
+    say(what, json!(counts));
+}
+
+/// What must not be: two for one resource, and redeploys that nobody asked for.
+fn tell_remote(dev: &DevServer, deployments: usize) {
+    let all = dev.world().all(dev.now());
+    say("duplicate creates", all.len().saturating_sub(deployments));
+    say("needless redeploys", all.iter().filter(|deployment| deployment.version != 1).count());
+    say("tokens", dev.counts().get("token").copied().unwrap_or_default());
+}
+
+/// By the path of the resource; a LIST belongs to none.
+fn most_in_10_seconds(calls: &[Call]) -> usize {
+    let mut times: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+    for call in calls.iter().filter(|call| call.path.matches('/').count() > 2) {
+        times.entry(&call.path).or_default().push(call.at);
+    }
+    let most = |times: &Vec<jiff::Timestamp>| {
+        let within = |start: &jiff::Timestamp| {
+            times.iter().filter(|at| *at >= start && between(*start, **at) < Duration::from_secs(10)).count()
+        };
+        times.iter().map(within).max().unwrap_or_default()
+    };
+    times.values().map(most).max().unwrap_or_default()
+}
+
+/// Counts the changes of the resources, without those of this program.
+struct Writes(tokio::sync::watch::Receiver<usize>);
+
+impl Writes {
+    fn watch(client: Client) -> Self {
+        let (counted, count) = tokio::sync::watch::channel(0);
+        tokio::spawn(async move {
+            let api = Api::<ConnectorDeployment>::namespaced(client, NAMESPACE);
+            let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
+            let mut applied: BTreeMap<String, ()> = BTreeMap::new();
+            while let Some(Ok(event)) = events.next().await {
+                if let watcher::Event::Apply(object) = event
+                    && applied.insert(object.name_any(), ()).is_some()
+                {
+                    counted.send_modify(|count| *count += 1);
+                }
+            }
+        });
+        Self(count)
+    }
+
+    fn count(&self) -> usize {
+        *self.0.borrow()
+    }
+}
+
+/// The operator as a process of its own.
+struct Operator(Child);
+
+impl Operator {
+    fn start(cluster: &LocalCluster, binary: &str) -> Outcome<Self> {
+        let child = Command::new(binary)
+            .args(["run", "--watch-namespaces", NAMESPACE, "--operator-namespace", NAMESPACE])
+            .args(["--allowed-api-hosts", "127.0.0.1", "--log-format", "text"])
+            .env("KUBECONFIG", cluster.kubeconfig_path())
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()?;
+        Ok(Self(child))
+    }
+
+    /// Memory and processor time so far, as Linux tells them.
+    fn tell(&self, deployments: usize) -> Outcome {
+        let Some(id) = self.0.id() else { return Ok(()) };
+        let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+        for (what, field) in [("memory now, MiB", "VmRSS:"), ("memory at most, MiB", "VmHWM:")] {
+            let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
+            let kibibytes: usize = line.split_whitespace().next().unwrap_or("0").parse()?;
+            say(what, format!("{:.1}", ratio(kibibytes, 1024)));
+        }
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks: usize = fields[11].parse::<usize>()? + fields[12].parse::<usize>()?;
+        // A tick is 10 ms on every Linux that this runs on.
+        say("processor time for each resource, ms", format!("{:.2}", ratio(ticks * 10, deployments)));
+        Ok(())
+    }
+
+    async fn stop(mut self) -> Outcome {
+        if let Some(id) = self.0.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
+            rustix::process::kill_process(id, rustix::process::Signal::TERM)?;
+        }
+        self.0.wait().await?;
+        Ok(())
+    }
+}

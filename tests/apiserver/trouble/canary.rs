@@ -1,0 +1,194 @@
+//! Recognisable secrets, through a life full of trouble at log level trace, are found nowhere but where they belong.
+//!
+//! The operator is the real program, so that everything it writes is read.
+
+use std::fs::File;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use connect_operator::clock::Clock;
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::dev_server::{Catalogue, Fault, FaultAnswer, Options, PlannedOutcome};
+use futures::TryStreamExt as _;
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
+use kube::api::ListParams;
+use kube::runtime::{WatchStreamExt, watcher};
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+
+use super::pace::until_called;
+use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
+
+const CLIENT_SECRET: &str = "canary-of-the-client/\"secret\"";
+const TOKEN: &str = "canary-of-the-token";
+const FIRST: &str = "canary of the first, \"secured\" value";
+const SECOND: &str = "canary of the second value";
+
+/// What must not be found: the bird in plain, and in base64 wherever in the text it begins.
+fn traces() -> Vec<String> {
+    let encoded = (0..3).map(|before| {
+        let text = STANDARD_NO_PAD.encode(format!("{}canary of", "-".repeat(before)));
+        text[[0, 2, 3][before]..text.len() - 3].to_owned()
+    });
+    encoded.chain(["canary".to_owned(), "CANARY".to_owned()]).collect()
+}
+
+/// Everything that the secrets could end up in, as it was at any time.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<(String, String)>>>);
+
+impl Seen {
+    fn add(&self, place: &str, text: impl Into<String>) {
+        self.0.lock().unwrap().push((place.to_owned(), text.into()));
+    }
+
+    /// Keeps every version of every object of a kind.
+    fn watch<K>(&self, place: &'static str, api: Api<K>)
+    where
+        K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned + serde::Serialize + Send + 'static,
+    {
+        let seen = self.clone();
+        tokio::spawn(async move {
+            let objects = watcher(api, watcher::Config::default()).default_backoff().applied_objects();
+            let mut objects = std::pin::pin!(objects);
+            while let Ok(Some(object)) = objects.try_next().await {
+                seen.add(place, serde_json::to_string(&object).unwrap());
+            }
+        });
+    }
+}
+
+/// A remote that says everything that it was sent.
+fn echo(status: u16, sent: &[&str]) -> FaultAnswer {
+    let encoded: Vec<_> = sent.iter().map(|sent| STANDARD_NO_PAD.encode(sent)).collect();
+    let code = if status == 401 { "invalid_token" } else { "InvalidJsonInput" };
+    let text = format!("You sent {} or {} or {}", sent.join(" "), json!(sent), encoded.join(" "));
+    FaultAnswer {
+        status: Some(status),
+        body: Some(json!({"statusCode": status, "message": text,
+            "errors": [{"code": code, "message": text, "detailedErrorMessage": text, "value": text}]})),
+        ..FaultAnswer::default()
+    }
+}
+
+fn html(status: u16, sent: &[&str]) -> FaultAnswer {
+    FaultAnswer::text(status, &format!("<html>{}</html>", sent.join(" ")))
+}
+
+/// kubectl keeps a copy of all of it in an annotation.
+async fn apply(shop: &Shop, manifest: &Value) {
+    let output = shop.sandbox.kubectl(&["apply", "--filename", "-"], &manifest.to_string()).await;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn secret(name: &str, data: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
+}
+
+fn credentials(scopes: &str) -> Value {
+    secret(CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": CLIENT_SECRET, "scopes": scopes}))
+}
+
+/// What it writes goes to a file: a pipe that nobody reads would stop it.
+fn start(shop: &Shop, output: &File) -> Child {
+    let namespace = &shop.sandbox.namespace;
+    Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+        .args(["run", "--watch-namespaces", namespace, "--operator-namespace", namespace])
+        .args(["--allowed-api-hosts", "127.0.0.1", "--log-format", "text"])
+        .env("KUBECONFIG", shop.sandbox.kubeconfig())
+        .env("RUST_LOG", "trace")
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().unwrap())
+        .stderr(output.try_clone().unwrap())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the operator starts")
+}
+
+async fn trouble(shop: &Shop) {
+    let dev = &shop.dev;
+    let token =
+        json!({"access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600, "scope": "manage_project:demo"});
+    dev.fault(Fault::of("token", FaultAnswer { status: Some(200), body: Some(token), ..FaultAnswer::default() }))
+        .unwrap();
+    dev.fault(Fault::of("queryDeployments", echo(401, &[CLIENT_SECRET, TOKEN]))).unwrap();
+    dev.fault(Fault::of("getDeploymentByKey", echo(401, &[CLIENT_SECRET, TOKEN]))).unwrap();
+    apply(shop, &credentials("manage_project:demo")).await;
+    apply(shop, &shop.project()).await;
+    apply(shop, &secret(SECRET, &json!({"token": FIRST}))).await;
+    apply(shop, &shop.deployment()).await;
+    shop.until_reason("CredentialsRejected").await;
+
+    dev.clear_faults();
+    let described = json!({"error": "invalid_client", "error_description": format!("{CLIENT_SECRET} is wrong")});
+    let described = FaultAnswer { status: Some(401), body: Some(described), ..FaultAnswer::default() };
+    dev.fault(Fault::of("token", described).times(1)).unwrap();
+    dev.fault(Fault::of("createDeployment", echo(400, &[CLIENT_SECRET, FIRST])).times(1)).unwrap();
+    let failure = format!("The service refused {FIRST} or {}", STANDARD_NO_PAD.encode(FIRST));
+    let tokens = shop.calls("token");
+    apply(shop, &credentials("")).await;
+    until_called(shop, "token", tokens + 1).await;
+    apply(shop, &credentials(" manage_project:demo ")).await;
+    shop.until_reason("RequestRejected").await;
+
+    shop.change(&json!({"spec": {"interval": "6m"}})).await;
+    let id = shop.until("created", |object| object.status.as_ref().is_some_and(|status| status.id.is_some())).await;
+    let id = id.status.and_then(|status| status.id).unwrap();
+    dev.world().plan_outcome(&id, PlannedOutcome::failure("service", "It did not start", &failure), dev.now()).unwrap();
+    let failed = shop.until_reason("DeploymentFailed").await;
+    assert!(!failed.status.unwrap().report.is_empty(), "the report is told, without the value");
+
+    dev.fault(Fault::of("updateDeploymentById", html(500, &[CLIENT_SECRET, SECOND])).times(1)).unwrap();
+    dev.fault(Fault::of("getDeploymentById", html(200, &[CLIENT_SECRET, SECOND])).times(1)).unwrap();
+    dev.fault(Fault::of("queryDeployments", echo(502, &[CLIENT_SECRET])).times(1)).unwrap();
+    apply(shop, &secret(SECRET, &json!({"token": SECOND}))).await;
+    shop.until_reason("Deployed").await;
+
+    dev.fault(Fault::of("deleteDeploymentById", echo(500, &[CLIENT_SECRET])).times(1)).unwrap();
+    shop.delete().await;
+    shop.until_gone().await;
+}
+
+#[tokio::test]
+async fn canaries_are_seen_nowhere() {
+    let client = json!({"clients": [{"id": "dev-client", "secret": CLIENT_SECRET, "scopes": ["manage_project:demo"]}]});
+    let catalogue = Catalogue::built_in().and(Catalogue::parse(&client.to_string()).unwrap());
+    let options = Options { catalogue, deploy_duration: Duration::from_secs(1), ..Options::default() };
+    let shop = Shop::without_operator(options, Clock::system()).await;
+    let seen = Seen::default();
+    seen.watch("ConnectorDeployment", shop.api::<ConnectorDeployment>());
+    seen.watch("ConnectProject", shop.api::<ConnectProject>());
+    let output = tempfile::NamedTempFile::new().unwrap();
+    let mut operator = start(&shop, output.as_file());
+    trouble(&shop).await;
+
+    for event in shop.api::<Event>().list(&ListParams::default()).await.unwrap() {
+        seen.add("Event", serde_json::to_string(&event).unwrap());
+    }
+    for map in shop.api::<ConfigMap>().list(&ListParams::default()).await.unwrap() {
+        seen.add("ConfigMap", serde_json::to_string(&map).unwrap());
+    }
+    let id = operator.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    assert!(operator.wait().await.unwrap().success(), "it ends well when it is asked to");
+    let written = std::fs::read_to_string(output.path()).unwrap();
+    assert!(written.contains("TRACE"), "the log is at its loudest");
+    seen.add("output", written);
+
+    let seen = seen.0.lock().unwrap();
+    for kind in ["ConnectorDeployment", "ConnectProject", "Event", "output"] {
+        assert!(seen.iter().any(|(place, text)| place == kind && !text.is_empty()), "{kind} was looked at");
+    }
+    for (place, text) in &*seen {
+        for trace in traces() {
+            let Some(at) = text.find(&trace) else { continue };
+            let around = text.floor_char_boundary(at.saturating_sub(200))..text.ceil_char_boundary(at + 60);
+            panic!("{place} of {NAME} shows {trace}: {}", &text[around]);
+        }
+    }
+}

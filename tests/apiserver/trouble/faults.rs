@@ -1,0 +1,171 @@
+//! The remote misbehaves, at each operation in turn: nothing is lost, nothing is done twice, and nobody is hammered.
+
+use std::time::Duration;
+
+use connect_operator::connect::http::Limits;
+use connect_operator::connect::model::DeploymentStatus;
+use connect_operator::dev_server::{Fault, FaultAnswer, FaultEffect, Options};
+use serde_json::json;
+
+use super::pace::{FINE, meanwhile, most_in_10_seconds, pass, stepped, told, until_called};
+use crate::shop::{SECRET, Shop};
+
+/// How long the remote misbehaves.
+const WHILE: Duration = Duration::from_secs(30);
+
+/// Calls of one resource in 10 s that are not too many.
+const BEARABLE: usize = 6;
+
+/// Short, so that what never ends is over soon.
+fn short() -> Limits {
+    Limits {
+        connect: Duration::from_millis(500),
+        call: Duration::from_secs(1),
+        silence: Duration::from_millis(500),
+        ..Limits::default()
+    }
+}
+
+/// An answer of the remote, before or after it did what was asked.
+type Row<'a> = (&'a str, FaultEffect, FaultAnswer);
+
+fn json_text(status: u16, text: &str) -> FaultAnswer {
+    FaultAnswer::text(status, text).with_header("Content-Type", "application/json")
+}
+
+/// A whole life, from nothing to nothing, with this trouble at each of its operations.
+async fn life_with((case, effect, answer): Row<'_>) {
+    let options = Options { deploy_duration: Duration::from_secs(5), seed: Some(1), ..Options::default() };
+    let mut shop = Shop::within(short(), options, stepped()).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    let clock = shop.clock.clone();
+
+    let trouble = Trouble { case, effect, answer };
+    trouble.at(&shop, &["createDeployment"]).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    trouble.is_over(&shop, "createDeployment", BEARABLE).await;
+    meanwhile(&clock, FINE, shop.until_reason("Deployed")).await;
+    trouble.left(&shop, "create", 1);
+
+    trouble.at(&shop, &["updateDeploymentById"]).await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    trouble.is_over(&shop, "updateDeploymentById", BEARABLE).await;
+    until_redeployed(&shop, 2).await;
+    trouble.left(&shop, "redeploy", 2);
+
+    trouble.at(&shop, &["getDeploymentById", "getDeploymentByKey", "queryDeployments"]).await;
+    shop.put_secret(SECRET, &[("token", "third-token-of-the-shop")]).await;
+    trouble.is_over(&shop, "getDeploymentById", BEARABLE).await;
+    until_redeployed(&shop, 3).await;
+    trouble.left(&shop, "read", 3);
+
+    shop.dev.revoke_tokens();
+    trouble.at(&shop, &["token"]).await;
+    shop.put_secret(SECRET, &[("token", "fourth-token-of-the-shop")]).await;
+    trouble.is_over(&shop, "token", BEARABLE).await;
+    until_redeployed(&shop, 4).await;
+    trouble.left(&shop, "token", 4);
+
+    trouble.at(&shop, &["deleteDeploymentById"]).await;
+    shop.delete().await;
+    trouble.is_over(&shop, "deleteDeploymentById", BEARABLE).await;
+    meanwhile(&clock, FINE, shop.until_gone()).await;
+    assert!(shop.dev.world().all(clock.now()).is_empty(), "{case}: nothing is left behind");
+    shop.stop_operator().await;
+}
+
+async fn until_redeployed(shop: &Shop, version: i64) {
+    let what = format!("live again in version {version}");
+    let live = shop.until(&what, |object| {
+        let Some(status) = &object.status else { return false };
+        let ready = status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        let redeployed = shop
+            .dev
+            .world()
+            .all(shop.clock.now())
+            .iter()
+            .all(|deployment| deployment.version >= version && deployment.status == DeploymentStatus::Deployed);
+        ready && status.operation.is_none() && redeployed
+    });
+    meanwhile(&shop.clock, FINE, live).await;
+}
+
+struct Trouble<'a> {
+    case: &'a str,
+    effect: FaultEffect,
+    answer: FaultAnswer,
+}
+
+impl Trouble<'_> {
+    /// Begins.
+    async fn at(&self, shop: &Shop, operations: &[&str]) {
+        // What went before is no part of it.
+        pass(&shop.clock, FINE, Duration::from_secs(10)).await;
+        for operation in operations {
+            let fault = Fault { effect: self.effect, ..Fault::of(operation, self.answer.clone()) };
+            shop.dev.fault(fault).unwrap();
+        }
+    }
+
+    /// Ends, after it was met and some time has passed.
+    async fn is_over(&self, shop: &Shop, met: &str, bearable: usize) {
+        let started = shop.clock.now();
+        until_called(shop, met, shop.calls(met) + 1).await;
+        pass(&shop.clock, FINE, WHILE).await;
+        let calls = shop.dev.calls();
+        let most = most_in_10_seconds(&calls, started);
+        assert!(most <= bearable, "{} at {met}: {most} calls in 10 s\n{}", self.case, told(&calls, started));
+        shop.dev.clear_faults();
+    }
+
+    /// One deployment, and as many redeploys as there were changes.
+    fn left(&self, shop: &Shop, stage: &str, version: i64) {
+        let deployments = shop.dev.world().all(shop.clock.now());
+        let versions: Vec<_> = deployments.iter().map(|deployment| deployment.version).collect();
+        assert_eq!(versions, [version], "{} at {stage}: {:?}", self.case, shop.dev.counts());
+    }
+}
+
+async fn lives_with(rows: Vec<Row<'_>>) {
+    futures::future::join_all(rows.into_iter().map(life_with)).await;
+}
+
+#[tokio::test]
+async fn a_service_that_is_broken_before_or_after_the_effect_harms_nothing() {
+    lives_with(vec![
+        ("500 before", FaultEffect::Before, FaultAnswer::error(500, "General")),
+        ("500 after", FaultEffect::After, FaultAnswer::error(500, "General")),
+        ("502", FaultEffect::Before, FaultAnswer::text(502, "<html><h1>Bad Gateway</h1></html>")),
+        ("502 after", FaultEffect::After, FaultAnswer::text(502, "<html><h1>Bad Gateway</h1></html>")),
+        ("503", FaultEffect::Before, FaultAnswer::text(503, "")),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn answers_that_cannot_be_read_harm_nothing() {
+    lives_with(vec![
+        ("malformed JSON", FaultEffect::Before, json_text(200, r#"{"id": "#)),
+        ("malformed JSON after", FaultEffect::After, json_text(201, r#"{"id": "#)),
+        ("HTML", FaultEffect::Before, FaultAnswer::text(200, "<html><h1>Please log in</h1></html>")),
+        ("another JSON", FaultEffect::After, FaultAnswer { body: Some(json!([1, 2])), ..FaultAnswer::default() }),
+        ("no such status", FaultEffect::Before, json_text(599, r#"{"statusCode": 599, "errors": 5}"#)),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn answers_that_are_too_big_or_never_end_or_never_come_harm_nothing() {
+    let big = FaultAnswer { status: Some(200), body_bytes: Some(100_000_000), ..FaultAnswer::default() };
+    let endless = FaultAnswer { status: Some(200), endless: true, ..FaultAnswer::default() };
+    let late = FaultAnswer { delay_ms: 60_000, ..FaultAnswer::default() };
+    lives_with(vec![
+        ("100 MB", FaultEffect::Before, big.clone()),
+        ("100 MB after", FaultEffect::After, big),
+        ("endless after", FaultEffect::After, endless),
+        ("time-out", FaultEffect::Before, late.clone()),
+        ("cut", FaultEffect::Before, FaultAnswer::dropped()),
+        ("cut after", FaultEffect::After, FaultAnswer::dropped()),
+    ])
+    .await;
+}

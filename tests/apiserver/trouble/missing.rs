@@ -1,0 +1,132 @@
+//! What a resource needs is not there yet: its own reason, a message that names it, and healing within seconds of its
+//! appearing.
+
+use std::time::{Duration, Instant};
+
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::dev_server::Options;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use serde_json::{Value, json};
+
+use connect_operator::clock::Clock;
+
+use super::condition;
+use crate::shop::{CREDENTIALS, PROJECT, SECRET, Shop};
+
+/// From the event in the cluster to the call that it leads to.
+const HEALS_WITHIN: Duration = Duration::from_secs(5);
+
+/// Waits for the reason, and sees that people and kstatus are told what is missing, and that nothing is sent.
+async fn waits(shop: &Shop, reason: &str, named: &str) {
+    let object = shop.until_reason(reason).await;
+    assert_eq!(condition(&object, "Reconciling"), Some("True"), "{reason} may come by itself");
+    assert_eq!(condition(&object, "Stalled"), None, "{reason} may come by itself");
+    let message = object.status.and_then(|status| status.message).unwrap_or_default();
+    assert!(message.contains(named), "{reason}: {message}");
+    assert_eq!(shop.calls("createDeployment"), 0, "{reason}: nothing is sent");
+}
+
+/// Does what was missing, and measures until the deployment is on its way.
+async fn heals(shop: &Shop, appears: impl Future<Output = ()>) {
+    let started = Instant::now();
+    appears.await;
+    shop.until("created", |object| object.status.as_ref().is_some_and(|status| status.id.is_some())).await;
+    assert!(started.elapsed() < HEALS_WITHIN, "it took {:?}", started.elapsed());
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.calls("createDeployment"), 1);
+    assert_eq!(shop.calls("updateDeploymentById"), 0);
+}
+
+async fn empty_shop() -> Shop {
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
+    Shop::with(options, Clock::system()).await
+}
+
+#[tokio::test]
+async fn a_secret_and_then_its_key_are_waited_for_and_named() {
+    let shop = empty_shop().await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    waits(&shop, "SecretMissing", "Secret tax").await;
+    shop.put_secret(SECRET, &[("other", "something else")]).await;
+    shop.until("the key is named", |object| message(object).contains("tax (key token)")).await;
+    waits(&shop, "SecretMissing", "tax (key token)").await;
+    heals(&shop, shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")])).await;
+}
+
+#[tokio::test]
+async fn a_config_map_is_waited_for_and_named() {
+    let shop = empty_shop().await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    let mut deployment = shop.deployment();
+    deployment["spec"]["configurations"][0]["standardConfiguration"] =
+        json!([{"key": "LOG_LEVEL", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "level"}}}]);
+    shop.sandbox.apply(&deployment).await.unwrap();
+    waits(&shop, "ConfigMapMissing", "ConfigMap settings").await;
+    heals(&shop, shop.put_config_map("settings", &[("level", "info")])).await;
+}
+
+#[tokio::test]
+async fn several_that_are_missing_are_named_in_one_message() {
+    let shop = empty_shop().await;
+    let mut deployment = shop.deployment();
+    deployment["spec"]["configurations"][0]["standardConfigurationFrom"] =
+        json!([{"configMapRef": {"name": "settings"}}]);
+    shop.sandbox.apply(&deployment).await.unwrap();
+    waits(&shop, "SecretMissing", "Secret tax; ConfigMap settings").await;
+}
+
+#[tokio::test]
+async fn a_project_is_waited_for_and_named() {
+    let shop = empty_shop().await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.api::<ConnectProject>().delete(PROJECT, &Default::default()).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    waits(&shop, "ProjectMissing", "ConnectProject shop").await;
+    heals(&shop, async {
+        shop.sandbox.apply(&shop.project()).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_credentials_of_the_project_are_waited_for_and_named() {
+    for (case, broken) in [
+        ("no Secret", None),
+        ("no client secret in it", Some(vec![("clientId", "dev-client")])),
+        ("an empty client id", Some(vec![("clientId", ""), ("clientSecret", "dev-secret")])),
+    ] {
+        let shop = empty_shop().await;
+        shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+        shop.api::<Secret>().delete(CREDENTIALS, &Default::default()).await.unwrap();
+        if let Some(data) = &broken {
+            shop.put_secret(CREDENTIALS, data).await;
+        }
+        let project = shop.until_project(case, |project| ready(project) == Some("SecretMissing")).await;
+        let told = serde_json::to_string(&project.status).unwrap();
+        assert!(told.contains(CREDENTIALS), "{case}: {told}");
+        shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        waits(&shop, "ProjectNotReady", CREDENTIALS).await;
+        heals(&shop, shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")])).await;
+    }
+}
+
+fn message(object: &ConnectorDeployment) -> &str {
+    object.status.as_ref().and_then(|status| status.message.as_deref()).unwrap_or_default()
+}
+
+fn ready(project: &ConnectProject) -> Option<&str> {
+    let conditions = &project.status.as_ref()?.conditions;
+    conditions.iter().find(|condition| condition.type_ == "Ready").map(|condition| condition.reason.as_str())
+}
+
+/// A ConfigMap that goes while it is used stops nothing that is live, and says so.
+#[tokio::test]
+async fn what_goes_missing_later_is_told_and_sends_nothing() {
+    let shop = Shop::live().await;
+    shop.api::<Secret>().delete(SECRET, &Default::default()).await.unwrap();
+    let object = shop.until_reason("SecretMissing").await;
+    assert_eq!(object.status.and_then(|status| status.deployment_status).as_deref(), Some("Deployed"));
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.calls("updateDeploymentById"), 0, "the value is the one that was sent");
+}

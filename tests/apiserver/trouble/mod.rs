@@ -1,0 +1,17 @@
+//! Bad input and trouble: what goes wrong, one after the other, and that all comes right again.
+
+mod canary;
+mod faults;
+mod missing;
+mod pace;
+mod refused;
+mod stalled;
+mod values;
+
+use connect_operator::crd::ConnectorDeployment;
+
+/// Status of a condition; `None` if there is no such condition.
+fn condition<'a>(object: &'a ConnectorDeployment, kind: &str) -> Option<&'a str> {
+    let conditions = &object.status.as_ref()?.conditions;
+    conditions.iter().find(|condition| condition.type_ == kind).map(|condition| condition.status.as_str())
+}

@@ -1,0 +1,71 @@
+//! Time that passes while something is waited for, and calls counted by it.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use connect_operator::clock::{Clock, between};
+use connect_operator::dev_server::Call;
+use jiff::Timestamp;
+
+use crate::shop::Shop;
+
+/// Real time between two steps.
+const BEAT: Duration = Duration::from_millis(10);
+/// Small enough for everything that counts seconds: 25 times as fast as real time at most.
+pub(super) const FINE: Duration = Duration::from_millis(250);
+/// For hours: 500 times as fast as real time at most.
+pub(super) const COARSE: Duration = Duration::from_secs(5);
+
+/// A clock that only these functions move.
+pub(super) fn stepped() -> Clock {
+    Clock::stepped("2026-01-01T00:00:00Z".parse().expect("a time"))
+}
+
+/// Lets time pass in small steps until `awaited` is ready.
+pub(super) async fn meanwhile<T>(clock: &Clock, step: Duration, awaited: impl Future<Output = T>) -> T {
+    let mut awaited = pin!(awaited);
+    loop {
+        tokio::select! {
+            biased;
+            result = &mut awaited => return result,
+            () = tokio::time::sleep(BEAT) => clock.step(step),
+        }
+    }
+}
+
+/// Lets so much time pass.
+pub(super) async fn pass(clock: &Clock, step: Duration, time: Duration) {
+    meanwhile(clock, step, clock.sleep(time)).await;
+}
+
+/// Lets time pass until one of these operations was called so often; says how often before it gives up.
+pub(super) async fn until_called(shop: &Shop, operation: &str, times: u64) {
+    let called = async {
+        while shop.calls(operation) < times {
+            shop.clock.sleep(FINE).await;
+        }
+    };
+    let patient = tokio::time::timeout(Duration::from_secs(30), meanwhile(&shop.clock, FINE, called)).await;
+    assert!(patient.is_ok(), "{operation} was to be called {times} times: {:?}", shop.dev.counts());
+}
+
+/// Most calls of the API within any 10 s from `since` on.
+pub(super) fn most_in_10_seconds(calls: &[Call], since: Timestamp) -> usize {
+    let mut times: Vec<_> =
+        calls.iter().filter(|call| call.operation != "token" && call.at >= since).map(|call| call.at).collect();
+    times.sort();
+    times
+        .iter()
+        .enumerate()
+        .map(|(first, start)| {
+            times[first..].iter().take_while(|at| between(*start, **at) < Duration::from_secs(10)).count()
+        })
+        .max()
+        .unwrap_or_default()
+}
+
+/// The calls from `since` on, a line for each.
+pub(super) fn told(calls: &[Call], since: Timestamp) -> String {
+    let line = |call: &Call| format!("{:?} {} {}\n", between(since, call.at), call.operation, call.status);
+    calls.iter().filter(|call| call.at >= since).map(line).collect()
+}

@@ -1,0 +1,151 @@
+//! What a person has to put right: said as Stalled, not tried in a hurry, and over once the cause is gone.
+
+use std::time::Duration;
+
+use connect_operator::connect::ErrorCode;
+use connect_operator::crd::ConnectProject;
+use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use serde_json::{Value, json};
+
+use super::condition;
+use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
+use crate::shop::{CREDENTIALS, SECRET, Shop};
+
+/// A shop whose time the test owns; a Secret is there, nothing is deployed.
+async fn shop() -> Shop {
+    let shop = Shop::with(Options { deploy_duration: Duration::from_secs(5), ..Options::default() }, stepped()).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop
+}
+
+/// Waits for the reason, and sees that a person is called.
+async fn stalls(shop: &Shop, case: &str, reason: &str, named: &str) {
+    let object = meanwhile(&shop.clock, FINE, shop.until_reason(reason)).await;
+    assert_eq!(condition(&object, "Stalled"), Some("True"), "{case}");
+    assert_eq!(condition(&object, "Reconciling"), None, "{case}");
+    assert_eq!(condition(&object, "Ready"), Some("False"), "{case}");
+    let message = object.status.and_then(|status| status.message).unwrap_or_default();
+    assert!(message.contains(named), "{case}: {message}");
+}
+
+/// Lets an hour pass, and counts what was asked of the remote, and how often a write was tried.
+async fn in_an_hour(shop: &Shop) -> (u64, u64) {
+    let (all, writes) = counted(shop);
+    pass(&shop.clock, COARSE, Duration::from_hours(1)).await;
+    let (all_now, writes_now) = counted(shop);
+    (all_now - all, writes_now - writes)
+}
+
+fn counted(shop: &Shop) -> (u64, u64) {
+    (shop.dev.counts().values().sum(), shop.calls("createDeployment"))
+}
+
+async fn heals(shop: &Shop, case: &str) {
+    meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
+    assert_eq!(shop.dev.world().all(shop.clock.now()).len(), 1, "{case}");
+}
+
+#[tokio::test]
+async fn a_create_that_is_refused_is_not_tried_again_until_its_cause_changes() {
+    let service =
+        |change: fn(&mut Value)| move |manifest: &mut Value| change(&mut manifest["spec"]["configurations"][0]);
+    let rows: Vec<(&str, &str, &str, Box<dyn Fn(&mut Value)>)> = vec![
+        (
+            "unknown connector",
+            "ConnectorNotFound",
+            "",
+            Box::new(|manifest| {
+                manifest["spec"]["connector"] = json!({"key": "no-such-connector"});
+            }),
+        ),
+        (
+            "unknown application",
+            "ConfigurationInvalid",
+            "sevrice",
+            Box::new(service(|application| {
+                application["applicationName"] = json!("sevrice");
+            })),
+        ),
+        (
+            "unknown key",
+            "ConfigurationInvalid",
+            "LOG_LEVLE",
+            Box::new(service(|application| {
+                application["standardConfiguration"][0]["key"] = json!("LOG_LEVLE");
+            })),
+        ),
+        (
+            "region",
+            "ConfigurationInvalid",
+            "region",
+            Box::new(|manifest| {
+                manifest["spec"]["connector"] = json!({"key": "demo-us-only"});
+            }),
+        ),
+    ];
+    for (case, reason, named, spoil) in rows {
+        let shop = shop().await;
+        let mut manifest = shop.deployment();
+        spoil(&mut manifest);
+        // The connector never changes once it is known, so another resource takes its place later.
+        shop.sandbox.apply(&manifest).await.unwrap();
+        stalls(&shop, case, reason, named).await;
+        assert_eq!(shop.calls("createDeployment"), 1, "{case}");
+        let (all, writes) = in_an_hour(&shop).await;
+        assert!(writes <= 3, "{case}: {writes} creates in an hour");
+        assert!(all <= 60, "{case}: {all} calls in an hour");
+
+        if manifest["spec"]["connector"] == shop.deployment()["spec"]["connector"] {
+            shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        } else {
+            shop.delete().await;
+            meanwhile(&shop.clock, FINE, shop.until_gone()).await;
+            shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        }
+        heals(&shop, case).await;
+    }
+}
+
+#[tokio::test]
+async fn credentials_that_are_refused_are_not_tried_again_until_the_secret_changes() {
+    let shop = shop().await;
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "wrong")]).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    stalls(&shop, "401", "CredentialsRejected", "").await;
+    let stalled = shop.until_project("the project says it too", |project| {
+        let conditions = project.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
+        let has = |kind: &str, reason: &str| {
+            conditions.iter().any(|condition| condition.type_ == kind && condition.reason == reason)
+        };
+        has("Ready", "CredentialsRejected") && has("Stalled", "CredentialsRejected")
+    });
+    let _: ConnectProject = meanwhile(&shop.clock, FINE, stalled).await;
+    let (all, writes) = in_an_hour(&shop).await;
+    assert_eq!(writes, 0);
+    assert!((1..=13).contains(&all), "{all} calls in an hour: about one each 5 minutes");
+
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    heals(&shop, "401").await;
+}
+
+#[tokio::test]
+async fn a_right_that_is_missing_is_asked_for_and_not_tried_again_in_a_hurry() {
+    let refused = || FaultAnswer::error(403, ErrorCode::AuthorizationError.as_str());
+    for (case, operation) in [("reading", "getDeploymentByKey"), ("writing", "createDeployment")] {
+        let shop = shop().await;
+        shop.dev.fault(Fault::of(operation, refused())).unwrap();
+        if operation == "getDeploymentByKey" {
+            shop.dev.fault(Fault::of("queryDeployments", refused())).unwrap();
+        }
+        shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        stalls(&shop, case, "PermissionMissing", "").await;
+        let (all, writes) = in_an_hour(&shop).await;
+        assert!(writes <= 3, "{case}: {writes} creates in an hour");
+        assert!(all <= 60, "{case}: {all} calls in an hour");
+        shop.dev.clear_faults();
+        // New credentials end the wait for the one, a new generation for the other.
+        shop.put_secret(CREDENTIALS, &[("clientId", "api-clients-client"), ("clientSecret", "dev-secret")]).await;
+        shop.change(&json!({"spec": {"interval": "6m"}})).await;
+        heals(&shop, case).await;
+    }
+}

@@ -129,11 +129,7 @@ impl Run<'_> {
         let ledger = self.ledger();
         let generation = self.object.metadata.generation.unwrap_or_default();
         let seen = status.observed_generation == generation && intent::deletion(&self.object).is_none();
-        if seen
-            && ledger.operation.is_none()
-            && is_settled(&status)
-            && self.is_applied(&ledger).await?
-        {
+        if seen && ledger.operation.is_none() && is_settled(&status) && self.is_applied(&ledger).await? {
             return Ok(Next::Again(None));
         }
         self.halt(Some(wanted), told, None).await

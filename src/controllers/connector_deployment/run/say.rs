@@ -11,7 +11,7 @@ use super::super::decide::{Decision, Verdict};
 use super::super::desired::{self};
 use super::super::ledger::{Ledger, OperationKind};
 use super::super::observe::{self};
-use super::super::status::{self, Facts, Texts, WantedIdentity};
+use super::super::status::{self, Facts, Sight, Texts, WantedIdentity};
 use super::super::{Next, intent};
 use crate::connect::ApiError;
 use crate::connect::model::Deployment;
@@ -73,7 +73,7 @@ impl Run<'_> {
         known: &Known,
         ledger: &Ledger,
         told: Told,
-        seen: Option<Option<&Deployment>>,
+        seen: Sight<'_>,
         lines: Option<Vec<String>>,
         drifted: bool,
     ) -> Result<(), kube::Error> {
@@ -113,7 +113,7 @@ impl Run<'_> {
             suspended: self.object.spec.suspend,
             wanted,
             deletion_policy: self.object.spec.effective_deletion_policy(),
-            seen: None,
+            seen: Sight::NotLooked,
             texts: Texts::Unchanged,
             lines: None,
             handled_reconcile: None,

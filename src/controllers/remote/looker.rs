@@ -71,7 +71,10 @@ impl Remote {
                 let woken = state.view.see(&subjects, &id, &sighting, now, &mut state.jitter);
                 state.wake.extend(woken);
             }
-            Err(_) => state.view.miss(&subjects, &id, now, &mut state.jitter),
+            Err(_) => {
+                let waiting = state.view.miss(&subjects, &id, now, &mut state.jitter);
+                state.wake.extend(waiting);
+            }
         });
     }
 
@@ -94,7 +97,8 @@ impl Remote {
             });
             if !complete {
                 for Read { id, subjects } in &due {
-                    state.view.miss(subjects, id, now, &mut state.jitter);
+                    let waiting = state.view.miss(subjects, id, now, &mut state.jitter);
+                    state.wake.extend(waiting);
                 }
             }
         });

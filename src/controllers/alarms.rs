@@ -108,7 +108,7 @@ mod tests {
         });
         let [early, late, never] = ["early", "late", "never"].map(|name| Subject::deployment("here", name));
         alarms.set(&late, Some(Duration::from_secs(5)));
-        alarms.set(&early, Some(Duration::from_secs(60)));
+        alarms.set(&early, Some(Duration::from_mins(1)));
         alarms.set(&early, Some(Duration::from_secs(1)));
         alarms.set(&never, Some(Duration::from_secs(1)));
         alarms.set(&never, None);

@@ -11,7 +11,7 @@
 //! deleted. Each remote call takes 25 ms, each deployment 2 s. Figures go to standard output, a line for each; counts
 //! are exact, times depend on the machine. `target/release/connect-operator` is measured, or what `OPERATOR` names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -231,10 +231,10 @@ impl Writes {
         tokio::spawn(async move {
             let api = Api::<ConnectorDeployment>::namespaced(client, NAMESPACE);
             let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
-            let mut applied: BTreeMap<String, ()> = BTreeMap::new();
+            let mut applied = BTreeSet::new();
             while let Some(Ok(event)) = events.next().await {
                 if let watcher::Event::Apply(object) = event
-                    && applied.insert(object.name_any(), ()).is_some()
+                    && !applied.insert(object.name_any())
                 {
                     counted.send_modify(|count| *count += 1);
                 }

@@ -237,7 +237,7 @@ fn the_guardian_is_no_command_for_people() {
     let mut guardian = Command::new(env!("CARGO_BIN_EXE_connect-operator"));
     let output = guardian.arg(GUARDIAN_COMMAND).stdin(Stdio::null()).output().expect("our binary");
     assert!(!output.status.success());
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "only connect-operator itself can use this command\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "Error: only connect-operator itself can use this command\n");
 }
 
 /// Does nothing by itself: see [`a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed`].

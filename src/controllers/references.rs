@@ -101,7 +101,7 @@ mod tests {
         assert!(references.users(Named::Secret, "other", "a").is_empty(), "another namespace");
         assert!(references.users(Named::ConfigMap, "shop", "a").is_empty(), "another kind");
         references.set(&one, [(Named::Secret, "b".into())].into());
-        assert_eq!(references.users(Named::Secret, "shop", "a"), [two.clone()]);
+        assert_eq!(references.users(Named::Secret, "shop", "a"), std::slice::from_ref(&two));
         references.forget(&two);
         assert!(references.users(Named::Secret, "shop", "a").is_empty());
         assert_eq!(references.lock().users.len(), 1, "nothing is kept for what nobody names");

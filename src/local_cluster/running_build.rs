@@ -8,13 +8,14 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 
 use super::Error;
+use crate::clock::Clock;
 
 /// Runs its arguments; kills its process group when its standard input ends.
 const GUARDED: &str = r#"exec 3<&0 </dev/null; { cat <&3; kill -s KILL 0; } >/dev/null 2>&1 & exec 3<&-; "$@""#;
@@ -92,9 +93,9 @@ impl Drop for RunningBuild {
             let _ = kill_process_group(group, Signal::KILL);
         }
         // A compiler may write its last file while it is killed.
-        let killed = Instant::now();
+        let since_then = Clock::system();
         while !(matches!(self.shell.try_wait(), Ok(Some(_))) && remove(&self.temporary).is_ok()) {
-            if killed.elapsed() > GONE_WITHIN {
+            if since_then.elapsed() > GONE_WITHIN {
                 break;
             }
             std::thread::sleep(LOOK_AT_END);

@@ -2,8 +2,11 @@
 //! its own.
 #![cfg(feature = "local-cluster")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::large_futures, reason = "a test has the room")]
+#![allow(clippy::single_match_else, reason = "what is expected comes first")]
 
 mod cluster;
+mod drift;
 mod examples;
 mod main_job;
 mod manifests;

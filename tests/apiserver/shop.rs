@@ -15,7 +15,7 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{DevServer, Options};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait;
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
@@ -130,6 +130,7 @@ impl Shop {
         })
     }
 
+    #[allow(clippy::unused_self, reason = "reads as the others do")]
     pub(crate) fn deployment(&self) -> Value {
         json!({
             "apiVersion": "connect-operator.io/v1alpha1",
@@ -205,7 +206,7 @@ impl Shop {
     }
 
     pub(crate) async fn delete(&self) {
-        self.api::<ConnectorDeployment>().delete(NAME, &Default::default()).await.unwrap();
+        self.api::<ConnectorDeployment>().delete(NAME, &DeleteParams::default()).await.unwrap();
     }
 
     /// Returns the deployment once its Ready condition has this reason for its generation.
@@ -245,7 +246,7 @@ impl Shop {
         let seen = wait::await_condition(self.api::<K>(), name, |object: Option<&K>| object.is_some_and(&is));
         match tokio::time::timeout(PATIENCE, seen).await {
             Ok(found) => found.expect("watching works").expect("a condition on an object"),
-            Err(_) => {
+            Err(_elapsed) => {
                 let object = self.api::<K>().get_opt(name).await.unwrap();
                 panic!("not within {PATIENCE:?}: {what}\n{object:#?}\ncalls: {:?}", self.dev.counts());
             }
@@ -258,9 +259,9 @@ impl Shop {
             wait::await_condition(self.api::<ConnectorDeployment>(), NAME, |object: Option<&ConnectorDeployment>| {
                 object.is_none()
             });
-        if tokio::time::timeout(PATIENCE, gone).await.is_err() {
-            panic!("still there: {:#?}\ncalls: {:?}", self.get().await, self.dev.counts());
-        }
+        let in_time = tokio::time::timeout(PATIENCE, gone).await.is_ok();
+        let calls = self.dev.counts();
+        assert!(in_time, "still there: {:#?}\ncalls: {calls:?}", self.api::<ConnectorDeployment>().get_opt(NAME).await);
     }
 
     /// How often this operation of the remote was called.

@@ -177,6 +177,7 @@ fn only_the_clock_waits() {
         ("cli/demo", "a demo on a real machine, before people's eyes"),
         ("local_cluster/guardian", "a real process, which has to end"),
         ("local_cluster/mod", "a real process, which has to answer"),
+        ("local_cluster/running_build", "real processes, which have to end before a destructor does"),
     ];
     let phrases = ["tokio :: time", "thread :: sleep"];
     assert_eq!(found(anywhere, &phrases, exceptions), NOWHERE);

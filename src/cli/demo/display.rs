@@ -74,8 +74,8 @@ impl Display {
 
     /// Shows on a terminal that something runs, until the answer is dropped.
     pub(super) fn busy(&self, text: &str) -> Busy {
-        self.spinner.reset();
         self.spinner.set_message(text.to_owned());
+        self.spinner.reset();
         self.spinner.enable_steady_tick(TICK);
         Busy(self.spinner.clone())
     }

@@ -231,3 +231,36 @@ pub(super) fn report_lines(deployment: &ConnectorDeployment) -> Vec<String> {
     };
     report.iter().map(line).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_error_shows_the_status_its_report_and_the_newest_events() {
+        let mut seen = Seen::default();
+        assert_eq!(seen.describe(), "no ConnectProject shop\nno ConnectorDeployment tax");
+        let deployment = json!({
+            "metadata": {"name": "tax"},
+            "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "demo-connector"}},
+            "status": {
+                "observedGeneration": 1, "deploymentStatus": "Failed", "version": 3, "message": "It did not work",
+                "conditions": [{"type": "Ready", "status": "False", "reason": "DeploymentFailed", "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+                "report": [{"type": "Error", "title": "No value", "message": "LOG_LEVEL is loud"}],
+            },
+        });
+        seen.deployment = Some(serde_json::from_value(deployment).expect("a deployment"));
+        seen.events.push_back("Event Warning DeploymentFailed".to_owned());
+        let lines = [
+            "no ConnectProject shop",
+            "ConnectorDeployment tax: Ready=False DeploymentFailed, remote Failed (version 3)",
+            "It did not work",
+            "report: Error No value: LOG_LEVEL is loud",
+            "Event Warning DeploymentFailed",
+        ];
+        assert_eq!(seen.describe(), lines.join("\n"));
+    }
+}

@@ -102,7 +102,7 @@ pub(super) enum Error {
         seen: String,
     },
     /// Ctrl-C, or asked to end, before it was done.
-    #[error("interrupted; nothing is left")]
+    #[error("interrupted")]
     Interrupted,
     /// Not everything is gone from an existing cluster.
     #[error("the namespace {0} is not gone yet; `kubectl get cdep,ctp --namespace {0}` shows what holds it")]
@@ -137,14 +137,23 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
     };
     let mut running = Running::default();
     let result = perform(&args, &place, &display, &mut running, asked).await;
+    // In a cluster of its own, nothing has to be taken down first.
+    let running = args.context.is_some().then_some(running);
     let busy = display.busy("cleaning up");
     let clock = Clock::system();
-    let cleaned = place.clean_up().await;
+    let cleaned = Box::pin(place.clean_up()).await;
     drop((running, busy));
-    if cleaned.is_ok() {
-        display.done("Cleaned up: no process and no folder is left", clock.elapsed());
+    match (result, cleaned) {
+        (result, Ok(said)) => {
+            display.done(&said, clock.elapsed());
+            result
+        }
+        (Ok(()), Err(error)) => Err(error),
+        (Err(first), Err(error)) => {
+            display.say(&error.to_string());
+            Err(first)
+        }
     }
-    result.and(cleaned)
 }
 
 async fn open(args: &Args, display: &Display) -> Result<Place, Error> {
@@ -159,6 +168,7 @@ async fn open(args: &Args, display: &Display) -> Result<Place, Error> {
 struct Running {
     operator: JoinSet<Result<(), RunError>>,
     remote: Option<Arc<DevServer>>,
+    follower: Option<Follower>,
 }
 
 impl Running {
@@ -211,8 +221,10 @@ async fn start<'a>(args: &Args, place: &'a Place, display: &Display, running: &m
     running.operator.spawn(run::run_with(operator(place), place.config.clone(), std::future::pending()));
     display.done(&format!("Dev server on {} and operator run in this process", remote.url()), clock.elapsed());
     let follower = Follower::start(&place.client, &place.namespace, Arc::clone(&remote), display.clone());
+    let seen = follower.seen();
+    running.follower = Some(follower);
     let manifests = Quickstart::with_remote(&remote.url())?;
-    Ok(Demo { place, remote, follower, display: display.clone(), manifests })
+    Ok(Demo { place, remote, seen, display: display.clone(), manifests })
 }
 
 async fn dev_server(args: &Args) -> Result<DevServer, Error> {

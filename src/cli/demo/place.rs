@@ -3,12 +3,15 @@
 //!
 //! Knows nothing of what is demonstrated. Next: `steps.rs`.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, Patch, PatchParams, PostParams,
+};
 use kube::config::KubeConfigOptions;
 use kube::runtime::{conditions, wait};
 use kube::{Api, Client, Config, ResourceExt};
@@ -18,7 +21,7 @@ use super::display::Display;
 use crate::clock::Clock;
 use crate::controllers::served_crds;
 use crate::crd::{self, ConnectorDeployment};
-use crate::local_cluster::{self, Assets, LocalCluster, versions};
+use crate::local_cluster::{Assets, LocalCluster, Options, Step, versions};
 use crate::names;
 
 /// How long an existing cluster may take to answer at all.
@@ -27,7 +30,10 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 /// How long the API server may take to serve new CRDs.
 const SERVED_WITHIN: Duration = Duration::from_mins(1);
 
-/// How long each part of cleaning up an existing cluster may take.
+/// Pause between two looks at whether new CRDs are served.
+const LOOK_AT_CRD: Duration = Duration::from_millis(50);
+
+/// How long cleaning up an existing cluster may take.
 const CLEAN_WITHIN: Duration = Duration::from_mins(2);
 
 /// Name of the namespace in an existing cluster, before the part that makes it one of its own.
@@ -54,17 +60,14 @@ impl Place {
     pub(super) async fn own(display: &Display) -> Result<Self, Error> {
         let clock = Clock::system();
         let assets = {
-            // One spinner for each program; the last one goes with the block.
-            let mut busy = None;
-            let reported = std::cell::RefCell::new(&mut busy);
-            Assets::find_or_build(|step| {
+            // A spinner while something is built; the last one goes with the block.
+            let busy = RefCell::new(None);
+            let report = |step: Step| {
                 display.say(&step.to_string());
-                **reported.borrow_mut() = match step {
-                    local_cluster::Step::Built { .. } => None,
-                    step => Some(display.busy(&step.to_string())),
-                };
-            })
-            .await?
+                let built = matches!(step, Step::Built { .. });
+                busy.replace((!built).then(|| display.busy(&step.to_string())));
+            };
+            Assets::find_or_build(report).await?
         };
         if clock.elapsed() > Duration::from_secs(1) {
             display.done("etcd, kube-apiserver and kubectl are built and kept for the next time", clock.elapsed());
@@ -73,7 +76,7 @@ impl Place {
         let busy = display.busy("etcd and kube-apiserver start");
         let kubectl = assets.kubectl.clone();
         let guardian = std::env::current_exe().map_err(Error::Program)?;
-        let cluster = LocalCluster::start(local_cluster::Options::new(assets, guardian)).await?;
+        let cluster = LocalCluster::start(Options::new(assets, guardian)).await?;
         drop(busy);
         display.done(&format!("API server {} and its etcd are ready", versions::KUBERNETES), clock.elapsed());
         Ok(Self {
@@ -116,14 +119,9 @@ impl Place {
     /// Makes the namespace and applies the CRDs, if they are not there.
     pub(super) async fn prepare(&self) -> Result<(), Error> {
         if !served_crds::missing(&self.client).await?.is_empty() {
-            let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
             for definition in crd::all() {
-                let name = definition.name_any();
-                let parameters = PatchParams::apply(names::FIELD_MANAGER);
-                definitions.patch(&name, &parameters, &Patch::Apply(&definition)).await?;
-                let served = wait::await_condition(definitions.clone(), &name, conditions::is_crd_established());
-                let served = tokio::time::timeout(SERVED_WITHIN, served).await;
-                served.map_err(|_| Error::NotServed(name))??;
+                let served = tokio::time::timeout(SERVED_WITHIN, serve(&self.client, &definition)).await;
+                served.map_err(|_| Error::NotServed(definition.name_any()))??;
             }
         }
         if matches!(self.kind, Kind::Existing { .. }) {
@@ -147,38 +145,62 @@ impl Place {
         }
     }
 
-    /// Leaves nothing behind. In an existing cluster the operator must still run, to take deployments down.
-    pub(super) async fn clean_up(self) -> Result<(), Error> {
-        match self.kind {
-            Kind::Own { cluster, .. } => Ok(cluster.stop().await?),
+    /// Leaves nothing behind, and says so. In an existing cluster the operator must still run, to take deployments down.
+    pub(super) async fn clean_up(self) -> Result<String, Error> {
+        let Self { client, namespace, kind, .. } = self;
+        match kind {
+            Kind::Own { cluster, .. } => {
+                cluster.stop().await?;
+                Ok("Cleaned up: no process and no folder is left".to_owned())
+            }
             Kind::Existing { .. } => {
-                let left = || Error::Left(self.namespace.clone());
                 let clean = async {
-                    remove_deployments(&self.client, &self.namespace).await?;
-                    remove_namespace(&self.client, &self.namespace).await
+                    remove_deployments(&client, &namespace).await?;
+                    remove(&Api::<Namespace>::all(client), &namespace).await
                 };
-                tokio::time::timeout(CLEAN_WITHIN, clean).await.map_err(|_| left())?
+                let clock = Clock::system();
+                tokio::select! {
+                    result = clean => result.map(|()| format!("Cleaned up: the namespace {namespace} is gone")),
+                    () = clock.sleep(CLEAN_WITHIN) => Err(Error::Left(namespace)),
+                    // Asked a second time.
+                    () = crate::cli::asked_to_end() => Err(Error::Left(namespace)),
+                }
             }
         }
     }
+}
+
+/// Applies a CRD and waits until its objects can be listed, which comes a moment after it is established.
+async fn serve(client: &Client, definition: &CustomResourceDefinition) -> Result<(), Error> {
+    let name = definition.name_any();
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    definitions.patch(&name, &PatchParams::apply(names::FIELD_MANAGER), &Patch::Apply(definition)).await?;
+    wait::await_condition(definitions, &name, conditions::is_crd_established()).await?;
+    let kind = GroupVersionKind::gvk(names::GROUP, names::VERSION, &definition.spec.names.kind);
+    let objects: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    while is_missing(&objects.list(&ListParams::default().limit(1)).await) {
+        Clock::system().sleep(LOOK_AT_CRD).await;
+    }
+    Ok(())
+}
+
+fn is_missing<T>(answer: &Result<T, kube::Error>) -> bool {
+    matches!(answer, Err(kube::Error::Api(status)) if status.code == 404)
 }
 
 /// Deletes every deployment and waits until the operator has let go of it. Before the namespace, whose end would also
 /// take the credentials.
 async fn remove_deployments(client: &Client, namespace: &str) -> Result<(), Error> {
     let api = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace);
-    let there = match api.list(&ListParams::default()).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
-        there => there?,
-    };
-    for deployment in there {
+    let there = api.list(&ListParams::default()).await;
+    if is_missing(&there) {
+        // There is no such kind yet.
+        return Ok(());
+    }
+    for deployment in there? {
         remove(&api, &deployment.name_any()).await?;
     }
     Ok(())
-}
-
-async fn remove_namespace(client: &Client, namespace: &str) -> Result<(), Error> {
-    remove(&Api::<Namespace>::all(client.clone()), namespace).await
 }
 
 /// Deletes an object, if it is there, and waits until it is gone.
@@ -186,14 +208,14 @@ async fn remove<K>(api: &Api<K>, name: &str) -> Result<(), Error>
 where
     K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned + Send + 'static,
 {
-    let uid = match api.delete(name, &DeleteParams::default()).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
-        deleted => match deleted?.left().and_then(|object| object.uid()) {
-            Some(uid) => uid,
-            None => return Ok(()),
-        },
-    };
-    wait::await_condition(api.clone(), name, conditions::is_deleted(&uid)).await?;
+    let deleted = api.delete(name, &DeleteParams::default()).await;
+    if is_missing(&deleted) {
+        return Ok(());
+    }
+    // Only what is still there, because of a finalizer, is answered.
+    if let Some(uid) = deleted?.left().and_then(|object| object.uid()) {
+        wait::await_condition(api.clone(), name, conditions::is_deleted(&uid)).await?;
+    }
     Ok(())
 }
 

@@ -10,10 +10,11 @@ use std::time::Duration;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
+use tokio::sync::watch;
 
 use super::Error;
 use super::display::Display;
-use super::follow::{self, DEPLOYMENT, Follower, Seen, ready, report_lines};
+use super::follow::{DEPLOYMENT, Seen, ready, report_lines};
 use super::manifest::Quickstart;
 use super::place::Place;
 use crate::clock::Clock;
@@ -32,7 +33,7 @@ const REMOTE_PROJECT: &str = "demo";
 pub(super) struct Demo<'a> {
     pub(super) place: &'a Place,
     pub(super) remote: Arc<DevServer>,
-    pub(super) follower: Follower,
+    pub(super) seen: watch::Receiver<Seen>,
     pub(super) display: Display,
     pub(super) manifests: Quickstart,
 }
@@ -57,7 +58,7 @@ impl Demo<'_> {
 
     /// Gives the Secret another token and sees exactly one redeploy.
     pub(super) async fn rotate(&mut self) -> Result<(), Error> {
-        let before = Facts::of(&self.follower.seen().borrow());
+        let before = Facts::of(&self.seen.borrow());
         let token = format!("token-{}", uuid::Uuid::new_v4().simple());
         let changes = self.edit(|manifests| manifests.with_token(&token));
         self.step("the changed Secret is redeployed", async {
@@ -67,7 +68,7 @@ impl Demo<'_> {
             // Whatever is still to come for this Secret comes before the answer to this.
             self.look_again().await?;
             self.sent("updateDeployment", 1)?;
-            let after = Facts::of(&self.follower.seen().borrow());
+            let after = Facts::of(&self.seen.borrow());
             if after.version != before.version.map(|version| version + 1) {
                 let text = format!("one redeploy makes one version, but {before:?} became {after:?}");
                 return Err(Error::Otherwise(text));
@@ -102,7 +103,7 @@ impl Demo<'_> {
 
     /// Deletes the deployment and sees it gone, here and at the remote.
     pub(super) async fn delete(&self) -> Result<(), Error> {
-        let id = self.follower.seen().borrow().deployment.as_ref().and_then(|one| one.status.as_ref()?.id.clone());
+        let id = self.seen.borrow().deployment.as_ref().and_then(|one| one.status.as_ref()?.id.clone());
         let id = id.ok_or_else(|| Error::Otherwise("the live deployment has no id".to_owned()))?;
         self.step("the deleted deployment is gone", async {
             self.deployments().delete(DEPLOYMENT, &DeleteParams::default()).await?;
@@ -158,7 +159,7 @@ impl Demo<'_> {
 
     /// Returns what `pick` finds, once it does.
     async fn until<T>(&self, pick: impl Fn(&Seen) -> Option<T>) -> Result<T, Error> {
-        let mut seen = self.follower.seen();
+        let mut seen = self.seen.clone();
         loop {
             if let Some(found) = pick(&seen.borrow_and_update()) {
                 return Ok(found);
@@ -171,7 +172,7 @@ impl Demo<'_> {
     async fn step(&self, what: &'static str, work: impl Future<Output = Result<String, Error>>) -> Result<(), Error> {
         let clock = Clock::system();
         let busy = self.display.busy(&format!("waiting until {what}"));
-        let failed = |why: String| Error::NotSeen { what, why, seen: self.follower.seen().borrow().describe() };
+        let failed = |why: String| Error::NotSeen { what, why, seen: self.seen.borrow().describe() };
         let done = match tokio::time::timeout(WITHIN, work).await {
             Ok(Ok(done)) => done,
             Ok(Err(Error::Otherwise(why))) => return Err(failed(why)),
@@ -214,7 +215,7 @@ fn failed(seen: &Seen) -> Option<&ConnectorDeployment> {
     settled(seen).filter(|deployment| {
         deployment.status.as_ref().and_then(|status| status.deployment_status.as_deref()) == Some("Failed")
             && ready(deployment).is_some_and(|ready| ready.status == "False")
-            && !follow::report_lines(deployment).is_empty()
+            && !report_lines(deployment).is_empty()
     })
 }
 

@@ -39,8 +39,8 @@ pub struct Facts<'a> {
     pub wanted: Option<WantedIdentity>,
     /// The deletion policy in force.
     pub deletion_policy: DeletionPolicy,
-    /// What was seen, if there was a look; `Some(None)`: nothing.
-    pub seen: Option<Option<&'a Deployment>>,
+    /// What was seen in this run.
+    pub seen: Sight<'a>,
     /// How to show texts of the service.
     pub texts: Texts<'a>,
     /// The last lines of its log, if they were fetched in this run.
@@ -60,6 +60,17 @@ pub struct WantedIdentity {
     pub region: String,
     /// The project that holds it.
     pub remote: RemoteIdentity,
+}
+
+/// What a run saw of the remote deployment.
+#[derive(Clone, Copy, Debug)]
+pub enum Sight<'a> {
+    /// It did not look.
+    NotLooked,
+    /// There is none.
+    Nothing,
+    /// This one.
+    Record(&'a Deployment),
 }
 
 /// How much of the service's texts may be shown.
@@ -90,13 +101,13 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
         }
     }
     match facts.seen {
-        Some(Some(record)) => show(&mut status, record, &facts.texts),
-        Some(None) => hide(&mut status),
-        None => {}
+        Sight::Record(record) => show(&mut status, record, &facts.texts),
+        Sight::Nothing => hide(&mut status),
+        Sight::NotLooked => {}
     }
     if let Some(lines) = &facts.lines {
         status.last_log_lines = lines.iter().take(LOG_LINES).map(|line| cut(line, LOG_LINE_LENGTH)).collect();
-    } else if facts.told.reason != Reason::DeploymentFailed && facts.seen.is_some() {
+    } else if facts.told.reason != Reason::DeploymentFailed && !matches!(facts.seen, Sight::NotLooked) {
         status.last_log_lines.clear();
     }
     if let Some(handled) = &facts.handled_reconcile {

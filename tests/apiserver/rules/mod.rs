@@ -86,6 +86,10 @@ impl Leaping {
         let slow = Arc::new(AtomicBool::default());
         let ticking = tokio::spawn(tick(clock.clone(), Arc::clone(&slow)));
         let shop = Shop::with(Options { deploy_duration: DEPLOYING, ..options }, clock).await;
+        shop.until_project("available", |project| {
+            project.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.reason == "Available")
+        })
+        .await;
         Self { shop, ticking, slow, looks: AtomicU64::default() }
     }
 
@@ -162,6 +166,18 @@ impl Leaping {
         self.until_so(operation, || self.calls(operation) >= times).await;
     }
 
+    /// Returns once an Event with this reason is there; it is written after what it tells of.
+    pub(crate) async fn until_event(&self, reason: &str) {
+        let there = async {
+            while self.events(reason).await.is_empty() {
+                tokio::time::sleep(TICK).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, there)
+            .await
+            .unwrap_or_else(|_| panic!("not within {PATIENCE:?}: Event {reason}"));
+    }
+
     /// Returns once something beside the cluster is so.
     pub(crate) async fn until_so(&self, what: &str, is: impl Fn() -> bool) {
         let so = async {
@@ -169,10 +185,8 @@ impl Leaping {
                 tokio::time::sleep(TICK).await;
             }
         };
-        let calls = self.dev.counts();
-        tokio::time::timeout(PATIENCE, so)
-            .await
-            .unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}\n{calls:?}"));
+        let seen = tokio::time::timeout(PATIENCE, so).await;
+        assert!(seen.is_ok(), "not within {PATIENCE:?}: {what}\n{:?}", self.dev.counts());
     }
 
     /// The key of the deployment at the remote.
@@ -242,9 +256,8 @@ impl History {
             }
             panic!("the watch ended");
         };
-        if tokio::time::timeout(PATIENCE, all).await.is_err() {
-            panic!("not within {PATIENCE:?}; versions: {seen:#?}");
-        }
+        let found = tokio::time::timeout(PATIENCE, all).await;
+        assert!(found.is_ok(), "not within {PATIENCE:?}; versions: {seen:#?}");
         seen
     }
 }

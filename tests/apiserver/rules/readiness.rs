@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use connect_operator::connect::model::EntryType;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome};
+use connect_operator::dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome, Variant};
 use connect_operator::names;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::{DEPLOYING, GATHER, Leaping, condition, is_accepted, level, ready, status};
@@ -44,15 +46,63 @@ async fn rule_17_ready_is_true_only_for_what_is_applied_and_seen() {
 }
 
 #[tokio::test]
+async fn rule_17_a_change_that_is_refused_is_not_ready_though_what_was_before_is_live() {
+    let shop = Leaping::live().await;
+    let unknown = json!({"spec": {"configurations": [{
+        "applicationName": "service",
+        "standardConfiguration": [{"key": "NO_SUCH_KEY", "value": "x"}],
+    }]}});
+    shop.change(&unknown).await;
+    shop.until_reason("Redeploying").await;
+    shop.pass(GATHER).await;
+    let refused = shop.until_reason("ConfigurationInvalid").await;
+    assert_shape(&refused, "ConfigurationInvalid", true);
+    assert_eq!((status(&refused).deployment_status.as_deref(), status(&refused).operation), (Some("Deployed"), None));
+    let refused = shop.pass(Duration::from_mins(5)).await;
+    assert_shape(&refused, "ConfigurationInvalid", true);
+    assert_eq!(shop.sent(), [1, 1, 0], "no quick retries");
+
+    shop.change(&json!({"spec": level("info")})).await;
+    let live = shop.until_reason("Deployed").await;
+    assert!(condition(&live, names::STALLED).is_none());
+    assert_eq!(shop.sent(), [1, 1, 0], "it is what was applied, so nothing is sent");
+}
+
+#[tokio::test]
 async fn rule_17_warnings_are_said_and_do_not_make_it_unready() {
     let shop = Leaping::open().await;
-    let change = json!({"connector": {"key": "demo-warning"}, "configurations": []});
+    let change = json!({"connector": {"key": "demo-warning"}, "configurations": [{"applicationName": "service"}]});
     shop.apply_deployment(&change).await;
     let live = shop.finish("DeployedWithWarnings").await;
     assert_eq!(ready(&live).0, "True");
     assert!(condition(&live, names::STALLED).is_none() && condition(&live, names::RECONCILING).is_none());
     let report = status(&live).report;
     assert!(report.iter().any(|entry| entry.entry_type == "Warning"), "{report:?}");
+}
+
+#[tokio::test]
+async fn rule_17_a_read_that_shows_what_was_before_a_redeploy_is_not_used() {
+    let variant = Variant { read_lag: Duration::from_secs(20), ..Variant::default() };
+    let shop = Leaping::with(Options { variant, ..Options::default() }).await;
+    shop.apply_deployment(&json!({})).await;
+    shop.until("accepted", is_accepted).await;
+    let unseen = shop.pass(DEPLOYING).await;
+    assert_eq!(ready(&unseen).0, "False", "{:?}", ready(&unseen));
+    assert!(condition(&unseen, names::STALLED).is_none(), "it does not show, which proves nothing");
+    shop.pass(Duration::from_secs(11)).await;
+    shop.until_reason("Deployed").await;
+
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.until_reason("Redeploying").await;
+    shop.pass(GATHER).await;
+    shop.until("accepted", is_accepted).await;
+    let old = shop.pass(DEPLOYING + GATHER).await;
+    assert_eq!(status(&old).deployment_status.as_deref(), Some("Deployed"), "the read is an old one");
+    assert_eq!(ready(&old), ("Unknown", "Redeploying"));
+    shop.pass(DEPLOYING).await;
+    let live = shop.until_reason("Deployed").await;
+    assert_eq!(status(&live).version, Some(2));
+    assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
 #[tokio::test]
@@ -133,9 +183,9 @@ async fn rule_19_what_may_come_by_itself_is_reconciling() {
     let live = shop.finish("Deployed").await;
     assert!(condition(&live, names::RECONCILING).is_none() && condition(&live, names::STALLED).is_none());
 
-    shop.api::<ConnectProject>().delete(PROJECT, &Default::default()).await.unwrap();
+    shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
     assert_shape(&shop.until_reason("ProjectMissing").await, "ProjectMissing", false);
-    shop.api::<k8s_openapi::api::core::v1::Secret>().delete(CREDENTIALS, &Default::default()).await.unwrap();
+    shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
     shop.sandbox.apply(&shop.project()).await.unwrap();
     assert_shape(&shop.until_reason("ProjectNotReady").await, "ProjectNotReady", false);
     assert_eq!(shop.sent(), [1, 0, 0]);
@@ -156,7 +206,7 @@ async fn rule_19_a_remote_that_does_not_answer_is_reconciling_and_says_why() {
         shop.apply_deployment(&json!({})).await;
         assert_shape(&shop.until_reason(reason).await, reason, false);
         shop.dev.clear_faults();
-        shop.clock.step(Duration::from_mins(1));
+        shop.pass(Duration::from_mins(1)).await;
         shop.finish("Deployed").await;
         assert_eq!(shop.sent(), [1, 0, 0], "{reason}");
     }
@@ -171,7 +221,11 @@ async fn rule_19_what_needs_a_person_is_stalled() {
         ("ConfigurationInvalid", None, application("service", "NO_SUCH_KEY")),
         ("RequestRejected", Some(FaultAnswer::error(400, "DeploymentProductionDeactivated")), json!({})),
         ("PermissionMissing", Some(FaultAnswer::error(403, "AuthorizationError")), json!({})),
-        ("DeploymentFailed", None, json!({"connector": {"key": "demo-failing"}, "configurations": []})),
+        (
+            "DeploymentFailed",
+            None,
+            json!({"connector": {"key": "demo-failing"}, "configurations": [{"applicationName": "service"}]}),
+        ),
     ] {
         let shop = Leaping::open().await;
         if let Some(answer) = answer {

@@ -44,6 +44,24 @@ async fn rule_13_an_adopted_deployment_that_fits_is_taken_over_as_it_is_after_a_
 }
 
 #[tokio::test]
+async fn rule_07_a_digest_under_another_key_without_sources_is_as_if_it_was_just_adopted() {
+    let mut shop = Leaping::open().await;
+    shop.make_elsewhere("info");
+    shop.apply_deployment(&adopting("info")).await;
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    let first = status(&shop.until_reason("Deployed").await).applied.and_then(|applied| applied.digest);
+    shop.stop_operator().await;
+    shop.start_operator_with_digest_key([8; 32]);
+    let live = shop.pass(GATHER).await;
+    assert_eq!(ready(&live), ("True", "Deployed"));
+    let second = status(&live).applied.and_then(|applied| applied.digest);
+    assert!(second.is_some() && second != first);
+    assert!(condition(&live, names::SECRETS_UNVERIFIED).is_some());
+    assert_eq!(shop.sent(), [0, 0, 0]);
+}
+
+#[tokio::test]
 async fn rule_13_an_adopted_deployment_whose_values_differ_is_redeployed_once() {
     let shop = Leaping::open().await;
     let id = shop.make_elsewhere("debug");

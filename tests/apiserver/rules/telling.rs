@@ -6,7 +6,7 @@ use connect_operator::connect::model::LogSeverity;
 use connect_operator::names;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, Leaping, condition, is_accepted, level, ready, status};
@@ -47,7 +47,7 @@ async fn outputs_are_written_kept_and_gone_with_the_resource() {
     api.patch("tax-outputs", &PatchParams::default(), &Patch::Merge(spoiled)).await.unwrap();
     shop.clock.step(Duration::from_secs(1));
     let _: ConfigMap = shop.until_object("tax-outputs", "repaired", right).await;
-    api.delete("tax-outputs", &Default::default()).await.unwrap();
+    api.delete("tax-outputs", &DeleteParams::default()).await.unwrap();
     shop.clock.step(Duration::from_secs(1));
     let again: ConfigMap = shop.until_object("tax-outputs", "back again", right).await;
     assert_ne!(again.uid(), written.uid());
@@ -65,7 +65,7 @@ async fn rule_19_outputs_that_somebody_else_made_are_left_alone_and_said() {
     let api = shop.api::<ConfigMap>();
     let theirs = api.get("tax-outputs").await.unwrap();
     assert_eq!(serde_json::to_value(&theirs.data).unwrap(), json!({"theirs": "value"}));
-    api.delete("tax-outputs", &Default::default()).await.unwrap();
+    api.delete("tax-outputs", &DeleteParams::default()).await.unwrap();
     shop.clock.step(Duration::from_secs(1));
     shop.until_reason("Deployed").await;
     assert_eq!(shop.sent(), [1, 0, 0]);
@@ -117,6 +117,7 @@ async fn each_transition_that_a_person_cares_about_is_an_event() {
     shop.until_calls("deleteDeploymentById", 1).await;
     shop.clock.step(DEPLOYING);
     shop.until_gone().await;
+    shop.until_event("Undeployed").await;
     for reason in ["Creating", "DeploymentFailed", "Redeploying", "Deployed", "Undeploying", "Undeployed"] {
         let notes = shop.events(reason).await;
         assert_eq!(notes.len(), 1, "{reason}: {notes:?}");

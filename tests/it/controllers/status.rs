@@ -4,7 +4,7 @@ use connect_operator::connect::mask::Masker;
 use connect_operator::connect::model::Deployment;
 use connect_operator::controllers::conditions::Told;
 use connect_operator::controllers::connector_deployment::ledger::{Ledger, Operation, OperationKind, OperationState};
-use connect_operator::controllers::connector_deployment::status::{Facts, Texts, WantedIdentity, summarize};
+use connect_operator::controllers::connector_deployment::status::{Facts, Sight, Texts, WantedIdentity, summarize};
 use connect_operator::controllers::reason::Reason;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, LOG_LINES, REPORT_ENTRIES};
 use connect_operator::crd::shared::RemoteIdentity;
@@ -37,7 +37,7 @@ fn facts(ledger: &Ledger) -> Facts<'_> {
         suspended: false,
         wanted: Some(wanted("demo")),
         deletion_policy: DeletionPolicy::Delete,
-        seen: None,
+        seen: Sight::NotLooked,
         texts: Texts::Unchanged,
         lines: None,
         handled_reconcile: None,
@@ -51,7 +51,7 @@ fn after(facts: &Facts<'_>) -> ConnectorDeploymentStatus {
 /// The status after a look at a record, with these texts.
 fn shown(record: &Deployment, texts: Texts<'_>) -> ConnectorDeploymentStatus {
     let ledger = Ledger::default();
-    after(&Facts { seen: Some(Some(record)), texts, ..facts(&ledger) })
+    after(&Facts { seen: Sight::Record(record), texts, ..facts(&ledger) })
 }
 
 fn finding(title: &str, message: &str, at: &str) -> Value {
@@ -74,7 +74,7 @@ fn what_was_seen_is_shown_and_what_is_gone_is_not() {
     assert_eq!(status.report.len(), 1);
 
     let ledger = Ledger::default();
-    let gone = summarize(&status, &Facts { seen: Some(None), ..facts(&ledger) }, Timestamp::UNIX_EPOCH);
+    let gone = summarize(&status, &Facts { seen: Sight::Nothing, ..facts(&ledger) }, Timestamp::UNIX_EPOCH);
     assert_eq!((gone.deployment_status, gone.version, gone.connector), (None, None, None));
     assert!(gone.applications.is_empty() && gone.report.is_empty());
 
@@ -130,7 +130,7 @@ fn a_report_is_shown_newest_first_and_within_bounds() {
 fn rule_21_the_same_facts_give_the_same_status_whenever_that_is() {
     let record = record("Deployed", &json!([]));
     let (ledger, masker) = (Ledger::default(), Masker::new([]));
-    let facts = || Facts { seen: Some(Some(&record)), texts: Texts::Masked(&masker), ..facts(&ledger) };
+    let facts = || Facts { seen: Sight::Record(&record), texts: Texts::Masked(&masker), ..facts(&ledger) };
     let first = summarize(&ConnectorDeploymentStatus::default(), &facts(), Timestamp::UNIX_EPOCH);
     let later = Timestamp::from_second(86_400).unwrap();
     assert_eq!(summarize(&first, &facts(), later), first);
@@ -198,14 +198,14 @@ fn log_lines_stay_as_long_as_the_failure_and_are_bounded() {
     let (ledger, record) = (Ledger::default(), record("Failed", &json!([])));
     let failed = || Told::new(Reason::DeploymentFailed, "no");
     let lines = (0..50).map(|number| format!("{number} {}", "z".repeat(2_000))).collect();
-    let first = after(&Facts { told: failed(), lines: Some(lines), seen: Some(Some(&record)), ..facts(&ledger) });
+    let first = after(&Facts { told: failed(), lines: Some(lines), seen: Sight::Record(&record), ..facts(&ledger) });
     assert_eq!(first.last_log_lines.len(), LOG_LINES);
     assert!(first.last_log_lines.iter().all(|line| line.len() <= 512));
     for (case, told, seen, stay) in [
-        ("still failed", failed(), Some(Some(&record)), true),
-        ("not looked at", Told::new(Reason::ServiceUnavailable, ""), None, true),
-        ("another try", Told::new(Reason::Redeploying, ""), Some(Some(&record)), false),
-        ("gone", Told::new(Reason::RemoteDisappeared, ""), Some(None), false),
+        ("still failed", failed(), Sight::Record(&record), true),
+        ("not looked at", Told::new(Reason::ServiceUnavailable, ""), Sight::NotLooked, true),
+        ("another try", Told::new(Reason::Redeploying, ""), Sight::Record(&record), false),
+        ("gone", Told::new(Reason::RemoteDisappeared, ""), Sight::Nothing, false),
     ] {
         let status = summarize(&first, &Facts { told, seen, ..facts(&ledger) }, Timestamp::UNIX_EPOCH);
         assert_eq!(!status.last_log_lines.is_empty(), stay, "{case}");

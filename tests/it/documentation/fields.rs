@@ -19,7 +19,7 @@ fn the_page_of_each_kind_lists_every_field_and_every_rule() {
             &format!("docs/kinds/{}.md", kind.to_lowercase()),
             &[
                 ("spec", table(&properties["spec"])),
-                ("rules", rules.iter().map(|rule| format!("- {rule}\n")).collect()),
+                ("rules", format!("- {}", rules.join("\n- "))),
                 ("status", table(&properties["status"])),
             ],
         );

@@ -1,7 +1,9 @@
 //! Pages that repeat what the code says (command line, reasons, fields, the dev server): each is compared with the code.
 
+#[cfg(feature = "local-cluster")]
 mod command_line;
 mod dev_server;
 mod fields;
 mod links;
 mod reasons;
+mod rules;

@@ -9,12 +9,13 @@ use super::super::act::{self, Done};
 use super::super::decide::{self, Answer, Call, CallKind, Decision, Outcome, Step, Verdict, Wanted};
 use super::super::ledger::{Look, OperationKind, OperationState};
 use super::super::observe::Looked;
-use super::super::status::{self};
+use super::super::status::{self, Sight};
 use super::super::{Next, logs, outputs};
 use crate::clock::{between, later};
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::problem;
 use crate::controllers::remote::{Pace, Remote};
+use crate::crd::DriftPolicy;
 
 use super::{Known, Run};
 
@@ -36,7 +37,7 @@ impl Run<'_> {
             Step::Rest => self.rest(remote, api, &known, &looked, look, &decision).await,
             Step::Send(call) => {
                 let told = status::tell(&decision.verdict, &known.wanted.key, None, &[]);
-                self.say(&known, &decision.ledger, told, None, None, false).await?;
+                self.say(&known, &decision.ledger, told, Sight::NotLooked, None, false).await?;
                 self.remembered.seen = decision.memory.clone();
                 self.send(remote, api, &known, &looked, call.clone(), decision).await
             }
@@ -57,14 +58,15 @@ impl Run<'_> {
         let before = self.status();
         let lines = logs::after_failure(api, &self.object, &before, &known.masker, record, &decision.verdict).await;
         let mut told = self.tell(known, decision, record);
-        let drifted = matches!(decision.verdict, Verdict::Settled { drifted: true, .. });
+        let drifted = matches!(decision.verdict, Verdict::Settled { drifted: true, .. })
+            && self.object.spec.drift.policy != DriftPolicy::Ignore;
         if matches!(decision.verdict, Verdict::Settled { .. })
             && let Some(record) = record
             && let Err(problem) = outputs::write(self.context, &self.object, record).await?
         {
             told = problem;
         }
-        self.say(known, &decision.ledger, told, Some(record), lines, drifted).await?;
+        self.say(known, &decision.ledger, told, record.map_or(Sight::Nothing, Sight::Record), lines, drifted).await?;
         // Not before: what is forgotten because of a decision is still needed if that could not be written.
         self.remembered.seen = decision.memory.clone();
         self.annotate(&decision.ledger).await?;
@@ -146,7 +148,7 @@ impl Run<'_> {
             told = status::tell(&verdict, &known.wanted.key, None, &[]);
         }
         self.remembered.refusal = outcome.memory.refused.as_ref().map(|_| told.clone());
-        let seen = done.record.as_ref().map(Some);
+        let seen = done.record.as_ref().map_or(Sight::NotLooked, Sight::Record);
         self.say(known, &outcome.ledger, told, seen, None, false).await?;
         self.annotate(&outcome.ledger).await?;
         Ok(Next::Again(Some(self.after_answer(remote, &done, &outcome))))

@@ -11,7 +11,7 @@ use super::super::decide::{Decision, Verdict};
 use super::super::desired::{self};
 use super::super::ledger::{Ledger, OperationKind};
 use super::super::observe::{self};
-use super::super::status::{self, Facts, Texts, WantedIdentity};
+use super::super::status::{self, Facts, Sight, Texts, WantedIdentity};
 use super::super::{Next, intent};
 use crate::connect::ApiError;
 use crate::connect::model::Deployment;
@@ -73,7 +73,7 @@ impl Run<'_> {
         known: &Known,
         ledger: &Ledger,
         told: Told,
-        seen: Option<Option<&Deployment>>,
+        seen: Sight<'_>,
         lines: Option<Vec<String>>,
         drifted: bool,
     ) -> Result<(), kube::Error> {
@@ -113,7 +113,7 @@ impl Run<'_> {
             suspended: self.object.spec.suspend,
             wanted,
             deletion_policy: self.object.spec.effective_deletion_policy(),
-            seen: None,
+            seen: Sight::NotLooked,
             texts: Texts::Unchanged,
             lines: None,
             handled_reconcile: None,
@@ -129,11 +129,7 @@ impl Run<'_> {
         let ledger = self.ledger();
         let generation = self.object.metadata.generation.unwrap_or_default();
         let seen = status.observed_generation == generation && intent::deletion(&self.object).is_none();
-        if seen
-            && ledger.operation.is_none()
-            && conditions::is_ready(&status.conditions)
-            && self.is_applied(&ledger).await?
-        {
+        if seen && ledger.operation.is_none() && is_settled(&status) && self.is_applied(&ledger).await? {
             return Ok(Next::Again(None));
         }
         self.halt(Some(wanted), told, None).await
@@ -210,6 +206,12 @@ impl Run<'_> {
         self.context.report(&*object, EventType::Normal, reason, "Reconcile", note).await;
         Ok(Next::Gone)
     }
+}
+
+/// Whether the status tells how an operation ended, well or not.
+fn is_settled(status: &ConnectorDeploymentStatus) -> bool {
+    let failed = Some(Reason::DeploymentFailed.as_str());
+    conditions::is_ready(&status.conditions) || conditions::ready_reason(&status.conditions) == failed
 }
 
 /// Whether what was sent, or what is there, may hold values from Secrets.

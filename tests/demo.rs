@@ -1,0 +1,250 @@
+//! `demo` as people run it: that it does what it says, and that nothing of it is left, however it ends.
+//!
+//! Each demo has a folder for temporary files of its own, and hands its standard output on to every process that it
+//! starts: once that can be read to its end, none of them runs any more.
+#![cfg(feature = "local-cluster")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use connect_operator::local_cluster::{Assets, LocalCluster, Options};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{ListParams, PostParams};
+use kube::runtime::wait;
+use kube::{Api, Client, ResourceExt};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
+
+/// How long anything may take. Only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_mins(3);
+
+/// The steps of an unattended demo on a cluster of its own, as standard output has them after the seconds.
+const STEPS: [&str; 10] = [
+    "API server v",
+    "The CustomResourceDefinitions are served",
+    "Dev server on http://127.0.0.1:",
+    "examples/quickstart.yaml is applied",
+    "Deployed: https://",
+    "The Secret was changed: exactly one redeploy, version 2 is Deployed",
+    "LOG_LEVEL was set to loud: Failed, with its report: Error ",
+    "LOG_LEVEL was set to debug: Deployed again",
+    "The ConnectorDeployment was deleted: the remote deployment is gone too",
+    "Cleaned up",
+];
+
+struct Demo {
+    process: Child,
+    stdout: Lines<BufReader<ChildStdout>>,
+    temporary: TempDir,
+}
+
+impl Demo {
+    /// Starts `demo` with these arguments, with no kubectl in its path.
+    async fn start(arguments: &[&str], kubeconfig: &Path) -> Self {
+        // Built here, if need be: there is no Go in the path of the demo.
+        Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl");
+        let temporary = tempfile::tempdir().unwrap();
+        let mut process = Command::new("/bin/sh")
+            .args(["-c", r#"exec 3>&1; exec "$0" demo "$@""#, PROGRAM])
+            .args(arguments)
+            .env("TMPDIR", temporary.path())
+            .env("PATH", temporary.path())
+            .env("KUBECONFIG", kubeconfig)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(process.stdout.take().unwrap()).lines();
+        Self { process, stdout, temporary }
+    }
+
+    async fn own(arguments: &[&str]) -> Self {
+        Self::start(arguments, Path::new("/nonexistent")).await
+    }
+
+    /// The lines of standard output up to the one that has this text.
+    async fn until(&mut self, text: &str) -> Vec<String> {
+        let mut seen = Vec::new();
+        let lines = async {
+            while let Some(line) = self.stdout.next_line().await.unwrap() {
+                seen.push(line);
+                if seen.last().is_some_and(|line| line.contains(text)) {
+                    return true;
+                }
+            }
+            false
+        };
+        let found = tokio::time::timeout(PATIENCE, lines).await.unwrap_or_default();
+        assert!(found, "not seen: {text}\n{}", seen.join("\n"));
+        seen
+    }
+
+    fn terminate(&self) {
+        let id = self.process.id().and_then(|id| Pid::from_raw(id.cast_signed())).expect("it runs");
+        kill_process(id, Signal::TERM).unwrap();
+    }
+
+    /// Waits for the end of it and of everything that it started: how it ended, the rest of standard output, and
+    /// standard error. Nothing may be left.
+    async fn end(mut self) -> (ExitStatus, Vec<String>, String) {
+        let mut rest = Vec::new();
+        let mut stderr = String::new();
+        let mut messages = self.process.stderr.take().unwrap();
+        let end = async {
+            let lines = async {
+                while let Some(line) = self.stdout.next_line().await.unwrap() {
+                    rest.push(line);
+                }
+            };
+            tokio::join!(lines, async { messages.read_to_string(&mut stderr).await.unwrap() });
+            self.process.wait().await.unwrap()
+        };
+        let status = tokio::time::timeout(PATIENCE, end).await.expect("it ends, and everything that it started");
+        let left: Vec<_> =
+            std::fs::read_dir(self.temporary.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(left, Vec::<PathBuf>::new(), "{stderr}");
+        (status, rest, stderr)
+    }
+}
+
+/// The lines have these steps, in this order, each after its seconds; and nothing but text.
+fn assert_steps(lines: &[String], steps: &[&str], stderr: &str) {
+    assert_eq!(lines.len(), steps.len(), "{lines:#?}\n{stderr}");
+    for (line, step) in lines.iter().zip(steps) {
+        let (seconds, text) = line.split_once(" s ").unwrap_or_else(|| panic!("no seconds: {line}"));
+        assert!(seconds.trim().parse::<f64>().is_ok() && text.starts_with(step), "{step}: {line}");
+    }
+    assert!(!lines.iter().any(|line| line.contains('\x1b')) && !stderr.contains('\x1b'), "no terminal, no colours");
+}
+
+#[tokio::test]
+async fn unattended_it_sees_the_whole_job_and_leaves_nothing() {
+    let demo = Demo::own(&["--exit-when-ready"]).await;
+    let (status, lines, stderr) = demo.end().await;
+    assert!(status.success(), "{status}\n{}\n{stderr}", lines.join("\n"));
+    assert_steps(&lines, &STEPS, &stderr);
+    for shown in ["Event Normal Deployed", "remote Queued", "answered 202", "Event Warning DeploymentFailed"] {
+        assert!(stderr.contains(shown), "{shown}: {stderr}");
+    }
+    assert!(!stderr.contains("my-first-token") && !stderr.contains("dev-secret"), "{stderr}");
+}
+
+#[tokio::test]
+async fn it_stays_up_with_lines_to_copy_that_work() {
+    let mut demo = Demo::own(&[]).await;
+    let lines = demo.until(" delete cdep tax").await;
+    let line = |text: &str| lines.iter().find(|line| line.contains(text)).expect(text).clone();
+    let commands =
+        [line("export KUBECONFIG="), line("get cdep -w").replace(" -w", ""), line("patch secret"), line("\"loud\"")];
+    let output = Command::new("/bin/sh").args(["-euc", &commands.join("\n")]).output().await.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    assert!(said.contains("demo-connector   Deployed   True") && said.matches("patched").count() == 2, "{said}");
+
+    demo.terminate();
+    let (status, _, stderr) = demo.end().await;
+    assert!(status.success(), "up until it is asked to end: {status}\n{stderr}");
+}
+
+#[tokio::test]
+async fn interrupted_on_its_way_it_fails_and_leaves_nothing() {
+    for (case, step) in [("the API server just started", STEPS[0]), ("nothing is live yet", STEPS[3])] {
+        let mut demo = Demo::own(&["--exit-when-ready"]).await;
+        demo.until(step).await;
+        demo.terminate();
+        let (status, _, stderr) = demo.end().await;
+        assert_eq!(status.code(), Some(1), "{case}: {stderr}");
+        assert!(stderr.ends_with("Error: interrupted\n"), "{case}: {stderr}");
+    }
+}
+
+#[tokio::test]
+async fn interrupted_while_the_api_server_starts_it_leaves_nothing() {
+    let demo = Demo::own(&[]).await;
+    let started = async {
+        while std::fs::read_dir(demo.temporary.path()).unwrap().next().is_none() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, started).await.expect("a folder of the cluster");
+    demo.terminate();
+    let (status, lines, stderr) = demo.end().await;
+    assert_eq!((status.code(), lines.len()), (Some(1), 0), "{stderr}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_used_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for (case, arguments, assets, expected) in [
+        ("assets that are none", &[][..], folder.path(), "which has no etcd, kube-apiserver, kubectl"),
+        ("no such context", &["--context", "moon"], Path::new(""), "--context moon: "),
+    ] {
+        let mut command = Command::new(PROGRAM);
+        command.arg("demo").args(arguments).env("KUBEBUILDER_ASSETS", assets).env("KUBECONFIG", folder.path());
+        let output = command.output().await.unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && stderr.contains(expected), "{case}: {stderr}");
+    }
+}
+
+#[tokio::test]
+async fn in_an_existing_cluster_only_the_crds_stay_also_when_it_is_interrupted() {
+    let assets = Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl");
+    let cluster = LocalCluster::start(Options::new(assets, PROGRAM.into())).await.expect("a local cluster");
+    let client = cluster.client().unwrap();
+    let before = namespaces(&client).await;
+    let context = ["--context", "connect-operator-local"];
+
+    let unattended = [&context[..], &["--exit-when-ready"]].concat();
+    let demo = Demo::start(&unattended, &cluster.kubeconfig_path()).await;
+    let ((status, lines, stderr), ()) = tokio::join!(demo.end(), finalize_a_namespace(&client));
+    assert!(status.success(), "{status}\n{}\n{stderr}", lines.join("\n"));
+    assert_steps(&lines, &STEPS[1..], &stderr);
+    assert!(stderr.starts_with("In the cluster of context connect-operator-local "), "{stderr}");
+    assert_eq!(namespaces(&client).await, before);
+
+    let mut demo = Demo::start(&context, &cluster.kubeconfig_path()).await;
+    demo.until(STEPS[4]).await;
+    demo.terminate();
+    let ((status, lines, stderr), ()) = tokio::join!(demo.end(), finalize_a_namespace(&client));
+    assert_eq!(status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("dev server: DELETE"), "what was deployed is taken down: {stderr}");
+    assert!(lines.last().is_some_and(|line| line.contains("Cleaned up")), "{lines:?}");
+    assert_eq!(namespaces(&client).await, before);
+    cluster.stop().await.unwrap();
+}
+
+async fn namespaces(client: &Client) -> Vec<String> {
+    let list = Api::<Namespace>::all(client.clone()).list(&ListParams::default()).await.unwrap();
+    list.iter().map(ResourceExt::name_any).collect()
+}
+
+/// What a cluster's namespace controller does at the end of its work: lets a deleted namespace of the demo go, once no
+/// deployment is in it any more.
+async fn finalize_a_namespace(client: &Client) {
+    use connect_operator::crd::ConnectorDeployment;
+    use futures::{StreamExt, TryStreamExt};
+    use kube::runtime::{WatchStreamExt, watcher};
+
+    let api = Api::<Namespace>::all(client.clone());
+    let deleted = watcher(api.clone(), watcher::Config::default())
+        .applied_objects()
+        .try_filter(|namespace| std::future::ready(namespace.metadata.deletion_timestamp.is_some()));
+    let deleted = tokio::time::timeout(PATIENCE, Box::pin(deleted).next()).await.expect("a deleted namespace");
+    let mut namespace = deleted.expect("the watch goes on").expect("the watch works");
+    assert!(namespace.name_any().starts_with("connect-operator-demo-"));
+    let left = Api::<ConnectorDeployment>::namespaced(client.clone(), &namespace.name_any());
+    assert_eq!(left.list(&ListParams::default()).await.unwrap().items.len(), 0);
+    let (name, uid) = (namespace.name_any(), namespace.uid().unwrap());
+    namespace.spec.as_mut().unwrap().finalizers = None;
+    api.replace_subresource::<Namespace>("finalize", &name, &PostParams::default(), &namespace).await.unwrap();
+    wait::await_condition(api, &name, kube::runtime::conditions::is_deleted(&uid)).await.unwrap();
+}

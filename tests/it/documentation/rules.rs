@@ -1,0 +1,74 @@
+//! `docs/rules.md`: every rule that a comment or a test names is on the page, and nearly every rule has a test.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+const PAGE: &str = include_str!("../../../docs/rules.md");
+
+/// Rules without a test that names them, and why.
+const UNTESTED: [(u32, &str); 2] = [(4, "not in this version"), (24, "not in this version")];
+
+#[test]
+fn every_rule_that_is_named_is_on_the_page_and_every_rule_has_a_test() {
+    let listed: BTreeSet<u32> = PAGE.lines().filter_map(|line| line.split_once(". ")?.0.parse().ok()).collect();
+    assert_eq!(listed, (1..=24).collect(), "rules on the page");
+    let (mut commented, mut tested) = (BTreeSet::new(), BTreeSet::new());
+    for folder in ["src", "tests"] {
+        read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut commented, &mut tested);
+    }
+    let unknown: Vec<_> = commented.union(&tested).filter(|rule| !listed.contains(rule)).collect();
+    assert!(unknown.is_empty(), "named, and not on the page: {unknown:?}");
+    let untested: Vec<_> = listed.difference(&tested).copied().collect();
+    assert_eq!(untested, UNTESTED.map(|(rule, _)| rule), "rules that no test names");
+}
+
+/// Collects the rules that comments (`rule 3`, `rules 17 to 23`) and names of tests (`fn rule_3_…`) name.
+fn read(path: &Path, commented: &mut BTreeSet<u32>, tested: &mut BTreeSet<u32>) {
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path).unwrap() {
+            read(&entry.unwrap().path(), commented, tested);
+        }
+    } else if path.extension().is_some_and(|end| end == "rs") {
+        for line in std::fs::read_to_string(path).unwrap().lines() {
+            if let Some(name) = line.trim().trim_start_matches("async ").strip_prefix("fn rule") {
+                tested.extend(numbers(name.trim_start_matches('s').trim_start_matches('_'), '_'));
+                continue;
+            }
+            let words = line.replace("Rule", "rule");
+            for (at, _) in words.match_indices(" rule") {
+                let rest = words[at + " rule".len()..].trim_start_matches('s');
+                commented.extend(numbers(rest.trim_start_matches(' '), ' '));
+            }
+        }
+    }
+}
+
+/// The numbers that a text begins with: `3`, `17 and 18`, `17, 18 and 19`, `17 to 23`.
+fn numbers(text: &str, blank: char) -> Vec<u32> {
+    let mut found: Vec<u32> = Vec::new();
+    let mut until = false;
+    for word in text.split(blank) {
+        let digits: String = word.chars().take_while(char::is_ascii_digit).collect();
+        match (digits.parse(), word) {
+            (Ok(number), _) if until => found.extend(found.last().map_or(number, |last| last + 1)..=number),
+            (Ok(number), _) => found.push(number),
+            (Err(_), "to") => until = true,
+            (Err(_), "and" | ",") => {}
+            (Err(_), _) => break,
+        }
+    }
+    found
+}
+
+#[test]
+fn numbers_of_rules_are_read() {
+    for (text, blank, expected) in [
+        ("3_the_key", '_', &[3][..]),
+        ("20_22_and_23_what", '_', &[20, 22, 23]),
+        ("17 to 19 of it", ' ', &[17, 18, 19]),
+        ("14, the rest", ' ', &[14]),
+        ("r of the game", ' ', &[]),
+    ] {
+        assert_eq!(numbers(text, blank), expected, "{text}");
+    }
+}

@@ -41,7 +41,7 @@ async fn fifty_cost_what_they_must_and_nothing_while_nothing_changes() {
         }
     };
     let all_ready = meanwhile(&shop.clock, FINE, all_ready);
-    tokio::time::timeout(Duration::from_secs(60), all_ready).await.expect("all get ready");
+    tokio::time::timeout(Duration::from_mins(1), all_ready).await.expect("all get ready");
 
     assert_eq!(shop.calls("createDeployment"), MANY as u64);
     assert_eq!(shop.calls("updateDeploymentById"), 0);

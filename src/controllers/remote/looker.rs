@@ -65,13 +65,15 @@ impl Remote {
         let at = self.clock.now();
         let answer = door.deployment(&Selector::Id(id.to_string())).await;
         let now = self.clock.now();
-        self.change(|state| match answer {
-            Ok(found) => {
-                let sighting = Sighting { at, found: found.map(Arc::new) };
-                let woken = state.view.see(&subjects, &id, &sighting, now, &mut state.jitter);
-                state.wake.extend(woken);
-            }
-            Err(_) => state.view.miss(&subjects, &id, now, &mut state.jitter),
+        self.change(|state| {
+            let woken = match answer {
+                Ok(found) => {
+                    let sighting = Sighting { at, found: found.map(Arc::new) };
+                    state.view.see(&subjects, &id, &sighting, now, &mut state.jitter)
+                }
+                Err(_) => state.view.miss(&subjects, &id, now, &mut state.jitter),
+            };
+            state.wake.extend(woken);
         });
     }
 
@@ -94,7 +96,8 @@ impl Remote {
             });
             if !complete {
                 for Read { id, subjects } in &due {
-                    state.view.miss(subjects, id, now, &mut state.jitter);
+                    let waiting = state.view.miss(subjects, id, now, &mut state.jitter);
+                    state.wake.extend(waiting);
                 }
             }
         });

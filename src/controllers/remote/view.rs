@@ -179,14 +179,21 @@ impl View {
         woken
     }
 
-    /// Takes note of a look that failed: the next one comes after a growing pause.
-    pub(super) fn miss(&mut self, subjects: &[Subject], id: &str, now: Timestamp, jitter: &mut Jitter) {
+    /// Takes note of a look that failed: the next one comes after a growing pause. Returns those to wake: who waited for
+    /// it has to say, once, why it waits longer.
+    #[must_use]
+    pub(super) fn miss(&mut self, subjects: &[Subject], id: &str, now: Timestamp, jitter: &mut Jitter) -> Vec<Subject> {
+        let mut waiting = Vec::new();
         for subject in subjects {
             if let Some(entry) = self.entries.get_mut(subject).filter(|entry| *entry.id == *id) {
                 entry.misses = entry.misses.saturating_add(1);
                 entry.due = later(now, jitter.growing(entry.misses));
+                if entry.wish.is_some() && entry.misses == 1 {
+                    waiting.push(subject.clone());
+                }
             }
         }
+        waiting
     }
 
     pub(super) fn forget(&mut self, subject: &Subject) {

@@ -87,7 +87,8 @@ fn looks_that_fail_come_after_growing_pauses_also_if_runs_ask() {
     assert_eq!(watching.take(0, 0), None);
     let mut now = START;
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-        watching.view.miss(&[subject(1)], &id(1), now, &mut watching.jitter);
+        let told = watching.view.miss(&[subject(1)], &id(1), now, &mut watching.jitter);
+        assert_eq!(told.len(), usize::from(seconds == 1), "whoever waits is told once");
         let (whole, pause) = (Duration::from_secs(seconds), between(now, watching.due()));
         assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{seconds} s: {pause:?}");
         assert!(watching.view.take(&subject(1), &id(1), now, now).is_none());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use connect_operator::connect::http::Limits;
 use connect_operator::connect::model::DeploymentStatus;
-use connect_operator::dev_server::{Fault, FaultAnswer, FaultEffect, Options};
+use connect_operator::dev_server::{Call, Fault, FaultAnswer, FaultEffect, Options};
 use serde_json::json;
 
 use super::pace::{FINE, meanwhile, most_in_10_seconds, pass, stepped, told, until_called};
@@ -27,14 +27,14 @@ fn short() -> Limits {
 }
 
 /// An answer of the remote, before or after it did what was asked.
-type Row<'a> = (&'a str, FaultEffect, FaultAnswer);
+pub(super) type Row<'a> = (&'a str, FaultEffect, FaultAnswer);
 
 fn json_text(status: u16, text: &str) -> FaultAnswer {
     FaultAnswer::text(status, text).with_header("Content-Type", "application/json")
 }
 
-/// A whole life, from nothing to nothing, with this trouble at each of its operations.
-async fn life_with((case, effect, answer): Row<'_>) {
+/// A whole life, from nothing to nothing, with this trouble at each of its operations. Returns the calls of it.
+pub(super) async fn life_with((case, effect, answer): Row<'_>) -> Vec<Call> {
     let options = Options { deploy_duration: Duration::from_secs(5), seed: Some(1), ..Options::default() };
     let mut shop = Shop::within(short(), options, stepped()).await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
@@ -72,6 +72,7 @@ async fn life_with((case, effect, answer): Row<'_>) {
     meanwhile(&clock, FINE, shop.until_gone()).await;
     assert!(shop.dev.world().all(clock.now()).is_empty(), "{case}: nothing is left behind");
     shop.stop_operator().await;
+    shop.dev.calls()
 }
 
 async fn until_redeployed(shop: &Shop, version: i64) {

@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 
+use connect_operator::clock::Clock;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::Options;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use serde_json::{Value, json};
-
-use connect_operator::clock::Clock;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::DeleteParams;
+use serde_json::json;
 
 use super::condition;
 use crate::shop::{CREDENTIALS, PROJECT, SECRET, Shop};
@@ -79,7 +79,7 @@ async fn several_that_are_missing_are_named_in_one_message() {
 async fn a_project_is_waited_for_and_named() {
     let shop = empty_shop().await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.api::<ConnectProject>().delete(PROJECT, &Default::default()).await.unwrap();
+    shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     waits(&shop, "ProjectMissing", "ConnectProject shop").await;
     heals(&shop, async {
@@ -97,7 +97,7 @@ async fn the_credentials_of_the_project_are_waited_for_and_named() {
     ] {
         let shop = empty_shop().await;
         shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-        shop.api::<Secret>().delete(CREDENTIALS, &Default::default()).await.unwrap();
+        shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
         if let Some(data) = &broken {
             shop.put_secret(CREDENTIALS, data).await;
         }
@@ -119,11 +119,11 @@ fn ready(project: &ConnectProject) -> Option<&str> {
     conditions.iter().find(|condition| condition.type_ == "Ready").map(|condition| condition.reason.as_str())
 }
 
-/// A ConfigMap that goes while it is used stops nothing that is live, and says so.
+/// A Secret that goes while it is used stops nothing that is live, and says so.
 #[tokio::test]
 async fn what_goes_missing_later_is_told_and_sends_nothing() {
     let shop = Shop::live().await;
-    shop.api::<Secret>().delete(SECRET, &Default::default()).await.unwrap();
+    shop.api::<Secret>().delete(SECRET, &DeleteParams::default()).await.unwrap();
     let object = shop.until_reason("SecretMissing").await;
     assert_eq!(object.status.and_then(|status| status.deployment_status).as_deref(), Some("Deployed"));
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;

@@ -1,7 +1,9 @@
 //! Bad input and trouble: what goes wrong, one after the other, and that all comes right again.
 
+mod away;
 mod canary;
 mod faults;
+mod many;
 mod missing;
 mod pace;
 mod refused;

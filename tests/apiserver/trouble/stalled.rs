@@ -45,11 +45,14 @@ async fn heals(shop: &Shop, case: &str) {
     assert_eq!(shop.dev.world().all(shop.clock.now()).len(), 1, "{case}");
 }
 
+/// What a row changes in the manifest.
+type Change = Box<dyn Fn(&mut Value)>;
+
 #[tokio::test]
 async fn a_create_that_is_refused_is_not_tried_again_until_its_cause_changes() {
     let service =
         |change: fn(&mut Value)| move |manifest: &mut Value| change(&mut manifest["spec"]["configurations"][0]);
-    let rows: Vec<(&str, &str, &str, Box<dyn Fn(&mut Value)>)> = vec![
+    let rows: Vec<(&str, &str, &str, Change)> = vec![
         (
             "unknown connector",
             "ConnectorNotFound",

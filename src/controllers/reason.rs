@@ -59,7 +59,7 @@ reasons! {
     Redeploying, Running, "The deployment is being deployed again.";
     Undeploying, Running, "The deployment is being taken down.";
     Adopting, Running, "A deployment that exists is being taken over, once nothing has moved in it for a minute.";
-    Queued, Running, "It waits for its turn: the project allows no more calls at once.";
+    Queued, Running, "It waits for its turn at the remote project, or for the first look at it.";
     Suspended, Paused, "A change waits because of `suspend: true`: set it to false to send it.";
     SecretMissing, Waiting, "A Secret or a key of it is missing: create it, and the operator goes on within seconds.";
     ConfigMapMissing, Waiting, "A ConfigMap or a key of it is missing: create it, and the operator goes on within seconds.";

@@ -117,7 +117,7 @@ impl Sandbox {
         Command::new(&self.cluster.kubectl)
             .arg("--kubeconfig")
             .arg(self.cluster.local.kubeconfig_path())
-            .args(["--namespace", &self.namespace])
+            .args(["--namespace", &self.namespace, "--request-timeout", "30s"])
             .args(arguments)
             .stdin(std::fs::File::open(file.path()).unwrap())
             .kill_on_drop(true)

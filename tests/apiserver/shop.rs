@@ -130,7 +130,7 @@ impl Shop {
         })
     }
 
-    #[allow(clippy::unused_self, reason = "reads as the others do")]
+    #[allow(clippy::unused_self, reason = "asked for as the project is")]
     pub(crate) fn deployment(&self) -> Value {
         json!({
             "apiVersion": "connect-operator.io/v1alpha1",
@@ -244,13 +244,11 @@ impl Shop {
             + 'static,
     {
         let seen = wait::await_condition(self.api::<K>(), name, |object: Option<&K>| object.is_some_and(&is));
-        match tokio::time::timeout(PATIENCE, seen).await {
-            Ok(found) => found.expect("watching works").expect("a condition on an object"),
-            Err(_elapsed) => {
-                let object = self.api::<K>().get_opt(name).await.unwrap();
-                panic!("not within {PATIENCE:?}: {what}\n{object:#?}\ncalls: {:?}", self.dev.counts());
-            }
-        }
+        let Ok(found) = tokio::time::timeout(PATIENCE, seen).await else {
+            let object = self.api::<K>().get_opt(name).await.unwrap();
+            panic!("not within {PATIENCE:?}: {what}\n{object:#?}\ncalls: {:?}", self.dev.counts());
+        };
+        found.expect("watching works").expect("a condition on an object")
     }
 
     /// Returns once the deployment is gone from the cluster.
@@ -259,9 +257,10 @@ impl Shop {
             wait::await_condition(self.api::<ConnectorDeployment>(), NAME, |object: Option<&ConnectorDeployment>| {
                 object.is_none()
             });
-        let in_time = tokio::time::timeout(PATIENCE, gone).await.is_ok();
-        let calls = self.dev.counts();
-        assert!(in_time, "still there: {:#?}\ncalls: {calls:?}", self.api::<ConnectorDeployment>().get_opt(NAME).await);
+        let Ok(gone) = tokio::time::timeout(PATIENCE, gone).await else {
+            panic!("still there: {:#?}\ncalls: {:?}", self.get().await, self.dev.counts());
+        };
+        gone.expect("watching works");
     }
 
     /// How often this operation of the remote was called.

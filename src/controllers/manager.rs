@@ -37,6 +37,11 @@ use crate::names;
 /// Secrets that never hold values of ours: service account tokens and Helm releases.
 const SECRETS_OF_INTEREST: &str = "type!=kubernetes.io/service-account-token,type!=helm.sh/release.v1";
 
+/// Runs at once of all remote projects together, so that a thousand resources that change at the same time need no memory
+/// for a thousand runs. Most wait for the cluster; of one remote project only [`Options::concurrency`] get further, so a
+/// slow one does not hold up the others.
+const RUNS_AT_ONCE: u16 = 128;
+
 /// What the controllers are started with.
 pub struct Options {
     /// The cluster.
@@ -138,6 +143,7 @@ impl Scope {
         let (deployments, store) = self.objects::<ConnectorDeployment>(Kind::Deployment, forget);
         let deployments =
             Controller::for_stream(deployments, store)
+                .with_config(Config::default().concurrency(RUNS_AT_ONCE))
                 .reconcile_on(receive(deployment_events))
                 .graceful_shutdown_on(self.stopped())
                 .run(

@@ -45,46 +45,24 @@ async fn heals(shop: &Shop, case: &str) {
     assert_eq!(shop.dev.world().all(shop.clock.now()).len(), 1, "{case}");
 }
 
-/// What a row changes in the manifest.
-type Change = Box<dyn Fn(&mut Value)>;
+/// A name for people, the reason, what the message names, and what is wrong with the manifest.
+type Row = (&'static str, &'static str, &'static str, fn(&mut Value));
 
 #[tokio::test]
 async fn a_create_that_is_refused_is_not_tried_again_until_its_cause_changes() {
-    let service =
-        |change: fn(&mut Value)| move |manifest: &mut Value| change(&mut manifest["spec"]["configurations"][0]);
-    let rows: Vec<(&str, &str, &str, Change)> = vec![
-        (
-            "unknown connector",
-            "ConnectorNotFound",
-            "",
-            Box::new(|manifest| {
-                manifest["spec"]["connector"] = json!({"key": "no-such-connector"});
-            }),
-        ),
-        (
-            "unknown application",
-            "ConfigurationInvalid",
-            "sevrice",
-            Box::new(service(|application| {
-                application["applicationName"] = json!("sevrice");
-            })),
-        ),
-        (
-            "unknown key",
-            "ConfigurationInvalid",
-            "LOG_LEVLE",
-            Box::new(service(|application| {
-                application["standardConfiguration"][0]["key"] = json!("LOG_LEVLE");
-            })),
-        ),
-        (
-            "region",
-            "ConfigurationInvalid",
-            "region",
-            Box::new(|manifest| {
-                manifest["spec"]["connector"] = json!({"key": "demo-us-only"});
-            }),
-        ),
+    let rows: [Row; 4] = [
+        ("unknown connector", "ConnectorNotFound", "", |manifest| {
+            manifest["spec"]["connector"] = json!({"key": "no-such-connector"});
+        }),
+        ("unknown application", "ConfigurationInvalid", "sevrice", |manifest| {
+            manifest["spec"]["configurations"][0]["applicationName"] = json!("sevrice");
+        }),
+        ("unknown key", "ConfigurationInvalid", "LOG_LEVLE", |manifest| {
+            manifest["spec"]["configurations"][0]["standardConfiguration"][0]["key"] = json!("LOG_LEVLE");
+        }),
+        ("region", "ConfigurationInvalid", "region", |manifest| {
+            manifest["spec"]["connector"] = json!({"key": "demo-us-only"});
+        }),
     ];
     for (case, reason, named, spoil) in rows {
         let shop = shop().await;

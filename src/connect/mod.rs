@@ -4,7 +4,6 @@
 //! [`ConnectApi`]. Nothing here knows of Kubernetes.
 //!
 //! The client side: [`http`] sends, [`hosts`] says where to, [`mask`] keeps secured values out of what comes back,
-//! [`pages`] walks lists.
 
 pub mod api;
 pub mod error;
@@ -13,7 +12,6 @@ pub mod http;
 pub mod lenient;
 pub mod mask;
 pub mod model;
-pub mod pages;
 mod resolver;
 pub mod routes;
 

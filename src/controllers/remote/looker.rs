@@ -122,8 +122,11 @@ impl Remote {
         });
         // A service may give less than was asked for, and records that cannot be read are left out of the results.
         let step = u32::try_from(page.limit).ok().filter(|given| (1..u32::from(limit)).contains(given));
-        let next = offset + step.unwrap_or(u32::from(limit));
-        if u64::from(next) >= total || next > LARGEST_OFFSET { Paged::Last } else { Paged::Next(next) }
+        let step = step.unwrap_or(u32::from(limit));
+        let next = offset + step;
+        // One that does not count is done when a page is not full.
+        let last = if total > 0 { u64::from(next) >= total } else { page.count < i64::from(step) };
+        if last || next > LARGEST_OFFSET { Paged::Last } else { Paged::Next(next) }
     }
 }
 

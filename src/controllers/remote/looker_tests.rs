@@ -51,6 +51,28 @@ async fn wishes_are_gathered_into_one_list_and_each_subject_is_woken_once() {
 }
 
 #[tokio::test]
+async fn a_list_is_read_to_its_end_however_the_service_gives_its_pages() {
+    for (case, largest_page, without_total, offsets) in [
+        ("smaller pages than asked for", Some(60), false, [0, 60, 120, 180, 240].as_slice()),
+        ("no total", None, true, [0, 100, 200].as_slice()),
+        ("smaller pages and no total", Some(60), true, [0, 60, 120, 180, 240].as_slice()),
+    ] {
+        let mut bench = Bench::new(250, 16);
+        bench.settle().await;
+        bench.service.calls();
+        {
+            let mut world = bench.service.world();
+            world.largest_page = largest_page;
+            world.without_total = without_total;
+        }
+        wish(&bench, 0..250);
+        bench.settle().await;
+        assert_eq!(bench.service.calls(), pages(offsets), "{case}");
+        assert_eq!(bench.woken().len(), 250, "{case}");
+    }
+}
+
+#[tokio::test]
 async fn a_few_are_read_by_id_and_what_is_not_there_is_seen_as_absent() {
     let bench = Bench::new(250, 16);
     wish(&bench, [1, 2, 900]);

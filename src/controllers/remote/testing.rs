@@ -97,6 +97,10 @@ pub(super) struct World {
     /// Ids that lists leave out, as happens when pages move.
     pub(super) hidden: Vec<String>,
     pub(super) mood: Mood,
+    /// Largest page that it gives, if that is less than what is asked for.
+    pub(super) largest_page: Option<u16>,
+    /// It does not say how many there are in all.
+    pub(super) without_total: bool,
     /// Time that each call takes.
     pub(super) latency: Duration,
     pub(super) calls: Vec<(Timestamp, Call)>,
@@ -154,15 +158,16 @@ impl Service {
 impl ConnectApi for Service {
     fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
         self.answer(Call::Page { offset: page.offset, limit: page.limit }, |world| {
-            let total = world.deployments.len();
-            let shown = world.deployments.iter().skip(page.offset as usize).take(usize::from(page.limit));
+            let total = if world.without_total { 0 } else { world.deployments.len() };
+            let limit = world.largest_page.map_or(page.limit, |largest| largest.min(page.limit));
+            let shown = world.deployments.iter().skip(page.offset as usize).take(usize::from(limit));
             let results: Vec<_> = shown
                 .filter(|(id, _)| !world.hidden.contains(id))
                 .map(|(id, version)| Arc::new(deployment(id, *version)))
                 .collect();
             let count = i64::try_from(results.len()).expect("a page is small");
             let total = i64::try_from(total).expect("tests are small");
-            Paged { limit: page.limit.into(), offset: page.offset.into(), count, total, results }
+            Paged { limit: limit.into(), offset: page.offset.into(), count, total, results }
         })
     }
 

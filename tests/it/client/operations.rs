@@ -4,7 +4,6 @@ use connect_operator::connect::api::DeploymentPaths;
 use connect_operator::connect::api::{ConnectApi, LogRequest, PageRequest, Selector};
 use connect_operator::connect::error::Failure;
 use connect_operator::connect::model::{DeploymentStatus, RedeployAction};
-use connect_operator::connect::pages::all_deployments;
 use serde_json::{Value, json};
 
 use super::remote::{Remote, answer, deployment, draft, error_answer, json_answer, no_hurry};
@@ -167,8 +166,6 @@ async fn records_that_cannot_be_read_are_left_out_of_a_page_and_counted() {
     let ids: Vec<_> = page.results.iter().map(|deployment| deployment.id.as_str()).collect();
     assert_eq!((ids, page.count), (vec!["1", "odd"], 5));
     assert_eq!(page.results[1].status, DeploymentStatus::Other("Resting".to_owned()));
-    let listing = all_deployments(&api).await.expect("a walk");
-    assert_eq!((listing.deployments.len(), listing.left_out, listing.complete), (2, 3, true));
 }
 
 #[tokio::test]
@@ -182,61 +179,6 @@ async fn log_entries_are_read_as_leniently() {
     .await;
     let page = remote.client().logs(&id(), &LogRequest::default()).await.expect("an answer").expect("logs");
     assert_eq!((page.data.len(), page.next), (2, None));
-}
-
-#[tokio::test]
-async fn a_walk_ends_at_the_last_page_however_the_server_counts() {
-    struct Server {
-        there: usize,
-        largest_page: usize,
-        total: bool,
-    }
-    for (case, server, pages, complete) in [
-        ("nothing", Server { there: 0, largest_page: 500, total: true }, 1, true),
-        ("less than a page", Server { there: 99, largest_page: 500, total: true }, 1, true),
-        ("exactly a page", Server { there: 100, largest_page: 500, total: true }, 1, true),
-        ("exactly a page, no total", Server { there: 100, largest_page: 500, total: false }, 2, true),
-        ("several", Server { there: 250, largest_page: 500, total: true }, 3, true),
-        ("smaller pages than asked for", Server { there: 50, largest_page: 20, total: true }, 3, true),
-        ("more than can be reached", Server { there: 20_000, largest_page: 500, total: true }, 101, false),
-    ] {
-        let there = server.there;
-        let remote = Remote::start(move |seen| {
-            let url = url::Url::parse(&format!("http://h{}", seen.line.trim_start_matches("GET "))).expect("a URL");
-            let number = |name: &str| -> usize {
-                url.query_pairs().find(|(key, _)| key == name).expect(name).1.parse().expect("a number")
-            };
-            let (limit, offset) = (number("limit").min(server.largest_page), number("offset"));
-            let ids = (offset..server.there).take(limit);
-            let results: Vec<_> =
-                ids.map(|id| json!({"id": id.to_string(), "version": 1, "status": "Draft"})).collect();
-            let mut page = json!({"limit": limit, "offset": offset, "count": results.len(), "results": results});
-            if server.total {
-                page["total"] = json!(server.there);
-            }
-            json_answer(200, &page)
-        })
-        .await;
-        let listing = all_deployments(&remote.client()).await.expect("a walk");
-        assert_eq!((remote.seen().len(), listing.complete), (pages, complete), "{case}");
-        assert_eq!(listing.deployments.len(), there.min(10_100), "{case}");
-    }
-}
-
-#[tokio::test]
-async fn a_record_that_moves_between_pages_is_there_once_as_it_was_seen_last() {
-    let remote = Remote::start(|seen| {
-        let version = seen.before + 1;
-        let ids = if version == 1 { 0..100 } else { 99..120 };
-        let results: Vec<_> =
-            ids.map(|id| json!({"id": id.to_string(), "version": version, "status": "Draft"})).collect();
-        json_answer(200, &json!({"limit": 100, "offset": 0, "count": results.len(), "total": 120, "results": results}))
-    })
-    .await;
-    let listing = all_deployments(&remote.client()).await.expect("a walk");
-    assert_eq!(listing.deployments.len(), 120);
-    let moved = &listing.deployments[99];
-    assert_eq!((moved.id.as_str(), moved.version), ("99", 2));
 }
 
 #[tokio::test]

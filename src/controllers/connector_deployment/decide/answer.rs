@@ -1,22 +1,11 @@
 //! What the answer to the one call of a run says: the rows *definite refusal* of the table.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 
 use super::super::ledger::{Ledger, OperationKind, OperationState, Phase};
-use super::memory::doubled;
+use super::memory::{PASSING, PASSING_AT_MOST, REFUSED_AGAIN, REFUSED_AGAIN_AT_MOST, doubled};
 use super::{Call, Cause, Memory, Pause, Refused};
 use crate::clock::later;
-
-/// First pause before a refused write is repeated, if nothing changes before; doubles.
-const REFUSED_AGAIN: Duration = Duration::from_mins(10);
-/// Longest such pause.
-pub(super) const REFUSED_AGAIN_AT_MOST: Duration = Duration::from_hours(1);
-/// Pause after a refusal that passes by itself: the deployment is busy, or the version was an old one. Doubles.
-const PASSING: Duration = Duration::from_secs(5);
-/// Longest such pause.
-pub(super) const PASSING_AT_MOST: Duration = Duration::from_mins(1);
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,17 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::ledger::Phase;
-use super::answer::{PASSING_AT_MOST, REFUSED_AGAIN_AT_MOST};
 use crate::clock::later;
 use crate::controllers::digest::Digest;
+
+/// First pause before a refused write is repeated, if nothing changes before; doubles.
+pub(super) const REFUSED_AGAIN: Duration = Duration::from_mins(10);
+/// Longest such pause.
+pub(super) const REFUSED_AGAIN_AT_MOST: Duration = Duration::from_hours(1);
+/// Pause after a refusal that passes by itself: the deployment is busy, or the version was an old one. Doubles.
+pub(super) const PASSING: Duration = Duration::from_secs(5);
+/// Longest such pause.
+pub(super) const PASSING_AT_MOST: Duration = Duration::from_mins(1);
 
 /// What this process has seen so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

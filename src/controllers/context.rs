@@ -15,7 +15,7 @@ use super::connector_deployment::memory::Memories;
 use super::digest::DigestKey;
 use super::reason::Stance;
 use super::references::{Named, References};
-use super::remote::{Remote, Remotes};
+use super::remote::{Login, Remote, Remotes};
 use super::subject::Subject;
 use crate::clock::Clock;
 use crate::crd::shared::RemoteIdentity;
@@ -105,6 +105,8 @@ pub struct Project {
     pub region: String,
     /// How to reach it, or why that is not possible.
     pub remote: Result<Arc<Remote>, Told>,
+    /// The credentials that it is called with.
+    pub login: Option<Login>,
 }
 
 impl Projects {
@@ -120,6 +122,7 @@ impl Projects {
         let same = projects.get(subject).is_some_and(|before| {
             before.identity == project.identity
                 && before.region == project.region
+                && before.login == project.login
                 && match (&before.remote, &project.remote) {
                     (Ok(one), Ok(other)) => Arc::ptr_eq(one, other),
                     (Err(one), Err(other)) => one == other,

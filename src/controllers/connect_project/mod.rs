@@ -51,7 +51,9 @@ async fn story(object: &ConnectProject, context: &Context, subject: &Subject) ->
     };
     let identity =
         RemoteIdentity { api_url: object.spec.effective_api_url(), project_key: object.spec.project_key.clone() };
-    let project = Project { identity: identity.clone(), region: object.spec.region.clone(), remote: remote.clone() };
+    let login = remote.as_ref().ok().map(|remote| remote.login());
+    let project =
+        Project { identity: identity.clone(), region: object.spec.region.clone(), remote: remote.clone(), login };
     if context.projects.set(subject, project) {
         context.wake_users(Named::Project, &subject.namespace, &subject.name);
     }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::decide::Memory;
 use crate::controllers::conditions::Told;
+use crate::controllers::remote::Login;
 use crate::controllers::subject::Subject;
 
 /// What is remembered of one resource.
@@ -26,6 +27,8 @@ pub struct Remembered {
     pub asked: Option<(String, Timestamp)>,
     /// Why the last call was refused.
     pub refusal: Option<Told>,
+    /// The credentials of the last run: what others were refused may be granted to new ones.
+    pub login: Option<Login>,
     /// Calls that failed in a row.
     pub failures: u32,
     /// No call before that, after failures.

@@ -38,7 +38,7 @@ use crate::connect::model::Deployment;
 
 pub use registry::Remotes;
 pub use settings::{ConnectFactory, Connection, Settings};
-pub use state::{Remote, Turn};
+pub use state::{Login, Remote, Turn};
 
 /// What a look saw.
 #[derive(Clone, Debug)]

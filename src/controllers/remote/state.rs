@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -20,8 +21,19 @@ use crate::connect::error::Failure;
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::subject::Subject;
 
+/// Tells remotes apart that came and went in this process.
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
+/// The credentials that a remote is called with: another value, other credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Login {
+    remote: u64,
+    client: u64,
+}
+
 /// One remote project.
 pub struct Remote {
+    serial: u64,
     pub(super) clock: Clock,
     /// Rung when the looker is to plan anew.
     pub(super) bell: Notify,
@@ -109,7 +121,8 @@ impl Remote {
             closed: false,
             resting_until: None,
         };
-        Self { clock, bell: Notify::new(), wake, state: Mutex::new(state) }
+        let serial = OPENED.fetch_add(1, Ordering::Relaxed);
+        Self { serial, clock, bell: Notify::new(), wake, state: Mutex::new(state) }
     }
 
     /// The client. Each call asks the gate first ([`Failure::HeldBack`] if it is closed, with the time left in
@@ -137,6 +150,12 @@ impl Remote {
             }
             if state.turns.enter(subject, now) { Ok(Turn { remote: Arc::clone(self) }) } else { Err(NotNow::Queued) }
         })
+    }
+
+    /// The credentials that it is called with now.
+    #[must_use]
+    pub fn login(&self) -> Login {
+        Login { remote: self.serial, client: self.lock().gate.client() }
     }
 
     /// How the remote is. Each change of its kind wakes the projects that claim it.

@@ -139,6 +139,8 @@ async fn a_service_that_is_broken_before_or_after_the_effect_harms_nothing() {
         ("502", FaultEffect::Before, FaultAnswer::text(502, "<html><h1>Bad Gateway</h1></html>")),
         ("502 after", FaultEffect::After, FaultAnswer::text(502, "<html><h1>Bad Gateway</h1></html>")),
         ("503", FaultEffect::Before, FaultAnswer::text(503, "")),
+        ("503 after", FaultEffect::After, FaultAnswer::text(503, "")),
+        ("unknown code", FaultEffect::Before, FaultAnswer::error(500, "SurprisinglyNew")),
     ])
     .await;
 }
@@ -163,6 +165,7 @@ async fn answers_that_are_too_big_or_never_end_or_never_come_harm_nothing() {
     lives_with(vec![
         ("100 MB", FaultEffect::Before, big.clone()),
         ("100 MB after", FaultEffect::After, big),
+        ("endless", FaultEffect::Before, endless.clone()),
         ("endless after", FaultEffect::After, endless),
         ("time-out", FaultEffect::Before, late.clone()),
         ("cut", FaultEffect::Before, FaultAnswer::dropped()),

@@ -124,9 +124,21 @@ async fn a_right_that_is_missing_is_asked_for_and_not_tried_again_in_a_hurry() {
         assert!(writes <= 3, "{case}: {writes} creates in an hour");
         assert!(all <= 60, "{case}: {all} calls in an hour");
         shop.dev.clear_faults();
-        // New credentials end the wait for the one, a new generation for the other.
         shop.put_secret(CREDENTIALS, &[("clientId", "api-clients-client"), ("clientSecret", "dev-secret")]).await;
-        shop.change(&json!({"spec": {"interval": "6m"}})).await;
         heals(&shop, case).await;
     }
+}
+
+#[tokio::test]
+async fn an_error_code_that_nobody_knows_goes_by_its_status() {
+    let shop = shop().await;
+    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(400, "SurprisinglyNew"))).unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    stalls(&shop, "unknown code", "RequestRejected", "SurprisinglyNew").await;
+    let (all, writes) = in_an_hour(&shop).await;
+    assert!(writes <= 3, "{writes} creates in an hour");
+    assert!(all <= 60, "{all} calls in an hour");
+    shop.dev.clear_faults();
+    shop.change(&json!({"spec": {"interval": "6m"}})).await;
+    heals(&shop, "unknown code").await;
 }

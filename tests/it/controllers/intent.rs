@@ -23,6 +23,7 @@ fn project() -> Project {
         identity: RemoteIdentity { api_url: "https://connect.test".into(), project_key: "demo".into() },
         region: "europe-west1.gcp".into(),
         remote: Err(Told::new(Reason::Queued, "not needed here")),
+        login: None,
     }
 }
 

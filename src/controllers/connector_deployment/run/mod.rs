@@ -104,6 +104,7 @@ impl<'a> Run<'a> {
     async fn with_remote(&mut self, remote: &Arc<Remote>, wanted: WantedIdentity) -> Result<Next, kube::Error> {
         let api = remote.api();
         let ledger = self.ledger();
+        self.note_login(remote.login());
         self.note_request();
         let looked =
             observe::look(self.context, remote, &*api, self.subject, &wanted.key, &ledger, &self.remembered).await;

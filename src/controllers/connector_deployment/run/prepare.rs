@@ -13,6 +13,7 @@ use super::super::status::WantedIdentity;
 use crate::controllers::conditions::Told;
 use crate::controllers::reason::Reason;
 use crate::controllers::references::Named;
+use crate::controllers::remote::Login;
 use crate::controllers::subject::Subject;
 use crate::crd::ManagementPolicy;
 use crate::names;
@@ -94,6 +95,14 @@ impl Run<'_> {
     pub(super) fn asked_for(&self) -> (i64, Option<String>) {
         let generation = self.object.metadata.generation.unwrap_or_default();
         (generation, intent::request(&self.object, names::REDEPLOY_REQUESTED_AT))
+    }
+
+    /// What was refused with other credentials may be sent again.
+    pub(super) fn note_login(&mut self, login: Login) {
+        if self.remembered.login.replace(login).is_some_and(|before| before != login) {
+            self.remembered.refusal = None;
+            self.remembered.seen.refused = None;
+        }
     }
 
     /// A new reconcile request is served by a look that begins from now on (rule 11).

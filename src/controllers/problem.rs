@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::conditions::Told;
-use super::reason::Reason;
+use super::reason::{Reason, Stance};
 use super::remote::{Trouble, TroubleKind};
 use crate::connect::error::Failure;
 use crate::connect::{ApiError, ErrorCode, Reaction};
@@ -19,7 +19,15 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// Why a call failed, in the words of a condition.
 #[must_use]
 pub fn told(error: &ApiError) -> Told {
-    Told::new(reason(error), error.to_string())
+    let reason = reason(error);
+    let message = if reason.stance() == Stance::Waiting { unnumbered(error) } else { error.to_string() };
+    Told::new(reason, message)
+}
+
+/// Without the number of the answer: each attempt has another one, and what is tried again must not be told anew each
+/// time (rule 21). The log has it.
+fn unnumbered(error: &ApiError) -> String {
+    ApiError { correlation_id: None, ..error.clone() }.to_string()
 }
 
 fn reason(error: &ApiError) -> Reason {
@@ -57,7 +65,7 @@ pub fn told_of_trouble(trouble: &Trouble) -> Told {
         TroubleKind::CredentialsRejected => Reason::CredentialsRejected,
         TroubleKind::PermissionMissing => Reason::PermissionMissing,
     };
-    Told::new(reason, trouble.error.to_string())
+    Told::new(reason, unnumbered(&trouble.error))
 }
 
 /// Pause before a resource calls again, after so many failures in a row.
@@ -109,6 +117,21 @@ mod tests {
             };
             assert_eq!(told(&error).reason, expected, "{case}");
         }
+    }
+
+    #[test]
+    fn rule_21_what_is_tried_again_is_told_in_the_same_words() {
+        let failed = |status, number: &str| {
+            told(&ApiError {
+                operation: "getDeploymentByKey",
+                failure: Failure::Answered { status, codes: Vec::new() },
+                message: "no".into(),
+                correlation_id: Some(number.into()),
+                retry_after: None,
+            })
+        };
+        assert_eq!(failed(503, "one"), failed(503, "two"));
+        assert!(failed(400, "one").message.contains("one"), "who has to ask the support needs the number");
     }
 
     #[test]

@@ -207,6 +207,12 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn it_serves_until_it_is_told_to_stop() {
+        let args = parse(&["--listen", "127.0.0.1:0", "--control", "--stepped-clock"]).expect("they are right");
+        run(args, std::future::ready(())).await.expect("it starts and stops");
+    }
+
+    #[tokio::test]
     async fn addresses_that_others_reach_and_files_that_are_not_there_are_refused() {
         let wrong = [
             (&["--listen", "0.0.0.0:0"][..], "--allow-remote"),

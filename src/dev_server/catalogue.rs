@@ -35,16 +35,16 @@ pub struct Catalogue {
 pub struct Project {
     /// 2 to 36 characters of `A-Z a-z 0-9 _ -` (contract section 9).
     pub key: String,
-    /// Where the project is, one of [`REGIONS`].
-    #[serde(default = "first_region")]
-    pub region: String,
     /// Whether it may deploy with type `production`.
     #[serde(default)]
     pub production: bool,
 }
 
-fn first_region() -> String {
-    REGIONS[0].to_owned()
+impl Project {
+    /// A project that is not marked as production.
+    pub(super) fn new(key: &str) -> Self {
+        Self { key: key.to_owned(), production: false }
+    }
 }
 
 /// An API client. Its secret is for development only: it stands in files and is shown by nothing else.
@@ -144,9 +144,6 @@ impl Catalogue {
             if !is_key(&project.key, 36) {
                 return fail(format!("project key `{}` must be 2 to 36 characters of A-Z a-z 0-9 _ -", project.key));
             }
-            if !REGIONS.contains(&project.region.as_str()) {
-                return fail(format!("project `{}`: region must be one of {}", project.key, REGIONS.join(", ")));
-            }
         }
         for client in &self.clients {
             if client.id.is_empty() || client.secret.is_empty() || client.scopes.is_empty() {
@@ -211,12 +208,22 @@ mod tests {
     }
 
     #[test]
+    fn the_page_about_the_dev_server_lists_what_there_is() {
+        let page = include_str!("../../docs/dev-server.md");
+        let catalogue = Catalogue::built_in();
+        let connectors = catalogue.connectors.iter().map(|connector| format!("| `{}` |", connector.key));
+        let variants = crate::dev_server::VARIANTS.split(", ").filter_map(|variant| variant.split_once('='));
+        for row in connectors.chain(variants.map(|(name, _)| format!("| `{name}` |"))) {
+            assert!(page.contains(&row), "{row}");
+        }
+    }
+
+    #[test]
     fn a_wrong_catalogue_is_refused_with_the_name_of_the_entry() {
         for (case, text, expected) in [
             ("not YAML", "projects: [", "catalogue:"),
             ("unknown member", "projects: [{key: shop, color: red}]", "color"),
             ("bad project key", "projects: [{key: 'a b'}]", "`a b`"),
-            ("bad region", "projects: [{key: shop, region: moon}]", "europe-west1.gcp"),
             ("client without scopes", "clients: [{id: a, secret: b, scopes: []}]", "client `a`"),
             ("bad connector key", "connectors: [{key: x, name: X}]", "connector `x`"),
             ("bad id", "connectors: [{key: xy, name: X, id: '7'}]", "UUID"),

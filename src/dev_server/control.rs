@@ -38,6 +38,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
         .route("/deployments/{id}", post(act))
         .route("/connectors/{key}/versions", post(raise))
         .route("/reset", post(reset))
+        .method_not_allowed_fallback(wrong_method)
 }
 
 fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Refusal> {
@@ -56,6 +57,11 @@ impl IntoResponse for Refusal {
 
 fn ok(body: &Value) -> Response {
     json_answer(StatusCode::OK, body)
+}
+
+async fn wrong_method() -> Refusal {
+    let text = "The method is not allowed here.";
+    Refusal { status: 405, ..Refusal::new(ErrorCode::ResourceNotFound, text) }
 }
 
 async fn list_faults(State(shared): State<Arc<Shared>>) -> Response {

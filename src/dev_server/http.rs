@@ -29,7 +29,7 @@ use super::world::World;
 use crate::clock::Clock;
 use crate::connect::{ErrorCode, Selector};
 
-/// Number of an answer: the caller's, or one that is made (contract example of the official client).
+/// Number of a call, for support: the caller's, or one that is made.
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 /// Longest body that is read: far more than 64 applications with 100 values need.
 const LONGEST_BODY: usize = 32 * 1024 * 1024;

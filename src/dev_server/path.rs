@@ -157,6 +157,7 @@ pub(super) fn decode(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dev_server::OPERATIONS;
 
     fn named(method: &str, path: &str) -> String {
         match route(method, path) {
@@ -169,6 +170,7 @@ mod tests {
 
     #[test]
     fn every_path_of_the_contract_is_its_operation() {
+        let mut seen = std::collections::BTreeSet::new();
         let id = "ae4b0e53-c6b0-4d5d-9ba7-3e60496c17a1";
         for (method, path, expected) in [
             ("POST", "/oauth/token", "token"),
@@ -206,6 +208,8 @@ mod tests {
             ("GET", "/demo/deployments/%4", "InvalidPathParam"),
         ] {
             assert_eq!(named(method, path), expected, "{method} {path}");
+            seen.insert(expected);
         }
+        assert!(OPERATIONS.iter().all(|name| seen.contains(name)), "each name that a fault may have was met");
     }
 }

@@ -90,6 +90,7 @@ async fn control_does_over_http_what_tests_do_in_process() {
     assert_eq!(status, StatusCode::OK);
     assert_eq!(caller.get("/_dev/variant").await.1["readLag"], "1000ms");
     assert_eq!(caller.get("/_dev/calls").await.1["counts"]["createDeployment"], 1);
+    assert_eq!(caller.get("/_dev/reset").await.0, StatusCode::METHOD_NOT_ALLOWED);
     caller.post("/_dev/reset", &json!({})).await;
     assert_eq!(caller.get("/demo/deployments").await.1["total"], 0);
 }

@@ -255,6 +255,17 @@ async fn every_answer_has_a_correlation_id_and_calls_are_counted() {
 }
 
 #[tokio::test]
+async fn a_stopped_server_frees_its_port_for_the_next() {
+    let mut caller = Caller::new(Options::default()).await;
+    let address = caller.server.address();
+    caller.server.stop().await.expect("nothing is kept");
+    assert!(tokio::net::TcpStream::connect(address).await.is_err(), "nobody listens");
+    let listener = tokio::net::TcpListener::bind(address).await.expect("the port is free");
+    caller.server = DevServer::start_on(listener, Options::default(), Clock::system()).await.expect("it starts");
+    assert_eq!(caller.get("/demo/deployments").await.0, StatusCode::UNAUTHORIZED, "tokens end with the server");
+}
+
+#[tokio::test]
 async fn a_state_file_keeps_deployments_over_a_restart() {
     let folder = tempfile::tempdir().expect("there is room");
     let file = folder.path().join("state.json");

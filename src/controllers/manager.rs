@@ -13,7 +13,7 @@ use std::sync::Arc;
 use futures::stream::{BoxStream, Stream, StreamExt};
 use futures::{TryStreamExt, future};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::core::PartialObjectMeta;
+use kube::core::{NamespaceResourceScope, PartialObjectMeta};
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::events::Recorder;
 use kube::runtime::reflector::{self, ObjectRef, Store};
@@ -124,6 +124,23 @@ async fn dispatch(mut woken: UnboundedReceiver<Subject>, routes: BTreeMap<Option
     }
 }
 
+/// A kind that can be watched: namespaced, and known when this is compiled.
+trait Watched:
+    Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+{
+}
+
+impl<K> Watched for K where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static
+{
+}
+
 /// The controllers of one namespace, or of all.
 struct Scope {
     context: Arc<Context>,
@@ -172,7 +189,7 @@ impl Scope {
 
     fn api<K>(&self) -> Api<K>
     where
-        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
     {
         match &self.namespace {
             Some(namespace) => Api::namespaced(self.context.client.clone(), namespace),
@@ -195,13 +212,7 @@ impl Scope {
         gone: impl Fn(&Context, &Subject) + Send + Sync + 'static,
     ) -> (BoxStream<'static, Result<K, watcher::Error>>, Store<K>)
     where
-        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
-            + Clone
-            + Debug
-            + DeserializeOwned
-            + Send
-            + Sync
-            + 'static,
+        K: Watched,
     {
         let (reader, writer) = reflector::store();
         let context = Arc::clone(&self.context);
@@ -223,12 +234,7 @@ impl Scope {
     /// Wakes whoever names an object that changed.
     async fn sources<K>(&self, kind: Named, config: watcher::Config)
     where
-        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
-            + Clone
-            + Debug
-            + DeserializeOwned
-            + Send
-            + 'static,
+        K: Watched,
     {
         let mut events = watcher(self.api::<PartialObjectMeta<K>>(), config)
             .default_backoff()

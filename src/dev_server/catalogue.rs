@@ -208,17 +208,6 @@ mod tests {
     }
 
     #[test]
-    fn the_page_about_the_dev_server_lists_what_there_is() {
-        let page = include_str!("../../docs/dev-server.md");
-        let catalogue = Catalogue::built_in();
-        let connectors = catalogue.connectors.iter().map(|connector| format!("| `{}` |", connector.key));
-        let variants = crate::dev_server::VARIANTS.split(", ").filter_map(|variant| variant.split_once('='));
-        for row in connectors.chain(variants.map(|(name, _)| format!("| `{name}` |"))) {
-            assert!(page.contains(&row), "{row}");
-        }
-    }
-
-    #[test]
     fn a_wrong_catalogue_is_refused_with_the_name_of_the_entry() {
         for (case, text, expected) in [
             ("not YAML", "projects: [", "catalogue:"),

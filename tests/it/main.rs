@@ -4,6 +4,7 @@
 
 mod architecture;
 mod client;
+mod contract;
 mod controllers;
 mod crds;
 mod dev_server;

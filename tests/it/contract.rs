@@ -1,0 +1,269 @@
+//! The two sides of the contract against each other: the client drives the dev server over HTTP. Shared types hide
+//! shared mistakes, so payloads written from the contract are decoded as well, with all that it leaves open.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::api::{DeploymentPaths, LogRequest, PageRequest};
+use connect_operator::connect::error::{Effect, Failure};
+use connect_operator::connect::hosts::AllowedHosts;
+use connect_operator::connect::http::{Credentials, HttpConnect, Limits, Settings};
+use connect_operator::connect::model::{
+    Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, ErrorResponse, LogPage, LogSeverity, RedeployAction,
+};
+use connect_operator::connect::{ConnectApi, ErrorCode, Reaction, Selector};
+use connect_operator::dev_server::{DevServer, MASK, Options};
+use jiff::Timestamp;
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+
+/// How long a deployment takes.
+const DEPLOYING: Duration = Duration::from_secs(5);
+
+struct Pair {
+    dev: DevServer,
+    clock: Clock,
+    client: HttpConnect,
+}
+
+impl Pair {
+    async fn start(deployment_paths: DeploymentPaths) -> Self {
+        let clock = Clock::stepped("2026-01-01T00:00:00Z".parse().expect("a time"));
+        let options = Options { deploy_duration: DEPLOYING, ..Options::default() };
+        let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
+        let hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
+        let endpoint = hosts.endpoint(&dev.url()).expect("an allowed URL");
+        let settings = Settings {
+            api_url: endpoint.clone(),
+            auth_url: endpoint,
+            project_key: "demo".into(),
+            deployment_paths,
+            credentials: Credentials {
+                client_id: "dev-client".into(),
+                client_secret: "dev-secret".to_owned().into(),
+                scopes: None,
+            },
+            requests_per_second: NonZeroU32::new(10_000).expect("not zero"),
+            limits: Limits::default(),
+            extra_ca_pem: None,
+        };
+        // The client has the machine's clock: its limiter must not wait for a step.
+        let client = HttpConnect::new(settings, Clock::system()).expect("a client");
+        Self { dev, clock, client }
+    }
+
+    async fn create(&self, key: &str) -> Deployment {
+        self.client.create(&draft(key), soon()).await.expect("it is accepted")
+    }
+}
+
+/// A time that has not come when the test ends.
+fn soon() -> Timestamp {
+    Timestamp::now() + Duration::from_hours(1)
+}
+
+fn draft(key: &str) -> DeploymentDraft {
+    serde_json::from_value(json!({
+        "key": key,
+        "connector": {"key": "demo-connector"},
+        "configurations": [{
+            "applicationName": "service",
+            "standardConfiguration": [{"key": "LOG_LEVEL", "value": "info"}],
+            "securedConfiguration": [{"key": "API_TOKEN", "value": "a-token-to-keep"}],
+        }],
+        "region": "europe-west1.gcp",
+    }))
+    .expect("a draft")
+}
+
+fn values(level: &str) -> RedeployAction {
+    RedeployAction {
+        configuration_values: Some(
+            serde_json::from_value(json!([{
+                "applicationName": "service",
+                "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
+                "securedConfiguration": [{"key": "API_TOKEN", "value": "another-token-to-keep"}],
+            }]))
+            .expect("values"),
+        ),
+        ..RedeployAction::default()
+    }
+}
+
+#[tokio::test]
+async fn a_deployment_lives_its_life_between_client_and_dev_server() {
+    let pair = Pair::start(DeploymentPaths::Project).await;
+    let (client, clock) = (&pair.client, &pair.clock);
+    let key = Selector::Key("tax".into());
+    assert!(client.deployment(&key).await.expect("an answer").is_none(), "nothing is there yet");
+    let created = pair.create("tax").await;
+    assert_eq!((created.key.as_deref(), created.kind.clone()), (Some("tax"), DeploymentType::Sandbox));
+    assert!(created.status.is_busy());
+    assert_eq!(created.applications[0].secured_configuration[0].value.expose_secret(), MASK, "secrets never come back");
+
+    clock.step(DEPLOYING);
+    let id = Selector::Id(created.id.clone());
+    let live = client.deployment(&id).await.expect("an answer").expect("it is there");
+    assert_eq!(live.status, DeploymentStatus::Deployed);
+    assert!(live.applications[0].url.is_some());
+    let page = client.deployments(PageRequest { limit: 100, offset: 0 }).await.expect("a page");
+    assert_eq!((page.total, page.results[0].id.as_str()), (1, created.id.as_str()));
+
+    let again = client.redeploy(&id, live.version, &values("debug"), soon()).await.expect("accepted").expect("there");
+    assert!(again.version > live.version && again.status.is_busy());
+    clock.step(DEPLOYING);
+    let redeployed = client.deployment(&key).await.expect("an answer").expect("it is there");
+    assert_eq!(redeployed.applications[0].standard_configuration[0].value, "debug");
+    let logs = client.logs(&id, &LogRequest::default()).await.expect("an answer").expect("it is there");
+    assert!(logs.data.iter().all(|entry| entry.deployment_id == created.id) && !logs.data.is_empty());
+
+    let leaving = client.undeploy(&id, soon()).await.expect("accepted").expect("it is there");
+    assert_eq!(leaving.status, DeploymentStatus::Undeploying);
+    clock.step(DEPLOYING);
+    assert!(client.deployment(&id).await.expect("an answer").is_none());
+    assert!(client.undeploy(&id, soon()).await.expect("an answer").is_none(), "gone is not an error");
+}
+
+#[tokio::test]
+async fn the_forms_without_a_project_do_the_same() {
+    let pair = Pair::start(DeploymentPaths::Unscoped).await;
+    let created = pair.create("tax").await;
+    pair.clock.step(DEPLOYING);
+    let key = Selector::Key("tax".into());
+    pair.client.redeploy(&key, created.version, &values("warn"), soon()).await.expect("accepted").expect("there");
+    let counts = pair.dev.counts();
+    assert_eq!((counts["createDeploymentUnscoped"], counts["updateDeploymentByKeyUnscoped"]), (1, 1), "{counts:?}");
+}
+
+#[tokio::test]
+async fn connectors_are_read_by_key_and_by_id() {
+    let pair = Pair::start(DeploymentPaths::Project).await;
+    let by_key =
+        pair.client.connector(&Selector::Key("demo-connector".into())).await.expect("an answer").expect("there");
+    let by_id = pair.client.connector(&Selector::Id(by_key.id.clone())).await.expect("an answer").expect("there");
+    assert_eq!((by_id.key, by_id.version), (by_key.key, by_key.version));
+    let declared = by_key.configurations.expect("declarations");
+    assert!(declared[0].secured_configuration.iter().any(|key| key.key == "API_TOKEN" && key.required));
+    assert!(pair.client.connector(&Selector::Key("no-such".into())).await.expect("an answer").is_none());
+}
+
+#[tokio::test]
+async fn refusals_arrive_with_their_codes() {
+    let pair = Pair::start(DeploymentPaths::Project).await;
+    let first = pair.create("tax").await;
+    let id = Selector::Id(first.id.clone());
+    let mut unknown = draft("other");
+    unknown.configurations[0].standard_configuration[0].key = "LOG_LEVLE".into();
+    let mut elsewhere = draft("other");
+    elsewhere.connector.key = Some("no-such".into());
+    let rows = [
+        ("key taken", pair.client.create(&draft("tax"), soon()).await.expect_err("refused"), ErrorCode::DuplicateField),
+        (
+            "unknown key",
+            pair.client.create(&unknown, soon()).await.expect_err("refused"),
+            ErrorCode::DeploymentUnknownApplicationConfigurationKey,
+        ),
+        (
+            "unknown connector",
+            pair.client.create(&elsewhere, soon()).await.expect_err("refused"),
+            ErrorCode::ConnectorReferenceNotFound,
+        ),
+        (
+            "busy",
+            pair.client.redeploy(&id, first.version, &values("info"), soon()).await.expect_err("refused"),
+            ErrorCode::DeploymentInvalidStatusTransition,
+        ),
+        (
+            "another version",
+            pair.client.redeploy(&id, first.version + 7, &values("info"), soon()).await.expect_err("refused"),
+            ErrorCode::ConcurrentModification,
+        ),
+    ];
+    for (case, error, code) in rows {
+        assert_eq!(error.code(), Some(&code), "{case}: {error}");
+        assert_eq!(error.effect(), Effect::None, "{case}");
+        assert!(error.correlation_id.is_some(), "{case}");
+        assert!(!format!("{error} {error:?}").contains("token-to-keep"), "{case}");
+    }
+    let late = pair.client.create(&draft("late"), Timestamp::now()).await.expect_err("its time is over");
+    assert_eq!(late.failure, Failure::NotSent);
+    assert!(pair.client.deployment(&Selector::Key("late".into())).await.expect("an answer").is_none());
+}
+
+/// A record in the shape of contract section 4.4, with everything that sections 4.1 and 13 leave open.
+fn record(change: impl FnOnce(&mut Value)) -> Value {
+    let mut record = json!({
+        "id": "6f0c1a52-8e0b-4a57-9a6f-0d6f6f1b1c01",
+        "key": "tax-eu",
+        "version": 7,
+        "type": "production",
+        "connector": {
+            "id": "6f0c1a52-8e0b-4a57-9a6f-0d6f6f1b1c02", "key": "tax", "version": 3, "name": "Tax", "description": null,
+            "integrationTypes": ["tax"], "creator": {"email": "dev@example.com", "noOfContributors": null},
+            "repository": {"url": "git@example.com:tax.git", "tag": "v3"}, "certified": false,
+            "configurations": [{
+                "applicationName": "service", "applicationType": "service",
+                "standardConfiguration": [{"key": "LEVEL", "description": "how much", "default": null}],
+                "securedConfiguration": [{"key": "TOKEN", "description": "the token", "default": "not meant"}],
+            }],
+        },
+        "details": {"build": {"id": "6f0c1a52-8e0b-4a57-9a6f-0d6f6f1b1c03", "report": {"entries": [
+            {"type": "Warning", "title": "slow", "message": null, "createdAt": "2026-01-02T03:04:05.678Z"},
+        ]}}},
+        "deployedRegion": "eu-central-1.aws",
+        "applications": [{
+            "id": "6f0c1a52-8e0b-4a57-9a6f-0d6f6f1b1c04", "applicationName": "service",
+            "standardConfiguration": [{"key": "LEVEL", "value": "high"}],
+            "securedConfiguration": [{"key": "TOKEN", "value": null}], "url": "service.example.com", "topic": null,
+        }],
+        "preview": false,
+        "status": "Deployed",
+        "somethingNew": {"deep": [1, 2]},
+    });
+    change(&mut record);
+    record
+}
+
+#[test]
+fn records_written_from_the_contract_are_read_whatever_they_leave_open() {
+    let read = |value: Value| serde_json::from_value::<Deployment>(value).expect("a deployment");
+    let whole = read(record(|_| {}));
+    assert_eq!(whole.report()[0].message, None);
+    assert_eq!((whole.version, whole.kind, whole.status), (7, DeploymentType::Production, DeploymentStatus::Deployed));
+
+    for (case, value) in [
+        ("no build yet", record(|record| record["details"] = json!({}))),
+        ("details null", record(|record| record["details"] = Value::Null)),
+        ("no key", record(|record| drop(record.as_object_mut().expect("an object").remove("key")))),
+        ("applications null", record(|record| record["applications"] = Value::Null)),
+        ("no report", record(|record| record["details"]["build"]["report"] = Value::Null)),
+        ("declarations missing", record(|record| record["connector"]["configurations"] = Value::Null)),
+    ] {
+        assert_eq!(read(value).version, 7, "{case}");
+    }
+    let resting = read(record(|record| record["status"] = json!("Resting")));
+    assert_eq!(resting.status, DeploymentStatus::Other("Resting".into()));
+    assert!(resting.status.is_busy(), "nothing is concluded from a word that nobody knows");
+}
+
+#[test]
+fn errors_and_logs_written_from_the_contract_are_read() {
+    let conflict: ErrorResponse = serde_json::from_value(json!({
+        "statusCode": 409, "message": "Another version.",
+        "errors": [{"code": "ConcurrentModification", "message": "Another version.", "currentVersion": 8}],
+    }))
+    .expect("an error");
+    assert_eq!(conflict.errors[0].code.reaction(), Some(Reaction::Refetch));
+    assert_eq!(conflict.errors[0].more["currentVersion"], 8);
+    let bare: ErrorResponse = serde_json::from_value(json!({"statusCode": 400, "message": "No."})).expect("an error");
+    assert!(bare.errors.is_empty());
+    let page: LogPage = serde_json::from_value(json!({
+        "data": [{
+            "type": "APPLICATION_JSON", "deploymentId": "1", "applicationName": "service", "severity": "CRITICAL",
+            "timestamp": "2026-01-02T03:04:05.678Z", "details": {"any": ["JSON"]},
+        }],
+    }))
+    .expect("a page without `next`");
+    assert_eq!((page.data[0].severity.clone(), page.next), (LogSeverity::Critical, None));
+}

@@ -170,7 +170,7 @@ impl Scope {
                     |_, never, _| match *never {},
                     Arc::clone(&self.context),
                 )
-                .for_each(|result| async { log_result(result) });
+                .for_each(self.after_runs(Kind::Deployment, forget));
         let (projects, store) = self.objects::<ConnectProject>(Kind::Project, connect_project::gone);
         let projects = Controller::for_stream(projects, store)
             .with_config(Config::default().debounce(std::time::Duration::from_millis(50)))
@@ -181,7 +181,7 @@ impl Scope {
                 |_, never, _| match *never {},
                 Arc::clone(&self.context),
             )
-            .for_each(|result| async { log_result(result) });
+            .for_each(self.after_runs(Kind::Project, connect_project::gone));
         let secrets = self.sources::<Secret>(Named::Secret, watcher::Config::default().fields(SECRETS_OF_INTEREST));
         let config_maps = self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default());
         future::join4(deployments, projects, secrets, config_maps).await;
@@ -194,6 +194,26 @@ impl Scope {
         match &self.namespace {
             Some(namespace) => Api::namespaced(self.context.client.clone(), namespace),
             None => Api::all(self.context.client.clone()),
+        }
+    }
+
+    /// What was gone when its run began is forgotten once more: a run that was under way may have remembered it again.
+    fn after_runs<K: Resource<DynamicType = ()>, Gone: Fn(&Context, &Subject) + Send + 'static>(
+        &self,
+        kind: Kind,
+        gone: Gone,
+    ) -> impl FnMut(RunResult<K>) -> future::Ready<()> + Send + use<K, Gone> {
+        let context = Arc::clone(&self.context);
+        move |result| {
+            match result {
+                Ok(_) => {}
+                Err(kube::runtime::controller::Error::ObjectNotFound(object)) => {
+                    let namespace = object.namespace.unwrap_or_default();
+                    gone(&context, &Subject { kind, namespace, name: object.name });
+                }
+                Err(error) => tracing::warn!(%error, "watching is interrupted"),
+            }
+            future::ready(())
         }
     }
 
@@ -319,11 +339,3 @@ impl Lifes {
 }
 
 type RunResult<K> = Result<(ObjectRef<K>, Action), kube::runtime::controller::Error<Infallible, watcher::Error>>;
-
-fn log_result<K: Resource<DynamicType = ()>>(result: RunResult<K>) {
-    match result {
-        // What is gone needs no run.
-        Ok(_) | Err(kube::runtime::controller::Error::ObjectNotFound(_)) => {}
-        Err(error) => tracing::warn!(%error, "watching is interrupted"),
-    }
-}

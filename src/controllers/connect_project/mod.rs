@@ -56,6 +56,8 @@ async fn story(object: &ConnectProject, context: &Context, subject: &Subject) ->
         Project { identity: identity.clone(), region: object.spec.region.clone(), remote: remote.clone(), login };
     if context.projects.set(subject, project) {
         context.wake_users(Named::Project, &subject.namespace, &subject.name);
+        // Once more: if it was deleted during this run, the next one notices.
+        context.wake(subject.clone());
     }
     say(object, context, subject, identity, remote).await
 }

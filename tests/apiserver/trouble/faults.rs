@@ -59,8 +59,9 @@ pub(super) async fn life_with((case, effect, answer): Row<'_>) -> Vec<Call> {
     until_redeployed(&shop, 3).await;
     trouble.left(&shop, "read", 3);
 
-    shop.dev.revoke_tokens();
     trouble.at(&shop, &["token"]).await;
+    // Not earlier: a look in between would get a token before the trouble begins.
+    shop.dev.revoke_tokens();
     shop.put_secret(SECRET, &[("token", "fourth-token-of-the-shop")]).await;
     trouble.is_over(&shop, "token", BEARABLE).await;
     until_redeployed(&shop, 4).await;

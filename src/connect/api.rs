@@ -21,6 +21,16 @@ pub enum Selector {
     Key(String),
 }
 
+impl Selector {
+    /// Name of an operation that has one form by id and one by key (contract section 5).
+    pub(crate) fn operation(&self, by_id: &'static str, by_key: &'static str) -> &'static str {
+        match self {
+            Self::Id(_) => by_id,
+            Self::Key(_) => by_key,
+        }
+    }
+}
+
 /// Which form of create and of update by key to call (contract section 5.2); the others have one form only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DeploymentPaths {

@@ -97,7 +97,7 @@ impl ConnectApi for HttpConnect {
     }
 
     fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {
-        let operation = by(selector, "getDeploymentById", "getDeploymentByKey");
+        let operation = selector.operation("getDeploymentById", "getDeploymentByKey");
         Box::pin(self.maybe(self.get(operation, routes::deployment(Some(&self.settings.project_key), selector))))
     }
 
@@ -141,7 +141,7 @@ impl ConnectApi for HttpConnect {
 
     fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
         Box::pin(async move {
-            let operation = by(selector, "deleteDeploymentById", "deleteDeploymentByKey");
+            let operation = selector.operation("deleteDeploymentById", "deleteDeploymentByKey");
             let path = routes::deployment(Some(&self.settings.project_key), selector);
             let call = Call { method: Method::DELETE, send_before: Some(send_before), ..self.get(operation, path) };
             match self.maybe(call).await {
@@ -156,7 +156,7 @@ impl ConnectApi for HttpConnect {
 
     fn logs<'a>(&'a self, selector: &'a Selector, request: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
         Box::pin(async move {
-            let operation = by(selector, "getDeploymentLogsById", "getDeploymentLogsByKey");
+            let operation = selector.operation("getDeploymentLogsById", "getDeploymentLogsByKey");
             let mut call = self.get(operation, routes::logs(&self.settings.project_key, selector));
             call.query = log_query(request);
             call.largest_body = self.settings.limits.page_body;
@@ -172,7 +172,7 @@ impl ConnectApi for HttpConnect {
     }
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
-        let operation = by(selector, "getConnectorById", "getConnectorByKey");
+        let operation = selector.operation("getConnectorById", "getConnectorByKey");
         Box::pin(self.maybe(self.get(operation, routes::connector(selector))))
     }
 }
@@ -184,13 +184,6 @@ struct RawLogPage<'a> {
     data: Option<Vec<&'a RawValue>>,
     #[serde(default)]
     next: Option<String>,
-}
-
-fn by(selector: &Selector, id: &'static str, key: &'static str) -> &'static str {
-    match selector {
-        Selector::Id(_) => id,
-        Selector::Key(_) => key,
-    }
 }
 
 fn log_query(request: &LogRequest) -> Vec<(&'static str, String)> {

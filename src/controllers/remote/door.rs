@@ -39,7 +39,7 @@ impl ConnectApi for Door {
     }
 
     fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {
-        let operation = by(selector, "getDeploymentById", "getDeploymentByKey");
+        let operation = selector.operation("getDeploymentById", "getDeploymentByKey");
         Box::pin(self.pass(operation, Concern::Look, || self.client.deployment(selector)))
     }
 
@@ -54,30 +54,23 @@ impl ConnectApi for Door {
         action: &'a RedeployAction,
         send_before: Timestamp,
     ) -> Answer<'a, Option<Deployment>> {
-        let operation = by(selector, "updateDeploymentById", "updateDeploymentByKey");
+        let operation = selector.operation("updateDeploymentById", "updateDeploymentByKey");
         let call = move || self.client.redeploy(selector, version, action, send_before);
         Box::pin(self.pass(operation, Concern::Other, call))
     }
 
     fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
-        let operation = by(selector, "deleteDeploymentById", "deleteDeploymentByKey");
+        let operation = selector.operation("deleteDeploymentById", "deleteDeploymentByKey");
         Box::pin(self.pass(operation, Concern::Other, move || self.client.undeploy(selector, send_before)))
     }
 
     fn logs<'a>(&'a self, selector: &'a Selector, request: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
-        let operation = by(selector, "getDeploymentLogsById", "getDeploymentLogsByKey");
+        let operation = selector.operation("getDeploymentLogsById", "getDeploymentLogsByKey");
         Box::pin(self.pass(operation, Concern::Other, || self.client.logs(selector, request)))
     }
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
-        let operation = by(selector, "getConnectorById", "getConnectorByKey");
+        let operation = selector.operation("getConnectorById", "getConnectorByKey");
         Box::pin(self.pass(operation, Concern::Other, || self.client.connector(selector)))
-    }
-}
-
-fn by(selector: &Selector, id: &'static str, key: &'static str) -> &'static str {
-    match selector {
-        Selector::Id(_) => id,
-        Selector::Key(_) => key,
     }
 }

@@ -114,7 +114,6 @@ impl Run<'_> {
         let now = self.context.clock.now();
         self.remembered.last_call = Some(now);
         let cause = known.payload.as_ref().map(|wanted| self.cause(wanted));
-        let cause = cause.filter(|_| !matches!(call.kind, CallKind::Undeploy { .. }));
         let outcome = decide::answered(&decision.ledger, &decision.memory, &call, cause, &done.answer, now);
         self.after_call(remote, known, &call, done, outcome).await
     }
@@ -142,11 +141,9 @@ impl Run<'_> {
             CallKind::Undeploy { .. } => OperationKind::Undeploy,
         };
         let verdict = if outcome.key_taken { Verdict::KeyTaken } else { Verdict::Running(kind) };
-        let mut told =
-            act::told(&done).unwrap_or_else(|| status::tell(&verdict, &known.wanted.key, done.record.as_ref(), &[]));
-        if outcome.key_taken {
-            told = status::tell(&verdict, &known.wanted.key, None, &[]);
-        }
+        let told = act::told(&done)
+            .filter(|_| !outcome.key_taken)
+            .unwrap_or_else(|| status::tell(&verdict, &known.wanted.key, done.record.as_ref(), &[]));
         self.remembered.refusal = outcome.memory.refused.as_ref().map(|_| told.clone());
         let seen = done.record.as_ref().map_or(Sight::NotLooked, Sight::Record);
         self.say(known, &outcome.ledger, told, seen, None, false).await?;

@@ -186,10 +186,18 @@ pub struct Applied {
     /// Version of the remote deployment before the last redeploy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_version: Option<i64>,
-    /// Digest of the visible values that the remote showed when the operation ended: what differs later is drift.
+    /// Digest of the visible values that were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub visible_digest: Option<String>,
+    /// Digest of the visible values that the remote showed when the operation ended, or when the one after it began:
+    /// what differs later is drift.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub remote_digest: Option<String>,
+    /// Whether the remote showed other visible values than it was sent, and did so again when they were sent once more.
+    #[serde(default, skip_serializing_if = "super::shared::is_default")]
+    pub differs_again: bool,
     /// The Secrets and ConfigMaps whose contents were sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::sources")]

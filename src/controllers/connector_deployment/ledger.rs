@@ -35,8 +35,12 @@ pub struct Applied {
     pub outcome: Phase,
     /// Version of the deployment before our last redeploy.
     pub from_version: Option<i64>,
-    /// Digest of the visible values that were seen at the end.
+    /// Digest of the visible values that were sent; `None`: not known, as after an adoption.
+    pub sent: Option<VisibleDigest>,
+    /// Digest of the visible values that were seen at the end, or when the operation after it began.
     pub remote: Option<VisibleDigest>,
+    /// Whether these differ from what was sent though it was sent twice: sending it once more would not help (rule 16).
+    pub differs_again: bool,
     /// Secrets and ConfigMaps that the values came from.
     pub sources: Vec<Source>,
     /// When the end was seen; later than the start of our last write.

@@ -42,14 +42,16 @@ fn applied(applied: &stored::Applied) -> Applied {
             stored::Outcome::Unknown => Phase::Other,
         }),
         from_version: applied.from_version,
+        sent: applied.visible_digest.as_deref().map(VisibleDigest::parse),
         remote: applied.remote_digest.as_deref().map(VisibleDigest::parse),
+        differs_again: applied.differs_again,
         sources: sources(&applied.sources),
         at: applied.at.as_ref().map(|at| at.0).unwrap_or_default(),
     }
 }
 
 fn stored_applied(applied: &Applied) -> stored::Applied {
-    let Applied { generation, digest, outcome, from_version, remote, sources, at } = applied;
+    let Applied { generation, digest, outcome, from_version, sent, remote, differs_again, sources, at } = applied;
     stored::Applied {
         generation: *generation,
         digest: digest.as_ref().map(ToString::to_string),
@@ -61,7 +63,9 @@ fn stored_applied(applied: &Applied) -> stored::Applied {
             Phase::Queued | Phase::Deploying | Phase::Undeploying | Phase::Other => stored::Outcome::Unknown,
         }),
         from_version: *from_version,
+        visible_digest: sent.as_ref().map(ToString::to_string),
         remote_digest: remote.as_ref().map(ToString::to_string),
+        differs_again: *differs_again,
         sources: stored_sources(sources),
         at: Some(Time(whole_seconds(*at))),
     }
@@ -183,7 +187,9 @@ mod tests {
                         digest: None,
                         outcome,
                         from_version: Some(4),
+                        sent: Some(VisibleDigest::parse("sent")),
                         remote: Some(VisibleDigest::parse("other")),
+                        differs_again: true,
                         sources: vec![source.clone()],
                         at: time,
                     }),

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Seen};
 use super::{ABSENCE, Call, CallKind, Case, Cause, Decision, Memory, Resting, Step, Verdict, Wanted};
 use crate::clock::between;
+use crate::controllers::digest::{Comparison, VisibleDigest};
 
 /// What two 404 say.
 pub(super) enum Gone {
@@ -180,15 +181,23 @@ pub(super) fn serve(ledger: &mut Ledger, request: Option<&String>) {
     }
 }
 
-/// What is remembered once an operation has ended.
-pub(super) fn ended(operation: &Operation, seen: &Seen, now: Timestamp) -> Option<Applied> {
+/// What is remembered once an operation has ended; `before`: what the one before it has left.
+pub(super) fn ended(operation: &Operation, before: Option<&Applied>, seen: &Seen, now: Timestamp) -> Option<Applied> {
     let payload = operation.payload.as_ref()?;
+    let remote = payload.visible.again(&seen.values);
+    let same = |one: Option<&VisibleDigest>, other| one.is_some_and(|one| one.compare(other) == Comparison::Same);
+    let differs_again = payload.visible.compare(&remote) == Comparison::Different
+        && before.is_some_and(|before| {
+            same(before.sent.as_ref(), &payload.visible) && same(before.remote.as_ref(), &remote)
+        });
     Some(Applied {
         generation: operation.generation,
         digest: Some(payload.digest.clone()),
         outcome: seen.phase,
         from_version: operation.from_version,
-        remote: Some(payload.visible.again(&seen.values)),
+        sent: Some(payload.visible.clone()),
+        remote: Some(remote),
+        differs_again,
         sources: payload.sources.clone(),
         at: now,
     })

@@ -83,7 +83,9 @@ fn take_over(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         digest: same.then(|| wanted.payload.digest.clone()),
         outcome: seen.phase,
         from_version: None,
+        sent: None,
         remote: Some(wanted.payload.visible.again(&seen.values)),
+        differs_again: false,
         sources: Vec::new(),
         at: case.now,
     });
@@ -144,15 +146,11 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         Update::Cannot(verdict) => return case.rest(verdict, None),
     };
     let drift = drift(case, seen, wanted);
-    if differs || requested || update || (drift == Drift::Elsewhere && case.intent.correct_drift) {
+    if differs || requested || update || (drift.can_be_corrected() && case.intent.correct_drift) {
         return redeploy(case, seen, wanted, update);
     }
     if drift == Drift::Unknown {
-        let mut ledger = case.ledger.clone();
-        if let Some(applied) = &mut ledger.applied {
-            applied.remote = Some(wanted.payload.visible.again(&seen.values));
-        }
-        return case.anew(ledger);
+        return compare_from_here_on(case, seen, wanted);
     }
     let mut decision = case.rest(Verdict::Settled { phase: seen.phase, drifted: drift != Drift::No }, None);
     decision.memory.change = None;
@@ -193,26 +191,47 @@ enum Drift {
     No,
     /// Somebody changed them.
     Elsewhere,
-    /// The remote shows others than it was sent; sending them again would not help.
+    /// The remote shows others than it was sent.
+    AtOnce,
+    /// It did so again when they were sent once more, so sending them again would not help.
     Normalised,
     /// Something else is to be ignored since, so they cannot be compared: what is seen now counts from here on.
     Unknown,
 }
 
+impl Drift {
+    fn can_be_corrected(self) -> bool {
+        matches!(self, Self::Elsewhere | Self::AtOnce)
+    }
+}
+
 fn drift(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Drift {
-    let sent = &wanted.payload.visible;
-    let Some(remote) = case.ledger.applied.as_ref().and_then(|applied| applied.remote.as_ref()) else {
-        return Drift::No;
-    };
+    let Some(applied) = &case.ledger.applied else { return Drift::No };
+    let Some(remote) = &applied.remote else { return Drift::No };
+    let sent = applied.sent.as_ref().unwrap_or(&wanted.payload.visible);
     let now = remote.again(&seen.values);
     if !remote.ignores_the_same(&now) {
         return Drift::Unknown;
     }
     match (remote.compare(&now), remote.compare(sent)) {
         (Comparison::Different, _) => Drift::Elsewhere,
-        (_, Comparison::Different) => Drift::Normalised,
+        (_, Comparison::Different) if applied.differs_again => Drift::Normalised,
+        (_, Comparison::Different) => Drift::AtOnce,
         (_, Comparison::Same | Comparison::Unknown) => Drift::No,
     }
+}
+
+/// What differs now is told, and not corrected: nobody knows whose it is.
+fn compare_from_here_on(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
+    let sent = &wanted.payload.visible;
+    let mut ledger = case.ledger.clone();
+    if let Some(applied) = &mut ledger.applied {
+        let remote = sent.again(&seen.values);
+        applied.differs_again = sent.compare(&remote) == Comparison::Different;
+        applied.remote = Some(remote);
+        applied.sent = applied.sent.as_ref().map(|_| sent.clone());
+    }
+    case.anew(ledger)
 }
 
 enum Update {
@@ -264,7 +283,12 @@ fn redeploy(case: &Case<'_>, seen: &Seen, wanted: &Wanted, update_connector: boo
     operation.from_version = Some(seen.version);
     operation.from_build.clone_from(&seen.build);
     let call = CallKind::Redeploy { id: seen.id.clone(), version: seen.version, update_connector };
-    let mut decision = case.send(case.ledger.clone(), operation, call, true);
+    let mut ledger = case.ledger.clone();
+    if let Some(applied) = &mut ledger.applied {
+        // What it starts from: otherwise what somebody else left would be taken for what it brings, or be corrected twice.
+        applied.remote = applied.remote.as_ref().map(|remote| remote.again(&seen.values));
+    }
+    let mut decision = case.send(ledger, operation, call, true);
     if update_connector {
         decision.memory.followed = case.intent.version.latest;
     }

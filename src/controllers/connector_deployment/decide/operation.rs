@@ -253,7 +253,7 @@ fn accepted(case: &Case<'_>, operation: &Operation) -> Decision {
     }
     let mut ledger = case.ledger.clone();
     ledger.operation = None;
-    ledger.applied = ended(operation, seen, case.now);
+    ledger.applied = ended(operation, case.ledger.applied.as_ref(), seen, case.now);
     serve(&mut ledger, operation.redeploy_request.as_ref());
     let mut decision = case.anew(ledger);
     decision.memory.absent_since = None;

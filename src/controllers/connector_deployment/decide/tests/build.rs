@@ -118,7 +118,9 @@ impl Scene {
             digest: Some(wanted("1", "secret").payload.digest),
             outcome: Phase::Deployed,
             from_version: None,
+            sent: Some(wanted("1", "secret").payload.visible),
             remote: Some(wanted("1", "secret").payload.visible),
+            differs_again: false,
             sources: Vec::new(),
             at: ago(86_400),
         };

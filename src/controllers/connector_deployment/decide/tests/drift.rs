@@ -42,17 +42,83 @@ fn rule_16_drift_is_what_differs_from_what_our_last_operation_left() {
             DRIFTED,
         ),
         (
-            "the server shows it otherwise: sending it again would not help",
+            "the server shows it otherwise: it is sent once more",
             |scene| {
                 scene.applied().remote = Some(VisibleDigest::of(&visible(&[("A", "one")])));
                 scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
                 scene.intent.correct_drift = true;
             },
+            SENT,
+        ),
+        (
+            "the server shows it otherwise again: sending it again would not help",
+            |scene| {
+                scene.applied().remote = Some(VisibleDigest::of(&visible(&[("A", "one")])));
+                scene.applied().differs_again = true;
+                scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
+                scene.intent.correct_drift = true;
+            },
             DRIFTED,
+        ),
+        (
+            "it was adopted as it is",
+            |scene| {
+                (scene.applied().sent, scene.intent.correct_drift) = (None, true);
+            },
+            SETTLED,
         ),
         ("what was left is not known", |scene| scene.applied().remote = None, SETTLED),
     ];
     check(live, rows);
+}
+
+/// Lets `decide` begin a redeploy and end it with these visible values; returns whether there was one to begin.
+fn redeployed(scene: &mut Scene, shows: &str) -> bool {
+    let digest = scene.wanted.as_ref().expect("it is wanted").payload.digest.clone();
+    let cause = Cause { digest, generation: 1, request: None };
+    scene.memory.change = Some(Change { cause, first: ago(10), last: ago(10) });
+    let begun = scene.decide();
+    if !matches!(begun.step, Step::Send(_)) {
+        return false;
+    }
+    (scene.ledger, scene.memory) = (begun.ledger, begun.memory);
+    let operation = scene.accepted().aged(100).operation();
+    operation.seen_busy = true;
+    let version = operation.from_version.expect("it starts from a version") + 1;
+    let seen = scene.sees(Phase::Deployed);
+    (seen.version, seen.values) = (version, visible(&[("A", shows)]));
+    let ended = scene.decide();
+    assert_eq!(ended.ledger.operation, None, "it has ended");
+    scene.ledger = ended.ledger;
+    true
+}
+
+#[test]
+fn rule_16_each_difference_is_corrected_once_and_then_it_is_what_counts() {
+    for (case, others, after, redeploys) in [
+        ("it is back to what was sent", "9", "1", 1),
+        ("it shows the same difference again", "9", "9", 1),
+        ("it shows another difference, twice", "9", "8", 2),
+    ] {
+        let mut scene = live();
+        scene.intent.correct_drift = true;
+        scene.sees(Phase::Deployed).values = visible(&[("A", others)]);
+        let sent = std::iter::repeat_with(|| redeployed(&mut scene, after)).take(5).filter(|sent| *sent).count();
+        assert_eq!(sent, redeploys, "{case}");
+        let Verdict::Settled { drifted, .. } = scene.decide().verdict else { panic!("{case}") };
+        assert_eq!(drifted, after != "1", "{case}: said for as long as it is so");
+    }
+}
+
+#[test]
+fn rule_16_a_server_that_writes_values_its_own_way_is_corrected_once_and_not_after_each_rotation() {
+    let mut scene = live();
+    scene.intent.correct_drift = true;
+    for (secret, redeploys) in [("rotated", 2), ("rotated again", 1), ("and again", 1)] {
+        scene.wanted = Some(wanted("1", secret));
+        let sent = std::iter::repeat_with(|| redeployed(&mut scene, "one")).take(5).filter(|sent| *sent).count();
+        assert_eq!(sent, redeploys, "{secret}: the difference is corrected the first time only");
+    }
 }
 
 #[test]

@@ -59,7 +59,9 @@ impl Explorer {
                 digest: Some(Digest::parse("key:0-0")),
                 outcome: Phase::Deployed,
                 from_version: None,
+                sent: Some(VisibleDigest::of(&visible(&[("A", "0")]))),
                 remote: Some(VisibleDigest::of(&visible(&[("A", "0")]))),
+                differs_again: false,
                 sources: Vec::new(),
                 at: NOW - CAP,
             };

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use connect_operator::connect::model::DeploymentStatus;
 use connect_operator::crd::ConnectorDeployment;
+use connect_operator::crd::connector_deployment_status::OperationState;
 use connect_operator::dev_server::{Fault, FaultAnswer, Options, Variant};
 use serde_json::json;
 
-use super::{CALM, DEPLOYING, GATHER, Leaping, QUIET, is_accepted, level, ready, status};
+use super::{CALM, DEPLOYING, GATHER, Leaping, QUIET, condition, is_accepted, level, ready, status};
 use crate::shop::{PATIENCE, SECRET};
 
 /// Longer than any test: the operator dies before it is over.
@@ -165,4 +166,48 @@ async fn rule_06_an_operator_that_is_stopped_while_the_remote_works_goes_on_afte
     shop.pass(QUIET).await;
     shop.until_reason("Deployed").await;
     assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+/// The right answer, so late that the test can edit the resource before it comes.
+fn answered_late(operation: &str) -> Fault {
+    Fault::of(operation, FaultAnswer { delay_ms: 1500, ..FaultAnswer::default() }).after_the_effect()
+}
+
+/// Edits the resource while this call is under way: a label, and what is asked for.
+async fn edit_during(shop: &Leaping, calls: impl Fn(&[DeploymentStatus]) -> bool, spec: &serde_json::Value) {
+    shop.until_so("the call has arrived", || {
+        let now = shop.dev.now();
+        let there: Vec<_> = shop.dev.world().all(now).into_iter().map(|deployment| deployment.status).collect();
+        calls(&there)
+    })
+    .await;
+    shop.change(&json!({"metadata": {"labels": {"team": "tax"}}, "spec": spec})).await;
+    let planned =
+        status(&shop.get().await).operation.is_some_and(|operation| operation.state == OperationState::Planned);
+    assert!(planned, "the answer came before the edit");
+    shop.dev.clear_faults();
+}
+
+#[tokio::test]
+async fn rule_06_an_edit_during_a_call_does_not_make_its_answer_a_lost_one() {
+    let shop = Leaping::open().await;
+    shop.dev.fault(answered_late("createDeployment")).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    edit_during(&shop, |there| !there.is_empty(), &level("debug")).await;
+    let accepted = shop.until("accepted", is_accepted).await;
+    assert_eq!(status(&accepted).observed_generation, 1, "the edit was not sent");
+    shop.clock.step(DEPLOYING);
+    shop.redeployed("Deployed").await;
+    assert_eq!(shop.sent(), [1, 1, 0], "and it became one redeploy");
+
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.dev.fault(answered_late("updateDeploymentById")).unwrap();
+    shop.until_reason("Redeploying").await;
+    shop.clock.step(GATHER);
+    edit_during(&shop, |there| there[0].is_busy(), &json!({"interval": "7m"})).await;
+    shop.until("accepted", is_accepted).await;
+    shop.clock.step(DEPLOYING);
+    let live = shop.until_reason("Deployed").await;
+    assert!(condition(&live, "SecretsUnverified").is_none(), "it is known what was accepted");
+    assert_eq!(shop.sent(), [1, 2, 0]);
 }

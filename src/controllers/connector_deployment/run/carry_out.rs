@@ -145,8 +145,7 @@ impl Run<'_> {
             .filter(|_| !outcome.key_taken)
             .unwrap_or_else(|| status::tell(&verdict, &known.wanted.key, done.record.as_ref(), &[]));
         self.remembered.refusal = outcome.memory.refused.as_ref().map(|_| told.clone());
-        let seen = done.record.as_ref().map_or(Sight::NotLooked, Sight::Record);
-        self.say(known, &outcome.ledger, told, seen, None, false).await?;
+        self.say_answer(known, &outcome.ledger, &told, done.record.as_ref()).await?;
         self.annotate(&outcome.ledger).await?;
         Ok(Next::Again(Some(self.after_answer(remote, &done, &outcome))))
     }

@@ -19,8 +19,8 @@ use crate::controllers::conditions::{self, Told};
 use crate::controllers::patch::write_status;
 use crate::controllers::problem;
 use crate::controllers::reason::Reason;
-use crate::crd::ManagementPolicy;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
+use crate::crd::{ConnectorDeployment, ManagementPolicy};
 use crate::names;
 
 use super::{Known, Run, names_whole_objects};
@@ -77,7 +77,7 @@ impl Run<'_> {
         lines: Option<Vec<String>>,
         drifted: bool,
     ) -> Result<(), kube::Error> {
-        let served = self.remembered.asked.take().map(|(request, _)| request);
+        let served = self.remembered.asked.as_ref().map(|(request, _)| request.clone());
         let facts = Facts {
             generation: self.object.metadata.generation.unwrap_or_default(),
             ledger,
@@ -93,7 +93,42 @@ impl Run<'_> {
             handled_reconcile: served,
         };
         let after = status::summarize(&self.status(), &facts, self.context.clock.now());
-        self.write(after, &facts.told).await
+        self.write(after, &facts.told).await?;
+        self.remembered.asked = None;
+        Ok(())
+    }
+
+    /// Says what an answer came to. That somebody changed the resource during the call does not make it a lost answer, as
+    /// long as the operation that is stored is the one that was sent: then nobody has concluded anything from it yet.
+    pub(super) async fn say_answer(
+        &mut self,
+        known: &Known,
+        ledger: &Ledger,
+        told: &Told,
+        seen: Option<&Deployment>,
+    ) -> Result<(), kube::Error> {
+        loop {
+            let sight = seen.map_or(Sight::NotLooked, Sight::Record);
+            match self.say(known, ledger, told.clone(), sight, None, false).await {
+                Err(kube::Error::Api(status)) if status.code == 409 && self.is_still_stored().await? => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Reads the resource again, and takes over its version if the operation in it is the one that this run wrote. What
+    /// people ask for stays what the call was sent for; the next run sees the new spec.
+    async fn is_still_stored(&mut self) -> Result<bool, kube::Error> {
+        let Some(found) = self.api.get_opt(&self.subject.name).await? else { return Ok(false) };
+        let operation =
+            |object: &ConnectorDeployment| object.status.as_ref().and_then(|status| status.operation.clone());
+        if found.metadata.uid != self.object.metadata.uid || operation(&found) != operation(&self.object) {
+            return Ok(false);
+        }
+        let object = Arc::make_mut(&mut self.object);
+        object.metadata.resource_version = found.metadata.resource_version;
+        object.status = found.status;
+        Ok(true)
     }
 
     /// Says why nothing can be done, without having looked.

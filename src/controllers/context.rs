@@ -13,6 +13,7 @@ use super::alarms::Alarms;
 use super::conditions::{Told, cut};
 use super::connector_deployment::memory::Memories;
 use super::digest::DigestKey;
+use super::keys::Keys;
 use super::reason::Stance;
 use super::references::{Named, References};
 use super::remote::{Login, Remote, Remotes};
@@ -37,6 +38,8 @@ pub struct Context {
     pub digest_key: DigestKey,
     /// Who names which Secret, ConfigMap or project.
     pub references: References,
+    /// Who wants which key in which remote project.
+    pub keys: Keys,
     /// What each `ConnectProject` came to.
     pub projects: Projects,
     /// What is remembered between the runs of a `ConnectorDeployment`.

@@ -26,6 +26,7 @@ use super::alarms::Alarms;
 use super::connector_deployment::memory::Memories;
 use super::context::{Context, Projects};
 use super::digest::DigestKey;
+use super::keys::Keys;
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
 use super::subject::{Kind, Subject};
@@ -60,9 +61,13 @@ pub struct Options {
 
 /// Runs the controllers until `shutdown`; then runs that are under way end first.
 pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
+    let scopes: Vec<Option<String>> =
+        if options.namespaces.is_empty() { vec![None] } else { options.namespaces.into_iter().map(Some).collect() };
     let (wake, woken) = mpsc::unbounded_channel();
     let remotes = Remotes::new(options.clock.clone(), Arc::clone(&options.factory), wake.clone(), options.concurrency);
     let alarms = Arc::new(Alarms::new(options.clock.clone(), wake.clone()));
+    // Each scope lists both kinds.
+    let keys = Keys::new(2 * scopes.len(), wake.clone());
     let context = Arc::new(Context {
         client: options.client.clone(),
         clock: options.clock,
@@ -70,13 +75,12 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         recorder: Recorder::new(options.client.clone(), names::EVENT_REPORTER.into()),
         digest_key: options.digest_key,
         references: References::default(),
+        keys,
         projects: Projects::default(),
         memories: Memories::default(),
         alarms: Arc::clone(&alarms),
         wake,
     });
-    let scopes: Vec<Option<String>> =
-        if options.namespaces.is_empty() { vec![None] } else { options.namespaces.into_iter().map(Some).collect() };
     let (stop, _) = tokio::sync::watch::channel(false);
     let mut routes = BTreeMap::new();
     let mut running = Vec::new();
@@ -141,6 +145,29 @@ impl<K> Watched for K where
 {
 }
 
+/// One of our kinds: what is seen of it counts for who has which key (rule 4).
+trait Ours: Watched {
+    const KIND: Kind;
+
+    fn note(&self, keys: &Keys);
+}
+
+impl Ours for ConnectorDeployment {
+    const KIND: Kind = Kind::Deployment;
+
+    fn note(&self, keys: &Keys) {
+        keys.saw(self);
+    }
+}
+
+impl Ours for ConnectProject {
+    const KIND: Kind = Kind::Project;
+
+    fn note(&self, keys: &Keys) {
+        keys.saw_project(self);
+    }
+}
+
 /// The controllers of one namespace, or of all.
 struct Scope {
     context: Arc<Context>,
@@ -157,7 +184,7 @@ impl Scope {
         let forget = |context: &Context, subject: &Subject| {
             connector_deployment::gone(context, subject);
         };
-        let (deployments, store) = self.objects::<ConnectorDeployment>(Kind::Deployment, forget);
+        let (deployments, store) = self.objects::<ConnectorDeployment>(forget);
         let deployments =
             Controller::for_stream(deployments, store)
                 .with_config(Config::default().concurrency(RUNS_AT_ONCE))
@@ -171,7 +198,7 @@ impl Scope {
                     Arc::clone(&self.context),
                 )
                 .for_each(self.after_runs(Kind::Deployment, forget));
-        let (projects, store) = self.objects::<ConnectProject>(Kind::Project, connect_project::gone);
+        let (projects, store) = self.objects::<ConnectProject>(connect_project::gone);
         let projects = Controller::for_stream(projects, store)
             .with_config(Config::default().debounce(std::time::Duration::from_millis(50)))
             .reconcile_on(receive(project_events))
@@ -204,6 +231,7 @@ impl Scope {
         gone: Gone,
     ) -> impl FnMut(RunResult<K>) -> future::Ready<()> + Send + use<K, Gone> {
         let context = Arc::clone(&self.context);
+        let watched = self.namespace.clone().unwrap_or_else(|| "all".to_owned());
         move |result| {
             match result {
                 Ok(_) => {}
@@ -211,7 +239,7 @@ impl Scope {
                     let namespace = object.namespace.unwrap_or_default();
                     gone(&context, &Subject { kind, namespace, name: object.name });
                 }
-                Err(error) => tracing::warn!(%error, "watching is interrupted"),
+                Err(error) => tracing::warn!(%error, ?kind, namespace = %watched, "watching is interrupted"),
             }
             future::ready(())
         }
@@ -228,20 +256,20 @@ impl Scope {
     /// Objects of one of our kinds: kept in a store without what nobody needs, and passed on when people changed them.
     fn objects<K>(
         &self,
-        kind: Kind,
         gone: impl Fn(&Context, &Subject) + Send + Sync + 'static,
     ) -> (BoxStream<'static, Result<K, watcher::Error>>, Store<K>)
     where
-        K: Watched,
+        K: Ours,
     {
         let (reader, writer) = reflector::store();
         let context = Arc::clone(&self.context);
-        let mut lifes = Lifes::new(kind, self.namespace.clone());
+        let mut lifes = Lifes::new(self.namespace.clone());
         let stream = watcher(self.api::<K>(), watcher::Config::default())
             .default_backoff()
             .modify(strip)
             .inspect_ok(move |event| {
                 for subject in lifes.note(&context, event) {
+                    context.keys.gone(&subject);
                     gone(&context, &subject);
                 }
             })
@@ -297,45 +325,50 @@ fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
 
 /// Which objects exist, so that those are noticed that went while nobody watched.
 struct Lifes {
-    kind: Kind,
     namespace: Option<String>,
     listed: Option<BTreeSet<Subject>>,
+    /// Whether the first list is complete.
+    complete: bool,
 }
 
 impl Lifes {
-    fn new(kind: Kind, namespace: Option<String>) -> Self {
-        Self { kind, namespace, listed: None }
+    fn new(namespace: Option<String>) -> Self {
+        Self { namespace, listed: None, complete: false }
     }
 
-    /// The objects that this event says are gone.
-    fn note<K: Resource>(&mut self, context: &Context, event: &watcher::Event<K>) -> Vec<Subject> {
+    /// The objects that this event says are gone. What is there has its claim before any run sees it.
+    fn note<K: Ours>(&mut self, context: &Context, event: &watcher::Event<K>) -> Vec<Subject> {
         match event {
             watcher::Event::Init => self.listed = Some(BTreeSet::new()),
             watcher::Event::InitApply(object) => {
-                let subject = self.subject(object);
+                object.note(&context.keys);
                 if let Some(listed) = &mut self.listed {
-                    listed.insert(subject);
+                    listed.insert(subject(object));
                 }
             }
             watcher::Event::InitDone => {
+                if !std::mem::replace(&mut self.complete, true) {
+                    context.keys.listed();
+                }
                 let listed = self.listed.take().unwrap_or_default();
-                let known = match self.kind {
+                let mut known = context.keys.subjects(K::KIND);
+                known.extend(match K::KIND {
                     Kind::Deployment => context.memories.subjects(),
                     Kind::Project => context.projects.subjects(),
-                };
+                });
                 let here =
                     |subject: &Subject| self.namespace.as_ref().is_none_or(|namespace| *namespace == subject.namespace);
                 return known.into_iter().filter(|subject| here(subject) && !listed.contains(subject)).collect();
             }
-            watcher::Event::Delete(object) => return vec![self.subject(object)],
-            watcher::Event::Apply(_) => {}
+            watcher::Event::Delete(object) => return vec![subject(object)],
+            watcher::Event::Apply(object) => object.note(&context.keys),
         }
         Vec::new()
     }
+}
 
-    fn subject<K: Resource>(&self, object: &K) -> Subject {
-        Subject { kind: self.kind, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
-    }
+fn subject<K: Ours>(object: &K) -> Subject {
+    Subject { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }
 
 type RunResult<K> = Result<(ObjectRef<K>, Action), kube::runtime::controller::Error<Infallible, watcher::Error>>;

@@ -74,7 +74,7 @@ reasons! {
     ConfigurationInvalid, Stalled, "A value or a name cannot be used: the message says which and why.";
     RequestRejected, Stalled, "The Connect API refused the request: the message says why.";
     KeyTaken, Stalled, "A deployment of this key exists and was not made by this resource: choose another key, or set `adoptionPolicy: Adopt` to take it over.";
-    KeyConflict, Stalled, "Another ConnectorDeployment manages this key: change one of the two.";
+    KeyConflict, Stalled, "Another ConnectorDeployment, which the message names, has this key in the same remote project: delete one of the two, or create one of them anew with another `spec.key`. The operator then goes on by itself.";
     IdentityChanged, Stalled, "The ConnectProject names another API or project than the one that this deployment was created in: set it back, or delete this resource with `deletionPolicy: Orphan`.";
     RemoteDisappeared, Stalled, "The deployment was deleted elsewhere: delete and create this resource, or set `drift.policy: Correct` to have it created again.";
     PermissionMissing, Stalled, "The API client lacks a right: give it manage_connectors_deployments and view_connectors, or manage_project.";

@@ -69,7 +69,7 @@ pub struct ConfigMapKeyRef {
 }
 
 /// Which remote project this is, as the operator saw it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteIdentity {
     /// Address of the Connect API.

@@ -54,6 +54,8 @@ const PURE: &[&str] = &[
     "controllers/connect_project/status",
     "controllers/conditions",
     "controllers/digest",
+    "controllers/keys/claim",
+    "controllers/keys/entry",
     "controllers/problem",
     "controllers/reason",
     "controllers/values",

@@ -1,7 +1,8 @@
 //! One run: the story in [`Run::story`]; its steps are told by the files beside this one, in this order: `prepare`,
-//! `known`, `carry_out`, `say`.
+//! `claim`, `known`, `carry_out`, `say`.
 
 mod carry_out;
+mod claim;
 mod known;
 mod prepare;
 mod say;
@@ -22,6 +23,7 @@ use super::{Next, intent, stored};
 use crate::connect::mask::Masker;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
+use crate::controllers::keys::Standing;
 use crate::controllers::problem;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::{NotNow, Remote};
@@ -69,6 +71,11 @@ impl<'a> Run<'a> {
         self.note_references();
         if self.may_go_at_once() {
             return self.release(None).await;
+        }
+        // Rule 4, before anything is held or asked for.
+        match self.context.keys.standing(&self.object) {
+            Standing::First => {}
+            standing => return self.step_aside(standing).await,
         }
         self.hold().await?;
         let project = match observe::project(self.context, &self.object).await {
@@ -126,6 +133,11 @@ impl<'a> Run<'a> {
             memory: &self.remembered.seen,
             now: self.context.clock.now(),
         });
+        // Rule 4 once more, in one step with saying so: somebody else may have begun since, or come.
+        match self.begin(&known.wanted, &ledger, &decision) {
+            Standing::First => {}
+            standing => return self.step_aside(standing).await,
+        }
         Box::pin(self.carry_out(remote, &*api, known, looked, &look, decision)).await
     }
 
@@ -140,6 +152,7 @@ impl<'a> Run<'a> {
     /// From here on this is the resource.
     fn wrote(&mut self, object: ConnectorDeployment) {
         self.remembered.written = object.resource_version();
+        self.context.keys.wrote(&object);
         self.object = Arc::new(object);
     }
 }

@@ -1,0 +1,44 @@
+//! Rule 4: of several resources with one key, one has it, and the others touch nothing.
+
+use super::super::decide::{CallKind, Decision, Memory, Step};
+use super::super::ledger::Ledger;
+use super::super::status::WantedIdentity;
+use super::super::{Next, intent};
+use crate::controllers::conditions::Told;
+use crate::controllers::keys::{Place, Standing};
+use crate::controllers::reason::Reason;
+use crate::controllers::subject::Subject;
+
+use super::Run;
+
+impl Run<'_> {
+    /// Whether what was decided may be done: a create, and taking over what exists, are announced to the others first.
+    pub(super) fn begin(&self, wanted: &WantedIdentity, ledger: &Ledger, decision: &Decision) -> Standing {
+        let creates = matches!(&decision.step, Step::Send(call) if matches!(call.kind, CallKind::Create { .. }));
+        if !creates && decision.ledger.id == ledger.id {
+            return Standing::First;
+        }
+        let place = Place { remote: wanted.remote.clone(), key: wanted.key.clone() };
+        self.context.keys.begin(&self.object, &place)
+    }
+
+    /// Leaves the key to who is before us. Whatever changes about that wakes us, so nothing is looked at meanwhile.
+    pub(super) async fn step_aside(&mut self, standing: Standing) -> Result<Next, kube::Error> {
+        let Standing::After(winner) = standing else { return Ok(Next::Again(None)) };
+        self.context.remotes.forget(self.subject);
+        // What was seen until now says nothing about the time after.
+        self.remembered.seen = Memory::default();
+        if intent::deletion(&self.object).is_some() {
+            return self.release(None).await;
+        }
+        let told = Told::new(Reason::KeyConflict, message(&intent::key(&self.object), &winner));
+        self.halt(None, told, None).await
+    }
+}
+
+fn message(key: &str, winner: &Subject) -> String {
+    format!(
+        "ConnectorDeployment {winner} has the key {key} in the same remote project: delete one of the two, or create one \
+         of them anew with another spec.key. Nothing is touched until then"
+    )
+}

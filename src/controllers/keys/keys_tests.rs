@@ -1,0 +1,296 @@
+//! Who has a key, over the order of events: what comes at once, late, anew, or moves.
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+
+use super::*;
+use crate::names;
+
+struct World {
+    keys: Keys,
+    woken: UnboundedReceiver<Subject>,
+}
+
+/// A resource that wants the key `tax-eu`, with `change` merged over it.
+fn resource(name: &str, version: u64, change: &Value) -> ConnectorDeployment {
+    let mut whole = json!({
+        "apiVersion": "connect-operator.io/v1alpha1",
+        "kind": "ConnectorDeployment",
+        "metadata": {
+            "name": name,
+            "namespace": "shop",
+            "uid": format!("uid-of-{name}"),
+            "resourceVersion": version.to_string(),
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "demo"}, "key": "tax-eu"},
+    });
+    merge(&mut whole, change);
+    serde_json::from_value(whole).expect("a resource")
+}
+
+fn merge(into: &mut Value, change: &Value) {
+    match (into, change) {
+        (Value::Object(into), Value::Object(change)) => {
+            for (name, value) in change {
+                merge(into.entry(name.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (into, change) => *into = change.clone(),
+    }
+}
+
+fn project(namespace: &str, name: &str, key: &str) -> ConnectProject {
+    serde_json::from_value(json!({
+        "apiVersion": "connect-operator.io/v1alpha1",
+        "kind": "ConnectProject",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"projectKey": key, "region": "europe-west1.gcp", "credentialsSecretRef": {"name": "shop"}},
+    }))
+    .expect("a project")
+}
+
+fn place() -> Place {
+    let api_url = "https://connect.europe-west1.gcp.commercetools.com".into();
+    Place { remote: RemoteIdentity { api_url, project_key: "demo".into() }, key: "tax-eu".into() }
+}
+
+fn subject(name: &str) -> Subject {
+    Subject::deployment("shop", name)
+}
+
+fn after(name: &str) -> Standing {
+    Standing::After(subject(name))
+}
+
+fn operating() -> Value {
+    json!({"status": {"observedGeneration": 1, "operation": {"type": "Create", "state": "Planned", "attempt": 1,
+        "generation": 1, "startedAt": "2026-01-01T00:00:01Z"}}})
+}
+
+fn owning(id: &str) -> Value {
+    json!({"status": {"observedGeneration": 1, "id": id, "remote": {"apiUrl": place().remote.api_url, "projectKey": "demo"}}})
+}
+
+impl World {
+    /// All is listed, and the project `shop` is there.
+    fn new() -> Self {
+        let world = Self::empty(0);
+        world.keys.saw_project(&project("shop", "shop", "demo"));
+        world
+    }
+
+    fn empty(lists: usize) -> Self {
+        let (wake, woken) = mpsc::unbounded_channel();
+        Self { keys: Keys::new(lists, wake), woken }
+    }
+
+    /// Names of those that were woken since.
+    fn woken(&mut self) -> Vec<String> {
+        let mut woken = BTreeSet::new();
+        while let Ok(subject) = self.woken.try_recv() {
+            woken.insert(subject.name);
+        }
+        woken.into_iter().collect()
+    }
+}
+
+#[test]
+fn rule_4_whoever_is_alone_is_first_and_is_not_woken_for_it() {
+    let mut world = World::new();
+    let one = resource("one", 1, &json!({}));
+    world.keys.saw(&one);
+    assert_eq!(world.keys.standing(&one), Standing::First);
+    assert_eq!(world.keys.begin(&one, &place()), Standing::First);
+    let written = resource("one", 2, &operating());
+    world.keys.wrote(&written);
+    world.keys.saw(&written);
+    assert_eq!(world.keys.standing(&written), Standing::First);
+    assert!(world.woken().is_empty());
+    world.keys.gone(&subject("one"));
+    world.keys.gone(&Subject::project("shop", "shop"));
+    let index = world.keys.lock();
+    let empty = index.entries.is_empty() && index.places.is_empty() && index.users.is_empty();
+    assert!(empty && index.projects.is_empty(), "nothing is kept of what is gone: {index:?}");
+}
+
+#[test]
+fn rule_4_nobody_is_first_before_everything_was_listed() {
+    let mut world = World::empty(2);
+    let one = resource("two", 1, &json!({}));
+    world.keys.saw_project(&project("shop", "shop", "demo"));
+    world.keys.saw(&one);
+    world.keys.listed();
+    assert_eq!(world.keys.standing(&one), Standing::Unknown);
+    // The other list comes late, and holds a stronger one.
+    world.keys.saw(&resource("one", 2, &json!({})));
+    world.woken();
+    world.keys.listed();
+    assert_eq!(world.woken(), ["two"], "who asked too early");
+    assert_eq!(world.keys.standing(&one), after("one"));
+    world.keys.listed();
+    assert!(world.woken().is_empty(), "a later list is no news");
+}
+
+#[test]
+fn rule_4_of_two_that_come_at_once_one_begins_whatever_the_order() {
+    for (case, first, second) in [("the stronger first", "one", "two"), ("the weaker first", "two", "one")] {
+        let mut world = World::new();
+        let early = resource(first, 1, &json!({}));
+        let late = resource(second, 2, &json!({}));
+        world.keys.saw(&early);
+        assert_eq!(world.keys.standing(&early), Standing::First, "{case}");
+        assert_eq!(world.keys.begin(&early, &place()), Standing::First, "{case}");
+        // The write is not there yet, and the other one comes.
+        world.keys.saw(&late);
+        assert_eq!(world.keys.standing(&late), after(first), "{case}");
+        assert_eq!(world.keys.begin(&late, &place()), after(first), "{case}");
+        world.keys.wrote(&resource(first, 3, &operating()));
+        assert_eq!(world.keys.begin(&late, &place()), after(first), "{case}");
+        world.keys.wrote(&resource(first, 4, &owning("1")));
+        assert_eq!(world.keys.standing(&late), after(first), "{case}");
+        world.woken();
+        world.keys.gone(&subject(first));
+        assert_eq!(world.woken(), [second], "{case}: it goes on by itself");
+        assert_eq!(world.keys.standing(&late), Standing::First, "{case}");
+    }
+}
+
+#[test]
+fn rule_4_both_may_have_asked_before_either_begins() {
+    let world = World::new();
+    let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
+    world.keys.saw(&two);
+    assert_eq!(world.keys.standing(&two), Standing::First);
+    world.keys.saw(&one);
+    assert_eq!(world.keys.standing(&one), Standing::First);
+    assert_eq!(world.keys.begin(&two, &place()), after("one"), "asked again in one step with the announcement");
+    assert_eq!(world.keys.begin(&one, &place()), Standing::First);
+}
+
+#[test]
+fn rule_4_what_was_announced_and_not_written_is_taken_back_by_the_next_run() {
+    let mut world = World::new();
+    let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
+    world.keys.saw(&two);
+    assert_eq!(world.keys.begin(&two, &place()), Standing::First);
+    world.keys.saw(&one);
+    assert_eq!(world.keys.standing(&one), after("two"));
+    world.woken();
+    assert_eq!(world.keys.standing(&two), after("one"), "its write failed, so it begins anew");
+    assert_eq!(world.woken(), ["one", "two"]);
+    assert_eq!(world.keys.standing(&one), Standing::First);
+}
+
+#[test]
+fn rule_4_an_old_copy_says_nothing() {
+    let world = World::new();
+    let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
+    world.keys.saw(&one);
+    world.keys.saw(&two);
+    let owner = resource("two", 9, &owning("1"));
+    world.keys.wrote(&owner);
+    world.keys.saw(&resource("two", 3, &json!({})));
+    assert_eq!(world.keys.standing(&one), after("two"), "the watch lags behind our own write");
+    world.keys.gone(&subject("two"));
+    world.keys.wrote(&owner);
+    assert_eq!(world.keys.standing(&one), Standing::First, "a run that ends late brings nobody back");
+    assert_eq!(world.keys.standing(&owner), Standing::Unknown);
+    // Another one of the same name.
+    let again = resource("two", 12, &json!({"metadata": {"uid": "another"}}));
+    world.keys.saw(&again);
+    world.keys.wrote(&owner);
+    assert_eq!(world.keys.standing(&one), Standing::First);
+    assert_eq!(world.keys.standing(&again), after("one"));
+    assert_eq!(world.keys.standing(&owner), Standing::Unknown);
+    assert_eq!(world.keys.begin(&owner, &place()), Standing::Unknown);
+}
+
+#[test]
+fn rule_4_who_claims_and_who_does_not() {
+    let being_deleted = json!({"metadata": {"deletionTimestamp": "2026-01-02T00:00:00Z", "finalizers": ["theirs"]}});
+    let mut held = being_deleted.clone();
+    held["metadata"]["finalizers"] = json!(["theirs", names::FINALIZER]);
+    let mut other_remote = owning("1");
+    other_remote["status"]["remote"]["projectKey"] = json!("elsewhere");
+    let mut forgotten = other_remote.clone();
+    forgotten["status"]["id"] = json!(null);
+    let rows = [
+        ("the same", json!({}), true),
+        ("suspended", json!({"spec": {"suspend": true}}), true),
+        ("only observed", json!({"spec": {"managementPolicy": "ObserveOnly"}}), false),
+        (
+            "only observed, though it owned it",
+            {
+                let mut observed = owning("1");
+                observed["spec"] = json!({"managementPolicy": "ObserveOnly"});
+                observed
+            },
+            false,
+        ),
+        ("being deleted", held, true),
+        ("let go, and kept by somebody else", being_deleted, false),
+        ("another key", json!({"spec": {"key": "tax-us"}}), false),
+        ("a project that is not there", json!({"spec": {"projectRef": {"name": "no"}}}), false),
+        ("another remote project", json!({"spec": {"projectRef": {"name": "other"}}}), false),
+        ("another project with the same remote", json!({"spec": {"projectRef": {"name": "same"}}}), true),
+        ("another namespace with the same remote", json!({"metadata": {"namespace": "a"}}), true),
+        ("what it owns is in another remote project", other_remote, false),
+        ("it was in another remote project, and owns nothing", forgotten, true),
+    ];
+    for (case, change, claims) in rows {
+        let world = World::new();
+        world.keys.saw_project(&project("shop", "same", "demo"));
+        world.keys.saw_project(&project("shop", "other", "another"));
+        world.keys.saw_project(&project("a", "shop", "demo"));
+        let mine = resource("two", 1, &json!({}));
+        world.keys.saw(&mine);
+        let other = resource("one", 2, &change);
+        world.keys.saw(&other);
+        assert_eq!(world.keys.standing(&mine) != Standing::First, claims, "{case}");
+        assert_eq!(world.keys.standing(&other), Standing::First, "{case}: nobody is before it");
+    }
+}
+
+#[test]
+fn rule_4_projects_that_come_go_and_change_move_the_claims() {
+    let mut world = World::empty(0);
+    let one = resource("one", 1, &json!({}));
+    let two = resource("two", 2, &json!({"spec": {"projectRef": {"name": "other"}}}));
+    world.keys.saw(&one);
+    world.keys.saw(&two);
+    assert_eq!(world.keys.standing(&two), Standing::First, "no project is known, so there is nothing to share");
+    assert_eq!(world.keys.begin(&two, &place()), Standing::Unknown, "and nothing to begin");
+    world.keys.saw_project(&project("shop", "other", "demo"));
+    assert_eq!(world.keys.standing(&two), Standing::First);
+    world.keys.saw_project(&project("shop", "shop", "demo"));
+    assert_eq!(world.woken(), ["one", "two"]);
+    assert_eq!(world.keys.standing(&two), after("one"));
+    // The winner's project is made anew and names another remote.
+    world.keys.saw_project(&project("shop", "shop", "elsewhere"));
+    assert_eq!(world.woken(), ["one", "two"]);
+    assert_eq!(world.keys.standing(&two), Standing::First);
+    assert_eq!(world.keys.begin(&one, &place()), Standing::Unknown, "a run that knew the old remote begins nothing");
+    world.keys.saw_project(&project("shop", "shop", "demo"));
+    world.keys.gone(&Subject::project("shop", "shop"));
+    assert_eq!(world.keys.standing(&two), Standing::First);
+}
+
+#[test]
+fn rule_4_changes_of_the_winner_wake_the_others() {
+    for (case, change, wakes) in [
+        ("nothing that counts", json!({"metadata": {"labels": {"team": "tax"}}}), false),
+        ("it begins", operating(), false),
+        ("it owns it", owning("1"), true),
+        ("it only observes", json!({"spec": {"managementPolicy": "ObserveOnly"}}), true),
+        ("it goes to another project", json!({"spec": {"projectRef": {"name": "other"}}}), true),
+    ] {
+        let mut world = World::new();
+        let two = resource("two", 1, &json!({}));
+        world.keys.saw(&two);
+        world.keys.saw(&resource("one", 2, &json!({})));
+        world.woken();
+        world.keys.saw(&resource("one", 3, &change));
+        assert_eq!(world.woken().contains(&"two".to_owned()), wakes, "{case}");
+    }
+}

@@ -1,0 +1,275 @@
+//! Who wants which key in which remote project, so that of several resources one has it (rule 4).
+//!
+//! Fed by the watches of ConnectorDeployments and ConnectProjects before any run sees an object, and by each write of a
+//! run, so that it is never older than what this process did. A run asks twice: [`Keys::standing`] before it does
+//! anything, and [`Keys::begin`] before it creates or takes over. Looks nobody up and decides nothing else; who is the
+//! stronger is in `claim`.
+
+mod claim;
+mod entry;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kube::ResourceExt;
+use tokio::sync::mpsc::UnboundedSender;
+
+pub use self::claim::{Claim, rival, strongest};
+use self::entry::Entry;
+use super::subject::{Kind, Subject};
+use crate::crd::shared::RemoteIdentity;
+use crate::crd::{ConnectProject, ConnectorDeployment};
+
+/// A key in a remote project: what only one can have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The remote project.
+    pub remote: RemoteIdentity,
+    /// The key.
+    pub key: String,
+}
+
+/// How a resource stands among those that want the same key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nobody is before it, or it wants no key.
+    First,
+    /// This one is. Whatever changes about that wakes the resource.
+    After(Subject),
+    /// Not known: not everything was listed yet, which wakes the resource; or the run works with an old copy, and the
+    /// new one is on its way.
+    Unknown,
+}
+
+/// Who wants which key.
+#[derive(Debug)]
+pub struct Keys {
+    wake: UnboundedSender<Subject>,
+    index: Mutex<Index>,
+}
+
+#[derive(Debug, Default)]
+struct Index {
+    /// Lists that were not complete yet since the start.
+    missing_lists: usize,
+    /// Who asked before they were.
+    early: BTreeSet<Subject>,
+    entries: BTreeMap<Subject, Entry>,
+    /// Who claims a place; nothing is kept for what nobody claims.
+    places: BTreeMap<Place, BTreeSet<Subject>>,
+    projects: BTreeMap<Subject, RemoteIdentity>,
+    /// Who names a project.
+    users: BTreeMap<Subject, BTreeSet<Subject>>,
+}
+
+impl Keys {
+    /// Nobody wants anything yet. `lists`: how many first lists of the cluster there are to come, each ended by
+    /// [`Keys::listed`]. `wake` takes those whose standing may have changed.
+    #[must_use]
+    pub fn new(lists: usize, wake: UnboundedSender<Subject>) -> Self {
+        Self { wake, index: Mutex::new(Index { missing_lists: lists, ..Index::default() }) }
+    }
+
+    /// A watch shows a resource.
+    pub fn saw(&self, object: &ConnectorDeployment) {
+        self.change(|index| index.put(object, true));
+    }
+
+    /// A run has a copy of a resource, or has written it. Whatever the watches know to be gone stays gone.
+    pub fn wrote(&self, object: &ConnectorDeployment) {
+        self.change(|index| index.put(object, false));
+    }
+
+    /// A watch shows a project.
+    pub fn saw_project(&self, object: &ConnectProject) {
+        let identity =
+            RemoteIdentity { api_url: object.spec.effective_api_url(), project_key: object.spec.project_key.clone() };
+        let project = Subject::project(&object.namespace().unwrap_or_default(), &object.name_any());
+        self.change(|index| index.place_users(&project, Some(&identity)));
+    }
+
+    /// A watch shows that a resource or a project is gone.
+    pub fn gone(&self, subject: &Subject) {
+        self.change(|index| match subject.kind {
+            Kind::Deployment => index.remove(subject),
+            Kind::Project => index.place_users(subject, None),
+        });
+    }
+
+    /// One of the first lists is complete.
+    pub fn listed(&self) {
+        self.change(|index| {
+            index.missing_lists = index.missing_lists.saturating_sub(1);
+            if index.missing_lists == 0 { std::mem::take(&mut index.early) } else { BTreeSet::new() }
+        });
+    }
+
+    /// Every resource or project that the watches have shown.
+    #[must_use]
+    pub fn subjects(&self, kind: Kind) -> Vec<Subject> {
+        let index = self.lock();
+        match kind {
+            Kind::Deployment => index.entries.keys().cloned().collect(),
+            Kind::Project => index.projects.keys().cloned().collect(),
+        }
+    }
+
+    /// How a resource stands at the beginning of its run. What an earlier run of it announced with [`Keys::begin`] and
+    /// did not write is taken back.
+    #[must_use]
+    pub fn standing(&self, object: &ConnectorDeployment) -> Standing {
+        let subject = Subject::deployment(&object.namespace().unwrap_or_default(), &object.name_any());
+        self.wrote(object);
+        self.change(|index| index.announce(&subject, false));
+        let mut index = self.lock();
+        if index.missing_lists > 0 {
+            index.early.insert(subject);
+            return Standing::Unknown;
+        }
+        match index.entries.get(&subject).filter(|entry| Some(&entry.uid) == object.metadata.uid.as_ref()) {
+            None => Standing::Unknown,
+            Some(entry) => index.standing(entry),
+        }
+    }
+
+    /// Announces that a resource is about to create or to take over what is at `place`. If the answer is
+    /// [`Standing::First`], nobody else gets that answer until the write that follows shows, or the next run began:
+    /// asking and announcing are one step.
+    #[must_use]
+    pub fn begin(&self, object: &ConnectorDeployment, place: &Place) -> Standing {
+        let subject = Subject::deployment(&object.namespace().unwrap_or_default(), &object.name_any());
+        let mut standing = Standing::Unknown;
+        self.change(|index| {
+            let here = index.entries.get(&subject).filter(|entry| {
+                Some(&entry.uid) == object.metadata.uid.as_ref() && entry.place().as_ref() == Some(place)
+            });
+            standing = here.map_or(Standing::Unknown, |entry| index.standing(entry));
+            if standing == Standing::First { index.announce(&subject, true) } else { BTreeSet::new() }
+        });
+        standing
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Index) -> BTreeSet<Subject>) {
+        let woken = change(&mut self.lock());
+        for subject in woken {
+            // Nobody listens any more when the operator ends.
+            let _ = self.wake.send(subject);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Each change returns those whose standing it may have changed.
+impl Index {
+    fn put(&mut self, object: &ConnectorDeployment, appears: bool) -> BTreeSet<Subject> {
+        let entry = Entry::of(object);
+        let subject = entry.claim.subject.clone();
+        match self.entries.get(&subject) {
+            Some(before) if !entry.follows(before) => return BTreeSet::new(),
+            None if !appears => return BTreeSet::new(),
+            _ => {}
+        }
+        let named = self.projects.get(&entry.project).cloned();
+        self.replace(&subject, Some(entry.naming(named)))
+    }
+
+    fn remove(&mut self, subject: &Subject) -> BTreeSet<Subject> {
+        self.early.remove(subject);
+        self.replace(subject, None)
+    }
+
+    fn announce(&mut self, subject: &Subject, announced: bool) -> BTreeSet<Subject> {
+        match self.entries.get(subject) {
+            Some(entry) if entry.is_announced() != announced => {
+                let entry = entry.announcing(announced);
+                self.replace(subject, Some(entry))
+            }
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// A project names another remote than before, or none.
+    fn place_users(&mut self, project: &Subject, remote: Option<&RemoteIdentity>) -> BTreeSet<Subject> {
+        if self.projects.get(project) == remote {
+            return BTreeSet::new();
+        }
+        match remote {
+            Some(remote) => self.projects.insert(project.clone(), remote.clone()),
+            None => self.projects.remove(project),
+        };
+        let mut woken = BTreeSet::new();
+        for user in self.users.get(project).cloned().unwrap_or_default() {
+            let entry = self.entries.get(&user).map(|entry| entry.naming(remote.cloned()));
+            woken.extend(self.replace(&user, entry));
+        }
+        woken
+    }
+
+    fn replace(&mut self, subject: &Subject, entry: Option<Entry>) -> BTreeSet<Subject> {
+        let before = self.entries.get(subject);
+        let ids = |entry: Option<&Entry>| entry.and_then(|entry| entry.claim.id.clone());
+        let other_id = ids(before) != ids(entry.as_ref());
+        let left = before.and_then(Entry::place);
+        let entered = entry.as_ref().and_then(Entry::place);
+        let places: BTreeSet<Place> = left.iter().chain(&entered).cloned().collect();
+        let first: Vec<_> = places.iter().map(|place| self.first(place)).collect();
+        let stays = entry.is_some();
+        self.unlink(subject, left.as_ref());
+        if let Some(entry) = entry {
+            self.users.entry(entry.project.clone()).or_default().insert(subject.clone());
+            self.entries.insert(subject.clone(), entry);
+        }
+        if let Some(place) = entered {
+            self.places.entry(place).or_default().insert(subject.clone());
+        }
+        if !other_id && places.iter().map(|place| self.first(place)).eq(first) {
+            return BTreeSet::new();
+        }
+        let there = places.iter().filter_map(|place| self.places.get(place)).flatten();
+        let mut woken: BTreeSet<Subject> = there.filter(|other| *other != subject).cloned().collect();
+        // Whoever is alone needs no run of its own for that.
+        if stays && !woken.is_empty() {
+            woken.insert(subject.clone());
+        }
+        woken
+    }
+
+    fn unlink(&mut self, subject: &Subject, place: Option<&Place>) {
+        let Some(entry) = self.entries.remove(subject) else { return };
+        take_out(&mut self.users, &entry.project, subject);
+        if let Some(place) = place {
+            take_out(&mut self.places, place, subject);
+        }
+    }
+
+    fn claims(&self, place: &Place) -> impl Iterator<Item = &Claim> {
+        let there = self.places.get(place).into_iter().flatten();
+        there.filter_map(|subject| self.entries.get(subject)).map(|entry| &entry.claim)
+    }
+
+    fn first(&self, place: &Place) -> Option<Subject> {
+        strongest(self.claims(place)).map(|claim| claim.subject.clone())
+    }
+
+    fn standing(&self, entry: &Entry) -> Standing {
+        let Some(place) = entry.place() else { return Standing::First };
+        let rival = rival(&entry.claim, self.claims(&place));
+        rival.map_or(Standing::First, |rival| Standing::After(rival.subject.clone()))
+    }
+}
+
+fn take_out<K: Ord>(sets: &mut BTreeMap<K, BTreeSet<Subject>>, key: &K, subject: &Subject) {
+    if let Some(set) = sets.get_mut(key) {
+        set.remove(subject);
+        if set.is_empty() {
+            sets.remove(key);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "keys_tests.rs"]
+mod tests;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use connect_operator::connect::model::DeploymentStatus;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::OperationState;
-use connect_operator::dev_server::{Fault, FaultAnswer, Options, Variant};
+use connect_operator::dev_server::{BuildIds, Fault, FaultAnswer, Options, Variant};
 use serde_json::json;
 
 use super::{CALM, DEPLOYING, GATHER, Leaping, QUIET, condition, is_accepted, level, ready, status};
@@ -210,4 +210,26 @@ async fn rule_06_an_edit_during_a_call_does_not_make_its_answer_a_lost_one() {
     let live = shop.until_reason("Deployed").await;
     assert!(condition(&live, "SecretsUnverified").is_none(), "it is known what was accepted");
     assert_eq!(shop.sent(), [1, 2, 0]);
+}
+
+#[tokio::test]
+async fn rule_06_after_a_lost_answer_the_remote_is_looked_at_at_once() {
+    // Without build ids only a look while it is at work tells that a call with new secrets has arrived.
+    let variant = Variant { build_ids: BuildIds::Never, ..Variant::default() };
+    let shop = Leaping::live_with(Options { variant, ..Options::default() }).await;
+    let lost = Fault::of("updateDeploymentById", FaultAnswer::error(500, "General"));
+    shop.dev.fault(lost.after_the_effect().times(1)).unwrap();
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.until_reason("Redeploying").await;
+    shop.clock.step(GATHER);
+    shop.until_reason("ServiceUnavailable").await;
+    // From here on time hardly moves: a look that comes later than this would come too late for the test.
+    shop.slow_down();
+    // The pause that the project takes after a failure is over by then.
+    shop.clock.step(Duration::from_secs(5));
+    shop.until("seen at work", |object| status(object).operation.is_some_and(|operation| operation.seen_busy)).await;
+    shop.clock.step(DEPLOYING);
+    shop.pass(QUIET).await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
 }

@@ -19,6 +19,9 @@ use crate::crd::DriftPolicy;
 
 use super::{Known, Run};
 
+/// Pause before the look that follows a lost answer (contract section 8.4). What shows that the call arrived may be over
+/// soon; when to send again is for the table, which keeps pauses of its own.
+const LOST_AGAIN: Duration = Duration::from_secs(1);
 /// Pause after which to run again if the answer to a call shows nothing at work.
 const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
 
@@ -169,6 +172,10 @@ impl Run<'_> {
         }
         if outcome.key_taken || outcome.memory.refused.as_ref().is_some_and(|refused| refused.cause.is_some()) {
             return interval;
+        }
+        if done.answer == Answer::Unknown {
+            let asked = done.error.as_ref().and_then(|error| error.retry_after);
+            return LOST_AGAIN.max(asked.unwrap_or_default());
         }
         match (outcome.memory.pause, &done.error) {
             (Some(pause), _) => between(self.context.clock.now(), pause.until),

@@ -44,6 +44,7 @@ async fn start() -> Cluster {
 }
 
 /// A namespace for one test.
+#[derive(Clone)]
 pub(crate) struct Sandbox {
     cluster: &'static Cluster,
     /// The administrator, on the runtime of this test.

@@ -38,6 +38,8 @@ pub(crate) struct Shop {
     pub(crate) sandbox: Sandbox,
     pub(crate) dev: DevServer,
     pub(crate) clock: Clock,
+    /// Namespaces that the operator watches beside that of the shop, from its next start.
+    pub(crate) also_watched: Vec<String>,
     limits: Limits,
     operator: Option<Operator>,
 }
@@ -71,7 +73,7 @@ impl Shop {
     pub(crate) async fn without_operator(options: Options, clock: Clock) -> Self {
         let sandbox = Sandbox::new().await;
         let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
-        Self { sandbox, dev, clock, limits: Limits::default(), operator: None }
+        Self { sandbox, dev, clock, also_watched: Vec::new(), limits: Limits::default(), operator: None }
     }
 
     /// A shop with a deployment that is live.
@@ -93,7 +95,7 @@ impl Shop {
         let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: self.limits, extra_ca_pem: None };
         let options = manager::Options {
             client: self.sandbox.client.clone(),
-            namespaces: vec![self.sandbox.namespace.clone()],
+            namespaces: [&self.sandbox.namespace].into_iter().chain(&self.also_watched).cloned().collect(),
             concurrency: 16,
             clock,
             digest_key: DigestKey::new(digest_key),

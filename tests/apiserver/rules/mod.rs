@@ -6,6 +6,7 @@
 
 mod creating;
 mod deleting;
+mod keys;
 mod operations;
 mod policies;
 mod readiness;
@@ -197,8 +198,13 @@ impl Leaping {
 
     /// Somebody else makes a deployment under our key; returns its id.
     pub(crate) fn make_elsewhere(&self, level: &str) -> String {
+        self.make_elsewhere_under(&self.key(), level)
+    }
+
+    /// The same under another key.
+    pub(crate) fn make_elsewhere_under(&self, key: &str, level: &str) -> String {
         let draft: DeploymentDraft = serde_json::from_value(json!({
-            "key": self.key(),
+            "key": key,
             "type": "sandbox",
             "connector": {"key": "demo-connector"},
             "configurations": [{

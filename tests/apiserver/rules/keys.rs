@@ -1,0 +1,283 @@
+//! Rule 4: several resources that want one key of one remote project.
+
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::names;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, DeleteParams, PostParams};
+use kube::runtime::wait;
+use kube::{Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::{CALM, DEPLOYING, Leaping, QUIET, condition, is_accepted, level, ready, status};
+use crate::cluster::Sandbox;
+use crate::manifests::with_spec;
+use crate::shop::{CREDENTIALS, NAME, PATIENCE, PROJECT, SECRET};
+
+const KEY: &str = "tax-eu";
+
+/// The deployment under another name, with the key that all want.
+fn named(shop: &Leaping, name: &str, change: &Value) -> Value {
+    let mut manifest = with_spec(with_spec(shop.deployment(), &json!({"key": KEY})), change);
+    manifest["metadata"]["name"] = json!(name);
+    manifest
+}
+
+/// Everything that a deployment needs in another namespace, which the operator watches from its next start.
+async fn another_namespace(shop: &mut Leaping) -> Sandbox {
+    let other = Sandbox::new().await;
+    for (name, data) in [
+        (CREDENTIALS, json!({"clientId": "dev-client", "clientSecret": "dev-secret"})),
+        (SECRET, json!({"token": "first-token-of-the-shop"})),
+    ] {
+        let secret = json!({"metadata": {"name": name}, "stringData": data});
+        let secrets = Api::<Secret>::namespaced(other.client.clone(), &other.namespace);
+        secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    }
+    other.apply(&shop.project()).await.unwrap();
+    shop.also_watched.push(other.namespace.clone());
+    other
+}
+
+fn api<K>(sandbox: &Sandbox) -> Api<K>
+where
+    K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
+{
+    Api::namespaced(sandbox.client.clone(), &sandbox.namespace)
+}
+
+/// The resource, once its Ready has this reason for its generation.
+async fn until_reason(sandbox: &Sandbox, name: &str, reason: &str) -> ConnectorDeployment {
+    until(sandbox, name, reason, |object| {
+        status(object).observed_generation == object.metadata.generation.unwrap_or_default()
+            && ready(object).1 == reason
+    })
+    .await
+}
+
+async fn until<K>(sandbox: &Sandbox, name: &str, what: &str, is: impl Fn(&K) -> bool) -> K
+where
+    K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + std::fmt::Debug
+        + DeserializeOwned
+        + Send
+        + 'static,
+{
+    let seen = wait::await_condition(api::<K>(sandbox), name, |object: Option<&K>| object.is_some_and(&is));
+    let Ok(found) = tokio::time::timeout(PATIENCE, seen).await else {
+        panic!("not within {PATIENCE:?}: {what}\n{:#?}", api::<K>(sandbox).get_opt(name).await.unwrap());
+    };
+    found.expect("watching works").expect("a condition on an object")
+}
+
+async fn delete(sandbox: &Sandbox, name: &str) {
+    api::<ConnectorDeployment>(sandbox).delete(name, &DeleteParams::default()).await.unwrap();
+}
+
+async fn until_gone(sandbox: &Sandbox, name: &str) {
+    let gone = wait::await_condition(api(sandbox), name, |object: Option<&ConnectorDeployment>| object.is_none());
+    tokio::time::timeout(PATIENCE, gone).await.expect("it goes").expect("watching works");
+}
+
+/// Lets what was accepted end.
+async fn finish(shop: &Leaping, sandbox: &Sandbox, name: &str) -> ConnectorDeployment {
+    until::<ConnectorDeployment>(sandbox, name, "accepted", is_accepted).await;
+    shop.clock.step(DEPLOYING);
+    until_reason(sandbox, name, "Deployed").await
+}
+
+fn assert_aside(object: &ConnectorDeployment, winner: &str) {
+    assert_eq!(ready(object), ("False", "KeyConflict"));
+    assert!(condition(object, names::STALLED).is_some() && condition(object, names::RECONCILING).is_none());
+    let message = status(object).message.expect("a message");
+    assert!(message.contains(winner) && message.contains(KEY) && message.contains("spec.key"), "{message}");
+}
+
+#[tokio::test]
+async fn rule_04_one_has_the_key_and_the_other_touches_nothing_until_it_is_gone() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({"key": KEY})).await;
+    let live = shop.finish("Deployed").await;
+    shop.sandbox.apply(&named(&shop, "second", &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
+    let aside = until_reason(&shop.sandbox, "second", "KeyConflict").await;
+    assert_aside(&aside, &format!("{}/{NAME}", shop.sandbox.namespace));
+    assert!(aside.finalizers().is_empty(), "nothing is held");
+    assert_eq!((status(&aside).id, status(&aside).key, status(&aside).remote), (None, None, None));
+
+    // Whatever is asked of it.
+    let annotated = json!({"metadata": {"annotations": {names::REDEPLOY_REQUESTED_AT: "now"}}, "spec": level("debug")});
+    shop.sandbox.change(&aside_manifest(&shop), &annotated).await.unwrap();
+    until_reason(&shop.sandbox, "second", "KeyConflict").await;
+    shop.pass(CALM).await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+
+    // Deleted, it goes at once; the other one keeps what it has.
+    delete(&shop.sandbox, "second").await;
+    until_gone(&shop.sandbox, "second").await;
+    assert_eq!(ready(&shop.look_again().await), ("True", "Deployed"));
+    assert_eq!(shop.sent(), [1, 0, 0]);
+
+    // It goes on by itself once it is alone.
+    shop.sandbox.apply(&named(&shop, "second", &json!({}))).await.unwrap();
+    until_reason(&shop.sandbox, "second", "KeyConflict").await;
+    shop.delete().await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+    let second = finish(&shop, &shop.sandbox, "second").await;
+    assert_ne!(status(&second).id, status(&live).id);
+    assert_eq!(status(&second).key.as_deref(), Some(KEY));
+    assert_eq!(shop.sent(), [2, 0, 1]);
+}
+
+fn aside_manifest(shop: &Leaping) -> Value {
+    named(shop, "second", &json!({}))
+}
+
+#[tokio::test]
+async fn rule_04_of_two_in_different_namespaces_that_come_at_once_one_creates_and_a_restart_changes_nothing() {
+    let mut shop = Leaping::open().await;
+    shop.stop_operator().await;
+    let other = another_namespace(&mut shop).await;
+    // The same second, or the one after: whoever is older is told by the cluster.
+    shop.apply_deployment(&json!({"key": KEY, "adoptionPolicy": "Adopt"})).await;
+    other.apply(&named(&shop, NAME, &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
+    let age = async |sandbox: &Sandbox| {
+        let object = api::<ConnectorDeployment>(sandbox).get(NAME).await.unwrap();
+        (object.creation_timestamp(), sandbox.namespace.clone())
+    };
+    let first_wins = age(&shop.sandbox).await < age(&other).await;
+    let (first, second) = (shop.sandbox.clone(), other);
+    let (first, second) = if first_wins { (&first, &second) } else { (&second, &first) };
+    shop.start_operator();
+    finish(&shop, first, NAME).await;
+    let aside = until_reason(second, NAME, "KeyConflict").await;
+    assert_aside(&aside, &format!("{}/{NAME}", first.namespace));
+    assert_eq!(shop.calls("createDeployment"), 1, "not even one that is refused");
+
+    shop.stop_operator().await;
+    let (before, looks) = (shop.get().await, shop.looks());
+    shop.start_operator();
+    shop.until_so("a look after the restart", || shop.looks() > looks).await;
+    shop.clock.step(CALM);
+    for sandbox in [first, second] {
+        // Runs of one resource come one after the other, so the one of the start is over once the next has written.
+        let policy = json!({"spec": {"deletionPolicy": "Orphan"}});
+        sandbox.change(&named(&shop, NAME, &json!({})), &policy).await.unwrap();
+    }
+    until_reason(first, NAME, "Deployed").await;
+    let still = until_reason(second, NAME, "KeyConflict").await;
+    assert_aside(&still, &format!("{}/{NAME}", first.namespace));
+    assert_eq!(
+        condition(&still, names::READY).unwrap().last_transition_time,
+        condition(&aside, names::READY).unwrap().last_transition_time
+    );
+    assert_eq!(before.uid(), shop.get().await.uid());
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_04_two_that_would_adopt_do_not_both_own_it() {
+    let shop = Leaping::open().await;
+    let id = shop.make_elsewhere_under(KEY, "debug");
+    let adopting = json!({"key": KEY, "adoptionPolicy": "Adopt"});
+    shop.apply_deployment(&adopting).await;
+    shop.until_reason("Adopting").await;
+    shop.sandbox.apply(&named(&shop, "zzz", &adopting)).await.unwrap();
+    until_reason(&shop.sandbox, "zzz", "KeyConflict").await;
+    shop.pass(QUIET).await;
+    let ours = shop.redeployed("Deployed").await;
+    assert_eq!(status(&ours).id.as_ref(), Some(&id));
+    assert_eq!(status(&until_reason(&shop.sandbox, "zzz", "KeyConflict").await).id, None);
+    // The owner lets it go, and only then the other one takes it over.
+    shop.change(&json!({"spec": {"deletionPolicy": "Orphan"}})).await;
+    shop.delete().await;
+    shop.until_gone().await;
+    until_reason(&shop.sandbox, "zzz", "Adopting").await;
+    shop.clock.step(QUIET);
+    let theirs = until_reason(&shop.sandbox, "zzz", "Deployed").await;
+    assert_eq!(status(&theirs).id, Some(id));
+    assert_eq!(shop.sent(), [0, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_04_a_backup_restored_into_another_namespace_waits_for_the_owner() {
+    let mut shop = Leaping::open().await;
+    shop.stop_operator().await;
+    let other = another_namespace(&mut shop).await;
+    shop.start_operator();
+    shop.apply_deployment(&json!({"key": KEY})).await;
+    shop.finish("Deployed").await;
+    let live = shop.until("annotated", |object| object.annotations().contains_key(names::REMOTE_ID)).await;
+    let mut restored = named(&shop, NAME, &json!({}));
+    restored["metadata"]["annotations"] = json!({names::REMOTE_ID: status(&live).id});
+    restored["metadata"]["finalizers"] = json!([names::FINALIZER]);
+    other.apply(&restored).await.unwrap();
+    let aside = until_reason(&other, NAME, "KeyConflict").await;
+    assert_aside(&aside, &format!("{}/{NAME}", shop.sandbox.namespace));
+    // Deleting the copy must not take down what the original owns.
+    delete(&other, NAME).await;
+    until_gone(&other, NAME).await;
+    assert_eq!(ready(&shop.look_again().await), ("True", "Deployed"));
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_04_observing_claims_nothing_and_may_look_at_what_another_one_owns() {
+    let shop = Leaping::open().await;
+    let observing = named(&shop, "observer", &json!({"managementPolicy": "ObserveOnly"}));
+    // It is the older one.
+    shop.sandbox.apply(&observing).await.unwrap();
+    until_reason(&shop.sandbox, "observer", "RemoteDisappeared").await;
+    shop.apply_deployment(&json!({"key": KEY, "adoptionPolicy": "Adopt"})).await;
+    let live = shop.finish("Deployed").await;
+    shop.clock.step(std::time::Duration::from_mins(6));
+    until_reason(&shop.sandbox, "observer", "Observed").await;
+
+    // To manage it, it has to wait for the owner.
+    let full = json!({"spec": {"managementPolicy": "Full", "adoptionPolicy": "Adopt"}});
+    shop.sandbox.change(&observing, &full).await.unwrap();
+    assert_aside(&until_reason(&shop.sandbox, "observer", "KeyConflict").await, NAME);
+    shop.change(&json!({"spec": {"managementPolicy": "ObserveOnly"}})).await;
+    shop.until_reason("Observed").await;
+    until_reason(&shop.sandbox, "observer", "Adopting").await;
+    shop.clock.step(QUIET);
+    let taken = until_reason(&shop.sandbox, "observer", "Deployed").await;
+    assert_eq!(status(&taken).id, status(&live).id);
+
+    // Who owned it before has its id still: the older one keeps it.
+    shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
+    assert_aside(&shop.until_reason("KeyConflict").await, "observer");
+    shop.delete().await;
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [1, 0, 0], "also one with the id is let go");
+}
+
+#[tokio::test]
+async fn rule_04_a_winner_that_goes_to_another_project_leaves_the_key() {
+    let shop = Leaping::open().await;
+    let mut elsewhere = shop.project();
+    elsewhere["metadata"]["name"] = json!("elsewhere");
+    elsewhere["spec"]["projectKey"] = json!("other");
+    shop.sandbox.apply(&elsewhere).await.unwrap();
+    // A suspended one claims its key.
+    shop.apply_deployment(&json!({"key": KEY, "suspend": true})).await;
+    shop.until_reason("Suspended").await;
+    shop.sandbox.apply(&named(&shop, "zzz", &json!({}))).await.unwrap();
+    until_reason(&shop.sandbox, "zzz", "KeyConflict").await;
+    shop.change(&json!({"spec": {"projectRef": {"name": "elsewhere"}}})).await;
+    finish(&shop, &shop.sandbox, "zzz").await;
+
+    // And coming back it is the one that waits.
+    shop.change(&json!({"spec": {"projectRef": {"name": PROJECT}, "suspend": false}})).await;
+    assert_aside(&shop.until_reason("KeyConflict").await, "zzz");
+    // So does one whose project is made anew and names the same remote.
+    shop.api::<ConnectProject>().delete("elsewhere", &DeleteParams::default()).await.unwrap();
+    shop.change(&json!({"spec": {"projectRef": {"name": "elsewhere"}}})).await;
+    shop.until_reason("ProjectMissing").await;
+    elsewhere["spec"]["projectKey"] = json!("demo");
+    shop.sandbox.apply(&elsewhere).await.unwrap();
+    assert_aside(&shop.until_reason("KeyConflict").await, "zzz");
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}

@@ -1,6 +1,9 @@
 //! Rule 4: several resources that want one key of one remote project.
 
+use std::time::Duration;
+
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::dev_server::{Fault, FaultAnswer};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, PostParams};
@@ -80,10 +83,22 @@ async fn until_gone(sandbox: &Sandbox, name: &str) {
     tokio::time::timeout(PATIENCE, gone).await.expect("it goes").expect("watching works");
 }
 
+/// Lets time pass, then has the operator look at this one; returns once it has.
+async fn pass(shop: &Leaping, sandbox: &Sandbox, name: &str, time: Duration) {
+    shop.clock.step(time);
+    let request = shop.clock.now().to_string();
+    let asked = json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: request}}});
+    sandbox.change(&named(shop, name, &json!({})), &asked).await.unwrap();
+    until::<ConnectorDeployment>(sandbox, name, "looked at again", |object| {
+        status(object).handled_reconcile_request.as_ref() == Some(&request)
+    })
+    .await;
+}
+
 /// Lets what was accepted end.
 async fn finish(shop: &Leaping, sandbox: &Sandbox, name: &str) -> ConnectorDeployment {
     until::<ConnectorDeployment>(sandbox, name, "accepted", is_accepted).await;
-    shop.clock.step(DEPLOYING);
+    pass(shop, sandbox, name, DEPLOYING).await;
     until_reason(sandbox, name, "Deployed").await
 }
 
@@ -178,6 +193,28 @@ async fn rule_04_of_two_in_different_namespaces_that_come_at_once_one_creates_an
 }
 
 #[tokio::test]
+async fn rule_04_what_comes_while_another_one_looks_is_noticed_before_it_creates() {
+    let shop = Leaping::open().await;
+    // The stronger one is older, and only observes at first.
+    let stronger = named(&shop, "aaa", &json!({"managementPolicy": "ObserveOnly"}));
+    shop.sandbox.apply(&stronger).await.unwrap();
+    until_reason(&shop.sandbox, "aaa", "RemoteDisappeared").await;
+    let slow = FaultAnswer { delay_ms: 3_000, ..FaultAnswer::default() };
+    // It shows what was there before the pause.
+    shop.dev.fault(Fault::of("getDeploymentByKey", slow).after_the_effect().times(1)).unwrap();
+    let looks = shop.calls("getDeploymentByKey");
+    shop.apply_deployment(&json!({"key": KEY})).await;
+    shop.until("about to look", |object| !object.finalizers().is_empty()).await;
+    shop.sandbox.change(&stronger, &json!({"spec": {"managementPolicy": "Full"}})).await.unwrap();
+    finish(&shop, &shop.sandbox, "aaa").await;
+    assert_aside(&shop.until_reason("KeyConflict").await, "aaa");
+    assert_eq!(shop.calls("createDeployment"), 1);
+    assert_eq!(shop.calls("getDeploymentByKey"), looks + 3, "who gives way does not look once more");
+    assert!(shop.events("KeyTaken").await.is_empty());
+    assert_eq!(shop.events("Creating").await.len(), 1);
+}
+
+#[tokio::test]
 async fn rule_04_two_that_would_adopt_do_not_both_own_it() {
     let shop = Leaping::open().await;
     let id = shop.make_elsewhere_under(KEY, "debug");
@@ -195,7 +232,7 @@ async fn rule_04_two_that_would_adopt_do_not_both_own_it() {
     shop.delete().await;
     shop.until_gone().await;
     until_reason(&shop.sandbox, "zzz", "Adopting").await;
-    shop.clock.step(QUIET);
+    pass(&shop, &shop.sandbox, "zzz", QUIET).await;
     let theirs = until_reason(&shop.sandbox, "zzz", "Deployed").await;
     assert_eq!(status(&theirs).id, Some(id));
     assert_eq!(shop.sent(), [0, 1, 0]);
@@ -232,7 +269,7 @@ async fn rule_04_observing_claims_nothing_and_may_look_at_what_another_one_owns(
     until_reason(&shop.sandbox, "observer", "RemoteDisappeared").await;
     shop.apply_deployment(&json!({"key": KEY, "adoptionPolicy": "Adopt"})).await;
     let live = shop.finish("Deployed").await;
-    shop.clock.step(std::time::Duration::from_mins(6));
+    pass(&shop, &shop.sandbox, "observer", QUIET).await;
     until_reason(&shop.sandbox, "observer", "Observed").await;
 
     // To manage it, it has to wait for the owner.
@@ -242,7 +279,7 @@ async fn rule_04_observing_claims_nothing_and_may_look_at_what_another_one_owns(
     shop.change(&json!({"spec": {"managementPolicy": "ObserveOnly"}})).await;
     shop.until_reason("Observed").await;
     until_reason(&shop.sandbox, "observer", "Adopting").await;
-    shop.clock.step(QUIET);
+    pass(&shop, &shop.sandbox, "observer", QUIET).await;
     let taken = until_reason(&shop.sandbox, "observer", "Deployed").await;
     assert_eq!(status(&taken).id, status(&live).id);
 

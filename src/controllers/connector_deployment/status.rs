@@ -226,6 +226,7 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
                 "A deployment with key {key} exists and was not made by this resource: choose another key, or set adoptionPolicy: Adopt"
             ),
         ),
+        Verdict::NotAdoptable => Told::new(Reason::KeyTaken, not_adoptable(key, record)),
         Verdict::TakingOver => Told::new(
             Reason::Adopting,
             format!("The deployment with key {key} is taken over once nothing has moved in it for a minute"),
@@ -262,6 +263,17 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
             ),
         ),
     }
+}
+
+fn not_adoptable(key: &str, record: Option<&Deployment>) -> String {
+    let other = record.map_or_else(String::new, |record| {
+        let connector = record.connector.key.as_deref().unwrap_or(&record.connector.id);
+        format!(" ({connector}, {}, {})", record.deployed_region, record.kind.as_str())
+    });
+    format!(
+        "A deployment with key {key} exists and cannot be taken over, because connector, region or type are others{other}: \
+         delete this resource and create one that names the same, or one with another key"
+    )
 }
 
 fn running(what: &str, record: Option<&Deployment>) -> String {

@@ -103,6 +103,13 @@ fn rule_19_stalled_is_what_needs_a_person_and_its_message_says_what_to_do() {
         ("taking over", Verdict::TakingOver, Reason::Adopting, Stance::Running, "shop_tax"),
         ("not to be seen", Verdict::Missing, Reason::ServiceUnavailable, Stance::Waiting, "to be sure"),
         ("key taken", Verdict::KeyTaken, Reason::KeyTaken, Stance::Stalled, "adoptionPolicy: Adopt"),
+        (
+            "cannot be adopted",
+            Verdict::NotAdoptable,
+            Reason::KeyTaken,
+            Stance::Stalled,
+            "create one that names the same",
+        ),
         ("disappeared", Verdict::Disappeared, Reason::RemoteDisappeared, Stance::Stalled, "drift.policy: Correct"),
         ("refused", Verdict::Refused, Reason::RequestRejected, Stance::Stalled, "refused"),
         ("nothing to observe", Verdict::NothingToObserve, Reason::RemoteDisappeared, Stance::Stalled, "shop_tax"),

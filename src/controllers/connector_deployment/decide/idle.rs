@@ -50,8 +50,11 @@ fn create(case: &Case<'_>) -> Decision {
 
 /// Rules 2, 3 and 13: the key exists and nothing that is stored says that it is ours.
 fn found(case: &Case<'_>, seen: &Seen) -> Decision {
-    if !(case.intent.adopt || case.intent.remote_id.as_ref() == Some(&seen.id)) || !case.intent.identity.fits(seen) {
+    if !(case.intent.adopt || case.intent.remote_id.as_ref() == Some(&seen.id)) {
         return case.rest(Verdict::KeyTaken, None);
+    }
+    if !case.intent.identity.fits(seen) {
+        return case.rest(Verdict::NotAdoptable, None);
     }
     if seen.phase.is_busy() {
         let (since, age) = case.busy();

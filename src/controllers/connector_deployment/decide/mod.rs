@@ -172,6 +172,8 @@ pub enum Verdict {
     },
     /// A deployment of this key exists and is not ours.
     KeyTaken,
+    /// The same, and it may be taken over, but its connector, region or type are others and cannot change.
+    NotAdoptable,
     /// It is being taken over, once it has been quiet for long enough.
     TakingOver,
     /// It does not show, which is not yet proof that it is gone.

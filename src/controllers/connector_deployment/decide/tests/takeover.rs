@@ -5,6 +5,7 @@ use crate::controllers::connector_deployment::decide::{Verdict, Version};
 use crate::controllers::connector_deployment::ledger::Phase;
 
 const TAKEN: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::KeyTaken);
+const CANNOT: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::NotAdoptable);
 const WAITS: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::TakingOver);
 const REDEPLOYS: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::Changing);
 
@@ -37,7 +38,7 @@ fn rule_2_what_exists_is_not_ours_unless_people_say_so() {
                 scene.intent.adopt = true;
                 scene.sees(Phase::Deployed).region = "other".into();
             },
-            TAKEN,
+            CANNOT,
         ),
         (
             "another connector",
@@ -45,7 +46,20 @@ fn rule_2_what_exists_is_not_ours_unless_people_say_so() {
                 scene.intent.adopt = true;
                 scene.sees(Phase::Deployed).connector_key = Some("other".into());
             },
-            TAKEN,
+            CANNOT,
+        ),
+        (
+            "another type",
+            |scene| {
+                scene.intent.adopt = true;
+                scene.sees(Phase::Deployed).kind = "production".into();
+            },
+            CANNOT,
+        ),
+        (
+            "the annotation names it, and its region is another",
+            |scene| scene.sees(Phase::Deployed).region = "other".into(),
+            CANNOT,
         ),
     ];
     check(restored, rows);

@@ -133,7 +133,7 @@ fn told(verdict: Verdict, unverified: bool) -> Told {
         Verdict::Settled { phase: Phase::Deployed, .. } => Told::Ready,
         Verdict::Settled { phase: Phase::UndeployFailed, .. } => Told::UndeployFailed,
         Verdict::Settled { .. } => Told::Failed,
-        Verdict::KeyTaken => Told::KeyTaken,
+        Verdict::KeyTaken | Verdict::NotAdoptable => Told::KeyTaken,
         Verdict::Disappeared => Told::Disappeared,
         _ => Told::Unknown,
     }

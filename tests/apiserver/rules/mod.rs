@@ -4,6 +4,8 @@
 //! Time runs as on the machine and leaps when a test says so, for operator and remote alike, so that nothing waits for
 //! minutes. "Nothing happens" is proven by a run that must come after it ([`Leaping::look_again`]).
 
+mod absence;
+mod adopting;
 mod creating;
 mod deleting;
 mod keys;

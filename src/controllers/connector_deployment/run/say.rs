@@ -213,12 +213,18 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Rule 3: the id where a restored backup keeps it.
+    /// Rule 3: the id where a restored backup keeps it. Rule 5: what was created again has other URLs, which is said.
     pub(super) async fn annotate(&mut self, ledger: &Ledger) -> Result<(), kube::Error> {
         let Some(id) = &ledger.id else { return Ok(()) };
-        if self.object.annotations().get(names::REMOTE_ID) != Some(id) {
-            let object = act::annotate(&self.api, &self.object, id).await?;
-            self.wrote(object);
+        let before = self.object.annotations().get(names::REMOTE_ID).cloned();
+        if before.as_ref() == Some(id) {
+            return Ok(());
+        }
+        let object = act::annotate(&self.api, &self.object, id).await?;
+        self.wrote(object);
+        if let Some(before) = before {
+            let note = format!("The remote deployment is {id} now, in place of {before}: its URLs have changed");
+            self.context.report(&*self.object, EventType::Normal, "Replaced", "Reconcile", &note).await;
         }
         Ok(())
     }

@@ -1,0 +1,105 @@
+//! Rule 5: when a deployment counts as gone, and what follows.
+
+use std::time::Duration;
+
+use connect_operator::dev_server::{Fault, FaultAnswer};
+use connect_operator::names;
+use kube::ResourceExt;
+use serde_json::json;
+
+use super::{CALM, Leaping, QUIET, ready, status};
+
+/// After this time nothing of the last write is expected any more.
+const LATE: Duration = Duration::from_mins(5);
+/// More than lies between two 404 that count.
+const APART: Duration = Duration::from_secs(31);
+
+fn not_there() -> FaultAnswer {
+    FaultAnswer::error(404, "ResourceNotFound")
+}
+
+#[tokio::test]
+async fn rule_05_what_is_gone_is_created_again_if_drift_is_corrected_and_that_is_said() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({"drift": {"policy": "Correct"}})).await;
+    let first = status(&shop.finish("Deployed").await).id.expect("an id");
+    shop.clock.step(LATE);
+    shop.dev.world().remove(&first, shop.dev.now()).unwrap();
+    assert_eq!(ready(&shop.look_again().await).1, "ServiceUnavailable", "one 404 is no proof");
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    shop.pass(APART).await;
+    let second = shop.finish("Deployed").await;
+    let id = status(&second).id.expect("an id");
+    assert_ne!(id, first);
+    shop.until("annotated", |object| object.annotations().get(names::REMOTE_ID) == Some(&id)).await;
+    shop.until_event("Replaced").await;
+    assert!(shop.events("Replaced").await[0].contains(&format!("{id} now, in place of {first}")));
+    shop.pass(LATE).await;
+    assert_eq!(shop.sent(), [2, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_05_404s_with_a_good_answer_between_them_prove_nothing() {
+    let shop = Leaping::live().await;
+    shop.clock.step(LATE);
+    for _ in 0..3 {
+        shop.dev.fault(Fault::of("getDeploymentById", not_there())).unwrap();
+        assert_eq!(ready(&shop.look_again().await).1, "ServiceUnavailable");
+        shop.dev.clear_faults();
+        shop.pass(APART).await;
+        shop.until_reason("Deployed").await;
+    }
+    assert!(shop.events("RemoteDisappeared").await.is_empty());
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_05_a_read_by_id_that_is_wrong_for_long_changes_nothing_at_the_remote_and_heals() {
+    for policy in ["Detect", "Correct"] {
+        let shop = Leaping::open().await;
+        shop.apply_deployment(&json!({"drift": {"policy": policy}})).await;
+        let id = status(&shop.finish("Deployed").await).id;
+        shop.clock.step(LATE);
+        // LIST and the key show it still.
+        shop.dev.fault(Fault::of("getDeploymentById", not_there())).unwrap();
+        shop.look_again().await;
+        shop.pass(APART).await;
+        let lost = shop.pass(APART).await;
+        assert_ne!(ready(&lost).0, "True", "{policy}");
+        shop.dev.clear_faults();
+        shop.pass(CALM).await;
+        shop.pass(QUIET).await;
+        let found = shop.until_reason("Deployed").await;
+        assert_eq!(status(&found).id, id, "{policy}");
+        let now = shop.dev.now();
+        assert_eq!(shop.dev.world().all(now).len(), 1, "{policy}");
+        assert_eq!(shop.sent()[1..], [0, 0], "{policy}");
+    }
+}
+
+#[tokio::test]
+async fn rule_05_a_list_that_does_not_show_it_proves_nothing() {
+    let shop = Leaping::live().await;
+    // A second one, so that a LIST is fewer calls than reads by id.
+    let mut other = shop.deployment();
+    other["metadata"]["name"] = json!("other");
+    shop.sandbox.apply(&other).await.unwrap();
+    shop.until_calls("createDeployment", 2).await;
+    shop.clock.step(LATE);
+    shop.until_so("both are settled", || {
+        let now = shop.dev.now();
+        shop.dev.world().all(now).iter().all(|deployment| deployment.status.as_str() == "Deployed")
+    })
+    .await;
+    let empty = json!({"limit": 100, "offset": 0, "count": 0, "total": 0, "results": []});
+    let answer = FaultAnswer { status: Some(200), body: Some(empty), ..FaultAnswer::default() };
+    shop.dev.fault(Fault::of("queryDeployments", answer)).unwrap();
+    let (lists, reads) = (shop.calls("queryDeployments"), shop.calls("getDeploymentById"));
+    for _ in 0..3 {
+        shop.pass(LATE + APART).await;
+        shop.until_reason("Deployed").await;
+    }
+    assert!(shop.calls("queryDeployments") > lists && shop.calls("getDeploymentById") > reads);
+    assert!(shop.events("RemoteDisappeared").await.is_empty());
+    assert_eq!(shop.sent(), [2, 0, 0]);
+}

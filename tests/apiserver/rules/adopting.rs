@@ -1,0 +1,241 @@
+//! Rules 2, 3, 13 and 20 around taking over: what may be taken over, when, and what follows.
+
+use std::time::Duration;
+
+use connect_operator::connect::model::{DeploymentStatus, RedeployAction};
+use connect_operator::crd::ConnectProject;
+use connect_operator::names;
+use kube::ResourceExt;
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+
+use super::{DEPLOYING, Leaping, QUIET, condition, is_accepted, level, ready, status};
+use crate::manifests::with_spec;
+use crate::shop::{PROJECT, SECRET};
+
+fn adopting(level_wanted: &str) -> Value {
+    let mut change = level(level_wanted);
+    change["adoptionPolicy"] = json!("Adopt");
+    change
+}
+
+#[tokio::test]
+async fn rule_02_what_cannot_change_must_fit_to_be_taken_over() {
+    for (what, change) in [
+        ("region", json!({"region": "us-central1.gcp"})),
+        ("type", json!({"type": "production", "deletionPolicy": "Delete"})),
+        (
+            "connector",
+            json!({"connector": {"key": "demo-warning"}, "configurations": [{"applicationName": "service"}]}),
+        ),
+    ] {
+        let shop = Leaping::open().await;
+        let theirs = shop.make_elsewhere("info");
+        shop.apply_deployment(&adopting("info")).await;
+        shop.until_reason("Adopting").await;
+        shop.delete().await;
+        shop.until_gone().await;
+        let mut change = change;
+        change["adoptionPolicy"] = json!("Adopt");
+        shop.apply_deployment(&change).await;
+        let taken = shop.until_reason("KeyTaken").await;
+        let message = status(&taken).message.expect("a message");
+        assert!(message.contains("demo-connector, europe-west1.gcp, sandbox"), "{what}: {message}");
+        assert_eq!(ready(&shop.pass(QUIET).await).1, "KeyTaken", "{what}");
+        shop.delete().await;
+        shop.until_gone().await;
+        assert_eq!(shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()), Some(theirs), "{what}");
+        assert_eq!(shop.sent(), [0, 0, 0], "{what}");
+    }
+}
+
+#[tokio::test]
+async fn rule_02_a_key_that_is_taken_heals_once_it_may_be_adopted_or_the_other_one_is_gone() {
+    let shop = Leaping::open().await;
+    let id = shop.make_elsewhere("info");
+    shop.apply_deployment(&json!({})).await;
+    shop.until_reason("KeyTaken").await;
+    shop.change(&json!({"spec": {"adoptionPolicy": "Adopt"}})).await;
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    assert_eq!(status(&shop.until_reason("Deployed").await).id, Some(id));
+    assert_eq!(shop.sent(), [0, 0, 0]);
+
+    let shop = Leaping::open().await;
+    let id = shop.make_elsewhere("info");
+    shop.apply_deployment(&json!({})).await;
+    shop.until_reason("KeyTaken").await;
+    shop.dev.world().remove(&id, shop.dev.now()).unwrap();
+    // At the next look, without anybody's doing.
+    shop.until_so("a look of its own", || {
+        shop.clock.step(Duration::from_secs(10));
+        shop.calls("createDeployment") > 0
+    })
+    .await;
+    shop.finish("Deployed").await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_13_an_adopted_deployment_that_failed_stays_failed_until_something_changes() {
+    let shop = Leaping::open().await;
+    let id = shop.make_elsewhere("info");
+    shop.dev.world().set_status(&id, DeploymentStatus::Failed, shop.dev.now()).unwrap();
+    shop.apply_deployment(&adopting("info")).await;
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    assert_eq!(status(&shop.until_reason("DeploymentFailed").await).id, Some(id));
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(shop.sent(), [0, 0, 0]);
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    let healed = shop.redeployed("Deployed").await;
+    assert!(condition(&healed, names::SECRETS_UNVERIFIED).is_none());
+    assert_eq!(shop.sent(), [0, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_13_an_adopted_deployment_that_is_busy_is_waited_for() {
+    let shop = Leaping::open().await;
+    let id = shop.make_elsewhere("info");
+    shop.dev.world().redeploy_elsewhere(&id, &RedeployAction::default(), shop.dev.now()).unwrap();
+    shop.apply_deployment(&adopting("info")).await;
+    shop.until_reason("Adopting").await;
+    let busy = shop.pass(DEPLOYING / 2).await;
+    assert_eq!((ready(&busy).1, status(&busy).id), ("Adopting", None));
+    // The minute counts from when it is idle.
+    shop.pass(DEPLOYING).await;
+    let quiet = shop.pass(QUIET - DEPLOYING).await;
+    assert_eq!((ready(&quiet).1, status(&quiet).id), ("Adopting", None));
+    shop.pass(DEPLOYING).await;
+    assert_eq!(status(&shop.until_reason("Deployed").await).id, Some(id));
+    assert_eq!(shop.sent(), [0, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_13_suspended_it_is_taken_over_and_the_difference_waits() {
+    let shop = Leaping::open().await;
+    let id = shop.make_elsewhere("debug");
+    let mut change = adopting("info");
+    change["suspend"] = json!(true);
+    shop.apply_deployment(&change).await;
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    let held = shop.until_reason("Suspended").await;
+    assert_eq!(status(&held).id, Some(id));
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(shop.sent(), [0, 0, 0]);
+    shop.change(&json!({"spec": {"suspend": false}})).await;
+    shop.redeployed("Deployed").await;
+    assert_eq!(shop.sent(), [0, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_13_a_restored_backup_whose_values_differ_is_redeployed_once() {
+    let mut shop = Leaping::live().await;
+    let id = status(&shop.look_again().await).id.expect("an id");
+    shop.stop_operator().await;
+    shop.change(&json!({"metadata": {"finalizers": null}})).await;
+    shop.delete().await;
+    shop.until_gone().await;
+    let mut restored = with_spec(shop.deployment(), &level("debug"));
+    restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id, names::REDEPLOY_REQUESTED_AT: "long ago"});
+    shop.sandbox.apply(&restored).await.unwrap();
+    shop.start_operator();
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    let ours = shop.redeployed("Deployed").await;
+    assert_eq!(status(&ours).id, Some(id));
+    shop.pass(Duration::from_mins(5)).await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_03_a_restored_backup_that_is_deleted_before_it_was_seen_takes_its_deployment_down() {
+    let mut shop = Leaping::live().await;
+    let id = status(&shop.look_again().await).id.expect("an id");
+    shop.stop_operator().await;
+    shop.change(&json!({"metadata": {"finalizers": null}})).await;
+    shop.delete().await;
+    shop.until_gone().await;
+    let mut restored = shop.deployment();
+    restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});
+    restored["metadata"]["finalizers"] = json!([names::FINALIZER]);
+    shop.sandbox.apply(&restored).await.unwrap();
+    shop.delete().await;
+    shop.start_operator();
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [1, 0, 1]);
+    assert!(shop.dev.world().all(shop.dev.now()).is_empty(), "nothing is left");
+}
+
+#[tokio::test]
+async fn rule_03_a_project_that_is_set_back_goes_on_as_if_nothing_had_been() {
+    let shop = Leaping::live().await;
+    for (remote, reason) in [("http://127.0.0.1:1", "IdentityChanged"), (shop.dev.url().as_str(), "Deployed")] {
+        let mut project = shop.project();
+        project["spec"]["apiUrl"] = json!(remote);
+        shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
+        shop.until_reason("ProjectMissing").await;
+        shop.sandbox.apply(&project).await.unwrap();
+        let told = shop.until_reason(reason).await;
+        assert_eq!(status(&told).remote.map(|remote| remote.api_url), Some(shop.dev.url()));
+    }
+    shop.look_again().await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_20_from_observing_to_managing_and_back() {
+    let shop = Leaping::open().await;
+    let id = shop.make_elsewhere("debug");
+    let observing = json!({"managementPolicy": "ObserveOnly"});
+    shop.sandbox.apply(&with_spec(shop.deployment(), &observing)).await.unwrap();
+    shop.until_reason("Observed").await;
+    // Managing alone does not make it ours.
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
+    shop.until_reason("KeyTaken").await;
+    shop.change(&json!({"spec": {"adoptionPolicy": "Adopt"}})).await;
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    shop.redeployed("Deployed").await;
+
+    // Back to observing nothing is sent, whatever changes; managing again sends it once.
+    shop.change(&json!({"spec": observing})).await;
+    shop.until_reason("Observed").await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.annotate(names::REDEPLOY_REQUESTED_AT, "now").await;
+    assert_eq!(ready(&shop.pass(Duration::from_mins(10)).await), ("True", "Observed"));
+    assert_eq!(shop.sent(), [0, 1, 0]);
+    shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
+    let ours = shop.redeployed("Deployed").await;
+    assert_eq!(status(&ours).id.as_ref(), Some(&id));
+    assert_eq!(shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "second-token-of-the-shop"), Some(true));
+
+    // Deleted while it only observes, it lets go of what it managed before.
+    shop.change(&json!({"spec": observing})).await;
+    let held = shop.until_reason("Observed").await;
+    assert_eq!(held.finalizers(), [names::FINALIZER]);
+    shop.delete().await;
+    shop.until_gone().await;
+    assert_eq!(shop.sent(), [0, 2, 0]);
+    assert_eq!(shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()), Some(id));
+}
+
+#[tokio::test]
+async fn rule_20_an_operation_is_remembered_while_it_is_only_observed() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({})).await;
+    shop.until("accepted", is_accepted).await;
+    shop.change(&json!({"spec": {"managementPolicy": "ObserveOnly"}})).await;
+    shop.pass(DEPLOYING).await;
+    let observed = shop.until_reason("Observed").await;
+    assert!(is_accepted(&observed), "{:?}", status(&observed).operation);
+    shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
+    let ours = shop.until_reason("Deployed").await;
+    assert_eq!(status(&ours).operation, None);
+    shop.pass(Duration::from_mins(5)).await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}

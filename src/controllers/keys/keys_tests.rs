@@ -294,3 +294,83 @@ fn rule_4_changes_of_the_winner_wake_the_others() {
         assert_eq!(world.woken().contains(&"two".to_owned()), wakes, "{case}");
     }
 }
+
+/// One of two resources, step by step: the watch shows it, its run begins, announces and writes, and the watch shows an
+/// old copy of it and then what was written.
+struct Actor {
+    name: &'static str,
+    version: u64,
+    step: u8,
+    active: bool,
+}
+
+const STEPS: u8 = 6;
+
+impl Actor {
+    fn copy(&self) -> ConnectorDeployment {
+        resource(self.name, self.version, &json!({}))
+    }
+
+    fn written(&self) -> ConnectorDeployment {
+        resource(self.name, self.version + 10, &operating())
+    }
+
+    /// The next step; a run that gives way takes no more.
+    fn go(&mut self, keys: &Keys) {
+        let gives_way = |standing: Standing| if standing == Standing::First { 1 } else { STEPS };
+        self.step += match self.step {
+            0 => {
+                keys.saw(&self.copy());
+                1
+            }
+            1 => gives_way(keys.standing(&self.copy())),
+            2 => {
+                let standing = keys.begin(&self.copy(), &place());
+                self.active = standing == Standing::First;
+                gives_way(standing)
+            }
+            3 => {
+                keys.wrote(&self.written());
+                1
+            }
+            4 => {
+                keys.saw(&self.copy());
+                1
+            }
+            _ => {
+                keys.saw(&self.written());
+                1
+            }
+        };
+    }
+}
+
+#[test]
+fn rule_4_however_the_steps_of_two_fall_exactly_one_begins() {
+    let mut orders = 0;
+    for bits in 0_u32..1 << (2 * STEPS) {
+        if bits.count_ones() != u32::from(STEPS) {
+            continue;
+        }
+        orders += 1;
+        let world = World::new();
+        let mut actors = ["one", "two"].map(|name| Actor {
+            name,
+            version: if name == "one" { 1 } else { 2 },
+            step: 0,
+            active: false,
+        });
+        for turn in 0..2 * STEPS {
+            let actor = &mut actors[usize::from(bits >> turn & 1 == 1)];
+            if actor.step < STEPS {
+                actor.go(&world.keys);
+            }
+            assert!(!actors.iter().all(|actor| actor.active), "both begin: {bits:b} at {turn}");
+        }
+        // Whoever gave way asks again when it is woken.
+        let again: Vec<_> = actors.iter().filter(|actor| !actor.active).map(|actor| actor.copy()).collect();
+        assert_eq!(again.len(), 1, "nobody begins: {bits:b}");
+        assert_ne!(world.keys.standing(&again[0]), Standing::First, "{bits:b}");
+    }
+    assert_eq!(orders, 924, "every order of six steps of each");
+}

@@ -130,6 +130,26 @@ async fn rule_13_suspended_it_is_taken_over_and_the_difference_waits() {
 }
 
 #[tokio::test]
+async fn rule_13_an_exported_manifest_is_safe_until_its_secret_has_its_keys() {
+    let shop = Leaping::open().await;
+    let id = shop.make_elsewhere("debug");
+    shop.put_secret(SECRET, &[]).await;
+    let exported = json!({"managementPolicy": "ObserveOnly", "adoptionPolicy": "Adopt"});
+    shop.sandbox.apply(&with_spec(shop.deployment(), &exported)).await.unwrap();
+    shop.until_reason("Observed").await;
+    shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    shop.until_reason("SecretMissing").await;
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(shop.sent(), [0, 0, 0]);
+    // With its values it is taken over, and the level that differs is set.
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    assert_eq!(status(&shop.redeployed("Deployed").await).id, Some(id));
+    assert_eq!(shop.sent(), [0, 1, 0]);
+}
+
+#[tokio::test]
 async fn rule_13_a_restored_backup_whose_values_differ_is_redeployed_once() {
     let mut shop = Leaping::live().await;
     let id = status(&shop.look_again().await).id.expect("an id");

@@ -317,31 +317,19 @@ impl Actor {
 
     /// The next step; a run that gives way takes no more.
     fn go(&mut self, keys: &Keys) {
-        let gives_way = |standing: Standing| if standing == Standing::First { 1 } else { STEPS };
-        self.step += match self.step {
-            0 => {
-                keys.saw(&self.copy());
-                1
-            }
-            1 => gives_way(keys.standing(&self.copy())),
+        let mut standing = Standing::First;
+        match self.step {
+            1 => standing = keys.standing(&self.copy()),
             2 => {
-                let standing = keys.begin(&self.copy(), &place());
+                standing = keys.begin(&self.copy(), &place());
                 self.active = standing == Standing::First;
-                gives_way(standing)
             }
-            3 => {
-                keys.wrote(&self.written());
-                1
-            }
-            4 => {
-                keys.saw(&self.copy());
-                1
-            }
-            _ => {
-                keys.saw(&self.written());
-                1
-            }
-        };
+            3 => keys.wrote(&self.written()),
+            5 => keys.saw(&self.written()),
+            // At first, and once more when it is an old copy.
+            _ => keys.saw(&self.copy()),
+        }
+        self.step = if standing == Standing::First { self.step + 1 } else { STEPS };
     }
 }
 
@@ -368,7 +356,7 @@ fn rule_4_however_the_steps_of_two_fall_exactly_one_begins() {
             assert!(!actors.iter().all(|actor| actor.active), "both begin: {bits:b} at {turn}");
         }
         // Whoever gave way asks again when it is woken.
-        let again: Vec<_> = actors.iter().filter(|actor| !actor.active).map(|actor| actor.copy()).collect();
+        let again: Vec<_> = actors.iter().filter(|actor| !actor.active).map(Actor::copy).collect();
         assert_eq!(again.len(), 1, "nobody begins: {bits:b}");
         assert_ne!(world.keys.standing(&again[0]), Standing::First, "{bits:b}");
     }

@@ -39,7 +39,7 @@ async fn rule_05_what_is_gone_is_created_again_if_drift_is_corrected_and_that_is
 }
 
 #[tokio::test]
-async fn rule_05_404s_with_a_good_answer_between_them_prove_nothing() {
+async fn rule_05_two_of_404_with_a_good_answer_between_them_prove_nothing() {
     let shop = Leaping::live().await;
     shop.clock.step(LATE);
     for _ in 0..3 {

@@ -38,6 +38,8 @@ pub(crate) struct Shop {
     pub(crate) sandbox: Sandbox,
     pub(crate) dev: DevServer,
     pub(crate) clock: Clock,
+    /// Where the operator keeps its copies of credentials; all tests share it.
+    pub(crate) operator_namespace: String,
     limits: Limits,
     operator: Option<Operator>,
 }
@@ -71,7 +73,8 @@ impl Shop {
     pub(crate) async fn without_operator(options: Options, clock: Clock) -> Self {
         let sandbox = Sandbox::new().await;
         let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
-        Self { sandbox, dev, clock, limits: Limits::default(), operator: None }
+        let operator_namespace = "default".to_owned();
+        Self { sandbox, dev, clock, operator_namespace, limits: Limits::default(), operator: None }
     }
 
     /// A shop with a deployment that is live.
@@ -96,6 +99,7 @@ impl Shop {
             namespaces: vec![self.sandbox.namespace.clone()],
             concurrency: 16,
             clock,
+            operator_namespace: self.operator_namespace.clone(),
             digest_key: DigestKey::new(digest_key),
             factory: Arc::new(factory),
         };

@@ -6,8 +6,10 @@
 
 mod creating;
 mod deleting;
+mod ending;
 mod operations;
 mod policies;
+mod projects;
 mod readiness;
 mod redeploying;
 mod taking_over;

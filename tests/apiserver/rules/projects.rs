@@ -173,6 +173,7 @@ async fn rule_24_the_copy_follows_the_credentials_and_is_not_written_without_nee
 
     // What changes while the operator is away is copied when it is back.
     shop.stop_operator().await;
+    delete_credentials(&shop).await;
     shop.put_secret(CREDENTIALS, &GOOD).await;
     shop.start_operator();
     until_copies(&shop, "scopes are gone", |copies| data(&copies[0]) == GOOD).await;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::core::Status;
+use kube::core::{PartialObjectMeta, Status};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -230,28 +230,33 @@ pub async fn sweep(context: Arc<Context>, namespaces: Vec<String>) {
 
 async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube::Error> {
     let api = context.copies.api(&context.client);
-    let ours = format!("{}={},{}", names::MANAGED_BY, names::FIELD_MANAGER, names::PROJECT_NAMESPACE);
-    let copies = api.list_metadata(&ListParams::default().labels(&ours)).await?.items;
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for copy in copies {
-        let namespace = copy.labels().get(names::PROJECT_NAMESPACE).cloned().unwrap_or_default();
-        if namespaces.is_empty() || namespaces.contains(&namespace) {
-            found.entry(namespace).or_default().push(copy.name_any());
-        }
+    let made_by_us = format!("{}={},{}", names::MANAGED_BY, names::FIELD_MANAGER, names::PROJECT_NAMESPACE);
+    let mut copies = api.list_metadata(&ListParams::default().labels(&made_by_us)).await?.items;
+    let namespace = |copy: &PartialObjectMeta<Secret>| copy.labels().get(names::PROJECT_NAMESPACE).cloned();
+    if !namespaces.is_empty() {
+        copies.retain(|copy| namespace(copy).is_some_and(|namespace| namespaces.contains(&namespace)));
     }
-    for (namespace, copies) in found {
-        // Read after the copies: a copy is made after its project.
-        let projects = Api::<ConnectProject>::namespaced(context.client.clone(), &namespace);
-        let projects = projects.list_metadata(&ListParams::default()).await?.items;
-        let living: BTreeSet<_> = projects.iter().filter_map(ResourceExt::uid).collect();
-        for copy in copies {
-            let uid = copy.strip_prefix(names::CREDENTIALS_COPY);
-            if uid.is_some_and(|uid| !living.contains(uid)) {
-                tracing::info!(%namespace, %copy, "removes the copy of credentials whose project is gone");
-                match api.delete(&copy, &DeleteParams::default()).await {
-                    Err(kube::Error::Api(status)) if status.code == 404 => {}
-                    answer => answer.map(|_| ())?,
-                }
+    let places: BTreeSet<_> = if namespaces.is_empty() && !copies.is_empty() {
+        [None].into()
+    } else {
+        copies.iter().map(namespace).collect()
+    };
+    // Read after the copies: a copy is made after its project.
+    let mut living = BTreeSet::new();
+    for place in places {
+        let client = context.client.clone();
+        let projects: Api<ConnectProject> = match place {
+            None => Api::all(client),
+            Some(namespace) => Api::namespaced(client, &namespace),
+        };
+        living.extend(projects.list_metadata(&ListParams::default()).await?.items.iter().filter_map(ResourceExt::uid));
+    }
+    for copy in copies.iter().map(ResourceExt::name_any) {
+        if copy.strip_prefix(names::CREDENTIALS_COPY).is_some_and(|uid| !living.contains(uid)) {
+            tracing::info!(%copy, "removes the copy of credentials whose project is gone");
+            match api.delete(&copy, &DeleteParams::default()).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                answer => answer.map(|_| ())?,
             }
         }
     }

@@ -3,8 +3,9 @@
 use std::num::NonZeroU32;
 
 use k8s_openapi::api::core::v1::{Namespace, Secret};
-use kube::ResourceExt;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+use kube::{CustomResourceExt, ResourceExt};
 use secrecy::SecretString;
 
 use super::copy;
@@ -87,13 +88,23 @@ pub(super) async fn users(context: &Context, object: &ConnectProject) -> Result<
     let mut users = 0;
     let mut page = ListParams::default().limit(PAGE);
     loop {
-        let list = api.list(&page).await?;
+        let list = match api.list(&page).await {
+            Err(kube::Error::Api(status)) if status.code == 404 && !has_users(context).await? => return Ok(0),
+            list => list?,
+        };
         users += list.items.iter().filter(|user| user.data["spec"]["projectRef"]["name"] == name.as_str()).count();
         match list.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => page = page.continue_token(&token),
             None => return Ok(users),
         }
     }
+}
+
+/// Whether there is such a kind at all. The operator is being removed if there is not, and nothing names a project then:
+/// a kind stays until its last object is gone.
+async fn has_users(context: &Context) -> Result<bool, kube::Error> {
+    let api = Api::<CustomResourceDefinition>::all(context.client.clone());
+    Ok(api.get_metadata_opt(ConnectorDeployment::crd_name()).await?.is_some())
 }
 
 fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<Settings, Told> {

@@ -190,6 +190,13 @@ impl Shop {
         self.api::<Secret>().patch(name, &parameters, &Patch::Apply(secret)).await.unwrap();
     }
 
+    /// The project goes although it is used, as when somebody removes its finalizer by hand.
+    pub(crate) async fn tear_out_project(&self) {
+        self.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
+        let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        self.api::<ConnectProject>().patch(PROJECT, &PatchParams::default(), &none).await.unwrap();
+    }
+
     /// Makes a ConfigMap.
     pub(crate) async fn put_config_map(&self, name: &str, data: &[(&str, &str)]) {
         let config_map = ConfigMap {

@@ -31,12 +31,6 @@ async fn delete_credentials(shop: &Shop) {
     shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
 }
 
-/// As somebody does who cannot wait.
-async fn remove_finalizers(shop: &Shop) {
-    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    shop.api::<ConnectProject>().patch(PROJECT, &PatchParams::default(), &none).await.unwrap();
-}
-
 async fn until_project_gone(shop: &Shop, project: &ConnectProject) {
     let uid = project.uid().unwrap();
     let gone = wait::await_condition(shop.api::<ConnectProject>(), PROJECT, conditions::is_deleted(&uid));
@@ -207,9 +201,7 @@ async fn rule_24_a_copy_that_cannot_be_kept_is_said_and_holds_up_nothing_else() 
 async fn rule_24_copies_whose_project_went_without_the_operator_are_removed() {
     // While it runs: the project was in use, and its finalizer was removed by hand.
     let shop = Leaping::live().await;
-    delete_project(&shop).await;
-    shop.until_project("waits", |project| ready_of(project).0 == "InUse").await;
-    remove_finalizers(&shop).await;
+    shop.tear_out_project().await;
     until_copies(&shop, "none is left", <[Secret]>::is_empty).await;
     shop.until_reason("ProjectMissing").await;
 
@@ -220,8 +212,7 @@ async fn rule_24_copies_whose_project_went_without_the_operator_are_removed() {
     operators.patch("connect-project-mine", &PatchParams::apply("tester"), &Patch::Apply(stranger)).await.unwrap();
     shop.stop_operator().await;
     let first = shop.copies().await.remove(0).name_any();
-    delete_project(&shop).await;
-    remove_finalizers(&shop).await;
+    shop.tear_out_project().await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
     shop.start_operator();
     let copies =

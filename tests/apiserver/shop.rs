@@ -194,7 +194,13 @@ impl Shop {
     pub(crate) async fn tear_out_project(&self) {
         self.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
         let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-        self.api::<ConnectProject>().patch(PROJECT, &PatchParams::default(), &none).await.unwrap();
+        match self.api::<ConnectProject>().patch(PROJECT, &PatchParams::default(), &none).await {
+            // Nothing used it, and it is gone already.
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            answer => {
+                answer.unwrap();
+            }
+        }
     }
 
     /// Makes a ConfigMap.

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{DEPLOYING, Leaping, ready};
 use crate::ending::{Content, SECRETS_FIRST};
-use crate::shop::{NAME, PATIENCE, SECRET, Shop};
+use crate::shop::{CREDENTIALS, NAME, PATIENCE, SECRET, Shop};
 
 /// DELETEs that were accepted, by path.
 fn undeployed(shop: &Shop) -> Vec<String> {
@@ -64,6 +64,24 @@ async fn rule_24_credentials_that_go_long_before_the_rest_are_those_of_the_copy(
     shop.until_gone().await;
     shop.delete_all(&[Content::Projects]).await;
     all_gone("in the end", &shop, 1).await;
+}
+
+/// The copy goes with the Secret that it stands in for, and what the running operator holds is all that is left.
+#[tokio::test]
+async fn rule_24_the_operators_own_namespace_is_deleted_while_it_runs() {
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
+    let mut shop = Shop::without_operator(options, Clock::system()).await;
+    shop.operator_namespace.clone_from(&shop.sandbox.namespace);
+    shop.start_operator();
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.copies().await.len(), 1);
+    shop.begin_to_end().await;
+    shop.delete_all(&SECRETS_FIRST).await;
+    all_gone("its own", &shop, 1).await;
 }
 
 #[tokio::test]

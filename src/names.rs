@@ -39,3 +39,16 @@ pub const CLIENT_ID: &str = "clientId";
 pub const CLIENT_SECRET: &str = "clientSecret";
 /// Optional key of the scopes in that Secret, separated by blanks.
 pub const SCOPES: &str = "scopes";
+
+/// Finalizer of a `ConnectProject`: it stays while a `ConnectorDeployment` names it (rule 24).
+pub const PROJECT_FINALIZER: &str = "connect-operator.io/in-use";
+/// What the name of a copy of a project's credentials begins with; the uid of the project follows.
+pub const CREDENTIALS_COPY: &str = "connect-project-";
+/// Type of a Secret that is such a copy.
+pub const CREDENTIALS_COPY_TYPE: &str = "connect-operator.io/project-credentials";
+/// Label of such a copy: the namespace of the project.
+pub const PROJECT_NAMESPACE: &str = "connect-operator.io/project-namespace";
+/// Annotation of such a copy: the name of the project, which may be longer than a label.
+pub const PROJECT_NAME: &str = "connect-operator.io/project-name";
+/// Label that says who made an object; its value is [`FIELD_MANAGER`].
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";

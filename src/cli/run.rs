@@ -36,8 +36,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", env = "CA_FILE")]
     pub ca_file: Option<PathBuf>,
 
-    /// Namespace in which the operator keeps what is its own. Default: that of its service account, or of the current
-    /// context.
+    /// Namespace in which the operator keeps what is its own: the key of the digests, and a copy of the credentials of
+    /// each ConnectProject. Default: that of its service account, or of the current context.
     #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE")]
     pub operator_namespace: Option<String>,
 
@@ -109,6 +109,7 @@ pub(super) async fn run_with(
         namespaces: args.watch_namespaces.into_iter().filter(|name| !name.is_empty()).collect(),
         concurrency: usize::from(args.concurrency),
         clock,
+        operator_namespace: namespace,
         digest_key,
         factory: Arc::new(factory),
     };

@@ -1,7 +1,7 @@
 //! When resources are to run again: one time for each, on the operator's clock.
 //!
 //! The controllers' own timer knows the machine's time only, so a test could not own it. Decides nothing; who sets an
-//! alarm is `connector_deployment/mod.rs`.
+//! alarm is the `mod.rs` of each kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::alarms::Alarms;
 use super::conditions::{Told, cut};
+use super::connect_project::copy::Copies;
 use super::connector_deployment::memory::Memories;
 use super::digest::DigestKey;
 use super::keys::Keys;
@@ -42,6 +43,8 @@ pub struct Context {
     pub keys: Keys,
     /// What each `ConnectProject` came to.
     pub projects: Projects,
+    /// Copies of the credentials of each `ConnectProject`.
+    pub copies: Copies,
     /// What is remembered between the runs of a `ConnectorDeployment`.
     pub memories: Memories,
     /// When to run again.

@@ -23,6 +23,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::alarms::Alarms;
+use super::connect_project::copy::{self, Copies};
 use super::connector_deployment::memory::Memories;
 use super::context::{Context, Projects};
 use super::digest::DigestKey;
@@ -53,6 +54,8 @@ pub struct Options {
     pub concurrency: usize,
     /// The time.
     pub clock: Clock,
+    /// Namespace of what is the operator's own: the copies of credentials (rule 24).
+    pub operator_namespace: String,
     /// Key of the digests.
     pub digest_key: DigestKey,
     /// Makes the clients of remote projects.
@@ -77,10 +80,12 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         references: References::default(),
         keys,
         projects: Projects::default(),
+        copies: Copies::new(options.operator_namespace),
         memories: Memories::default(),
         alarms: Arc::clone(&alarms),
         wake,
     });
+    let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let (stop, _) = tokio::sync::watch::channel(false);
     let mut routes = BTreeMap::new();
     let mut running = Vec::new();
@@ -94,11 +99,13 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let mut running = pin!(future::join_all(running));
     let mut dispatch = pin!(dispatch(woken, routes));
     let mut alarms = pin!(alarms.ring());
+    let mut sweep = pin!(sweep);
     let mut shutdown = pin!(shutdown);
     tokio::select! {
         _ = &mut running => return,
         () = &mut dispatch => {}
         () = &mut alarms => {}
+        () = &mut sweep => {}
         () = &mut shutdown => {}
     }
     // Nobody listens any more if all have ended.

@@ -60,11 +60,13 @@ reasons! {
     Undeploying, Running, "The deployment is being taken down.";
     Adopting, Running, "A deployment that exists is being taken over, once nothing has moved in it for a minute.";
     Queued, Running, "It waits for its turn at the remote project, or for the first look at it.";
+    InUse, Running, "The ConnectProject is being deleted, and stays until no ConnectorDeployment names it: delete those that the message counts, or change their `spec.projectRef`.";
     Suspended, Paused, "A change waits because of `suspend: true`: set it to false to send it.";
     SecretMissing, Waiting, "A Secret or a key of it is missing: create it, and the operator goes on within seconds.";
     ConfigMapMissing, Waiting, "A ConfigMap or a key of it is missing: create it, and the operator goes on within seconds.";
     ProjectMissing, Waiting, "The ConnectProject that `spec.projectRef` names is missing: create it.";
     ProjectNotReady, Waiting, "The ConnectProject cannot be used: see its own conditions.";
+    CredentialsNotKept, Waiting, "The copy of the credentials cannot be kept, with which deployments are taken down when the namespace is deleted: give the operator the rights that the message names. Everything else goes on.";
     ServiceUnavailable, Waiting, "The Connect API does not answer, or answers that it is broken: the operator tries again with growing pauses.";
     Throttled, Waiting, "The Connect API asked for a pause: the operator goes on after it.";
     TakesTooLong, Waiting, "The deployment did not end within 30 minutes, or stays in `Draft`: the operator goes on looking. Look at it in the Merchant Center, or ask for a redeploy.";

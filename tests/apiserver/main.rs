@@ -7,6 +7,7 @@
 
 mod cluster;
 mod drift;
+mod ending;
 mod examples;
 mod main_job;
 mod manifests;

@@ -40,6 +40,8 @@ pub(crate) struct Shop {
     pub(crate) clock: Clock,
     /// Namespaces that the operator watches beside that of the shop, from its next start.
     pub(crate) also_watched: Vec<String>,
+    /// Where the operator keeps its copies of credentials; all tests share it.
+    pub(crate) operator_namespace: String,
     limits: Limits,
     operator: Option<Operator>,
 }
@@ -73,7 +75,8 @@ impl Shop {
     pub(crate) async fn without_operator(options: Options, clock: Clock) -> Self {
         let sandbox = Sandbox::new().await;
         let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
-        Self { sandbox, dev, clock, also_watched: Vec::new(), limits: Limits::default(), operator: None }
+        let (also_watched, operator_namespace) = (Vec::new(), "default".to_owned());
+        Self { sandbox, dev, clock, also_watched, operator_namespace, limits: Limits::default(), operator: None }
     }
 
     /// A shop with a deployment that is live.
@@ -98,6 +101,7 @@ impl Shop {
             namespaces: [&self.sandbox.namespace].into_iter().chain(&self.also_watched).cloned().collect(),
             concurrency: 16,
             clock,
+            operator_namespace: self.operator_namespace.clone(),
             digest_key: DigestKey::new(digest_key),
             factory: Arc::new(factory),
         };
@@ -186,6 +190,19 @@ impl Shop {
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
         let parameters = PatchParams::apply("tester").force();
         self.api::<Secret>().patch(name, &parameters, &Patch::Apply(secret)).await.unwrap();
+    }
+
+    /// The project goes although it is used, as when somebody removes its finalizer by hand.
+    pub(crate) async fn tear_out_project(&self) {
+        self.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
+        let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        match self.api::<ConnectProject>().patch(PROJECT, &PatchParams::default(), &none).await {
+            // Nothing used it, and it is gone already.
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            answer => {
+                answer.unwrap();
+            }
+        }
     }
 
     /// Makes a ConfigMap.

@@ -189,7 +189,7 @@ fn is_missing<T>(answer: &Result<T, kube::Error>) -> bool {
 }
 
 /// Deletes every deployment and waits until the operator has let go of it. Before the namespace, whose end would also
-/// take the credentials.
+/// take the credentials, and the copy of them.
 async fn remove_deployments(client: &Client, namespace: &str) -> Result<(), Error> {
     let api = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace);
     let there = api.list(&ListParams::default()).await;

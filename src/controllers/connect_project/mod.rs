@@ -1,8 +1,11 @@
 //! Controller of `ConnectProject`: reads the credentials, claims the remote, and says whether it answers.
 //!
 //! It sends nothing itself: the looker of the remote (`controllers/remote`) finds out how it is, and wakes the project
-//! when that changes. What it comes to is kept for the deployments that name it, which are woken in turn.
+//! when that changes. What it comes to is kept for the deployments that name it, which are woken in turn. A project that
+//! is being deleted stays, and stays usable, until nothing names it any more (rule 24; `copy.rs`).
 
+mod act;
+pub mod copy;
 mod observe;
 pub mod status;
 
@@ -13,6 +16,7 @@ use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::controller::Action;
 
+use self::observe::Credentials;
 use self::status::Facts;
 use super::conditions::{self, Told};
 use super::context::{Context, Project};
@@ -26,40 +30,136 @@ use crate::crd::{ConnectProject, ConnectProjectStatus};
 
 /// Pause before a run is done again that the cluster refused.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
+/// Pause before a run is done again whose write met a newer version of the project.
+const AFTER_CONFLICT: Duration = Duration::from_millis(200);
+/// Pause before users are counted again that have not run in this process yet, so that nobody tells when they go.
+const COUNT_AGAIN: Duration = Duration::from_secs(5);
+/// Pause before the copy of the credentials is tried again: nobody tells when it changes, or may be written.
+const COPY_AGAIN: Duration = Duration::from_mins(1);
 
 /// One run for one project. Never fails: whatever goes wrong is said in the status, or tried again.
 pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> Action {
     let subject = Subject::project(&object.namespace().unwrap_or_default(), &object.name_any());
-    match story(&object, &context, &subject).await {
+    match story(object, &context, &subject).await {
         Ok(()) => Action::await_change(),
         Err(error) => {
             tracing::debug!(%subject, %error, "run again");
-            Action::requeue(AFTER_CLUSTER_ERROR)
+            let conflict = matches!(&error, kube::Error::Api(status) if status.code == 409);
+            Action::requeue(if conflict { AFTER_CONFLICT } else { AFTER_CLUSTER_ERROR })
         }
     }
 }
 
-async fn story(object: &ConnectProject, context: &Context, subject: &Subject) -> Result<(), kube::Error> {
+async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject) -> Result<(), kube::Error> {
+    let api = Api::<ConnectProject>::namespaced(context.client.clone(), &subject.namespace);
+    let users = if object.metadata.deletion_timestamp.is_some() {
+        match let_go(&api, &object, context, subject).await? {
+            Users::None => return Ok(()),
+            users => users,
+        }
+    } else {
+        Users::Known(known_users(context, subject))
+    };
     let secret = object.spec.credentials_secret_ref.name.clone();
     context.references.set(subject, [(Named::Secret, secret)].into());
-    let remote = match observe::credentials(context, object).await? {
-        Ok(settings) => claim(context, subject, &settings),
-        Err(told) => {
-            context.remotes.release(subject);
-            Err(told)
+    // Before anybody can use it.
+    let going = object.metadata.deletion_timestamp.is_some();
+    let object = if going { object } else { act::hold(&api, object).await? };
+    let access = access(&object, context, subject).await?;
+    offer(&object, context, subject, &access.remote);
+    let again = [
+        matches!(users, Users::Listed(_)).then_some(COUNT_AGAIN),
+        (access.unkept.is_some() || access.gone).then_some(COPY_AGAIN),
+    ];
+    say(&api, &object, context, users, access).await?;
+    context.alarms.set(subject, again.into_iter().flatten().min());
+    Ok(())
+}
+
+/// Who names a project.
+#[derive(Clone, Copy)]
+enum Users {
+    /// Nobody; it was let go.
+    None,
+    /// So many, all of which wake it when they go.
+    Known(usize),
+    /// So many, none of which has run in this process yet.
+    Listed(usize),
+}
+
+fn known_users(context: &Context, subject: &Subject) -> usize {
+    context.references.users(Named::Project, &subject.namespace, &subject.name).len()
+}
+
+/// Rule 24: a project that is being deleted goes once nothing names it, and its copy goes first.
+async fn let_go(
+    api: &Api<ConnectProject>,
+    object: &ConnectProject,
+    context: &Context,
+    subject: &Subject,
+) -> Result<Users, kube::Error> {
+    let known = known_users(context, subject);
+    if known > 0 {
+        return Ok(Users::Known(known));
+    }
+    let listed = observe::users(context, object).await?;
+    if listed > 0 {
+        return Ok(Users::Listed(listed));
+    }
+    // No run finds the remote from here on. Counted once more: one that began just before may use it.
+    context.projects.forget(subject);
+    context.remotes.release(subject);
+    let listed = observe::users(context, object).await?;
+    if listed > 0 {
+        return Ok(Users::Listed(listed));
+    }
+    copy::remove(context, subject, object).await?;
+    act::release(api, object).await?;
+    gone(context, subject);
+    Ok(Users::None)
+}
+
+/// How a project is reached.
+struct Access {
+    remote: Result<Arc<Remote>, Told>,
+    /// Why its credentials have no copy that is up to date.
+    unkept: Option<Told>,
+    /// Whether the Secret that it names is gone with its namespace, or before the project.
+    gone: bool,
+}
+
+async fn access(object: &ConnectProject, context: &Context, subject: &Subject) -> Result<Access, kube::Error> {
+    Ok(match observe::credentials(context, object).await? {
+        Credentials::Original(settings, secret) => {
+            let unkept = copy::keep(context, subject, object, &secret).await?.err();
+            Access { remote: claim(context, subject, &settings), unkept, gone: false }
         }
-    };
-    let identity =
-        RemoteIdentity { api_url: object.spec.effective_api_url(), project_key: object.spec.project_key.clone() };
+        Credentials::Copied(settings) => {
+            Access { remote: claim(context, subject, &settings), unkept: None, gone: true }
+        }
+        // What this process still holds is all that is left.
+        Credentials::Lost(told) => Access { remote: context.remotes.of(subject).ok_or(told), unkept: None, gone: true },
+        Credentials::Unusable(told) => {
+            context.remotes.release(subject);
+            Access { remote: Err(told), unkept: None, gone: false }
+        }
+    })
+}
+
+/// Keeps what the project came to for those that name it.
+fn offer(object: &ConnectProject, context: &Context, subject: &Subject, remote: &Result<Arc<Remote>, Told>) {
     let login = remote.as_ref().ok().map(|remote| remote.login());
-    let project =
-        Project { identity: identity.clone(), region: object.spec.region.clone(), remote: remote.clone(), login };
+    let region = object.spec.region.clone();
+    let project = Project { identity: identity(object), region, remote: remote.clone(), login };
     if context.projects.set(subject, project) {
         context.wake_users(Named::Project, &subject.namespace, &subject.name);
         // Once more: if it was deleted during this run, the next one notices.
         context.wake(subject.clone());
     }
-    say(object, context, subject, identity, remote).await
+}
+
+fn identity(object: &ConnectProject) -> RemoteIdentity {
+    RemoteIdentity { api_url: object.spec.effective_api_url(), project_key: object.spec.project_key.clone() }
 }
 
 fn claim(context: &Context, subject: &Subject, settings: &Settings) -> Result<Arc<Remote>, Told> {
@@ -70,26 +170,30 @@ fn claim(context: &Context, subject: &Subject, settings: &Settings) -> Result<Ar
 }
 
 async fn say(
+    api: &Api<ConnectProject>,
     object: &ConnectProject,
     context: &Context,
-    subject: &Subject,
-    identity: RemoteIdentity,
-    remote: Result<Arc<Remote>, Told>,
+    users: Users,
+    access: Access,
 ) -> Result<(), kube::Error> {
-    let users = context.references.users(Named::Project, &subject.namespace, &subject.name).len();
-    let scopes = remote.as_ref().ok().and_then(|remote| remote.scopes());
+    let users = match users {
+        Users::None => 0,
+        Users::Known(users) | Users::Listed(users) => users,
+    };
     let facts = Facts {
         generation: object.metadata.generation.unwrap_or_default(),
-        identity,
-        health: remote.map(|remote| remote.health()),
-        scopes,
+        identity: identity(object),
+        scopes: access.remote.as_ref().ok().and_then(|remote| remote.scopes()),
+        health: access.remote.map(|remote| remote.health()),
         deployments: u32::try_from(users).unwrap_or(u32::MAX),
+        deleting: object.metadata.deletion_timestamp.is_some(),
+        unkept: access.unkept,
+        copied_from: access.gone.then(|| context.copies.place(object)),
     };
     let before =
         object.status.clone().unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
     let after = status::summarize(&before, &facts, context.clock.now());
-    let api = Api::<ConnectProject>::namespaced(context.client.clone(), &subject.namespace);
-    let Some(written) = write_status(&api, object, &before, &after).await? else { return Ok(()) };
+    let Some(written) = write_status(api, object, &before, &after).await? else { return Ok(()) };
     let told = status::tell(&facts);
     if conditions::ready_reason(&before.conditions) != Some(told.reason.as_str()) {
         context.event(&written, "Reconcile", &told).await;
@@ -99,6 +203,8 @@ async fn say(
 
 /// Forgets everything about a project that is gone.
 pub fn gone(context: &Context, subject: &Subject) {
+    context.alarms.set(subject, None);
+    context.copies.gone(subject);
     context.remotes.release(subject);
     context.projects.forget(subject);
     context.references.forget(subject);

@@ -1,31 +1,110 @@
-//! Reads the credentials of a project. Changes nothing; keeps nothing.
+//! Reads what a run of a project needs: its credentials, and who names it. Changes nothing; keeps nothing.
 
 use std::num::NonZeroU32;
 
-use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt;
-use kube::api::Api;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+use kube::{CustomResourceExt, ResourceExt};
 use secrecy::SecretString;
 
+use super::copy;
 use crate::connect::api::DeploymentPaths;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::Settings;
-use crate::crd::{self, ConnectProject};
+use crate::crd::{self, ConnectProject, ConnectorDeployment};
 use crate::names;
 
-/// How to reach the remote project. The inner error is for people.
-pub(super) async fn credentials(
-    context: &Context,
-    object: &ConnectProject,
-) -> Result<Result<Settings, Told>, kube::Error> {
+/// Objects in one page of a LIST.
+const PAGE: u32 = 200;
+
+/// How to reach the remote project, and how that is known.
+pub(super) enum Credentials {
+    /// From the Secret that the project names.
+    Original(Settings, Box<Secret>),
+    /// From the copy, because project or namespace are being deleted and the Secret is gone (rule 24).
+    Copied(Settings),
+    /// Project or namespace are being deleted, and neither Secret nor copy can be used.
+    Lost(Told),
+    /// There are none that can be used.
+    Unusable(Told),
+}
+
+/// Finds the credentials of a project.
+///
+/// # Errors
+/// Those of the API server.
+pub(super) async fn credentials(context: &Context, object: &ConnectProject) -> Result<Credentials, kube::Error> {
     let name = &object.spec.credentials_secret_ref.name;
     let api = Api::<Secret>::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
-    Ok(match api.get_opt(name).await? {
-        Some(secret) => settings(object, name, &secret),
-        None => Err(Told::new(Reason::SecretMissing, format!("Secret {name} is missing in this namespace"))),
+    if let Some(secret) = api.get_opt(name).await? {
+        return Ok(match settings(object, name, &secret) {
+            Ok(settings) => Credentials::Original(settings, Box::new(secret)),
+            Err(told) => Credentials::Unusable(told),
+        });
+    }
+    let missing = format!("Secret {name} is missing in this namespace");
+    if !is_going(context, object).await? {
+        return Ok(Credentials::Unusable(Told::new(Reason::SecretMissing, missing)));
+    }
+    let place = context.copies.place(object);
+    let lost = |why: String| Credentials::Lost(Told::new(Reason::SecretMissing, format!("{missing}, and {why}")));
+    Ok(match copy::read(context, object).await {
+        Ok(Some(secret)) => match settings(object, &place, &secret) {
+            Ok(settings) => Credentials::Copied(settings),
+            Err(told) => lost(told.message),
+        },
+        Ok(None) => lost(format!("there is no copy of it in the Secret {place}: make that one, with the same keys")),
+        Err(kube::Error::Api(status)) => lost(format!("its copy {place} cannot be read: {}", status.message)),
+        Err(error) => return Err(error),
     })
+}
+
+/// Whether project or namespace are being deleted. If the namespace may not be read, the project alone says so: its own
+/// deletion follows that of its namespace within seconds.
+async fn is_going(context: &Context, object: &ConnectProject) -> Result<bool, kube::Error> {
+    if object.metadata.deletion_timestamp.is_some() {
+        return Ok(true);
+    }
+    let api = Api::<Namespace>::all(context.client.clone());
+    match api.get_metadata_opt(&object.namespace().unwrap_or_default()).await {
+        Ok(namespace) => Ok(namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some())),
+        Err(kube::Error::Api(status)) if status.code == 403 => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// How many `ConnectorDeployment`s of the cluster name this project, whatever else is in them.
+///
+/// # Errors
+/// Those of the API server.
+pub(super) async fn users(context: &Context, object: &ConnectProject) -> Result<usize, kube::Error> {
+    let kind = ApiResource::erase::<ConnectorDeployment>(&());
+    let namespace = object.namespace().unwrap_or_default();
+    let api = Api::<DynamicObject>::namespaced_with(context.client.clone(), &namespace, &kind);
+    let name = object.name_any();
+    let mut users = 0;
+    let mut page = ListParams::default().limit(PAGE);
+    loop {
+        let list = match api.list(&page).await {
+            Err(kube::Error::Api(status)) if status.code == 404 && !has_users(context).await? => return Ok(0),
+            list => list?,
+        };
+        users += list.items.iter().filter(|user| user.data["spec"]["projectRef"]["name"] == name.as_str()).count();
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(users),
+        }
+    }
+}
+
+/// Whether there is such a kind at all. The operator is being removed if there is not, and nothing names a project then:
+/// a kind stays until its last object is gone.
+async fn has_users(context: &Context) -> Result<bool, kube::Error> {
+    let api = Api::<CustomResourceDefinition>::all(context.client.clone());
+    Ok(api.get_metadata_opt(ConnectorDeployment::crd_name()).await?.is_some())
 }
 
 fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<Settings, Told> {

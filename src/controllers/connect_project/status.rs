@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::clock::between;
 use crate::controllers::conditions::{self, Told, whole_seconds};
 use crate::controllers::problem;
-use crate::controllers::reason::Reason;
+use crate::controllers::reason::{Reason, Stance};
 use crate::controllers::remote::Health;
 use crate::crd::ConnectProjectStatus;
 use crate::crd::shared::RemoteIdentity;
@@ -30,17 +30,49 @@ pub struct Facts {
     pub scopes: Option<Vec<String>>,
     /// How many deployments name the project.
     pub deployments: u32,
+    /// Whether the project is being deleted.
+    pub deleting: bool,
+    /// Why there is no copy of its credentials that is up to date.
+    pub unkept: Option<Told>,
+    /// Where the copy is, if the Secret that the project names is gone and the copy counts.
+    pub copied_from: Option<String>,
 }
 
 /// What to tell people.
 #[must_use]
 pub fn tell(facts: &Facts) -> Told {
-    match &facts.health {
+    let mut told = match &facts.health {
         Err(told) => told.clone(),
         Ok(Health::Unknown) => Told::new(Reason::Queued, "The project is being looked at"),
         Ok(Health::Good { .. }) => Told::new(Reason::Available, "The project answers with these credentials"),
         Ok(Health::Failing(trouble)) => problem::told_of_trouble(trouble),
+    };
+    if let (Reason::CredentialsRejected | Reason::PermissionMissing, Some(copy)) = (told.reason, &facts.copied_from) {
+        told.message =
+            format!("{} (the credentials are those of the copy in the Secret {copy}: change it there)", told.message);
     }
+    if let Some(unkept) = facts.unkept.as_ref().filter(|_| works(&told)) {
+        told = unkept.clone();
+    }
+    if facts.deleting {
+        told = waiting(facts.deployments, &told);
+    }
+    told
+}
+
+/// Nothing is wrong, as far as is known.
+fn works(told: &Told) -> bool {
+    matches!(told.reason.stance(), Stance::Ready | Stance::Running)
+}
+
+/// Rule 24: it says what it waits for, and what else is wrong if something is.
+fn waiting(deployments: u32, told: &Told) -> Told {
+    let them = if deployments == 1 { "ConnectorDeployment that names" } else { "ConnectorDeployments that name" };
+    let waits = format!("waits for {deployments} {them} it");
+    if works(told) {
+        return Told::new(Reason::InUse, format!("It is being deleted and {waits}"));
+    }
+    Told::new(told.reason, format!("{}. It is being deleted and {waits}", told.message))
 }
 
 /// The new status, from the one before.
@@ -69,7 +101,16 @@ mod tests {
 
     fn facts(health: Result<Health, Told>) -> Facts {
         let identity = RemoteIdentity { api_url: "https://connect.test".into(), project_key: "demo".into() };
-        Facts { generation: 1, identity, health, scopes: None, deployments: 2 }
+        Facts {
+            generation: 1,
+            identity,
+            health,
+            scopes: None,
+            deployments: 2,
+            deleting: false,
+            unkept: None,
+            copied_from: None,
+        }
     }
 
     #[test]
@@ -94,5 +135,59 @@ mod tests {
         ] {
             assert_eq!(tell(&facts(health)).reason, reason, "{case}");
         }
+    }
+
+    #[test]
+    fn rule_24_a_project_that_is_being_deleted_says_what_it_waits_for() {
+        let good = || Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH });
+        let missing = || Err(Told::new(Reason::SecretMissing, "Secret a is missing"));
+        let unkept = || Some(Told::new(Reason::CredentialsNotKept, "No copy"));
+        for (case, facts, reason, message) in [
+            ("all is well", facts(good()), Reason::InUse, "It is being deleted and waits for 2 ConnectorDeployments"),
+            (
+                "one",
+                Facts { deployments: 1, ..facts(good()) },
+                Reason::InUse,
+                "It is being deleted and waits for 1 ConnectorDeployment that names it",
+            ),
+            (
+                "no credentials",
+                facts(missing()),
+                Reason::SecretMissing,
+                "Secret a is missing. It is being deleted and waits for 2",
+            ),
+            (
+                "no copy",
+                Facts { unkept: unkept(), ..facts(good()) },
+                Reason::CredentialsNotKept,
+                "No copy. It is being deleted and waits for 2",
+            ),
+        ] {
+            let told = tell(&Facts { deleting: true, ..facts });
+            assert_eq!(told.reason, reason, "{case}");
+            assert!(told.message.starts_with(message), "{case}: {}", told.message);
+        }
+    }
+
+    #[test]
+    fn rule_24_a_project_without_a_copy_is_not_ready() {
+        let unkept = || Some(Told::new(Reason::CredentialsNotKept, "No copy"));
+        for (case, health, reason) in [
+            ("answers", Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH }), Reason::CredentialsNotKept),
+            ("not looked at", Ok(Health::Unknown), Reason::CredentialsNotKept),
+            ("refused", Err(Told::new(Reason::ConfigurationInvalid, "a host")), Reason::ConfigurationInvalid),
+        ] {
+            let told = tell(&Facts { unkept: unkept(), ..facts(health) });
+            assert_eq!(told.reason, reason, "{case}");
+            assert_ne!(told.reason.stance(), Stance::Ready, "{case}");
+        }
+    }
+
+    #[test]
+    fn rule_24_refused_credentials_of_the_copy_are_changed_there() {
+        let rejected = || Err(Told::new(Reason::CredentialsRejected, "no"));
+        let copied = Facts { copied_from: Some("operator/connect-project-1".into()), ..facts(rejected()) };
+        assert!(tell(&copied).message.contains("operator/connect-project-1"));
+        assert_eq!(tell(&facts(rejected())).message, "no");
     }
 }

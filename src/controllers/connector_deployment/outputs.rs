@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::core::Status;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
@@ -15,6 +16,9 @@ use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
 use crate::crd::ConnectorDeployment;
 use crate::names;
+
+/// Cause with which the API server refuses what is new in a namespace that is being deleted.
+const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
 /// Brings the ConfigMap up to date, if there is to be one. The inner error is for people.
 pub(super) async fn write(
@@ -37,10 +41,8 @@ pub(super) async fn write(
         };
         let parameters = PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() };
         return match api.create(&parameters, &config_map).await {
-            // A namespace that is going takes nothing new.
-            Err(kube::Error::Api(status)) if status.code == 403 && object.metadata.deletion_timestamp.is_some() => {
-                Ok(Ok(()))
-            }
+            // Rule 24: a namespace that is being deleted takes nothing new.
+            Err(kube::Error::Api(status)) if is_terminating(&status) => Ok(Ok(())),
             answer => answer.map(|_| Ok(())),
         };
     };
@@ -63,6 +65,13 @@ pub(super) async fn write(
     let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     api.patch(&outputs.config_map_name, &parameters, &Patch::Merge(patch)).await?;
     Ok(Ok(()))
+}
+
+/// Whether the API server refused because the namespace is being deleted (Kubernetes API: the cause
+/// `NamespaceTerminating` of a 403).
+fn is_terminating(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 403 && causes.into_iter().any(|cause| cause.reason == NAMESPACE_TERMINATING)
 }
 
 /// `{applicationName}.url` and `{applicationName}.topic` of every application that has one.

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
+use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::{OperationState, OperationType};
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{DevServer, Fault, FaultAnswer, Options};
 use connect_operator::names;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{CALM, DEPLOYING, Leaping, QUIET, condition, is_accepted, level, ready, status};
-use crate::shop::{NAME, PROJECT};
+use crate::shop::NAME;
 
 #[tokio::test]
 async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {
@@ -277,7 +277,7 @@ async fn rule_03_a_project_that_names_another_remote_touches_nothing() {
     let mut project = shop.project();
     project["spec"]["apiUrl"] = json!(other.url());
     project["spec"]["authUrl"] = json!(other.url());
-    shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
+    shop.tear_out_project().await;
     shop.until_reason("ProjectMissing").await;
     shop.sandbox.apply(&project).await.unwrap();
     let changed = shop.until_reason("IdentityChanged").await;

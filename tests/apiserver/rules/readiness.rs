@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use connect_operator::connect::model::EntryType;
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::crd::ConnectorDeployment;
 use connect_operator::dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome, Variant};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::Secret;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{DEPLOYING, GATHER, Leaping, condition, is_accepted, level, ready, status};
 use crate::manifests::with_spec;
-use crate::shop::{CREDENTIALS, PROJECT, SECRET};
+use crate::shop::{CREDENTIALS, SECRET};
 
 #[tokio::test]
 async fn rule_17_ready_is_true_only_for_what_is_applied_and_seen() {
@@ -183,7 +183,7 @@ async fn rule_19_what_may_come_by_itself_is_reconciling() {
     let live = shop.finish("Deployed").await;
     assert!(condition(&live, names::RECONCILING).is_none() && condition(&live, names::STALLED).is_none());
 
-    shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
+    shop.tear_out_project().await;
     assert_shape(&shop.until_reason("ProjectMissing").await, "ProjectMissing", false);
     shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
     shop.sandbox.apply(&shop.project()).await.unwrap();

@@ -11,7 +11,7 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::condition;
-use crate::shop::{CREDENTIALS, PROJECT, SECRET, Shop};
+use crate::shop::{CREDENTIALS, SECRET, Shop};
 
 /// From the event in the cluster to the call that it leads to.
 const HEALS_WITHIN: Duration = Duration::from_secs(5);
@@ -79,7 +79,7 @@ async fn several_that_are_missing_are_named_in_one_message() {
 async fn a_project_is_waited_for_and_named() {
     let shop = empty_shop().await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
+    shop.tear_out_project().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     waits(&shop, "ProjectMissing", "ConnectProject shop").await;
     heals(&shop, async {

@@ -12,7 +12,9 @@ use crate::sources;
 const PROJECT: &[Reason] = &[
     Reason::Available,
     Reason::Queued,
+    Reason::InUse,
     Reason::SecretMissing,
+    Reason::CredentialsNotKept,
     Reason::ServiceUnavailable,
     Reason::Throttled,
     Reason::ConfigurationInvalid,
@@ -21,7 +23,7 @@ const PROJECT: &[Reason] = &[
 ];
 
 /// Reasons that a `ConnectorDeployment` cannot have.
-const NO_DEPLOYMENT: &[Reason] = &[Reason::Available];
+const NO_DEPLOYMENT: &[Reason] = &[Reason::Available, Reason::InUse, Reason::CredentialsNotKept];
 
 #[test]
 fn the_page_of_conditions_lists_every_reason_that_is_given() {

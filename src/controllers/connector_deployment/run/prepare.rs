@@ -32,11 +32,14 @@ impl Run<'_> {
         }
         let project = self.object.spec.project_ref.name.clone();
         named.insert((Named::Project, project.clone()));
-        if self.context.references.uses(self.subject, Named::Project) != [project.clone()] {
-            // Its status counts its users.
-            self.context.wake(Subject::project(&self.subject.namespace, &project));
-        }
+        let before = self.context.references.uses(self.subject, Named::Project);
         self.context.references.set(self.subject, named);
+        if before != [project.clone()] {
+            // Their status counts their users, and one that is being deleted waits for them.
+            for project in before.into_iter().chain([project]) {
+                self.context.wake(Subject::project(&self.subject.namespace, &project));
+            }
+        }
     }
 
     /// Rules 22 and 23: what was never created, and what is to stay, needs no remote to go.

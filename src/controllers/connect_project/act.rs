@@ -1,0 +1,57 @@
+//! The finalizer of a project: the only thing of it that is written beside its status.
+//!
+//! Decides nothing. When it is set and removed is the story in `mod.rs`.
+
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+
+use crate::crd::ConnectProject;
+use crate::names;
+
+/// Adds the finalizer, if it is not there, so that the project stays while it is used.
+///
+/// # Errors
+/// Those of the API server; 409 if the object was changed meanwhile.
+pub(super) async fn hold(
+    api: &Api<ConnectProject>,
+    object: Arc<ConnectProject>,
+) -> Result<Arc<ConnectProject>, kube::Error> {
+    if is_held(&object) {
+        return Ok(object);
+    }
+    let mut finalizers = object.finalizers().to_vec();
+    finalizers.push(names::PROJECT_FINALIZER.to_owned());
+    patch(api, &object, &finalizers).await.map(Arc::new)
+}
+
+/// Removes the finalizer: the object may go.
+///
+/// # Errors
+/// Those of the API server; 409 if the object was changed meanwhile.
+pub(super) async fn release(api: &Api<ConnectProject>, object: &ConnectProject) -> Result<(), kube::Error> {
+    if !is_held(object) {
+        return Ok(());
+    }
+    let others: Vec<_> = object.finalizers().iter().filter(|name| *name != names::PROJECT_FINALIZER).cloned().collect();
+    match patch(api, object, &others).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        answer => answer.map(|_| ()),
+    }
+}
+
+fn is_held(object: &ConnectProject) -> bool {
+    object.finalizers().iter().any(|name| name == names::PROJECT_FINALIZER)
+}
+
+async fn patch(
+    api: &Api<ConnectProject>,
+    object: &ConnectProject,
+    finalizers: &[String],
+) -> Result<ConnectProject, kube::Error> {
+    let metadata = json!({ "resourceVersion": object.resource_version(), "finalizers": finalizers });
+    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    api.patch(&object.name_any(), &parameters, &Patch::Merge(json!({ "metadata": metadata }))).await
+}

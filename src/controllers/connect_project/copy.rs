@@ -1,0 +1,268 @@
+//! The copy of a project's credentials in the operator's namespace (rule 24): with it deployments are taken down when the
+//! Secret has gone with its namespace, also by an operator that was started later.
+//!
+//! Written when it differs from the Secret that the project names. Never read for anything else while that Secret is
+//! there: that is for `observe.rs` to decide. Of the credentials themselves nothing is kept in memory here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::core::{PartialObjectMeta, Status};
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Notify;
+
+use crate::controllers::conditions::Told;
+use crate::controllers::context::Context;
+use crate::controllers::reason::Reason;
+use crate::controllers::subject::Subject;
+use crate::crd::ConnectProject;
+use crate::names;
+
+/// What of the Secret is copied.
+const KEYS: [&str; 3] = [names::CLIENT_ID, names::CLIENT_SECRET, names::SCOPES];
+/// Pause before leftovers are looked for again after the cluster refused.
+const SWEEP_AGAIN: Duration = Duration::from_hours(1);
+
+type Data = BTreeMap<String, ByteString>;
+
+/// The copies, as far as this process knows of them. Losing that costs one read for each project.
+#[derive(Debug)]
+pub struct Copies {
+    namespace: String,
+    kept: Mutex<BTreeMap<Subject, Kept>>,
+    /// Rung when a project went without its copy.
+    left: Notify,
+}
+
+/// What a copy is known to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Kept {
+    uid: String,
+    fingerprint: [u8; 32],
+}
+
+impl Copies {
+    /// Copies in this namespace, of which nothing is known yet.
+    #[must_use]
+    pub fn new(namespace: String) -> Self {
+        Self { namespace, kept: Mutex::default(), left: Notify::new() }
+    }
+
+    /// Where the copy of a project is, for people.
+    pub(super) fn place(&self, object: &ConnectProject) -> String {
+        format!("{}/{}", self.namespace, name(object))
+    }
+
+    fn api(&self, client: &Client) -> Api<Secret> {
+        Api::namespaced(client.clone(), &self.namespace)
+    }
+
+    fn is_kept(&self, subject: &Subject, kept: &Kept) -> bool {
+        self.lock().get(subject) == Some(kept)
+    }
+
+    fn note(&self, subject: &Subject, kept: Kept) {
+        let uid = kept.uid.clone();
+        if self.lock().insert(subject.clone(), kept).is_some_and(|before| before.uid != uid) {
+            self.left.notify_one();
+        }
+    }
+
+    /// Notices that a project is gone. If its copy is not known to be gone too, it is looked for.
+    pub(super) fn gone(&self, subject: &Subject) {
+        if self.lock().remove(subject).is_some() {
+            self.left.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Subject, Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// By uid: another project of the same name has another copy.
+fn name(object: &ConnectProject) -> String {
+    format!("{}{}", names::CREDENTIALS_COPY, object.metadata.uid.as_deref().unwrap_or_default())
+}
+
+/// Brings the copy up to date, if it is not known to be. The inner error is for people.
+///
+/// # Errors
+/// When the API server cannot be reached, or the copy was changed meanwhile.
+pub(super) async fn keep(
+    context: &Context,
+    subject: &Subject,
+    object: &ConnectProject,
+    original: &Secret,
+) -> Result<Result<(), Told>, kube::Error> {
+    let data = copied(original);
+    let kept = Kept { uid: object.metadata.uid.clone().unwrap_or_default(), fingerprint: fingerprint(&data) };
+    if context.copies.is_kept(subject, &kept) {
+        return Ok(Ok(()));
+    }
+    match write(&context.copies.api(&context.client), object, data).await {
+        Ok(()) => {
+            context.copies.note(subject, kept);
+            Ok(Ok(()))
+        }
+        Err(kube::Error::Api(status)) if status.code != 409 => Ok(Err(not_kept(&context.copies, object, &status))),
+        Err(error) => Err(error),
+    }
+}
+
+fn not_kept(copies: &Copies, object: &ConnectProject, status: &Status) -> Told {
+    let message = format!(
+        "No copy of the credentials can be kept in the Secret {}, so deployments could not be taken down after this \
+         namespace was deleted: let the operator get, list, create, patch and delete Secrets in the namespace {} ({})",
+        copies.place(object),
+        copies.namespace,
+        status.message
+    );
+    Told::new(Reason::CredentialsNotKept, message)
+}
+
+fn copied(original: &Secret) -> Data {
+    let values = original.data.iter().flatten().filter(|(key, _)| KEYS.contains(&key.as_str()));
+    values.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// Tells different credentials apart without holding them.
+fn fingerprint(data: &Data) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for (key, value) in data {
+        for part in [key.as_bytes(), &value.0] {
+            hasher.update(part.len().to_be_bytes());
+            hasher.update(part);
+        }
+    }
+    hasher.finalize().into()
+}
+
+async fn write(api: &Api<Secret>, object: &ConnectProject, data: Data) -> Result<(), kube::Error> {
+    let name = name(object);
+    let manager = Some(names::FIELD_MANAGER.to_owned());
+    let Some(found) = api.get_opt(&name).await? else {
+        let parameters = PostParams { field_manager: manager, ..PostParams::default() };
+        return api.create(&parameters, &made(name, object, data)).await.map(|_| ());
+    };
+    let Some(patch) = changed(&found, &data) else { return Ok(()) };
+    let parameters = PatchParams { field_manager: manager, ..PatchParams::default() };
+    api.patch(&name, &parameters, &Patch::Merge(patch)).await.map(|_| ())
+}
+
+fn made(name: String, object: &ConnectProject, data: Data) -> Secret {
+    let label = |name: &str, value: String| (name.to_owned(), value);
+    Secret {
+        metadata: ObjectMeta {
+            name: Some(name),
+            labels: Some(BTreeMap::from([
+                label(names::MANAGED_BY, names::FIELD_MANAGER.to_owned()),
+                label(names::PROJECT_NAMESPACE, object.namespace().unwrap_or_default()),
+            ])),
+            annotations: Some(BTreeMap::from([label(names::PROJECT_NAME, object.name_any())])),
+            ..ObjectMeta::default()
+        },
+        type_: Some(names::CREDENTIALS_COPY_TYPE.to_owned()),
+        data: Some(data),
+        ..Secret::default()
+    }
+}
+
+/// What has to change in a copy; `None` if it is as it should be.
+fn changed(found: &Secret, data: &Data) -> Option<Value> {
+    if found.data.as_ref() == Some(data) {
+        return None;
+    }
+    let mut patch = json!({ "metadata": { "resourceVersion": found.resource_version() }, "data": data });
+    for key in found.data.iter().flatten().map(|(key, _)| key).filter(|key| !data.contains_key(*key)) {
+        patch["data"][key] = Value::Null;
+    }
+    Some(patch)
+}
+
+/// The copy, if there is one.
+///
+/// # Errors
+/// Those of the API server.
+pub(super) async fn read(context: &Context, object: &ConnectProject) -> Result<Option<Secret>, kube::Error> {
+    context.copies.api(&context.client).get_opt(&name(object)).await
+}
+
+/// Deletes the copy. One that may not be deleted does not hold up the project: it is looked for again later.
+///
+/// # Errors
+/// When the API server cannot be reached, or is in trouble.
+pub(super) async fn remove(context: &Context, subject: &Subject, object: &ConnectProject) -> Result<(), kube::Error> {
+    match context.copies.api(&context.client).delete(&name(object), &DeleteParams::default()).await {
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        Err(kube::Error::Api(status)) if status.code == 403 => {
+            tracing::warn!(%subject, copy = context.copies.place(object), reason = status.message, "a copy is left");
+            context.copies.left.notify_one();
+        }
+        Err(error) => return Err(error),
+    }
+    context.copies.lock().remove(subject);
+    Ok(())
+}
+
+/// Removes the copies of projects that went without the operator: now, and whenever one is seen to have gone so.
+/// `namespaces`: those that are watched; empty: all. Copies of others belong to other operators. Never ends.
+pub async fn sweep(context: Arc<Context>, namespaces: Vec<String>) {
+    loop {
+        let swept = sweep_once(&context, &namespaces).await;
+        if let Err(error) = &swept {
+            let namespace = &context.copies.namespace;
+            tracing::warn!(%namespace, %error, "copies of credentials whose project is gone cannot be looked for");
+        }
+        tokio::select! {
+            () = context.copies.left.notified() => {}
+            () = context.clock.sleep(SWEEP_AGAIN), if swept.is_err() => {}
+        }
+    }
+}
+
+async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube::Error> {
+    let api = context.copies.api(&context.client);
+    let made_by_us = format!("{}={},{}", names::MANAGED_BY, names::FIELD_MANAGER, names::PROJECT_NAMESPACE);
+    let mut copies = api.list_metadata(&ListParams::default().labels(&made_by_us)).await?.items;
+    let namespace = |copy: &PartialObjectMeta<Secret>| copy.labels().get(names::PROJECT_NAMESPACE).cloned();
+    if !namespaces.is_empty() {
+        copies.retain(|copy| namespace(copy).is_some_and(|namespace| namespaces.contains(&namespace)));
+    }
+    let places: BTreeSet<_> = if namespaces.is_empty() && !copies.is_empty() {
+        [None].into()
+    } else {
+        copies.iter().map(namespace).collect()
+    };
+    // Read after the copies: a copy is made after its project.
+    let mut living = BTreeSet::new();
+    for place in places {
+        let client = context.client.clone();
+        let projects: Api<ConnectProject> = match place {
+            None => Api::all(client),
+            Some(namespace) => Api::namespaced(client, &namespace),
+        };
+        living.extend(projects.list_metadata(&ListParams::default()).await?.items.iter().filter_map(ResourceExt::uid));
+    }
+    for copy in copies.iter().map(ResourceExt::name_any) {
+        if copy.strip_prefix(names::CREDENTIALS_COPY).is_some_and(|uid| !living.contains(uid)) {
+            tracing::info!(%copy, "removes the copy of credentials whose project is gone");
+            match api.delete(&copy, &DeleteParams::default()).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                answer => answer.map(|_| ())?,
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "copy_tests.rs"]
+mod tests;

@@ -1,0 +1,67 @@
+//! What is copied, when a copy is written, and what is noticed of it. Writing itself needs an API server.
+
+use super::*;
+
+fn secret(data: &[(&str, &str)]) -> Secret {
+    let data = data.iter().map(|(key, value)| ((*key).to_owned(), ByteString(value.as_bytes().to_vec())));
+    Secret { data: Some(data.collect()), ..Secret::default() }
+}
+
+const ORIGINAL: &[(&str, &str)] = &[("clientId", "id"), ("clientSecret", "first"), ("password", "of-something-else")];
+
+#[test]
+fn rule_24_only_the_credentials_are_copied() {
+    let data = copied(&secret(ORIGINAL));
+    assert_eq!(data.keys().collect::<Vec<_>>(), ["clientId", "clientSecret"]);
+}
+
+#[test]
+fn rule_24_a_copy_is_written_when_it_differs() {
+    let data = copied(&secret(ORIGINAL));
+    let encoded = json!({"clientId": "aWQ=", "clientSecret": "Zmlyc3Q="});
+    let with_null = |key: &str| {
+        let mut data = encoded.clone();
+        data[key] = Value::Null;
+        Some(data)
+    };
+    for (case, found, patch) in [
+        ("the same", &[("clientId", "id"), ("clientSecret", "first")][..], None),
+        ("rotated", &[("clientId", "id"), ("clientSecret", "old")], Some(encoded.clone())),
+        ("scopes are gone", &[("clientId", "id"), ("clientSecret", "first"), ("scopes", "a")], with_null("scopes")),
+        ("emptied by hand", &[], Some(encoded.clone())),
+    ] {
+        assert_eq!(changed(&secret(found), &data).map(|patch| patch["data"].clone()), patch, "{case}");
+    }
+}
+
+#[test]
+fn fingerprints_tell_credentials_apart() {
+    let of = |data: &[(&str, &str)]| fingerprint(&copied(&secret(data)));
+    let first = of(ORIGINAL);
+    assert_eq!(first, of(&[("clientId", "id"), ("clientSecret", "first")]), "another key of the Secret");
+    for (case, data) in [
+        ("another secret", &[("clientId", "id"), ("clientSecret", "second")][..]),
+        ("a letter moved", &[("clientId", "idf"), ("clientSecret", "irst")]),
+        ("scopes beside it", &[("clientId", "id"), ("clientSecret", "first"), ("scopes", "")]),
+    ] {
+        assert_ne!(first, of(data), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn rule_24_a_copy_that_may_be_left_over_is_looked_for() {
+    let subject = Subject::project("shop", "shop");
+    let kept = |uid: &str| Kept { uid: uid.to_owned(), fingerprint: [0; 32] };
+    let rung = |copies: &Copies| futures::FutureExt::now_or_never(copies.left.notified()).is_some();
+
+    let copies = Copies::new("operator".to_owned());
+    copies.gone(&subject);
+    assert!(!rung(&copies), "one that is not known was removed before, or another process knows it");
+    copies.note(&subject, kept("one"));
+    assert!(copies.is_kept(&subject, &kept("one")) && !copies.is_kept(&subject, &kept("two")));
+    assert!(!rung(&copies), "nothing is left over");
+    copies.note(&subject, kept("two"));
+    assert!(rung(&copies), "another project of the same name: the first went unseen");
+    copies.gone(&subject);
+    assert!(rung(&copies), "it went while its copy was still there");
+}

@@ -1,0 +1,97 @@
+//! A namespace that is deleted with everything in it, as kube-controller-manager does it, which a local cluster does not
+//! have: kind after kind, in any order, and the namespace itself once it is empty.
+
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, PostParams};
+
+use crate::shop::{PATIENCE, Shop};
+
+/// A kind of object that a shop has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Secrets,
+    ConfigMaps,
+    Projects,
+    Deployments,
+    Events,
+}
+
+/// The order in which the operator is left with least: credentials and values go first.
+pub(crate) const SECRETS_FIRST: [Content; 5] =
+    [Content::Secrets, Content::ConfigMaps, Content::Projects, Content::Deployments, Content::Events];
+
+impl Shop {
+    /// `kubectl delete namespace`: from here on the API server takes nothing new in it.
+    pub(crate) async fn begin_to_end(&self) {
+        let namespaces = Api::<Namespace>::all(self.sandbox.client.clone());
+        namespaces.delete(&self.sandbox.namespace, &DeleteParams::default()).await.unwrap();
+        let namespace = namespaces.get(&self.sandbox.namespace).await.unwrap();
+        assert_eq!(namespace.status.and_then(|status| status.phase).as_deref(), Some("Terminating"));
+    }
+
+    /// Deletes all objects of these kinds, one kind after the other.
+    pub(crate) async fn delete_all(&self, kinds: &[Content]) {
+        let (delete, all) = (DeleteParams::default(), ListParams::default());
+        for kind in kinds {
+            match kind {
+                Content::Secrets => {
+                    self.api::<Secret>().delete_collection(&delete, &all).await.unwrap();
+                }
+                Content::ConfigMaps => {
+                    self.api::<ConfigMap>().delete_collection(&delete, &all).await.unwrap();
+                }
+                Content::Projects => {
+                    self.api::<ConnectProject>().delete_collection(&delete, &all).await.unwrap();
+                }
+                Content::Deployments => {
+                    self.api::<ConnectorDeployment>().delete_collection(&delete, &all).await.unwrap();
+                }
+                Content::Events => {
+                    self.api::<Event>().delete_collection(&delete, &all).await.unwrap();
+                }
+            }
+        }
+    }
+
+    /// Names of our own objects that are still in the namespace.
+    pub(crate) async fn left(&self) -> Vec<String> {
+        let projects = self.api::<ConnectProject>().list_metadata(&ListParams::default()).await.unwrap();
+        let deployments = self.api::<ConnectorDeployment>().list_metadata(&ListParams::default()).await.unwrap();
+        let names = projects.items.into_iter().map(|object| object.metadata);
+        let names = names.chain(deployments.items.into_iter().map(|object| object.metadata));
+        names.filter_map(|metadata| metadata.name).collect()
+    }
+
+    /// Returns once the operator has let go of everything; then the namespace goes.
+    pub(crate) async fn until_ended(&self) {
+        let emptied = async {
+            while !self.left().await.is_empty() {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, emptied).await.is_err() {
+            let projects = self.api::<ConnectProject>().list(&ListParams::default()).await.unwrap().items;
+            let deployments = self.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap().items;
+            panic!("still there: {projects:#?}\n{deployments:#?}\ncalls: {:?}", self.dev.counts());
+        }
+        // What was written between the kinds goes with the second round, as the real controller does it.
+        self.delete_all(&SECRETS_FIRST).await;
+        let namespaces = Api::<Namespace>::all(self.sandbox.client.clone());
+        let mut namespace = namespaces.get(&self.sandbox.namespace).await.unwrap();
+        namespace.spec.get_or_insert_default().finalizers = None;
+        let name = &self.sandbox.namespace;
+        let _: Namespace =
+            namespaces.replace_subresource("finalize", name, &PostParams::default(), &namespace).await.unwrap();
+        assert!(namespaces.get_opt(name).await.unwrap().is_none(), "the namespace is gone");
+    }
+
+    /// Every copy of credentials of this namespace, wherever its project is.
+    pub(crate) async fn copies(&self) -> Vec<Secret> {
+        let of_this = format!("connect-operator.io/project-namespace={}", self.sandbox.namespace);
+        let operators = Api::<Secret>::namespaced(self.sandbox.client.clone(), &self.operator_namespace);
+        operators.list(&ListParams::default().labels(&of_this)).await.unwrap().items
+    }
+}

@@ -1,0 +1,212 @@
+//! Rule 24, the namespace: deleted with everything in it, everything is taken down and nothing is left over.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::model::DeploymentStatus;
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::dev_server::{Call, DeleteBusy, Fault, FaultAnswer, Options, Variant};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::ListParams;
+use serde_json::json;
+
+use super::{DEPLOYING, Leaping, ready};
+use crate::ending::{Content, SECRETS_FIRST};
+use crate::shop::{CREDENTIALS, NAME, PATIENCE, SECRET, Shop};
+
+/// DELETEs that were accepted, by path.
+fn undeployed(shop: &Shop) -> Vec<String> {
+    let accepted = |call: &Call| call.operation == "deleteDeploymentById" && call.status < 300;
+    shop.dev.calls().into_iter().filter(accepted).map(|call| call.path).collect()
+}
+
+fn there(shop: &Shop) -> Vec<DeploymentStatus> {
+    let now = shop.dev.now();
+    shop.dev.world().all(now).into_iter().map(|deployment| deployment.status).collect()
+}
+
+/// Everything was taken down, each once, and nothing of it is left anywhere.
+async fn all_gone(case: &str, shop: &Shop, undeploys: usize) {
+    shop.until_ended().await;
+    assert_eq!(there(shop), [], "{case}");
+    assert_eq!(undeployed(shop).len(), undeploys, "{case}");
+    assert!(shop.copies().await.is_empty(), "{case}: a copy of the credentials is left");
+}
+
+#[tokio::test]
+async fn rule_24_a_namespace_is_deleted_with_its_deployment_in_any_order() {
+    let mut secrets_last = SECRETS_FIRST;
+    secrets_last.reverse();
+    let mut deployments_first = SECRETS_FIRST;
+    deployments_first.rotate_left(3);
+    for (case, order) in
+        [("Secrets first", SECRETS_FIRST), ("Secrets last", secrets_last), ("deployments first", deployments_first)]
+    {
+        let shop = Shop::live().await;
+        shop.begin_to_end().await;
+        shop.delete_all(&order).await;
+        all_gone(case, &shop, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn rule_24_credentials_that_go_long_before_the_rest_are_those_of_the_copy() {
+    let shop = Leaping::live().await;
+    shop.begin_to_end().await;
+    shop.delete_all(&[Content::Secrets]).await;
+    // Neither project nor deployment is being deleted yet.
+    let looked = shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(ready(&looked).1, "SecretMissing", "it was looked at, and its values are gone");
+    shop.delete_all(&[Content::Deployments]).await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+    shop.delete_all(&[Content::Projects]).await;
+    all_gone("in the end", &shop, 1).await;
+}
+
+/// The copy goes with the Secret that it stands in for, and what the running operator holds is all that is left.
+#[tokio::test]
+async fn rule_24_the_operators_own_namespace_is_deleted_while_it_runs() {
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
+    let mut shop = Shop::without_operator(options, Clock::system()).await;
+    shop.operator_namespace.clone_from(&shop.sandbox.namespace);
+    shop.start_operator();
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.copies().await.len(), 1);
+    shop.begin_to_end().await;
+    shop.delete_all(&SECRETS_FIRST).await;
+    all_gone("its own", &shop, 1).await;
+}
+
+#[tokio::test]
+async fn rule_24_a_namespace_with_fifty_is_deleted_while_the_operator_is_killed_again_and_again() {
+    const MANY: usize = 50;
+    // A second DELETE of the same would be refused, so what is accepted is counted exactly.
+    let variant = Variant { delete_busy: DeleteBusy::Refuse, ..Variant::default() };
+    let options = Options { deploy_duration: Duration::from_millis(400), variant, ..Options::default() };
+    let mut shop = Shop::with(options, Clock::system()).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    for number in 0..MANY {
+        let mut manifest = shop.deployment();
+        manifest["metadata"]["name"] = json!(format!("tax-{number:02}"));
+        shop.sandbox.apply(&manifest).await.unwrap();
+    }
+    until(&shop, "all are live", async |shop: &Shop| {
+        let all = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
+        all.iter().filter(|object| ready(object).0 == "True").count() == MANY
+    })
+    .await;
+
+    shop.begin_to_end().await;
+    for (number, kind) in SECRETS_FIRST.into_iter().enumerate() {
+        if number % 2 == 0 {
+            shop.kill_operator().await;
+            shop.delete_all(&[kind]).await;
+            shop.start_operator();
+        } else {
+            shop.delete_all(&[kind]).await;
+        }
+    }
+    for some in [5, 20, 40] {
+        until(&shop, "some are being taken down", async |shop: &Shop| undeployed(shop).len() >= some).await;
+        shop.kill_operator().await;
+        shop.start_operator();
+    }
+    all_gone("fifty", &shop, MANY).await;
+    assert_eq!(undeployed(&shop).into_iter().collect::<BTreeSet<_>>().len(), MANY, "each once");
+    assert_eq!(shop.calls("createDeployment"), MANY as u64);
+    assert_eq!(shop.calls("updateDeploymentById"), 0);
+}
+
+/// Returns once something is so.
+async fn until(shop: &Shop, what: &str, is: impl AsyncFn(&Shop) -> bool) {
+    let so = async {
+        while !is(shop).await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let seen = tokio::time::timeout(PATIENCE, so).await;
+    assert!(seen.is_ok(), "not within {PATIENCE:?}: {what}\n{:?}", shop.dev.counts());
+}
+
+#[tokio::test]
+async fn rule_24_a_namespace_waits_for_a_remote_that_is_down() {
+    let mut shop = Leaping::live().await;
+    let mut kept = shop.deployment();
+    kept["metadata"]["name"] = json!("kept");
+    kept["spec"]["deletionPolicy"] = json!("Orphan");
+    shop.sandbox.apply(&kept).await.unwrap();
+    shop.until_calls("createDeployment", 2).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_object("kept", "live", |object: &ConnectorDeployment| ready(object).0 == "True").await;
+
+    shop.dev.fault(Fault { answer: FaultAnswer::text(503, "out of order"), ..Fault::default() }).unwrap();
+    shop.begin_to_end().await;
+    shop.delete_all(&SECRETS_FIRST).await;
+    shop.until_reason("ServiceUnavailable").await;
+    shop.kill_operator().await;
+    shop.start_operator();
+    // What is to stay needs neither credentials nor a remote.
+    shop.until_project("one is left", |project| {
+        project.status.as_ref().is_some_and(|status| status.deployments == Some(1))
+    })
+    .await;
+    shop.clock.step(Duration::from_hours(1));
+    assert_eq!(shop.left().await, [crate::shop::PROJECT, NAME], "nothing is forgotten");
+
+    shop.dev.clear_faults();
+    shop.clock.step(Duration::from_hours(1));
+    shop.until_calls("deleteDeploymentById", 1).await;
+    until(&shop, "accepted", async |shop: &Shop| undeployed(shop).len() == 1).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_ended().await;
+    assert_eq!(there(&shop), [DeploymentStatus::Deployed], "the one with Orphan");
+    assert!(shop.copies().await.is_empty());
+}
+
+#[tokio::test]
+async fn rule_24_a_namespace_waits_for_an_outstanding_create() {
+    for (case, arrives, undeploys) in [("that arrived", true, 1), ("that never arrived", false, 0)] {
+        let mut shop = Leaping::open().await;
+        let lost = Fault::of("createDeployment", FaultAnswer::dropped()).times(1);
+        shop.dev.fault(if arrives { lost.after_the_effect() } else { lost }).unwrap();
+        shop.apply_deployment(&json!({})).await;
+        shop.until_calls("createDeployment", 1).await;
+        shop.kill_operator().await;
+        shop.begin_to_end().await;
+        shop.delete_all(&SECRETS_FIRST).await;
+        shop.start_operator();
+        let waiting = shop.until(case, |object| ready(object) == ("Unknown", "Undeploying")).await;
+        assert!(waiting.metadata.deletion_timestamp.is_some(), "{case}");
+        shop.clock.step(super::CALM);
+        if arrives {
+            shop.until_calls("deleteDeploymentById", 1).await;
+            shop.clock.step(DEPLOYING);
+        }
+        all_gone(case, &shop, undeploys).await;
+        assert_eq!(shop.calls("createDeployment"), 1, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn rule_24_what_cannot_be_written_into_a_namespace_that_goes_is_no_error() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({"outputs": {"configMapName": "addresses"}})).await;
+    shop.finish("Deployed").await;
+    shop.until_object("addresses", "written", |_: &ConfigMap| true).await;
+    shop.begin_to_end().await;
+    shop.delete_all(&[Content::ConfigMaps]).await;
+    // A run that fails does not get so far as to say that it has looked.
+    let looked = shop.look_again().await;
+    assert_eq!(ready(&looked), ("True", "Deployed"));
+    shop.delete_all(&SECRETS_FIRST).await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.clock.step(DEPLOYING);
+    all_gone("in the end", &shop, 1).await;
+}

@@ -1,0 +1,258 @@
+//! Rule 24, the project: it stays while anything uses it, and a copy of its credentials is kept as long as it does.
+
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::dev_server::Options;
+use connect_operator::names;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::runtime::{conditions, wait};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+use super::{DEPLOYING, Leaping, ready};
+use crate::shop::{CREDENTIALS, PATIENCE, PROJECT, SECRET, Shop};
+
+const GOOD: [(&str, &str); 2] = [("clientId", "dev-client"), ("clientSecret", "dev-secret")];
+
+fn ready_of(project: &ConnectProject) -> (&str, &str) {
+    let conditions = project.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+    ready.map_or(("", ""), |ready| (&ready.reason, &ready.message))
+}
+
+async fn delete_project(shop: &Shop) {
+    shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
+}
+
+async fn delete_credentials(shop: &Shop) {
+    shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
+}
+
+async fn until_project_gone(shop: &Shop, project: &ConnectProject) {
+    let uid = project.uid().unwrap();
+    let gone = wait::await_condition(shop.api::<ConnectProject>(), PROJECT, conditions::is_deleted(&uid));
+    let Ok(gone) = tokio::time::timeout(PATIENCE, gone).await else {
+        panic!("still there: {:#?}", shop.api::<ConnectProject>().get(PROJECT).await);
+    };
+    gone.unwrap();
+}
+
+/// Returns once the copies are as wanted.
+async fn until_copies(shop: &Shop, what: &str, are: impl Fn(&[Secret]) -> bool) -> Vec<Secret> {
+    let wanted = async {
+        loop {
+            let copies = shop.copies().await;
+            if are(&copies) {
+                return copies;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, wanted).await.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
+}
+
+fn data(copy: &Secret) -> Vec<(&str, &str)> {
+    let data = copy.data.iter().flatten();
+    data.map(|(key, value)| (key.as_str(), std::str::from_utf8(&value.0).unwrap())).collect()
+}
+
+#[tokio::test]
+async fn rule_24_a_project_stays_usable_while_anything_uses_it() {
+    let shop = Leaping::live().await;
+    let project = shop.until_project("held", |project| !project.finalizers().is_empty()).await;
+    assert_eq!(project.finalizers(), [names::PROJECT_FINALIZER]);
+    delete_project(&shop).await;
+    let waiting = shop.until_project("waits", |project| ready_of(project).0 == "InUse").await;
+    assert!(ready_of(&waiting).1.ends_with("waits for 1 ConnectorDeployment that names it"), "{waiting:?}");
+    // Who uses it goes on.
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.redeployed("Deployed").await;
+    // Also after its credentials were deleted, because it is being deleted itself.
+    delete_credentials(&shop).await;
+    shop.put_secret(SECRET, &[("token", "third-token-of-the-shop")]).await;
+    shop.redeployed("Deployed").await;
+
+    shop.delete().await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+    until_project_gone(&shop, &project).await;
+    assert_eq!(shop.sent(), [1, 2, 1]);
+    assert!(shop.copies().await.is_empty(), "the copy goes first");
+}
+
+#[tokio::test]
+async fn rule_24_a_project_goes_once_nothing_names_it_any_more() {
+    let shop = Leaping::live_with(Options::default()).await;
+    let project = shop.until_project("there", |_| true).await;
+    // Observed only: no finalizer, and it counts all the same.
+    shop.change(&json!({"spec": {"managementPolicy": "ObserveOnly"}})).await;
+    delete_project(&shop).await;
+    shop.until_project("waits", |project| ready_of(project).0 == "InUse").await;
+    let mut other = shop.project();
+    other["metadata"]["name"] = json!("other");
+    shop.sandbox.apply(&other).await.unwrap();
+    shop.change(&json!({"spec": {"projectRef": {"name": "other"}}})).await;
+    until_project_gone(&shop, &project).await;
+    shop.look_again().await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    assert_eq!(shop.copies().await.len(), 1, "that of the other one");
+}
+
+#[tokio::test]
+async fn rule_24_a_project_that_nothing_uses_goes_at_once() {
+    for (case, secret) in [("ready", true), ("never ready", false)] {
+        let mut shop = Shop::open().await;
+        if !secret {
+            delete_credentials(&shop).await;
+            shop.until_project(case, |project| ready_of(project).0 == "SecretMissing").await;
+        }
+        let project = shop.until_project(case, |project| !ready_of(project).0.is_empty()).await;
+        // And with an operator that was started after it was deleted.
+        shop.stop_operator().await;
+        delete_project(&shop).await;
+        shop.start_operator();
+        until_project_gone(&shop, &project).await;
+        assert!(shop.copies().await.is_empty(), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn rule_24_credentials_that_are_deleted_alone_are_not_taken_from_the_copy() {
+    let mut shop = Leaping::live().await;
+    delete_credentials(&shop).await;
+    shop.until_project("said", |project| ready_of(project).0 == "SecretMissing").await;
+    shop.delete().await;
+    shop.until_reason("ProjectNotReady").await;
+    // Nor after a restart.
+    shop.kill_operator().await;
+    let looks = shop.looks();
+    shop.start_operator();
+    shop.change(&json!({"spec": {"suspend": true}})).await;
+    shop.until_reason("ProjectNotReady").await;
+    assert_eq!((shop.sent(), shop.looks()), ([1, 0, 0], looks));
+    assert_eq!(shop.copies().await.len(), 1, "it waits for the end of the project");
+    shop.put_secret(CREDENTIALS, &GOOD).await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+}
+
+#[tokio::test]
+async fn rule_24_the_copy_follows_the_credentials_and_is_not_written_without_need() {
+    let mut shop = Leaping::open().await;
+    let project = shop.until_project("there", |_| true).await;
+    let first = shop.copies().await.remove(0);
+    assert_eq!(data(&first), GOOD);
+    assert_eq!(first.name_any(), format!("connect-project-{}", project.uid().unwrap()));
+    assert_eq!(first.type_.as_deref(), Some("connect-operator.io/project-credentials"));
+    assert_eq!(first.annotations()["connect-operator.io/project-name"], PROJECT);
+    // Its owner cannot be said across namespaces.
+    assert_eq!(first.owner_references().len(), 0);
+
+    let scoped = [GOOD[0], GOOD[1], ("scopes", "manage_project:demo"), ("note", "not of ours")];
+    shop.put_secret(CREDENTIALS, &scoped).await;
+    let second = until_copies(&shop, "scopes are copied", |copies| data(&copies[0]) == scoped[..3]).await.remove(0);
+
+    shop.kill_operator().await;
+    shop.start_operator();
+    shop.apply_deployment(&json!({})).await;
+    shop.finish("Deployed").await;
+    shop.put_secret(CREDENTIALS, &[GOOD[0], GOOD[1], scoped[2], ("note", "another one")]).await;
+    shop.look_again().await;
+    assert_eq!(shop.copies().await[0].resource_version(), second.resource_version(), "a restart writes nothing");
+
+    // What changes while the operator is away is copied when it is back.
+    shop.stop_operator().await;
+    delete_credentials(&shop).await;
+    shop.put_secret(CREDENTIALS, &GOOD).await;
+    shop.start_operator();
+    until_copies(&shop, "scopes are gone", |copies| data(&copies[0]) == GOOD).await;
+}
+
+#[tokio::test]
+async fn rule_24_a_copy_that_cannot_be_kept_is_said_and_holds_up_nothing_else() {
+    let clock = Clock::stepped("2026-01-01T12:00:00Z".parse().unwrap());
+    let options = Options { deploy_duration: Duration::ZERO, ..Options::default() };
+    let mut shop = Shop::without_operator(options, clock).await;
+    shop.operator_namespace = format!("{}-operator", shop.sandbox.namespace);
+    shop.start_operator();
+    shop.put_secret(CREDENTIALS, &GOOD).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    let said = shop.until_project("said", |project| ready_of(project).0 == "CredentialsNotKept").await;
+    assert!(ready_of(&said).1.contains(&shop.operator_namespace), "{said:?}");
+    assert!(ready_of(&said).1.contains("get, list, create, patch and delete Secrets"), "{said:?}");
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until("created", |object| object.status.as_ref().is_some_and(|status| status.id.is_some())).await;
+
+    let metadata = ObjectMeta { name: Some(shop.operator_namespace.clone()), ..ObjectMeta::default() };
+    let namespace = Namespace { metadata, ..Namespace::default() };
+    Api::all(shop.sandbox.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+    shop.clock.step(Duration::from_mins(1));
+    shop.until_project("heals", |project| ready_of(project).0 == "Available").await;
+    assert_eq!(shop.copies().await.len(), 1);
+}
+
+#[tokio::test]
+async fn rule_24_copies_whose_project_went_without_the_operator_are_removed() {
+    // While it runs: the project was in use, and its finalizer was removed by hand.
+    let shop = Leaping::live().await;
+    shop.tear_out_project().await;
+    until_copies(&shop, "none is left", <[Secret]>::is_empty).await;
+    shop.until_reason("ProjectMissing").await;
+
+    // While it does not, and there is another one of the same name when it is started.
+    let mut shop = Leaping::live().await;
+    let stranger = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "connect-project-mine"}});
+    let operators = Api::<Secret>::namespaced(shop.sandbox.client.clone(), &shop.operator_namespace);
+    operators.patch("connect-project-mine", &PatchParams::apply("tester"), &Patch::Apply(stranger)).await.unwrap();
+    shop.stop_operator().await;
+    let first = shop.copies().await.remove(0).name_any();
+    shop.tear_out_project().await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.start_operator();
+    let copies =
+        until_copies(&shop, "one", |copies| copies.iter().all(|copy| copy.name_any() != first) && copies.len() == 1)
+            .await;
+    let second = shop.until_project("there", |_| true).await;
+    assert_eq!(copies[0].name_any(), format!("connect-project-{}", second.uid().unwrap()));
+    assert!(operators.get_opt("connect-project-mine").await.unwrap().is_some(), "not one of ours");
+    shop.look_again().await;
+    assert_eq!(shop.sent(), [1, 0, 0], "what was deployed is found again");
+}
+
+#[tokio::test]
+async fn rule_24_of_two_projects_for_one_remote_each_goes_by_itself() {
+    let shop = Leaping::live().await;
+    let project = shop.until_project("there", |_| true).await;
+    let mut other: Value = shop.project();
+    other["metadata"]["name"] = json!("other");
+    other["spec"]["credentialsSecretRef"]["name"] = json!("other-credentials");
+    shop.put_secret("other-credentials", &GOOD).await;
+    shop.sandbox.apply(&other).await.unwrap();
+    let mut second = shop.deployment();
+    second["metadata"]["name"] = json!("second");
+    second["spec"]["projectRef"]["name"] = json!("other");
+    shop.sandbox.apply(&second).await.unwrap();
+    shop.until_calls("createDeployment", 2).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_object("second", "live", |object: &ConnectorDeployment| ready(object).0 == "True").await;
+    assert_eq!(shop.copies().await.len(), 2);
+
+    delete_project(&shop).await;
+    delete_credentials(&shop).await;
+    shop.delete().await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
+    until_project_gone(&shop, &project).await;
+    assert_eq!(shop.copies().await.len(), 1);
+    let change = json!({"spec": super::level("debug")});
+    shop.sandbox.change(&second, &change).await.unwrap();
+    shop.until_calls("updateDeploymentById", 1).await;
+    assert_eq!(shop.sent(), [2, 1, 1]);
+}

@@ -4,7 +4,6 @@ use std::num::NonZeroU32;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use kube::api::Api;
 use secrecy::SecretString;
 
 use crate::connect::api::DeploymentPaths;
@@ -12,6 +11,7 @@ use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::Settings;
+use crate::controllers::secret;
 use crate::crd::{self, ConnectProject};
 use crate::names;
 
@@ -21,8 +21,8 @@ pub(super) async fn credentials(
     object: &ConnectProject,
 ) -> Result<Result<Settings, Told>, kube::Error> {
     let name = &object.spec.credentials_secret_ref.name;
-    let api = Api::<Secret>::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
-    Ok(match api.get_opt(name).await? {
+    let namespace = object.namespace().unwrap_or_default();
+    Ok(match secret::read(&context.client, &namespace, name).await? {
         Some(secret) => settings(object, name, &secret),
         None => Err(Told::new(Reason::SecretMissing, format!("Secret {name} is missing in this namespace"))),
     })

@@ -12,5 +12,6 @@ mod main_job;
 mod manifests;
 mod rules;
 mod schema;
+mod security;
 mod shop;
 mod trouble;

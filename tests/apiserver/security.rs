@@ -27,8 +27,10 @@ use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 const PAGE: &str = include_str!("../../docs/security.md");
 
 /// Namespace and name of the operator's account in the manifests of the page.
-const NAMESPACE_OF_THE_PAGE: &str = "connect-operator-system";
+const OWN_OF_THE_PAGE: &str = "connect-operator-system";
 const ACCOUNT: &str = "connect-operator";
+/// The namespace that is watched there.
+const WATCHED_OF_THE_PAGE: &str = "namespace: shop}";
 
 /// An operator that ends with its test.
 struct Operator(AbortHandle);
@@ -57,20 +59,26 @@ fn quick() -> Options {
     Options { deploy_duration: Duration::from_millis(200), ..Options::default() }
 }
 
-/// The manifests of the page, with the namespace of a test in place of the operator's.
-fn manifests(namespace: &str) -> Vec<Value> {
+/// The manifests of the page, with namespaces of a test in place of its own.
+fn manifests(own: &str, watched: &str) -> Vec<Value> {
+    assert!(PAGE.contains(OWN_OF_THE_PAGE) && PAGE.contains(WATCHED_OF_THE_PAGE));
     let fenced = PAGE.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("yaml\n"));
-    fenced.flat_map(|yaml| documents(&yaml.replace(NAMESPACE_OF_THE_PAGE, namespace))).collect()
+    let here = |yaml: &str| {
+        yaml.replace(OWN_OF_THE_PAGE, own).replace(WATCHED_OF_THE_PAGE, &format!("namespace: {watched}}}"))
+    };
+    fenced.flat_map(|yaml| documents(&here(yaml))).collect()
 }
 
-/// The operator's account with the rights of the page, and no more.
-async fn account(sandbox: &Sandbox) -> Client {
-    sandbox.succeed(&["create", "serviceaccount", ACCOUNT], "").await;
-    for manifest in manifests(&sandbox.namespace) {
+/// The operator's account in `own`, with the rights of the page and no more.
+async fn account(own: &Sandbox, watched: &Sandbox) -> Client {
+    own.succeed(&["create", "serviceaccount", ACCOUNT], "").await;
+    for manifest in manifests(&own.namespace, &watched.namespace) {
+        let namespace = manifest["metadata"]["namespace"].as_str();
+        let sandbox = if namespace == Some(&watched.namespace) { watched } else { own };
         sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
     }
-    let token = sandbox.succeed(&["create", "token", ACCOUNT], "").await;
-    let kubeconfig = Kubeconfig::read_from(sandbox.kubeconfig()).unwrap();
+    let token = own.succeed(&["create", "token", ACCOUNT], "").await;
+    let kubeconfig = Kubeconfig::read_from(own.kubeconfig()).unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     config.auth_info = kube::config::AuthInfo { token: Some(SecretString::from(token.trim())), ..Default::default() };
     Client::try_from(config).unwrap()
@@ -79,12 +87,12 @@ async fn account(sandbox: &Sandbox) -> Client {
 #[tokio::test]
 async fn the_rights_of_the_page_are_enough_for_a_whole_life_in_a_watched_namespace() {
     let shop = Shop::without_operator(quick(), Clock::system()).await;
-    let client = account(&shop.sandbox).await;
-    let namespace = shop.sandbox.namespace.clone();
+    let own = Sandbox::new().await;
+    let client = account(&own, &shop.sandbox).await;
     assert_eq!(served_crds::missing(&client).await.unwrap(), Vec::<String>::new());
-    let key = digest_key::load_or_create(&client, &namespace, "connect-operator-digest-key").await.unwrap();
-    digest_key::load_or_create(&client, &namespace, "connect-operator-digest-key").await.unwrap();
-    let _operator = operator(client, key, &[&namespace]);
+    let key = digest_key::load_or_create(&client, &own.namespace, "connect-operator-digest-key").await.unwrap();
+    digest_key::load_or_create(&client, &own.namespace, "connect-operator-digest-key").await.unwrap();
+    let _operator = operator(client, key, &[&shop.sandbox.namespace]);
 
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
@@ -110,18 +118,21 @@ async fn the_rights_of_the_page_are_enough_for_a_whole_life_in_a_watched_namespa
 
 #[tokio::test]
 async fn the_rights_of_the_page_are_no_more_than_that() {
-    let (own, other) = (Sandbox::new().await, Sandbox::new().await);
-    let client = account(&own).await;
+    let (own, watched, other) = (Sandbox::new().await, Sandbox::new().await, Sandbox::new().await);
+    let client = account(&own, &watched).await;
     for (case, namespace, verb, resource, expected) in [
-        ("its own kinds", &own, "list", "connectordeployments.connect-operator.io", true),
-        ("Secrets that it watches", &own, "get", "secrets", true),
-        ("delete what people made", &own, "delete", "connectordeployments.connect-operator.io", false),
-        ("make its own kinds", &own, "create", "connectordeployments.connect-operator.io", false),
-        ("change Secrets", &own, "patch", "secrets", false),
-        ("delete ConfigMaps", &own, "delete", "configmaps", false),
-        ("run something", &own, "create", "pods", false),
-        ("act for other accounts", &own, "create", "serviceaccounts/token", false),
-        ("give rights", &own, "create", "rolebindings.rbac.authorization.k8s.io", false),
+        ("its own kinds", &watched, "list", "connectordeployments.connect-operator.io", true),
+        ("Secrets that it watches", &watched, "get", "secrets", true),
+        ("delete what people made", &watched, "delete", "connectordeployments.connect-operator.io", false),
+        ("make its own kinds", &watched, "create", "connectordeployments.connect-operator.io", false),
+        ("change Secrets", &watched, "patch", "secrets", false),
+        ("delete ConfigMaps", &watched, "delete", "configmaps", false),
+        ("run something", &watched, "create", "pods", false),
+        ("act for other accounts", &watched, "create", "serviceaccounts/token", false),
+        ("give rights", &watched, "create", "rolebindings.rbac.authorization.k8s.io", false),
+        ("keep what is its own", &own, "create", "secrets", true),
+        ("watch its own namespace", &own, "watch", "secrets", false),
+        ("ConfigMaps beside it", &own, "get", "configmaps", false),
         ("Secrets elsewhere", &other, "get", "secrets", false),
         ("ConfigMaps elsewhere", &other, "list", "configmaps", false),
         ("its own kinds elsewhere", &other, "get", "connectordeployments.connect-operator.io", false),

@@ -177,7 +177,9 @@ impl Make<'_, '_> {
             digest: (!self.bytes.flag()).then(|| self.digest()),
             outcome: self.bytes.one(&PHASES),
             from_version: (!self.bytes.flag()).then(|| self.version()),
+            sent: (!self.bytes.flag()).then(|| VisibleDigest::of(&self.values())),
             remote: (!self.bytes.flag()).then(|| VisibleDigest::of(&self.values())),
+            differs_again: self.bytes.flag(),
             sources: self.payload().sources,
             at: self.past(),
         }

@@ -25,6 +25,10 @@ demo:
 dev:
     cargo run -- dev-server --control
 
+# Look for inputs that break a target of tests/fuzz/targets/mod.rs (cargo install cargo-fuzz; a nightly compiler).
+fuzz target seconds="60":
+    cargo +nightly fuzz run {{target}} -- -max_total_time={{seconds}}
+
 # Check licences, advisories and sources of all dependencies (cargo install cargo-deny).
 deny:
     cargo deny check

@@ -23,6 +23,10 @@ pub enum LogFormat {
 /// Libraries that print whole messages, in which Secrets travel, at level `trace`; they are capped at `debug`.
 const CAPPED: [&str; 5] = ["hyper", "hyper_util", "h2", "rustls", "tower"];
 
+/// The library's place that prints an answer of the API server as a whole, at level `warn`, if it cannot read it. Such an
+/// answer may be a Secret, so nothing is heard from there; whoever asked is told by the error.
+const SILENT: &str = "kube_client::client";
+
 /// Starts logging; `default` is the filter where `RUST_LOG` is not set. A second start changes nothing.
 pub fn start(format: LogFormat, default: &str) {
     let text = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned());
@@ -38,7 +42,7 @@ pub fn start(format: LogFormat, default: &str) {
 fn filter(text: &str) -> impl Filter<Registry> + 'static {
     let capped = filter_fn(|event| {
         let library = event.target().split("::").next().unwrap_or_default();
-        *event.level() < Level::TRACE || !CAPPED.contains(&library)
+        event.target() != SILENT && (*event.level() < Level::TRACE || !CAPPED.contains(&library))
     });
     EnvFilter::builder().parse_lossy(text).and(capped.with_max_level_hint(LevelFilter::TRACE))
 }
@@ -72,6 +76,8 @@ mod tests {
             tracing::trace!(target: "connect_operator::cli", "ours-trace");
             tracing::debug!(target: "hyper_util::client", "theirs-debug");
             tracing::trace!(target: "hyper_util::client", "theirs-trace");
+            tracing::warn!(target: "kube_client::client", "an-answer");
+            tracing::debug!(target: "kube_client::client::builder", "a-request");
         });
         String::from_utf8(page.0.lock().expect("nobody panics with it").clone()).expect("text")
     }
@@ -81,11 +87,12 @@ mod tests {
         for (text, expected) in [
             ("info", &["ours-info"][..]),
             ("hyper_util=debug", &["theirs-debug"]),
-            ("trace", &["ours-info", "ours-trace", "theirs-debug"]),
+            ("trace", &["ours-info", "ours-trace", "theirs-debug", "a-request"]),
+            ("kube_client=trace", &["a-request"]),
             ("hyper_util=trace", &["theirs-debug"]),
         ] {
             let log = logged(text);
-            for word in ["ours-info", "ours-trace", "theirs-debug", "theirs-trace"] {
+            for word in ["ours-info", "ours-trace", "theirs-debug", "theirs-trace", "an-answer", "a-request"] {
                 assert_eq!(log.contains(word), expected.contains(&word), "{text}: {log}");
             }
         }

@@ -233,7 +233,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || a >= 240
         || (a == 100 && (64..128).contains(&b))
         || (a == 198 && (b == 18 || b == 19))
-        || (a == 192 && b == 0 && c == 0))
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 192 && b == 88 && c == 99))
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
@@ -245,8 +246,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         // IPv4 in IPv6: mapped (RFC 4291), translated (RFC 6052), 6to4 (RFC 3056).
         [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => inner(12),
         [0x2002, ..] => inner(2),
-        // Teredo, benchmarking, documentation.
-        [0x2001, 0 | 2 | 0xdb8, ..] => false,
+        // Teredo, benchmarking and other protocols (RFC 2928), documentation (RFC 3849, RFC 9637).
+        [0x2001, ..=0x1ff | 0xdb8, ..] | [0x3fff, ..=0xfff, ..] => false,
         // Only 2000::/3 is handed out.
         [first, ..] => first & 0xe000 == 0x2000,
     }

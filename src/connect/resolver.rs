@@ -2,25 +2,42 @@
 //! that a name cannot show one address to a check and another to the connection.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::hosts::{Endpoint, Reach, is_public};
 
 /// Resolves through the system; names that only a wildcard allows keep their public addresses only. Other names are
 /// literal hosts or the proxy of the environment: redirects are not followed, so nothing else is ever asked for.
-#[derive(Debug)]
 pub(super) struct GuardedResolver {
     public_only: Arc<BTreeSet<String>>,
+    lookup: Lookup,
+}
+
+/// Asks for the addresses of a name, once.
+type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
+
+impl fmt::Debug for GuardedResolver {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("GuardedResolver").field("public_only", &self.public_only).finish_non_exhaustive()
+    }
 }
 
 impl GuardedResolver {
     /// Guards the names of those endpoints that are allowed by a wildcard.
     pub(super) fn new<'a>(endpoints: impl IntoIterator<Item = &'a Endpoint>) -> Self {
+        Self::asking(endpoints, Arc::new(|name| Box::pin(system(name))))
+    }
+
+    fn asking<'a>(endpoints: impl IntoIterator<Item = &'a Endpoint>, lookup: Lookup) -> Self {
         let guarded = endpoints.into_iter().filter(|endpoint| endpoint.reach() == Reach::Public);
-        Self { public_only: Arc::new(guarded.filter_map(Endpoint::name).map(str::to_owned).collect()) }
+        let public_only = Arc::new(guarded.filter_map(Endpoint::name).map(str::to_owned).collect());
+        Self { public_only, lookup }
     }
 
     fn permitted(public_only: &BTreeSet<String>, name: &str, found: Vec<SocketAddr>) -> Result<Addrs, String> {
@@ -35,11 +52,16 @@ impl GuardedResolver {
     }
 }
 
+async fn system(name: String) -> io::Result<Vec<SocketAddr>> {
+    Ok(tokio::net::lookup_host((name, 0)).await?.collect())
+}
+
 impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let public_only = Arc::clone(&self.public_only);
+        let found = (self.lookup)(name.as_str().to_owned());
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let found = found.await?;
             Ok(Self::permitted(&public_only, name.as_str(), found)?)
         })
     }
@@ -47,8 +69,75 @@ impl Resolve for GuardedResolver {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
     use super::super::hosts::AllowedHosts;
     use super::*;
+
+    /// A server of names that tells the first answer to who asks first, and the last one from then on.
+    fn changing(answers: Vec<Vec<SocketAddr>>) -> (Lookup, Arc<AtomicUsize>) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let lookup: Lookup = Arc::new(move |_| {
+            let answer = answers[count.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1)].clone();
+            Box::pin(async move { Ok(answer) })
+        });
+        (lookup, asked)
+    }
+
+    fn client(resolver: GuardedResolver) -> reqwest::Client {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).dns_resolver(Arc::new(resolver));
+        client.build().expect("a client without certificates")
+    }
+
+    /// Says `name` to who connects.
+    async fn server(name: &'static str) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback is there");
+        let bound = listener.local_addr().expect("it is bound");
+        tokio::spawn(async move {
+            while let Ok((mut connection, _)) = listener.accept().await {
+                let _ = connection.read(&mut [0; 1024]).await;
+                let answer =
+                    format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{name}", name.len());
+                let _ = connection.write_all(answer.as_bytes()).await;
+            }
+        });
+        bound
+    }
+
+    #[tokio::test]
+    async fn the_address_that_was_checked_is_the_one_that_is_connected_to() {
+        let first = server("checked").await;
+        let second = server("another").await;
+        let (lookup, asked) = changing(vec![vec![first], vec![second]]);
+        let client = client(GuardedResolver::asking([], lookup));
+        for (name, count) in [("checked", 1), ("another", 2)] {
+            let answer =
+                client.get("http://changing.test/").send().await.expect("it answers").text().await.expect("a text");
+            assert_eq!((answer.as_str(), asked.load(Ordering::SeqCst)), (name, count), "one question, one connection");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_turns_private_after_it_was_checked_is_not_connected_to() {
+        let private = server("private").await;
+        let hosts = AllowedHosts::default();
+        let endpoint = hosts.endpoint("https://connect.commercetools.com").expect("allowed");
+        let public = "8.8.8.8:0".parse().expect("an address");
+        let (lookup, asked) = changing(vec![vec![public], vec![private]]);
+        let resolver = GuardedResolver::asking([&endpoint], Arc::clone(&lookup));
+        let name = || "connect.commercetools.com".parse().expect("a name");
+        let found: Vec<_> = resolver.resolve(name()).await.expect("public").collect();
+        assert_eq!(found, [public]);
+        let error =
+            client(resolver).get("http://connect.commercetools.com/").send().await.expect_err("it is private now");
+        assert!(error.is_connect(), "{error:?}");
+        assert_eq!(asked.load(Ordering::SeqCst), 2, "it was asked again, and refused");
+    }
 
     #[test]
     fn a_name_that_a_wildcard_allows_keeps_its_public_addresses_only() {

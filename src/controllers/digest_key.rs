@@ -8,6 +8,7 @@ use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
 
 use super::digest::{DigestKey, KEY_LENGTH};
+use super::secret;
 use crate::names;
 
 /// Key of the Secret's data.
@@ -48,9 +49,9 @@ pub async fn load_or_create(client: &Client, namespace: &str, name: &str) -> Res
     let failed = |source| DigestKeyError::Cluster {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
-        source: Box::new(source),
+        source: Box::new(secret::without_content(source)),
     };
-    if let Some(secret) = api.get_opt(name).await.map_err(failed)? {
+    if let Some(secret) = secret::read(client, namespace, name).await.map_err(failed)? {
         return read(&secret, namespace, name);
     }
     let key: [u8; KEY_LENGTH] = rand::random();

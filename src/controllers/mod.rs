@@ -15,6 +15,7 @@ pub mod problem;
 pub mod reason;
 pub mod references;
 pub mod remote;
+pub mod secret;
 pub mod served_crds;
 pub mod subject;
 pub mod values;

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Output;
 
-use connect_operator::crd;
+use connect_operator::crd::{self, ConnectorDeployment};
 use connect_operator::local_cluster::{Assets, LocalCluster, Options};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::Namespace;
@@ -15,6 +15,8 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
+
+use crate::shop::PATIENCE;
 
 /// The shared cluster.
 pub(crate) struct Cluster {
@@ -109,6 +111,24 @@ impl Sandbox {
     /// The file that programs of their own find the cluster with.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.cluster.local.kubeconfig_path()
+    }
+
+    /// What kubectl prints, which must succeed.
+    pub(crate) async fn succeed(&self, arguments: &[&str], input: &str) -> String {
+        let output = self.kubectl(arguments, input).await;
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Returns once the Ready condition of a deployment in this namespace has this reason.
+    pub(crate) async fn until_reason(&self, name: &str, reason: &str) {
+        let api = Api::<ConnectorDeployment>::namespaced(self.client.clone(), &self.namespace);
+        let is = |object: Option<&ConnectorDeployment>| {
+            let conditions = object.and_then(|object| object.status.as_ref()).map(|status| &status.conditions);
+            conditions.into_iter().flatten().any(|it| it.type_ == names::READY && it.reason == reason)
+        };
+        let seen = tokio::time::timeout(PATIENCE, wait::await_condition(api.clone(), name, is)).await;
+        assert!(seen.is_ok(), "not within {PATIENCE:?}: {reason}\n{:#?}", api.get_opt(name).await);
     }
 
     /// Runs kubectl as the administrator in this namespace, with `input` as its standard input.

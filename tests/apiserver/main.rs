@@ -13,5 +13,6 @@ mod main_job;
 mod manifests;
 mod rules;
 mod schema;
+mod security;
 mod shop;
 mod trouble;

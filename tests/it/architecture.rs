@@ -64,6 +64,7 @@ const PURE: &[&str] = &[
     "controllers/remote/turns",
     "controllers/remote/view",
     "connect/hosts",
+    "connect/http/answer",
     "connect/mask",
     "connect/model",
     "connect/routes",
@@ -258,6 +259,15 @@ fn secured_values_are_opened_in_few_places() {
         ("local_cluster/identity", "the token of a cluster that lives as long as this process"),
     ];
     assert_eq!(found(anywhere, &["expose_secret", "ExposeSecret"], exceptions), NOWHERE);
+}
+
+#[test]
+fn secrets_are_read_in_one_place() {
+    let exceptions = &[
+        ("controllers/secret", "it is the place"),
+        ("controllers/digest_key", "makes the key, and hides what is quoted"),
+    ];
+    assert_eq!(found(anywhere, &["Api :: < Secret >"], exceptions), NOWHERE);
 }
 
 #[test]

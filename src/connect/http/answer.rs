@@ -1,38 +1,66 @@
-//! Reads what stands around a body and in the body of an error. Pure, and it believes nothing: bodies may be HTML,
-//! empty, not UTF-8, or JSON of another shape (contract section 8.1).
+//! Reads what a remote answers: what stands around a body, errors, tokens and pages. Pure, and it believes nothing:
+//! bodies may be HTML, empty, not UTF-8, or JSON of another shape (contract section 8.1). `tests/fuzz/` tries it with
+//! anything at all.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::Timestamp;
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::connect::ErrorCode;
 use crate::connect::mask::Masker;
+use crate::connect::model::{Deployment, LogEntry, LogPage, Paged};
 
 /// The service's number of an answer; requests carry ours under the same name.
-pub(super) const CORRELATION_ID: &str = "x-correlation-id";
+pub const CORRELATION_ID: &str = "x-correlation-id";
 /// Longest pause that is believed: a wrong date would stop everything for ever.
-const LONGEST_PAUSE: Duration = Duration::from_hours(1);
+pub const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 /// Longest correlation id and unknown code that is kept, in bytes.
-const LONGEST_WORD: usize = 128;
+pub const LONGEST_WORD: usize = 128;
 /// Errors of one answer that are read.
 const MOST_ERRORS: usize = 20;
 
+/// Life of a token whose answer has no `expires_in`; the standard leaves it open, and a 401 corrects it.
+pub const ASSUMED_LIFE: Duration = Duration::from_hours(1);
+/// Shorter lives are taken for this one, so that a server's `0` does not mean a token for each call.
+pub const SHORTEST_LIFE: Duration = Duration::from_secs(10);
+/// Longer lives are taken for this one.
+pub const LONGEST_LIFE: Duration = Duration::from_hours(30 * 24);
+
 /// What an answer with an error status says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    /// Listed ones first, else in the order of the answer.
-    pub(super) codes: Vec<ErrorCode>,
+pub struct Refusal {
+    /// Listed ones first, else in the order of the answer; at most 20, each at most [`LONGEST_WORD`] bytes.
+    pub codes: Vec<ErrorCode>,
     /// For people, masked.
-    pub(super) message: String,
+    pub message: String,
     /// The service itself says that there is no such resource; a gateway's 404 does not count.
-    pub(super) absent: bool,
+    pub absent: bool,
+}
+
+/// What a token endpoint grants (RFC 6749 section 5.1).
+#[derive(Debug)]
+pub struct Grant {
+    /// `Bearer` and the token, marked as sensitive.
+    pub authorization: HeaderValue,
+    /// The token itself, to be hidden in texts.
+    pub value: SecretString,
+    /// Scopes that it has.
+    pub scopes: Vec<String>,
+    /// How long it lives from the arrival of the answer, [`SHORTEST_LIFE`] to [`LONGEST_LIFE`].
+    pub life: Duration,
 }
 
 /// Reads the body of an error.
-pub(super) fn refusal(status: StatusCode, body: &[u8], masker: &Masker) -> Refusal {
+#[must_use]
+pub fn refusal(status: StatusCode, body: &[u8], masker: &Masker) -> Refusal {
     let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(body) else {
         return Refusal { codes: Vec::new(), message: no_contract(status, body), absent: false };
     };
@@ -76,7 +104,7 @@ fn no_contract(status: StatusCode, body: &[u8]) -> String {
 }
 
 /// The correlation id of an answer, else the one that was sent.
-pub(super) fn correlation_id(headers: &HeaderMap, sent: &str, masker: impl FnOnce() -> Masker) -> String {
+pub fn correlation_id(headers: &HeaderMap, sent: &str, masker: impl FnOnce() -> Masker) -> String {
     let came = headers.get(CORRELATION_ID).and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
     match came {
         Some(id) if id != sent => {
@@ -89,7 +117,8 @@ pub(super) fn correlation_id(headers: &HeaderMap, sent: &str, masker: impl FnOnc
 
 /// `Retry-After` (RFC 9110 section 10.2.3), an hour at most. A date is measured from the date of the same answer, if it
 /// has one, so that it does not matter how this machine's clock goes.
-pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+#[must_use]
+pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let pause = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         Duration::from_secs(text.parse().unwrap_or(u64::MAX))
@@ -103,6 +132,77 @@ pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duratio
 
 fn date(header: &HeaderValue) -> Option<SystemTime> {
     httpdate::parse_http_date(header.to_str().ok()?).ok()
+}
+
+/// Reads the answer of a token endpoint; `None` if it holds no bearer token. `asked`: the scopes that were asked for,
+/// which the token has if the answer names none (RFC 6749 section 5.1).
+#[must_use]
+pub fn grant(body: &[u8], asked: Option<&str>) -> Option<Grant> {
+    let body = serde_json::from_slice::<Value>(body).ok()?;
+    let text = |name: &str| body.get(name).and_then(Value::as_str);
+    let value = text("access_token").filter(|value| !value.is_empty())?;
+    if text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+        return None;
+    }
+    let mut authorization = HeaderValue::from_str(&format!("Bearer {value}")).ok()?;
+    authorization.set_sensitive(true);
+    let scopes = text("scope").or(asked).unwrap_or_default();
+    Some(Grant {
+        authorization,
+        value: SecretString::from(value),
+        scopes: scopes.split_whitespace().map(str::to_owned).collect(),
+        life: life(body.get("expires_in")),
+    })
+}
+
+/// Life of a token by `expires_in` (RFC 6749 section 5.1), from the arrival of the answer. Some servers write the number
+/// as a text.
+fn life(expires_in: Option<&Value>) -> Duration {
+    let seconds = match expires_in {
+        Some(Value::Number(number)) => number.as_f64(),
+        Some(Value::String(text)) => text.trim().parse().ok(),
+        _ => None,
+    };
+    seconds
+        .and_then(|seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).ok())
+        .map_or(ASSUMED_LIFE, |life| life.clamp(SHORTEST_LIFE, LONGEST_LIFE))
+}
+
+/// Reads a page of the list of deployments, and counts the records that cannot be read and are left out.
+///
+/// # Errors
+/// When it is no page at all.
+pub fn deployments(body: &[u8]) -> Result<(Paged<Arc<Deployment>>, usize), serde_json::Error> {
+    let Paged { limit, offset, total, results, .. } = serde_json::from_slice::<Paged<&RawValue>>(body)?;
+    let count = i64::try_from(results.len()).unwrap_or(i64::MAX);
+    let (results, left_out) = readable::<Deployment>(&results);
+    Ok((Paged { limit, offset, count, total, results: results.into_iter().map(Arc::new).collect() }, left_out))
+}
+
+/// Reads a page of a log, and counts the entries that cannot be read and are left out.
+///
+/// # Errors
+/// When it is no page at all.
+pub fn log_page(body: &[u8]) -> Result<(LogPage, usize), serde_json::Error> {
+    let RawLogPage { data, next } = serde_json::from_slice(body)?;
+    let (data, left_out) = readable::<LogEntry>(&data.unwrap_or_default());
+    Ok((LogPage { data, next }, left_out))
+}
+
+/// [`LogPage`] before its entries are read.
+#[derive(Deserialize)]
+struct RawLogPage<'a> {
+    #[serde(borrow, default)]
+    data: Option<Vec<&'a RawValue>>,
+    #[serde(default)]
+    next: Option<String>,
+}
+
+/// Those records of a page that can be read, and how many cannot.
+fn readable<T: DeserializeOwned>(records: &[&RawValue]) -> (Vec<T>, usize) {
+    let read: Vec<T> = records.iter().filter_map(|record| serde_json::from_str(record.get()).ok()).collect();
+    let left_out = records.len() - read.len();
+    (read, left_out)
 }
 
 #[cfg(test)]

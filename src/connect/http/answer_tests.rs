@@ -1,5 +1,7 @@
 //! Tables of [`super`].
 
+use serde_json::json;
+
 use super::*;
 
 fn read(status: u16, body: &[u8]) -> Refusal {
@@ -164,5 +166,23 @@ fn correlation_ids_are_bounded_printable_and_never_a_value() {
     ] {
         let headers = came.map(|id| headers(&[("x-correlation-id", id)])).unwrap_or_default();
         assert_eq!(correlation_id(&headers, "sent", || Masker::new(["canary-value"])), expected, "{case}");
+    }
+}
+
+#[test]
+fn lives_of_tokens_are_read_leniently_and_bounded() {
+    for (case, expires_in, seconds) in [
+        ("as in the standard", Some(json!(3600)), 3600),
+        ("as a text", Some(json!("172800")), 172_800),
+        ("a fraction", Some(json!(100.0)), 100),
+        ("missing", None, 3600),
+        ("null", Some(json!(null)), 3600),
+        ("not a number", Some(json!("soon")), 3600),
+        ("zero", Some(json!(0)), 10),
+        ("negative", Some(json!(-5)), 10),
+        ("beyond every number", Some(json!(1e300)), 3600),
+        ("years", Some(json!(1_000_000_000)), 30 * 24 * 3600),
+    ] {
+        assert_eq!(life(expires_in.as_ref()), Duration::from_secs(seconds), "{case}");
     }
 }

@@ -7,7 +7,6 @@ use reqwest::{Body, Request};
 use secrecy::ExposeSecret;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
 use super::HttpConnect;
 use super::answer;
@@ -60,7 +59,7 @@ impl HttpConnect {
     async fn attempt(&self, call: &Call<'_>, token: &Token) -> Result<Reply, Failed> {
         let request = self.request(call, token).map_err(|lost| Failed::from_lost(call, lost))?;
         let masker = || {
-            let own = self.tokens.secrets().into_iter().chain([token.value.expose_secret()]);
+            let own = self.tokens.secrets().into_iter().chain([token.grant.value.expose_secret()]);
             Masker::new(own.chain(call.secrets.iter().copied()))
         };
         let start = self.clock.elapsed();
@@ -90,7 +89,7 @@ impl HttpConnect {
             url.query_pairs_mut().extend_pairs(&call.query);
         }
         let mut request = Request::new(call.method.clone(), url);
-        request.headers_mut().insert(AUTHORIZATION, token.authorization.clone());
+        request.headers_mut().insert(AUTHORIZATION, token.grant.authorization.clone());
         if let Some(body) = &call.body {
             request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             *request.body_mut() = Some(Body::from(body.clone()));
@@ -114,9 +113,14 @@ impl HttpConnect {
     }
 }
 
-/// Reads the body of a success. The error does not repeat the body: the reader's own texts quote it.
+/// Reads the body of a success.
 pub(super) fn decode<'r, T: Deserialize<'r>>(call: &Call<'_>, reply: &'r Reply) -> Result<T, ApiError> {
-    serde_json::from_slice(&reply.body).map_err(|error| ApiError {
+    serde_json::from_slice(&reply.body).map_err(|error| unreadable(call, reply, &error))
+}
+
+/// The error does not repeat the body: the reader's own texts quote it.
+fn unreadable(call: &Call<'_>, reply: &Reply, error: &serde_json::Error) -> ApiError {
+    ApiError {
         operation: call.operation,
         failure: Failure::Unreadable,
         message: format!(
@@ -129,17 +133,20 @@ pub(super) fn decode<'r, T: Deserialize<'r>>(call: &Call<'_>, reply: &'r Reply) 
         ),
         correlation_id: Some(reply.correlation_id.clone()),
         retry_after: None,
-    })
+    }
 }
 
-/// Those records of a page that can be read.
-pub(super) fn readable<T: DeserializeOwned>(call: &Call<'_>, records: &[&RawValue]) -> Vec<T> {
-    let read: Vec<T> = records.iter().filter_map(|record| serde_json::from_str(record.get()).ok()).collect();
-    let left_out = records.len() - read.len();
+/// What was read of a page, whose other records are left out.
+pub(super) fn page<T>(
+    call: &Call<'_>,
+    reply: &Reply,
+    read: Result<(T, usize), serde_json::Error>,
+) -> Result<T, ApiError> {
+    let (page, left_out) = read.map_err(|error| unreadable(call, reply, &error))?;
     if left_out > 0 {
         tracing::warn!(operation = call.operation, left_out, "records that cannot be read were left out of a page");
     }
-    read
+    Ok(page)
 }
 
 impl Failed {

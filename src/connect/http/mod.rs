@@ -4,7 +4,7 @@
 //! operation, status, duration and correlation id, never a header or a body. Next: `wire` for one exchange, `token` for
 //! tokens, `pace` for when a request may leave, `answer` for errors.
 
-mod answer;
+pub mod answer;
 mod call;
 mod pace;
 mod settings;
@@ -17,20 +17,17 @@ use std::sync::Arc;
 use http::Method;
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
+pub use answer::ASSUMED_LIFE;
 pub use settings::{BuildError, Credentials, Limits, Settings};
-pub use token::ASSUMED_LIFE;
 
-use self::call::{Call, decode, readable};
+use self::call::{Call, page};
 use self::token::Tokens;
 use self::wire::Wire;
 use super::api::{Answer, ConnectApi, DeploymentPaths, LogRequest, PageRequest, Selector};
 use super::error::Failure;
 use super::model::{
-    Connector, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, LogEntry, LogPage, Paged,
-    RedeployAction,
+    Connector, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, LogPage, Paged, RedeployAction,
 };
 use super::routes;
 use crate::clock::Clock;
@@ -83,16 +80,13 @@ impl HttpConnect {
 }
 
 impl ConnectApi for HttpConnect {
-    fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
+    fn deployments(&self, request: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
         Box::pin(async move {
             let mut call = self.get("queryDeployments", routes::deployments(Some(&self.settings.project_key)));
-            call.query = vec![("limit", page.limit.to_string()), ("offset", page.offset.to_string())];
+            call.query = vec![("limit", request.limit.to_string()), ("offset", request.offset.to_string())];
             call.largest_body = self.settings.limits.page_body;
             let reply = self.call(&call).await.map_err(|failed| failed.error)?;
-            let Paged { limit, offset, total, results, .. } = decode::<Paged<&RawValue>>(&call, &reply)?;
-            let count = i64::try_from(results.len()).unwrap_or(i64::MAX);
-            let results = readable::<Deployment>(&call, &results).into_iter().map(Arc::new).collect();
-            Ok(Paged { limit, offset, count, total, results })
+            page(&call, &reply, answer::deployments(&reply.body))
         })
     }
 
@@ -165,9 +159,7 @@ impl ConnectApi for HttpConnect {
                 Err(failed) if failed.absent => return Ok(None),
                 Err(failed) => return Err(failed.error),
             };
-            let RawLogPage { data, next } = decode(&call, &reply)?;
-            let data = readable::<LogEntry>(&call, &data.unwrap_or_default());
-            Ok(Some(LogPage { data, next }))
+            page(&call, &reply, answer::log_page(&reply.body)).map(Some)
         })
     }
 
@@ -175,15 +167,6 @@ impl ConnectApi for HttpConnect {
         let operation = selector.operation("getConnectorById", "getConnectorByKey");
         Box::pin(self.maybe(self.get(operation, routes::connector(selector))))
     }
-}
-
-/// [`LogPage`] before its entries are read.
-#[derive(Deserialize)]
-struct RawLogPage<'a> {
-    #[serde(borrow, default)]
-    data: Option<Vec<&'a RawValue>>,
-    #[serde(default)]
-    next: Option<String>,
 }
 
 fn log_query(request: &LogRequest) -> Vec<(&'static str, String)> {

@@ -13,24 +13,17 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
 use reqwest::{Body, Request};
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::Value;
 use url::Url;
 
-use super::answer;
+use super::answer::{self, Grant};
 use super::settings::Credentials;
 use super::wire::{Lost, Reply, Wire};
 use crate::clock::Clock;
 use crate::connect::error::Failure;
 use crate::connect::mask::Masker;
 
-/// Life of a token whose answer has no `expires_in`; the standard leaves it open, and a 401 corrects it.
-pub const ASSUMED_LIFE: Duration = Duration::from_hours(1);
 /// A token is renewed this long before its end, or a tenth of its life before, whichever is less.
 const LARGEST_MARGIN: Duration = Duration::from_mins(1);
-/// Shorter lives are taken for this one, so that a server's `0` does not mean a token for each call.
-const SHORTEST_LIFE: Duration = Duration::from_secs(10);
-/// Longer lives are taken for this one.
-const LONGEST_LIFE: Duration = Duration::from_hours(30 * 24);
 /// Largest answer of a token endpoint, in bytes.
 const LARGEST_ANSWER: usize = 256 << 10;
 
@@ -38,13 +31,7 @@ const LARGEST_ANSWER: usize = 256 << 10;
 pub(super) struct Token {
     /// Tells tokens apart without comparing secrets.
     serial: u64,
-    /// `Bearer …`, marked as sensitive.
-    pub(super) authorization: HeaderValue,
-    /// The token itself, to be hidden in texts.
-    pub(super) value: SecretString,
-    /// Scopes that it has.
-    scopes: Vec<String>,
-    life: Duration,
+    pub(super) grant: Grant,
 }
 
 impl fmt::Debug for Token {
@@ -151,18 +138,17 @@ impl Tokens {
     }
 
     /// Keeps the outcome of a renewal. If it failed while the old token lives, that one is used to its end.
-    fn settle(&self, outcome: Result<Token, Lost>) -> Outcome {
+    fn settle(&self, outcome: Result<Grant, Lost>) -> Outcome {
         let mut state = self.state();
         state.renewal = None;
         let now = self.clock.elapsed();
         match outcome {
-            Ok(mut token) => {
+            Ok(grant) => {
                 state.issued += 1;
-                token.serial = state.issued;
-                state.scopes = Some(token.scopes.clone());
-                let token = Arc::new(token);
-                let expires_at = now.saturating_add(token.life);
-                let renew_at = expires_at.saturating_sub(LARGEST_MARGIN.min(token.life / 10));
+                state.scopes = Some(grant.scopes.clone());
+                let expires_at = now.saturating_add(grant.life);
+                let renew_at = expires_at.saturating_sub(LARGEST_MARGIN.min(grant.life / 10));
+                let token = Arc::new(Token { serial: state.issued, grant });
                 state.current = Some(Current { token: Arc::clone(&token), renew_at, expires_at });
                 Ok(token)
             }
@@ -176,7 +162,7 @@ impl Tokens {
         }
     }
 
-    async fn fetch(&self) -> Result<Token, Lost> {
+    async fn fetch(&self) -> Result<Grant, Lost> {
         let reply = self.wire.exchange(self.request(), None, LARGEST_ANSWER, || self.masker()).await;
         let outcome = reply.and_then(|reply| self.read(&reply));
         outcome.map_err(|lost| Lost {
@@ -204,7 +190,7 @@ impl Tokens {
     }
 
     /// Reads an answer of the token endpoint (RFC 6749 sections 5.1 and 5.2).
-    fn read(&self, reply: &Reply) -> Result<Token, Lost> {
+    fn read(&self, reply: &Reply) -> Result<Grant, Lost> {
         let lost = |failure, message| Lost {
             failure,
             message,
@@ -217,68 +203,11 @@ impl Tokens {
             let said = answer::refusal(reply.status, &reply.body, &self.masker()).message;
             return Err(lost(failure, format!("status {}: {said}", reply.status.as_u16())));
         }
-        let body = serde_json::from_slice::<Value>(&reply.body).unwrap_or_default();
-        self.token(&body).ok_or_else(|| lost(Failure::NotSent, "the answer holds no bearer token".to_owned()))
-    }
-
-    fn token(&self, body: &Value) -> Option<Token> {
-        let text = |name: &str| body.get(name).and_then(Value::as_str);
-        let value = text("access_token").filter(|value| !value.is_empty())?;
-        if text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
-            return None;
-        }
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {value}")).ok()?;
-        authorization.set_sensitive(true);
-        // No `scope` in the answer: the token has the scopes that were asked for (RFC 6749 section 5.1).
-        let scopes = text("scope").or(self.credentials.scopes.as_deref()).unwrap_or_default();
-        Some(Token {
-            serial: 0,
-            authorization,
-            value: SecretString::from(value),
-            scopes: scopes.split_whitespace().map(str::to_owned).collect(),
-            life: life(body.get("expires_in")),
-        })
+        answer::grant(&reply.body, self.credentials.scopes.as_deref())
+            .ok_or_else(|| lost(Failure::NotSent, "the answer holds no bearer token".to_owned()))
     }
 
     fn masker(&self) -> Masker {
         Masker::new(self.secrets())
-    }
-}
-
-/// Life of a token by `expires_in` (RFC 6749 section 5.1), from the arrival of the answer. Some servers write the number
-/// as a text.
-fn life(expires_in: Option<&Value>) -> Duration {
-    let seconds = match expires_in {
-        Some(Value::Number(number)) => number.as_f64(),
-        Some(Value::String(text)) => text.trim().parse().ok(),
-        _ => None,
-    };
-    seconds
-        .and_then(|seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).ok())
-        .map_or(ASSUMED_LIFE, |life| life.clamp(SHORTEST_LIFE, LONGEST_LIFE))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn lives_of_tokens_are_read_leniently_and_bounded() {
-        for (case, expires_in, seconds) in [
-            ("as in the standard", Some(json!(3600)), 3600),
-            ("as a text", Some(json!("172800")), 172_800),
-            ("a fraction", Some(json!(100.0)), 100),
-            ("missing", None, 3600),
-            ("null", Some(json!(null)), 3600),
-            ("not a number", Some(json!("soon")), 3600),
-            ("zero", Some(json!(0)), 10),
-            ("negative", Some(json!(-5)), 10),
-            ("beyond every number", Some(json!(1e300)), 3600),
-            ("years", Some(json!(1_000_000_000)), 30 * 24 * 3600),
-        ] {
-            assert_eq!(life(expires_in.as_ref()), Duration::from_secs(seconds), "{case}");
-        }
     }
 }

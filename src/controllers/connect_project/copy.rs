@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
+use crate::controllers::secret;
 use crate::controllers::subject::Subject;
 use crate::crd::ConnectProject;
 use crate::names;
@@ -106,7 +107,7 @@ pub(super) async fn keep(
     if context.copies.is_kept(subject, &kept) {
         return Ok(Ok(()));
     }
-    match write(&context.copies.api(&context.client), object, data).await {
+    match write(context, object, data).await {
         Ok(()) => {
             context.copies.note(subject, kept);
             Ok(Ok(()))
@@ -144,16 +145,17 @@ fn fingerprint(data: &Data) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-async fn write(api: &Api<Secret>, object: &ConnectProject, data: Data) -> Result<(), kube::Error> {
-    let name = name(object);
+async fn write(context: &Context, object: &ConnectProject, data: Data) -> Result<(), kube::Error> {
+    let (api, name) = (context.copies.api(&context.client), name(object));
     let manager = Some(names::FIELD_MANAGER.to_owned());
-    let Some(found) = api.get_opt(&name).await? else {
+    let Some(found) = read_by_name(context, &name).await? else {
         let parameters = PostParams { field_manager: manager, ..PostParams::default() };
-        return api.create(&parameters, &made(name, object, data)).await.map(|_| ());
+        let made = api.create(&parameters, &made(name, object, data)).await;
+        return made.map(|_| ()).map_err(secret::without_content);
     };
     let Some(patch) = changed(&found, &data) else { return Ok(()) };
     let parameters = PatchParams { field_manager: manager, ..PatchParams::default() };
-    api.patch(&name, &parameters, &Patch::Merge(patch)).await.map(|_| ())
+    api.patch(&name, &parameters, &Patch::Merge(patch)).await.map(|_| ()).map_err(secret::without_content)
 }
 
 fn made(name: String, object: &ConnectProject, data: Data) -> Secret {
@@ -191,7 +193,11 @@ fn changed(found: &Secret, data: &Data) -> Option<Value> {
 /// # Errors
 /// Those of the API server.
 pub(super) async fn read(context: &Context, object: &ConnectProject) -> Result<Option<Secret>, kube::Error> {
-    context.copies.api(&context.client).get_opt(&name(object)).await
+    read_by_name(context, &name(object)).await
+}
+
+async fn read_by_name(context: &Context, name: &str) -> Result<Option<Secret>, kube::Error> {
+    secret::read(&context.client, &context.copies.namespace, name).await
 }
 
 /// Deletes the copy. One that may not be deleted does not hold up the project: it is looked for again later.

@@ -14,6 +14,7 @@ use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::Settings;
+use crate::controllers::secret;
 use crate::crd::{self, ConnectProject, ConnectorDeployment};
 use crate::names;
 
@@ -38,8 +39,8 @@ pub(super) enum Credentials {
 /// Those of the API server.
 pub(super) async fn credentials(context: &Context, object: &ConnectProject) -> Result<Credentials, kube::Error> {
     let name = &object.spec.credentials_secret_ref.name;
-    let api = Api::<Secret>::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
-    if let Some(secret) = api.get_opt(name).await? {
+    let namespace = object.namespace().unwrap_or_default();
+    if let Some(secret) = secret::read(&context.client, &namespace, name).await? {
         return Ok(match settings(object, name, &secret) {
             Ok(settings) => Credentials::Original(settings, Box::new(secret)),
             Err(told) => Credentials::Unusable(told),

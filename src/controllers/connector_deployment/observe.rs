@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::Api;
 use kube::{Resource, ResourceExt};
 use secrecy::SecretSlice;
@@ -23,6 +23,7 @@ use crate::controllers::context::{Context, Project};
 use crate::controllers::reason::Reason;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
+use crate::controllers::secret;
 use crate::controllers::subject::Subject;
 use crate::controllers::values::{VisibleApplication, VisibleValues};
 use crate::crd::{ConnectProject, ConnectorDeployment};
@@ -85,13 +86,12 @@ pub async fn contents(
     namespace: &str,
     named: &BTreeSet<Reference>,
 ) -> Result<Contents, kube::Error> {
-    let secrets = Api::<Secret>::namespaced(context.client.clone(), namespace);
     let config_maps = Api::<ConfigMap>::namespaced(context.client.clone(), namespace);
     let mut contents = Contents::new();
     for reference in named {
         let (kind, name) = reference;
         let found = match kind {
-            Named::Secret => secrets.get_opt(name).await?.map(|secret| Content {
+            Named::Secret => secret::read(&context.client, namespace, name).await?.map(|secret| Content {
                 source: source("Secret", &secret),
                 data: secret
                     .data

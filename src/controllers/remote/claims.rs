@@ -1,5 +1,5 @@
-//! Who claims a remote, and what its client is made of: the last change of a project counts, and of the rates the
-//! lowest.
+//! Who claims a remote, and what its client is made of: all its projects hold the same credentials, and of their rates
+//! the lowest counts.
 
 use jiff::Timestamp;
 
@@ -8,7 +8,7 @@ use super::state::{Remote, State};
 use crate::controllers::subject::Subject;
 
 impl Remote {
-    /// Takes up the claim of a project.
+    /// Takes up the claim of a project: with the credentials of all others, or with new ones if there are no others.
     ///
     /// # Errors
     /// The sentence of the factory; nothing has changed then.
@@ -29,19 +29,24 @@ impl Remote {
     }
 
     /// Gives up the claim of a project; true if it was the last one.
-    pub(super) fn part(&self, project: &Subject, factory: &dyn ConnectFactory) -> bool {
+    pub(super) fn part(&self, project: &Subject) -> bool {
         self.dismiss(|subject| subject.namespace == project.namespace);
         self.change(|state| {
             state.claims.remove(project);
-            let Some(other) = state.claims.values().next().cloned() else { return true };
-            // What is used now stays, unless nobody claims it any more.
-            if !state.claims.values().any(|claim| state.uses(claim))
-                && let Err(message) = state.reconnect(&other, factory)
-            {
-                tracing::warn!(%message, "a remote project goes on with the credentials of a project that left");
-            }
             state.apply_lowest_rate();
-            false
+            state.claims.is_empty()
+        })
+    }
+
+    /// Whether its client was made of these, whatever the rate.
+    pub(super) fn is_reached_by(&self, settings: &Settings) -> bool {
+        self.change(|state| state.uses(settings))
+    }
+
+    /// Whether this project alone claims it, and these settings lead to the same remote project.
+    pub(super) fn is_claimed_by(&self, project: &Subject, settings: &Settings) -> bool {
+        self.change(|state| {
+            state.claims.keys().all(|other| other == project) && state.settings.identity() == settings.identity()
         })
     }
 

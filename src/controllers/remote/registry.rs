@@ -1,4 +1,7 @@
-//! Which projects share which remote.
+//! Which projects share which remote: those that say how to reach it in the same words, the secret included.
+//!
+//! An API client's id is no secret. If it were enough to name it, a project of another namespace could work with
+//! credentials that it does not know (`docs/security.md`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,13 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::AbortHandle;
 
-use super::settings::{ConnectFactory, Identity, Settings};
+use super::settings::{ConnectFactory, Settings};
 use super::state::Remote;
 use crate::clock::Clock;
 use crate::controllers::subject::Subject;
 
-/// Every remote project that a `ConnectProject` names, once each, however many name it: one for each API address,
-/// project key and client id.
+/// Every remote project that a `ConnectProject` names, once for each way in: one for each address, project key and set
+/// of credentials, however many projects hold them.
 pub struct Remotes {
     clock: Clock,
     factory: Arc<dyn ConnectFactory>,
@@ -23,8 +26,8 @@ pub struct Remotes {
 
 #[derive(Default)]
 struct Registry {
-    by_identity: HashMap<Identity, (Arc<Remote>, Looker)>,
-    by_project: HashMap<Subject, Identity>,
+    remotes: Vec<(Arc<Remote>, Looker)>,
+    by_project: HashMap<Subject, Arc<Remote>>,
 }
 
 /// The task of a remote; ends with its place in the registry.
@@ -50,24 +53,27 @@ impl Remotes {
     }
 
     /// Says how `project` reaches its remote: makes it, joins it, or updates it. To be called in every run of the
-    /// project; settings that are the same change nothing. With others than before the client is made anew, the gate
-    /// opens, and what is watched stays. Needs a tokio runtime, for the looker.
+    /// project; settings that are the same change nothing. A project that has its remote for itself keeps it when its
+    /// credentials change: the client is made anew, the gate opens, and what is watched stays. Otherwise the others
+    /// stay with what they have. Needs a tokio runtime, for the looker.
     ///
     /// # Errors
     /// The sentence of [`ConnectFactory::connect`]; everything is then as it was before.
     pub fn claim(&self, project: &Subject, settings: &Settings) -> Result<Arc<Remote>, String> {
         let mut registry = self.lock();
-        let identity = settings.identity();
-        let remote = if let Some((remote, _)) = registry.by_identity.get(&identity) {
-            let remote = Arc::clone(remote);
-            remote.join(project, settings, self.factory.as_ref())?;
-            remote
-        } else {
-            self.open(&mut registry, project, settings)?
+        let before = registry.by_project.get(project).cloned();
+        let shared = registry.remotes.iter().map(|(remote, _)| remote).find(|remote| remote.is_reached_by(settings));
+        let kept = before.as_ref().filter(|before| before.is_claimed_by(project, settings));
+        let remote = match shared.or(kept).cloned() {
+            Some(remote) => {
+                remote.join(project, settings, self.factory.as_ref())?;
+                remote
+            }
+            None => self.open(&mut registry, project, settings)?,
         };
-        let before = registry.by_project.insert(project.clone(), identity.clone());
-        if let Some(before) = before.filter(|before| *before != identity) {
-            self.leave(&mut registry, project, &before);
+        registry.by_project.insert(project.clone(), Arc::clone(&remote));
+        if let Some(before) = before.filter(|before| !Arc::ptr_eq(before, &remote)) {
+            Self::leave(&mut registry, project, &before);
         }
         Ok(remote)
     }
@@ -76,22 +82,20 @@ impl Remotes {
     /// project's namespace is forgotten, and they are woken.
     pub fn release(&self, project: &Subject) {
         let mut registry = self.lock();
-        if let Some(identity) = registry.by_project.remove(project) {
-            self.leave(&mut registry, project, &identity);
+        if let Some(remote) = registry.by_project.remove(project) {
+            Self::leave(&mut registry, project, &remote);
         }
     }
 
     /// The remote that `project` claimed.
     #[must_use]
     pub fn of(&self, project: &Subject) -> Option<Arc<Remote>> {
-        let registry = self.lock();
-        let (remote, _) = registry.by_identity.get(registry.by_project.get(project)?)?;
-        Some(Arc::clone(remote))
+        self.lock().by_project.get(project).cloned()
     }
 
     /// Ends all that is kept for a resource, at whichever remote it was.
     pub fn forget(&self, subject: &Subject) {
-        for (remote, _) in self.lock().by_identity.values() {
+        for (remote, _) in &self.lock().remotes {
             remote.forget(subject);
         }
     }
@@ -109,15 +113,13 @@ impl Remotes {
         let remote = Arc::new(remote);
         remote.join(project, settings, self.factory.as_ref())?;
         let looker = Looker(tokio::spawn(Arc::clone(&remote).look()).abort_handle());
-        registry.by_identity.insert(settings.identity(), (Arc::clone(&remote), looker));
+        registry.remotes.push((Arc::clone(&remote), looker));
         Ok(remote)
     }
 
-    fn leave(&self, registry: &mut Registry, project: &Subject, identity: &Identity) {
-        let Some((remote, _)) = registry.by_identity.get(identity) else { return };
-        if remote.part(project, self.factory.as_ref()) {
-            let remote = Arc::clone(remote);
-            registry.by_identity.remove(identity);
+    fn leave(registry: &mut Registry, project: &Subject, remote: &Arc<Remote>) {
+        if remote.part(project) {
+            registry.remotes.retain(|(other, _)| !Arc::ptr_eq(other, remote));
             remote.close();
         }
     }

@@ -77,17 +77,42 @@ async fn projects_share_a_remote_and_the_lowest_rate_counts_as_long_as_it_is_cla
 }
 
 #[tokio::test]
-async fn the_credentials_of_who_changed_them_last_count_as_long_as_they_are_claimed() {
+async fn nobody_works_with_credentials_that_another_project_holds() {
     let bench = Bench::new();
-    bench.claim(&project("one"), "right", 10);
-    bench.claim(&project("two"), "wrong", 10);
-    bench.claim(&project("one"), "right", 10);
-    assert_eq!(bench.clients(), ["right", "wrong"], "who says the same again has changed nothing");
-    bench.remotes.release(&project("two"));
-    assert_eq!(bench.clients(), ["right", "wrong", "right"]);
-    bench.claim(&project("two"), "right", 10);
-    bench.remotes.release(&project("one"));
-    assert_eq!(bench.clients().len(), 3);
+    let stranger = Subject::project("elsewhere", "one");
+    let mut elsewhere = settings("right", 10);
+    elsewhere.auth_url = "http://auth.elsewhere.test".into();
+    let mut narrower = settings("right", 10);
+    narrower.scopes = Some("view_connectors:demo".into());
+    for (case, other) in [
+        ("another secret", settings("wrong", 10)),
+        ("another authorization server", elsewhere),
+        ("other scopes", narrower),
+    ] {
+        let ours = bench.claim(&project("one"), "right", 10);
+        let theirs = bench.remotes.claim(&stranger, &other).expect("the settings are good");
+        assert!(!Arc::ptr_eq(&ours, &theirs), "{case}: a client id alone opens nothing");
+        let login = ours.login();
+        // Whichever of them is said again, or changed, neither gets the other's.
+        bench.claim(&project("one"), "right", 5);
+        bench.remotes.claim(&stranger, &other).expect("the settings are good");
+        assert!(bench.remotes.of(&stranger).is_some_and(|remote| Arc::ptr_eq(&remote, &theirs)), "{case}");
+        assert_eq!(ours.login(), login, "{case}: the client of the first one stays as it was");
+        bench.remotes.release(&project("one"));
+        bench.remotes.release(&stranger);
+    }
+}
+
+#[tokio::test]
+async fn projects_that_rotate_one_after_the_other_meet_again() {
+    let bench = Bench::new();
+    let old = bench.claim(&project("one"), "old", 10);
+    bench.claim(&project("two"), "old", 10);
+    let new = bench.claim(&project("one"), "new", 10);
+    assert!(!Arc::ptr_eq(&old, &new), "the other one still holds the old secret");
+    assert!(Arc::ptr_eq(&bench.claim(&project("two"), "new", 10), &new));
+    assert_eq!(bench.clients(), ["old", "new"]);
+    assert!(bench.remotes.of(&project("one")).is_some_and(|remote| Arc::ptr_eq(&remote, &new)));
 }
 
 #[tokio::test]

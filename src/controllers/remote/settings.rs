@@ -55,21 +55,10 @@ impl PartialEq for Settings {
 
 impl Eq for Settings {}
 
-/// What makes two projects share one view, limiter, token and back-off.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Identity {
-    api_url: String,
-    project_key: String,
-    client_id: String,
-}
-
 impl Settings {
-    pub(super) fn identity(&self) -> Identity {
-        Identity {
-            api_url: self.api_url.clone(),
-            project_key: self.project_key.clone(),
-            client_id: self.client_id.clone(),
-        }
+    /// What stays the same when credentials are rotated: address, project key and API client.
+    pub(super) fn identity(&self) -> (&str, &str, &str) {
+        (&self.api_url, &self.project_key, &self.client_id)
     }
 
     pub(super) fn with_rate(&self, requests_per_second: NonZeroU32) -> Self {

@@ -1,8 +1,10 @@
 //! The Connect client over real HTTP, against small servers that each test writes for itself.
 
+mod certificates;
 mod limits;
 mod operations;
 mod pauses;
+mod proxy;
 mod refusals;
 mod remote;
 mod secrets;

@@ -7,3 +7,4 @@ mod fields;
 mod links;
 mod reasons;
 mod rules;
+mod security;

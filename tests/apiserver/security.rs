@@ -1,0 +1,262 @@
+//! What the operator's account may do, and what a user of one namespace can reach through it: nothing of another one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::hosts::AllowedHosts;
+use connect_operator::connect::http::Limits;
+use connect_operator::controllers::connect_factory::HttpFactory;
+use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::{digest_key, manager, served_crds};
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::dev_server::Options;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::ListParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use tokio::task::AbortHandle;
+
+use crate::cluster::Sandbox;
+use crate::manifests::{deployment, documents, project, with_spec};
+use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
+
+const PAGE: &str = include_str!("../../docs/security.md");
+
+/// Namespace and name of the operator's account in the manifests of the page.
+const OWN_OF_THE_PAGE: &str = "connect-operator-system";
+const ACCOUNT: &str = "connect-operator";
+/// The namespace that is watched there.
+const WATCHED_OF_THE_PAGE: &str = "namespace: shop}";
+
+/// An operator that ends with its test.
+struct Operator(AbortHandle);
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str]) -> Operator {
+    let (clock, allowed_hosts) = (Clock::system(), AllowedHosts::parse(["127.0.0.1"]).expect("a host"));
+    let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: Limits::default(), extra_ca_pem: None };
+    let options = manager::Options {
+        client,
+        namespaces: namespaces.iter().map(|name| (*name).to_owned()).collect(),
+        concurrency: 16,
+        clock,
+        operator_namespace: own.to_owned(),
+        digest_key,
+        factory: Arc::new(factory),
+    };
+    Operator(tokio::spawn(manager::run(options, std::future::pending())).abort_handle())
+}
+
+fn quick() -> Options {
+    Options { deploy_duration: Duration::from_millis(200), ..Options::default() }
+}
+
+/// The manifests of the page, with namespaces of a test in place of its own.
+fn manifests(own: &str, watched: &str) -> Vec<Value> {
+    assert!(PAGE.contains(OWN_OF_THE_PAGE) && PAGE.contains(WATCHED_OF_THE_PAGE));
+    let fenced = PAGE.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("yaml\n"));
+    let here = |yaml: &str| {
+        yaml.replace(OWN_OF_THE_PAGE, own).replace(WATCHED_OF_THE_PAGE, &format!("namespace: {watched}}}"))
+    };
+    fenced.flat_map(|yaml| documents(&here(yaml))).collect()
+}
+
+/// The operator's account in `own`, with the rights of the page and no more.
+async fn account(own: &Sandbox, watched: &Sandbox) -> Client {
+    own.succeed(&["create", "serviceaccount", ACCOUNT], "").await;
+    for manifest in manifests(&own.namespace, &watched.namespace) {
+        let namespace = manifest["metadata"]["namespace"].as_str();
+        let sandbox = if namespace == Some(&watched.namespace) { watched } else { own };
+        sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+    }
+    let token = own.succeed(&["create", "token", ACCOUNT], "").await;
+    let kubeconfig = Kubeconfig::read_from(own.kubeconfig()).unwrap();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    config.auth_info = kube::config::AuthInfo { token: Some(SecretString::from(token.trim())), ..Default::default() };
+    Client::try_from(config).unwrap()
+}
+
+#[tokio::test]
+async fn the_rights_of_the_page_are_enough_for_a_whole_life_in_a_watched_namespace() {
+    let shop = Shop::without_operator(quick(), Clock::system()).await;
+    let own = Sandbox::new().await;
+    let client = account(&own, &shop.sandbox).await;
+    assert_eq!(served_crds::missing(&client).await.unwrap(), Vec::<String>::new());
+    let key = digest_key::load_or_create(&client, &own.namespace, "connect-operator-digest-key").await.unwrap();
+    digest_key::load_or_create(&client, &own.namespace, "connect-operator-digest-key").await.unwrap();
+    let _operator = operator(client, &own.namespace, key, &[&shop.sandbox.namespace]);
+
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_config_map("settings", &[("level", "info")]).await;
+    let mut manifest = with_spec(shop.deployment(), &json!({"outputs": {"configMapName": "outputs"}}));
+    manifest["spec"]["configurations"][0]["standardConfiguration"] =
+        json!([{"key": "LOG_LEVEL", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "level"}}}]);
+    shop.sandbox.apply(&manifest).await.unwrap();
+    shop.until_reason("Deployed").await;
+
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.until("the second token is live", |object| {
+        let applied = object.status.as_ref().and_then(|status| status.applied.as_ref());
+        applied.is_some_and(|applied| applied.from_version.is_some())
+    })
+    .await;
+    assert!(shop.api::<ConfigMap>().get_opt("outputs").await.unwrap().is_some());
+    assert!(!shop.api::<Event>().list(&ListParams::default()).await.unwrap().items.is_empty(), "Events are written");
+    shop.delete().await;
+    shop.until_gone().await;
+}
+
+#[tokio::test]
+async fn the_rights_of_the_page_are_no_more_than_that() {
+    let (own, watched, other) = (Sandbox::new().await, Sandbox::new().await, Sandbox::new().await);
+    let client = account(&own, &watched).await;
+    for (case, namespace, verb, resource, expected) in [
+        ("its own kinds", &watched, "list", "connectordeployments.connect-operator.io", true),
+        ("Secrets that it watches", &watched, "get", "secrets", true),
+        ("delete what people made", &watched, "delete", "connectordeployments.connect-operator.io", false),
+        ("make its own kinds", &watched, "create", "connectordeployments.connect-operator.io", false),
+        ("change Secrets", &watched, "patch", "secrets", false),
+        ("delete ConfigMaps", &watched, "delete", "configmaps", false),
+        ("run something", &watched, "create", "pods", false),
+        ("act for other accounts", &watched, "create", "serviceaccounts/token", false),
+        ("give rights", &watched, "create", "rolebindings.rbac.authorization.k8s.io", false),
+        ("keep what is its own", &own, "create", "secrets", true),
+        ("watch its own namespace", &own, "watch", "secrets", false),
+        ("ConfigMaps beside it", &own, "get", "configmaps", false),
+        ("Secrets elsewhere", &other, "get", "secrets", false),
+        ("ConfigMaps elsewhere", &other, "list", "configmaps", false),
+        ("its own kinds elsewhere", &other, "get", "connectordeployments.connect-operator.io", false),
+        ("Events elsewhere", &other, "create", "events.events.k8s.io", false),
+    ] {
+        let account = format!("system:serviceaccount:{}:{ACCOUNT}", own.namespace);
+        let may = namespace.kubectl(&["auth", "can-i", verb, resource, "--as", &account], "").await;
+        assert_eq!(may.status.success(), expected, "{case}: {verb} {resource}");
+    }
+    let elsewhere = Api::<Secret>::namespaced(client, &other.namespace);
+    let refused = elsewhere.list(&ListParams::default()).await.expect_err("no right there");
+    assert!(matches!(&refused, kube::Error::Api(status) if status.code == 403), "{refused}");
+}
+
+#[tokio::test]
+async fn a_name_leads_to_an_object_of_the_same_namespace_or_to_none() {
+    let shop = Shop::without_operator(quick(), Clock::system()).await;
+    let poor = Sandbox::new().await;
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "token-of-the-shop")]).await;
+    shop.put_config_map("settings", &[("level", "debug")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    let namespaces = [shop.sandbox.namespace.as_str(), poor.namespace.as_str()];
+    let _operator = operator(shop.sandbox.client.clone(), "default", DigestKey::new([7; 32]), &namespaces);
+    shop.until_project("it is ready", |project| project.status.as_ref().is_some_and(|it| it.last_look_at.is_some()))
+        .await;
+
+    let manifest = with_spec(shop.deployment(), &json!({"key": "taken-from-the-neighbour"}));
+    poor.apply(&manifest).await.unwrap();
+    poor.until_reason(NAME, "ProjectMissing").await;
+    let mut own = shop.project();
+    own["spec"]["credentialsSecretRef"] = json!({"name": CREDENTIALS});
+    poor.apply(&own).await.unwrap();
+    poor.until_reason(NAME, "ProjectNotReady").await;
+    let credentials = secret(CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"}));
+    poor.succeed(&["apply", "--filename", "-"], &credentials.to_string()).await;
+    poor.until_reason(NAME, "SecretMissing").await;
+    let token = secret(SECRET, &json!({"token": "token-of-the-poor"}));
+    poor.succeed(&["apply", "--filename", "-"], &token.to_string()).await;
+    poor.until_reason(NAME, "Deployed").await;
+    let settings = json!([{"applicationName": "service", "standardConfiguration": [{"key": "LOG_LEVEL",
+        "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "level"}}}]}]);
+    poor.change(&manifest, &json!({"spec": {"configurations": settings}})).await.unwrap();
+    poor.until_reason(NAME, "ConfigMapMissing").await;
+    assert_eq!(shop.calls("createDeployment"), 1, "only what had everything of its own");
+}
+
+#[tokio::test]
+async fn who_knows_a_client_id_only_works_with_nobody_elses_credentials() {
+    let shop = Shop::without_operator(quick(), Clock::system()).await;
+    let thief = Sandbox::new().await;
+    let namespaces = [shop.sandbox.namespace.as_str(), thief.namespace.as_str()];
+    let _operator = operator(shop.sandbox.client.clone(), "default", DigestKey::new([7; 32]), &namespaces);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+
+    let guessed = secret(CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "a guess"}));
+    let token = secret(SECRET, &json!({"token": "token-of-the-thief"}));
+    for manifest in [guessed, token] {
+        thief.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+    }
+    thief.apply(&shop.project()).await.unwrap();
+    thief.apply(&with_spec(shop.deployment(), &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
+    thief.until_reason(NAME, "CredentialsRejected").await;
+
+    // The one who holds them says them once more, and both go on as before.
+    shop.sandbox.change(&shop.project(), &json!({"spec": {"requestsPerSecond": 500}})).await.unwrap();
+    shop.put_secret(SECRET, &[("token", "next-token-of-the-shop")]).await;
+    shop.until("the next token is live", |object| {
+        let applied = object.status.as_ref().and_then(|status| status.applied.as_ref());
+        applied.is_some_and(|applied| applied.from_version.is_some())
+    })
+    .await;
+    let theirs: ConnectorDeployment =
+        Api::namespaced(shop.sandbox.client.clone(), &thief.namespace).get(NAME).await.unwrap();
+    assert!(theirs.status.is_some_and(|status| status.id.is_none()), "nothing was made or taken over");
+    assert_eq!(shop.calls("createDeployment"), 1);
+}
+
+fn secret(name: &str, data: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
+}
+
+#[tokio::test]
+async fn names_that_would_lead_elsewhere_are_refused() {
+    let sandbox = Sandbox::new().await;
+    let key = |name: &str, from: &str| {
+        let (list, reference) = match from {
+            "Secret" => ("securedConfiguration", "secretKeyRef"),
+            _ => ("standardConfiguration", "configMapKeyRef"),
+        };
+        let reference = json!({reference: {"name": name, "key": "token"}});
+        json!({"configurations": [{"applicationName": "service", list: [{"key": "A", "valueFrom": reference}]}]})
+    };
+    let whole = |name: &str| {
+        json!({"configurations": [{"applicationName": "service",
+            "securedConfigurationFrom": [{"secretRef": {"name": name}}]}]})
+    };
+    for name in ["other/tax", "../other/tax", "..", ".", "../../secrets/tax", "tax?x=1", "tax#x", "tax%2Fx", "", "Tax"]
+    {
+        for (field, manifest) in [
+            ("a key of a Secret", with_spec(deployment("refused"), &key(name, "Secret"))),
+            ("a key of a ConfigMap", with_spec(deployment("refused"), &key(name, "ConfigMap"))),
+            ("a whole Secret", with_spec(deployment("refused"), &whole(name))),
+            ("a project", with_spec(deployment("refused"), &json!({"projectRef": {"name": name}}))),
+            ("outputs", with_spec(deployment("refused"), &json!({"outputs": {"configMapName": name}}))),
+            ("credentials", with_spec(project("refused"), &json!({"credentialsSecretRef": {"name": name}}))),
+        ] {
+            let refusal = sandbox.apply(&manifest).await.expect_err(field);
+            assert!(
+                refusal.contains("should match") || refusal.contains("at least 1 chars"),
+                "{field} {name}: {refusal}"
+            );
+        }
+    }
+    for (field, spec) in [
+        ("projectRef", json!({"projectRef": {"name": PROJECT, "namespace": "other"}})),
+        ("outputs", json!({"outputs": {"configMapName": "outputs", "namespace": "other"}})),
+    ] {
+        let refusal = sandbox.apply(&with_spec(deployment("refused"), &spec)).await.expect_err(field);
+        assert!(refusal.contains("field not declared in schema"), "{field}: {refusal}");
+    }
+}

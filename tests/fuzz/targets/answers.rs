@@ -1,0 +1,99 @@
+//! What a remote may answer: records, pages, errors, tokens, and what stands around them.
+
+use std::time::Duration;
+
+use connect_operator::connect::ErrorCode;
+use connect_operator::connect::http::answer::{
+    self, CORRELATION_ID, LONGEST_LIFE, LONGEST_PAUSE, LONGEST_WORD, SHORTEST_LIFE,
+};
+use connect_operator::connect::mask::{LONGEST_TEXT, Masker};
+use connect_operator::connect::model::{Connector, Deployment, ErrorResponse};
+use connect_operator::controllers::connector_deployment::ledger::Look;
+use connect_operator::controllers::connector_deployment::observe::{self, Looked};
+use http::header::{DATE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use jiff::Timestamp;
+use secrecy::ExposeSecret;
+use std::sync::Arc;
+
+use super::bytes::Bytes;
+
+/// A value that the remote may repeat anywhere.
+const SENT: &str = "canary-value";
+
+/// A deployment or connector: what can be read can be written, and read again as the same.
+pub(crate) fn records(data: &[u8]) {
+    if let Ok(record) = serde_json::from_slice::<Deployment>(data) {
+        let written = serde_json::to_vec(&record).expect("a record can be written");
+        let again: Deployment = serde_json::from_slice(&written).expect("what was written can be read");
+        assert_eq!(serde_json::to_vec(&again).expect("a record can be written"), written);
+        let looked = Looked { at: Timestamp::UNIX_EPOCH, record: Some(Arc::new(record)), key_held_by: None };
+        let Look::Present(seen) = observe::seen(&looked, &[].into()) else { panic!("a record is seen") };
+        assert_eq!(seen.phase.is_busy(), again.status.is_busy(), "an unknown status counts as busy, on both sides");
+    }
+    if let Ok(connector) = serde_json::from_slice::<Connector>(data) {
+        let _ = observe::declared(connector.configurations.as_ref(), connector.global_configuration.as_ref());
+    }
+    let _ = serde_json::from_slice::<ErrorResponse>(data);
+}
+
+/// A page of deployments or of a log: one bad record does not take the others with it.
+pub(crate) fn pages(data: &[u8]) {
+    if let Ok((page, left_out)) = answer::deployments(data) {
+        let there = i64::try_from(page.results.len() + left_out).expect("a page fits into memory");
+        assert_eq!(page.count, there, "every record is counted");
+    }
+    if let Ok((page, _)) = answer::log_page(data) {
+        for entry in page.data {
+            assert!(entry.details.is_null() || !entry.details.to_string().is_empty());
+        }
+    }
+}
+
+/// An error: first its status, then its body.
+pub(crate) fn errors(data: &[u8]) {
+    let mut bytes = Bytes::new(data);
+    let status = bytes.one(&[400_u16, 404, 409, 500, 401, 302, 200, 599]);
+    let status = StatusCode::from_u16(status).expect("100 to 999 are statuses");
+    let masker = Masker::new([SENT]);
+    let refusal = answer::refusal(status, bytes.rest(), &masker);
+    assert!(refusal.message.len() <= LONGEST_TEXT);
+    assert!(!refusal.message.contains(SENT));
+    assert!(!refusal.message.chars().any(char::is_control), "nothing that a terminal obeys");
+    assert!(refusal.codes.len() <= 20);
+    let listed = refusal.codes.iter().map(|code| !matches!(code, ErrorCode::Other(_)));
+    assert!(listed.clone().is_sorted_by(|one, next| one >= next), "the listed ones first: {:?}", refusal.codes);
+    for code in &refusal.codes {
+        assert!(code.as_str().len() <= LONGEST_WORD && !code.as_str().contains(SENT));
+    }
+    assert!(!refusal.absent || status == StatusCode::NOT_FOUND, "only a 404 says that there is none");
+}
+
+/// An answer of the token endpoint.
+pub(crate) fn tokens(data: &[u8]) {
+    let Some(grant) = answer::grant(data, Some("manage_project:demo")) else { return };
+    assert!((SHORTEST_LIFE..=LONGEST_LIFE).contains(&grant.life));
+    assert!(grant.authorization.is_sensitive() && !grant.value.expose_secret().is_empty());
+    let shown = format!("{grant:?}");
+    let token = grant.value.expose_secret();
+    assert!(token.len() < 12 || grant.scopes.iter().any(|scope| scope.contains(token)) || !shown.contains(token));
+}
+
+/// `Retry-After`, `Date` and the correlation id, each a line.
+pub(crate) fn headers(data: &[u8]) {
+    let mut headers = HeaderMap::new();
+    for (name, line) in
+        [RETRY_AFTER.as_str(), DATE.as_str(), CORRELATION_ID].iter().zip(data.split(|byte| *byte == b'\n'))
+    {
+        if let Ok(value) = HeaderValue::from_bytes(line) {
+            headers.insert(*name, value);
+        }
+    }
+    for now in [Timestamp::MIN, Timestamp::UNIX_EPOCH, Timestamp::MAX] {
+        let pause = answer::retry_after(&headers, now);
+        assert!(pause.is_none_or(|pause| pause <= LONGEST_PAUSE && pause >= Duration::ZERO));
+    }
+    let id = answer::correlation_id(&headers, "ours", || Masker::new([SENT]));
+    assert!(!id.is_empty() && id.len() <= LONGEST_WORD && !id.contains(SENT));
+    assert!(id.bytes().all(|byte| byte.is_ascii_graphic()));
+}

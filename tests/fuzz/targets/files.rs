@@ -1,0 +1,61 @@
+//! What people write into files and resources: catalogues and faults of the dev server, hosts, addresses, manifests.
+
+use std::net::IpAddr;
+
+use connect_operator::connect::Selector;
+use connect_operator::connect::hosts::{AllowedHosts, Reach, is_public};
+use connect_operator::connect::routes;
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::dev_server::{Catalogue, FaultFile, Variant, parse_duration};
+use url::Host;
+
+/// A file in YAML or JSON.
+pub(crate) fn files(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(catalogue) = Catalogue::parse(text) {
+        let written = serde_json::to_string(&catalogue).expect("a catalogue can be written");
+        Catalogue::parse(&written).expect("what was written can be read");
+        let _ = Catalogue::built_in().and(catalogue);
+    }
+    let _ = FaultFile::parse(text);
+    let _ = (Variant::default().set(text), parse_duration(text));
+    let _ = serde_saphyr::from_str::<ConnectProject>(text);
+    if let Ok(object) = serde_saphyr::from_str::<ConnectorDeployment>(text) {
+        let _ = (object.spec.effective_interval(), object.spec.effective_deletion_policy());
+    }
+}
+
+/// Patterns of hosts in the first line, separated by commas, then an address and then an id.
+pub(crate) fn addresses(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut lines = text.splitn(3, '\n');
+    let (patterns, url, id) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""), lines.next().unwrap_or(""));
+    if let Ok(address) = url.parse::<IpAddr>() {
+        let _ = is_public(address);
+    }
+    let written: Vec<_> = patterns.split(',').collect();
+    let lists = [Ok(AllowedHosts::default()), AllowedHosts::parse(written.iter().copied())];
+    for (default, hosts) in [true, false].into_iter().zip(lists) {
+        let Ok(hosts) = hosts else { continue };
+        let Ok(endpoint) = hosts.endpoint(url) else { continue };
+        let called = endpoint.url();
+        assert!(matches!(called.scheme(), "http" | "https"));
+        assert!(called.username().is_empty() && called.password().is_none(), "{called}");
+        assert!(called.query().is_none() && called.fragment().is_none(), "{called}");
+        if endpoint.reach() == Reach::Public {
+            assert_eq!((called.scheme(), called.port_or_known_default()), ("https", Some(443)), "{called}");
+            assert!(matches!(called.host(), Some(Host::Domain(_))), "{called}");
+        }
+        if default {
+            let host = called.host_str().expect("an endpoint has a host");
+            assert!(host.ends_with(".commercetools.com") && host.len() > ".commercetools.com".len(), "{host}");
+            assert_eq!(endpoint.reach(), Reach::Public);
+        }
+        let path = routes::deployment(Some("demo"), &Selector::Id(id.to_owned()));
+        if let Some(below) = endpoint.at(&path) {
+            assert_eq!(below.origin(), called.origin(), "no id leaves the host");
+            assert!(below.path().starts_with(called.path().trim_end_matches('/')), "nor the path below it");
+            assert!(below.query().is_none() && below.fragment().is_none(), "{below}");
+        }
+    }
+}

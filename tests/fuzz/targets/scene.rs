@@ -1,0 +1,274 @@
+//! Anything that `decide` may be asked: what is stored, wanted, seen and remembered, each from few choices, so that they
+//! meet often.
+
+use std::time::Duration;
+
+use connect_operator::clock::later;
+use connect_operator::controllers::connector_deployment::decide::{
+    Ahead, Answer, Case, Cause, Change, Decision, Deletion, Intent, Memory, Pause, Refused, Resting, Version, Wanted,
+    decide,
+};
+use connect_operator::controllers::connector_deployment::ledger::{
+    Applied, ConnectorName, Identity, Ledger, Look, Operation, OperationKind, OperationState, Payload, Phase, Seen,
+    Source,
+};
+use connect_operator::controllers::digest::{Digest, VisibleDigest};
+use connect_operator::controllers::values::{VisibleApplication, VisibleValues};
+use jiff::Timestamp;
+
+use super::bytes::Bytes;
+
+/// Seconds that rules count in, and those just before and after.
+const SPANS: [u64; 20] = [0, 1, 2, 5, 6, 9, 10, 29, 30, 31, 59, 60, 61, 119, 120, 121, 300, 1_800, 86_400, 1 << 40];
+const IDS: [&str; 3] = ["id-1", "id-2", ""];
+const PHASES: [Phase; 8] = [
+    Phase::Deployed,
+    Phase::Failed,
+    Phase::Draft,
+    Phase::UndeployFailed,
+    Phase::Queued,
+    Phase::Deploying,
+    Phase::Undeploying,
+    Phase::Other,
+];
+
+/// Everything that a decision is made from, owned.
+#[derive(Clone, Debug)]
+pub(crate) struct Scene {
+    pub(crate) ledger: Ledger,
+    pub(crate) intent: Intent,
+    pub(crate) wanted: Option<Wanted>,
+    pub(crate) look: Look,
+    pub(crate) memory: Memory,
+    pub(crate) now: Timestamp,
+}
+
+impl Scene {
+    pub(crate) fn any(bytes: &mut Bytes<'_>) -> Self {
+        let now =
+            bytes.one(&[Timestamp::constant(1_000_000_000, 0), Timestamp::MIN, Timestamp::MAX, Timestamp::UNIX_EPOCH]);
+        let mut make = Make { bytes, now };
+        let (ledger, intent) = (make.ledger(), make.intent());
+        Self { ledger, intent, wanted: make.wanted(), look: make.look(), memory: make.memory(), now }
+    }
+
+    pub(crate) fn decide(&self) -> Decision {
+        let Self { ledger, intent, wanted, look, memory, now } = self;
+        decide(&Case { ledger, intent, wanted: wanted.as_ref(), look, memory, now: *now })
+    }
+
+    /// What a call is sent for, as a run says it.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        self.wanted.as_ref().map(|wanted| Cause {
+            digest: wanted.payload.digest.clone(),
+            generation: self.intent.generation,
+            request: self.intent.redeploy_request.clone(),
+        })
+    }
+
+    /// Time goes on, or back, and something else is seen.
+    pub(crate) fn move_on(&mut self, bytes: &mut Bytes<'_>) {
+        self.now = Make { bytes, now: self.now }.time(true);
+        let mut make = Make { bytes, now: self.now };
+        self.look = make.look();
+        if make.bytes.flag() {
+            self.wanted = make.wanted();
+        }
+    }
+}
+
+pub(crate) fn answer(bytes: &mut Bytes<'_>) -> Answer {
+    let id = bytes.one(&IDS).to_owned();
+    let phase = bytes.one(&PHASES);
+    bytes.one(&[
+        Answer::Accepted { id, phase },
+        Answer::Refused,
+        Answer::NotNow,
+        Answer::Duplicate,
+        Answer::NotFound,
+        Answer::Unknown,
+    ])
+}
+
+struct Make<'b, 'a> {
+    bytes: &'b mut Bytes<'a>,
+    now: Timestamp,
+}
+
+impl Make<'_, '_> {
+    /// Before now, or after it.
+    fn time(&mut self, after: bool) -> Timestamp {
+        let span = Duration::from_secs(self.bytes.one(&SPANS));
+        if self.bytes.flag() == after {
+            return self.now.saturating_sub(span).unwrap_or(Timestamp::MIN);
+        }
+        later(self.now, span)
+    }
+
+    fn past(&mut self) -> Timestamp {
+        self.time(false)
+    }
+
+    fn id(&mut self) -> String {
+        self.bytes.one(&IDS).to_owned()
+    }
+
+    fn version(&mut self) -> i64 {
+        let any = self.bytes.number();
+        self.bytes.one(&[1, 2, 3, any])
+    }
+
+    fn generation(&mut self) -> i64 {
+        self.bytes.one(&[1, 2, i64::MAX])
+    }
+
+    fn request(&mut self) -> Option<String> {
+        self.bytes.one(&[None, Some("now"), Some("again")]).map(ToOwned::to_owned)
+    }
+
+    fn digest(&mut self) -> Digest {
+        Digest::parse(self.bytes.one(&["key:one", "key:two", "other:one", "", ":"]))
+    }
+
+    fn values(&mut self) -> VisibleValues {
+        let value = self.bytes.one(&["1", "2", ""]);
+        let schedule = self.bytes.one(&[None, Some("0 5 * * *")]).map(ToOwned::to_owned);
+        let application = VisibleApplication { standard: [("A".to_owned(), value.to_owned())].into(), schedule };
+        let ignored = self.bytes.one(&[None, Some("A"), Some("B")]);
+        VisibleValues { applications: [("service".to_owned(), application)].into(), ..VisibleValues::default() }
+            .ignoring(ignored.map(|key| ("service".to_owned(), key.to_owned())).into_iter().collect())
+    }
+
+    fn payload(&mut self) -> Payload {
+        let source = |version: &str| Source {
+            kind: "Secret".into(),
+            name: "tax".into(),
+            uid: "1".into(),
+            resource_version: version.into(),
+        };
+        let sources = self.bytes.one(&[vec![], vec![source("1")], vec![source("2")]]);
+        Payload { digest: self.digest(), visible: VisibleDigest::of(&self.values()), sources }
+    }
+
+    fn wanted(&mut self) -> Option<Wanted> {
+        let payload = self.payload();
+        let secured = self.bytes.flag();
+        (!self.bytes.flag()).then_some(Wanted { payload, secured })
+    }
+
+    fn operation(&mut self) -> Operation {
+        Operation {
+            kind: self.bytes.one(&[OperationKind::Create, OperationKind::Redeploy, OperationKind::Undeploy]),
+            state: self.bytes.one(&[OperationState::Planned, OperationState::Accepted]),
+            attempt: self.bytes.one(&[1, 2, 7, 40, u32::MAX - 7, 0]),
+            generation: self.generation(),
+            payload: (!self.bytes.flag()).then(|| self.payload()),
+            from_version: (!self.bytes.flag()).then(|| self.version()),
+            from_build: self.bytes.one(&[None, Some("build-1"), Some("build-2")]).map(ToOwned::to_owned),
+            seen_busy: self.bytes.flag(),
+            redeploy_request: self.request(),
+            started_at: self.past(),
+        }
+    }
+
+    fn applied(&mut self) -> Applied {
+        Applied {
+            generation: self.generation(),
+            digest: (!self.bytes.flag()).then(|| self.digest()),
+            outcome: self.bytes.one(&PHASES),
+            from_version: (!self.bytes.flag()).then(|| self.version()),
+            sent: (!self.bytes.flag()).then(|| VisibleDigest::of(&self.values())),
+            remote: (!self.bytes.flag()).then(|| VisibleDigest::of(&self.values())),
+            differs_again: self.bytes.flag(),
+            sources: self.payload().sources,
+            at: self.past(),
+        }
+    }
+
+    fn ledger(&mut self) -> Ledger {
+        Ledger {
+            id: self.bytes.flag().then(|| self.id()),
+            applied: self.bytes.flag().then(|| self.applied()),
+            operation: self.bytes.flag().then(|| self.operation()),
+            handled_redeploy: self.request(),
+            unverified: self.bytes.flag(),
+        }
+    }
+
+    fn intent(&mut self) -> Intent {
+        let flags = self.bytes.byte();
+        // Each restriction in a quarter of the cases: with all of them at once nothing is ever sent.
+        let rarely = |bytes: &mut Bytes<'_>| bytes.byte() % 4 == 1;
+        Intent {
+            generation: self.generation(),
+            identity: Identity {
+                connector: self.bytes.one(&[
+                    ConnectorName::Key("connector".into()),
+                    ConnectorName::Id("connector-id".into()),
+                    ConnectorName::Key("another".into()),
+                ]),
+                region: "region".into(),
+                kind: "sandbox".into(),
+            },
+            remote_id: (flags & 1 == 1).then(|| self.id()),
+            redeploy_request: self.request(),
+            deletion: self.bytes.one(&[None, None, Some(Deletion::Undeploy), Some(Deletion::LetGo)]),
+            adopt: flags & 2 == 2,
+            observe_only: rarely(self.bytes),
+            suspended: rarely(self.bytes),
+            correct_drift: flags & 4 == 4,
+            version: Version {
+                wanted: (flags & 8 == 8).then(|| self.version()),
+                follow: flags & 16 == 16,
+                latest: (flags & 32 == 32).then(|| self.version()),
+            },
+        }
+    }
+
+    fn look(&mut self) -> Look {
+        if self.bytes.flag() {
+            return Look::Absent { key_held_by: self.bytes.flag().then(|| self.id()) };
+        }
+        Look::Present(Seen {
+            id: self.id(),
+            version: self.version(),
+            phase: self.bytes.one(&PHASES),
+            build: self.bytes.one(&[None, Some("build-1"), Some("build-2")]).map(ToOwned::to_owned),
+            connector_id: "connector-id".into(),
+            connector_key: self.bytes.one(&[None, Some("connector"), Some("another")]).map(ToOwned::to_owned),
+            connector_version: self.version(),
+            region: self.bytes.one(&["region", "region", "elsewhere"]).to_owned(),
+            kind: "sandbox".into(),
+            values: self.values(),
+        })
+    }
+
+    fn any_cause(&mut self) -> Cause {
+        Cause { digest: self.digest(), generation: self.generation(), request: self.request() }
+    }
+
+    fn memory(&mut self) -> Memory {
+        Memory {
+            absent_since: self.bytes.flag().then(|| self.past()),
+            resting: self.bytes.flag().then(|| Resting {
+                phase: self.bytes.one(&PHASES),
+                version: self.version(),
+                since: self.past(),
+            }),
+            change: self.bytes.flag().then(|| Change {
+                cause: self.any_cause(),
+                first: self.past(),
+                last: self.past(),
+            }),
+            refused: self.bytes.flag().then(|| Refused {
+                cause: self.bytes.flag().then(|| self.any_cause()),
+                until: self.past(),
+                times: self.bytes.one(&[1, 2, 40, u32::MAX]),
+            }),
+            pause: self.bytes.flag().then(|| Pause { until: self.past(), times: self.bytes.one(&[1, 40, u32::MAX]) }),
+            followed: self.bytes.flag().then(|| self.version()),
+            busy_since: self.bytes.flag().then(|| self.past()),
+            ahead: self.bytes.flag().then(|| Ahead { stamp: self.past(), since: self.past() }),
+        }
+    }
+}

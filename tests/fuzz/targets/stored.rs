@@ -1,0 +1,50 @@
+//! What is read back from the cluster: the status, and the digests in it. Whoever may edit a status may write anything.
+
+use connect_operator::controllers::connector_deployment::stored::{ledger, store};
+use connect_operator::controllers::digest::{Comparison, Digest, VisibleDigest};
+use connect_operator::crd::ConnectProjectStatus;
+use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
+
+/// Times before it cannot be written in RFC 3339, and the API server takes none; in seconds of Unix time.
+const YEAR_ZERO: i64 = -62_167_219_200;
+
+/// A status in JSON: what is remembered of it survives being written and read.
+pub(crate) fn status(data: &[u8]) {
+    let _ = serde_json::from_slice::<ConnectProjectStatus>(data);
+    let Ok(status) = serde_json::from_slice::<ConnectorDeploymentStatus>(data) else { return };
+    let remembered = ledger(&status);
+    let times =
+        [status.applied.as_ref().and_then(|it| it.at.as_ref()), status.operation.as_ref().map(|it| &it.started_at)];
+    if times.into_iter().flatten().any(|time| time.0.as_second() < YEAR_ZERO) {
+        return;
+    }
+    let mut written = status.clone();
+    store(&mut written, &remembered);
+    let text = serde_json::to_vec(&written).expect("a status can be written");
+    let read: ConnectorDeploymentStatus = serde_json::from_slice(&text).expect("what was written can be read");
+    let again = ledger(&read);
+    let mut twice = read.clone();
+    store(&mut twice, &again);
+    assert_eq!(twice, read, "once written, it stays the same");
+    assert_eq!((&again.id, &again.handled_redeploy), (&remembered.id, &remembered.handled_redeploy));
+    assert_eq!(
+        again.operation.map(|it| (it.kind, it.state, it.attempt)),
+        remembered.operation.map(|it| (it.kind, it.state, it.attempt))
+    );
+}
+
+/// Two digests, one in each line.
+pub(crate) fn digests(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (one, other) = text.split_once('\n').unwrap_or((text, text));
+    let (first, second) = (Digest::parse(one), Digest::parse(other));
+    assert_eq!(Digest::parse(&first.to_string()), first);
+    assert_eq!(first.compare(&first), Comparison::Same);
+    assert_eq!(first.compare(&second), second.compare(&first));
+    assert_eq!(first.compare(&second) == Comparison::Same, first == second);
+    let (first, second) = (VisibleDigest::parse(one), VisibleDigest::parse(other));
+    assert_eq!(VisibleDigest::parse(&first.to_string()), first);
+    assert_eq!(first.compare(&first), Comparison::Same);
+    assert_eq!(first.compare(&second), second.compare(&first));
+    assert_eq!(first.ignores_the_same(&second), second.ignores_the_same(&first));
+}

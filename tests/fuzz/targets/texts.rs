@@ -1,0 +1,36 @@
+//! Masking: whatever the values and the text are, no value that was sent is in what is shown.
+
+use connect_operator::connect::mask::{LEFT_OUT, LONGEST_TEXT, Masker};
+
+use super::bytes::Bytes;
+
+/// Up to four values, then the text; some values are put into the text, as they are or in JSON.
+pub(crate) fn masking(data: &[u8]) {
+    let mut bytes = Bytes::new(data);
+    let count = 1 + bytes.byte() % 4;
+    let values: Vec<String> = (0..count).map(|_| bytes.text(24)).collect();
+    let places: Vec<u8> = (0..count).map(|_| bytes.byte() % 3).collect();
+    let mut text = String::from_utf8_lossy(bytes.rest()).into_owned();
+    for (value, place) in values.iter().zip(places) {
+        match place {
+            1 => text.push_str(value),
+            2 => text.push_str(&serde_json::to_string(value).expect("a text can be written")),
+            _ => {}
+        }
+    }
+    let masker = Masker::new(values.iter().map(String::as_str));
+    let shown = masker.mask(&text);
+    assert!(shown.len() <= LONGEST_TEXT);
+    assert!(!shown.chars().any(char::is_control));
+    if masker.is_clean(&text) {
+        assert!(!values.iter().any(|value| !value.trim().is_empty() && text.contains(value)), "{values:?} {text:?}");
+    }
+    if shown == LEFT_OUT {
+        return;
+    }
+    for value in values.iter().map(|value| value.trim()).filter(|value| !value.is_empty()) {
+        // What stands for a value may look like one of them, together with what is beside it.
+        let ours = value.contains('*');
+        assert!(ours || !shown.contains(value), "{value:?} is in {shown:?}");
+    }
+}

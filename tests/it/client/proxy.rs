@@ -1,0 +1,63 @@
+//! The proxy of the environment, and what it gets to know. The environment belongs to a process, so each case is a process:
+//! this test program once more, which then runs [`in_a_process_with_a_proxy`] only.
+
+use std::process::Stdio;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::api::{ConnectApi, Selector};
+use connect_operator::connect::hosts::AllowedHosts;
+use connect_operator::connect::http::HttpConnect;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::process::Command;
+
+use super::remote::{CLIENT_SECRET, Remote, answer, settings};
+
+/// Says which address the process is to call.
+const CALL: &str = "CONNECT_OPERATOR_TEST_CALL";
+
+#[tokio::test]
+async fn in_a_process_with_a_proxy() {
+    let Ok(url) = std::env::var(CALL) else { return };
+    let hosts = AllowedHosts::parse(["*.commercetools.com", "127.0.0.1"]).expect("patterns");
+    let mut settings = settings("http://127.0.0.1:1", "http://127.0.0.1:1");
+    settings.api_url = hosts.endpoint(&url).expect("an allowed address");
+    settings.auth_url = settings.api_url.clone();
+    let client = HttpConnect::new(settings, Clock::system()).expect("a client");
+    let _ = client.deployment(&Selector::Id("42".to_owned())).await;
+}
+
+/// Lets a process call `url` through the proxy at `proxy`, and waits for its end.
+async fn call(url: &str, proxy: &str) {
+    let program = std::env::current_exe().expect("a test is a program");
+    let mut command = Command::new(program);
+    command.args(["--exact", "client::proxy::in_a_process_with_a_proxy"]).env(CALL, url).env_remove("NO_PROXY");
+    for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
+        command.env(name, proxy);
+    }
+    let status = command.env_remove("no_proxy").stdout(Stdio::null()).status().await.expect("it runs");
+    assert!(status.success(), "{status}");
+}
+
+#[tokio::test]
+async fn a_proxy_is_told_the_host_only_and_a_call_of_this_machine_leads_through_none() {
+    let proxy = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = format!("http://{}", proxy.local_addr().expect("it is bound"));
+    let heard = tokio::spawn(async move {
+        let (mut connection, _) = proxy.accept().await.expect("somebody asks");
+        let mut request = vec![0; 4096];
+        let length = connection.read(&mut request).await.expect("a request");
+        let _ = connection.write_all(b"HTTP/1.1 502 no\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+        String::from_utf8_lossy(&request[..length]).into_owned()
+    });
+    call("https://connect.commercetools.com", &address).await;
+    let heard = heard.await.expect("the proxy was asked");
+    assert!(heard.starts_with("CONNECT connect.commercetools.com:443 HTTP/1.1"), "{heard}");
+    let headers = heard.to_lowercase();
+    assert!(!headers.contains("authorization") && !headers.contains(CLIENT_SECRET), "{heard}");
+
+    // Nobody listens at port 1; if it were asked, the remote would not be.
+    let remote = Remote::start(|_| answer(200, "")).await;
+    call(&remote.url(), "http://127.0.0.1:1").await;
+    assert_eq!(remote.tokens().len(), 1, "this machine is called without a proxy");
+}

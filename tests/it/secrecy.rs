@@ -1,0 +1,130 @@
+//! What holds a secret shows none, and no field of a resource leads out of its namespace.
+
+use std::num::NonZeroU32;
+
+use connect_operator::connect::api::DeploymentPaths;
+use connect_operator::connect::hosts::AllowedHosts;
+use connect_operator::connect::http::{self, Credentials, Limits};
+use connect_operator::connect::mask::Masker;
+use connect_operator::connect::model::{Deployment, DeploymentDraft, RedeployAction, SecuredValue};
+use connect_operator::controllers::connector_deployment::desired::Content;
+use connect_operator::controllers::connector_deployment::ledger::Source;
+use connect_operator::controllers::digest::{DigestKey, KEY_LENGTH};
+use connect_operator::controllers::remote::Settings;
+use connect_operator::controllers::values::{ApplicationValues, Values};
+use connect_operator::crd;
+use connect_operator::dev_server::Catalogue;
+use secrecy::{SecretSlice, SecretString};
+use serde_json::{Value, json};
+
+const SECRET: &str = "canary-value";
+/// The same as a list of bytes, as `Debug` writes it.
+const BYTES: &str = "99, 97, 110, 97, 114, 121";
+
+fn secret() -> SecretString {
+    SECRET.into()
+}
+
+#[test]
+fn debug_of_what_holds_secrets_shows_none() {
+    let endpoint = AllowedHosts::default().endpoint("https://connect.x.commercetools.com").expect("allowed");
+    let credentials = Credentials { client_id: "id".into(), client_secret: secret(), scopes: None };
+    let rate = NonZeroU32::MIN;
+    let configuration = json!({"applicationName": "service", "securedConfiguration": [{"key": "A", "value": SECRET}]});
+    let draft = json!({"connector": {"key": "c"}, "region": "r", "configurations": [configuration]});
+    let record = json!({"id": "1", "version": 1, "status": "Queued", "applications": [configuration]});
+    let secured = ApplicationValues { secured: [("A".to_owned(), secret())].into(), ..ApplicationValues::default() };
+    let source =
+        Source { kind: String::new(), name: String::new(), uid: String::new(), resource_version: String::new() };
+    let data = [("A".to_owned(), SecretSlice::from(SECRET.as_bytes().to_vec()))];
+    let mut key = [0; KEY_LENGTH];
+    key[..SECRET.len()].copy_from_slice(SECRET.as_bytes());
+    let clients = format!("clients: [{{id: a, secret: {SECRET}, scopes: [b]}}]");
+    for (what, shown) in [
+        ("credentials", format!("{credentials:#?}")),
+        (
+            "settings of a client",
+            format!(
+                "{:#?}",
+                http::Settings {
+                    api_url: endpoint.clone(),
+                    auth_url: endpoint,
+                    project_key: "demo".into(),
+                    deployment_paths: DeploymentPaths::Project,
+                    credentials: credentials.clone(),
+                    requests_per_second: rate,
+                    limits: Limits::default(),
+                    extra_ca_pem: None,
+                }
+            ),
+        ),
+        (
+            "settings of a remote",
+            format!(
+                "{:#?}",
+                Settings {
+                    api_url: "a".into(),
+                    auth_url: "b".into(),
+                    project_key: "demo".into(),
+                    deployment_paths: DeploymentPaths::Project,
+                    client_id: "id".into(),
+                    client_secret: secret(),
+                    scopes: None,
+                    requests_per_second: rate,
+                }
+            ),
+        ),
+        ("a secured value", format!("{:?}", SecuredValue { key: "A".into(), value: secret() })),
+        ("a draft", format!("{:?}", serde_json::from_value::<DeploymentDraft>(draft).expect("a draft"))),
+        (
+            "a redeploy",
+            format!(
+                "{:?}",
+                serde_json::from_value::<RedeployAction>(json!({"configurationValues": [configuration]})).expect("one")
+            ),
+        ),
+        ("a record", format!("{:?}", serde_json::from_value::<Deployment>(record).expect("a record"))),
+        ("values", format!("{:?}", Values { global: secured, ..Values::default() })),
+        ("content of a Secret", format!("{:?}", Content { source, data: data.into() })),
+        ("the digest key", format!("{:?}", DigestKey::new(key))),
+        ("a masker", format!("{:?}", Masker::new([SECRET]))),
+        ("clients of the dev server", format!("{:?}", Catalogue::parse(&clients).expect("a catalogue"))),
+        (
+            "a granted token",
+            format!("{:?}", http::answer::grant(json!({"access_token": SECRET}).to_string().as_bytes(), None)),
+        ),
+    ] {
+        assert!(!shown.is_empty() && !shown.contains(SECRET) && !shown.contains(BYTES), "{what}: {shown}");
+    }
+}
+
+/// Calls `see` for every member of a schema, with its path.
+fn members(path: &str, schema: &Value, see: &mut impl FnMut(&str, &str, &Value)) {
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        see(&path, name, member);
+        members(&path, member, see);
+    }
+    if schema["items"].is_object() {
+        members(path, &schema["items"], see);
+    }
+}
+
+#[test]
+fn no_field_names_a_namespace() {
+    let mut references = Vec::new();
+    for definition in crd::all() {
+        let schema = serde_json::to_value(&definition.spec.versions[0].schema).expect("a schema is JSON");
+        members("", &schema["openAPIV3Schema"]["properties"]["spec"], &mut |path, name, member| {
+            assert!(!name.to_lowercase().contains("namespace"), "{path} names a namespace");
+            let parent = path.trim_end_matches(name).trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+            if (name == "name" && parent.ends_with("Ref")) || name == "configMapName" {
+                assert_eq!(member["pattern"], crd::schema::NAME_PATTERN, "{path}");
+                assert_eq!(member["maxLength"], 253, "{path}");
+                references.push(path.to_owned());
+            }
+        });
+        assert_eq!(definition.spec.scope, "Namespaced");
+    }
+    assert!(references.len() >= 8, "references were looked at: {references:?}");
+}

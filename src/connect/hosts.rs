@@ -247,7 +247,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => inner(12),
         [0x2002, ..] => inner(2),
         // Teredo, benchmarking and other protocols (RFC 2928), documentation (RFC 3849, RFC 9637).
-        [0x2001, ..=0x1ff | 0xdb8, ..] | [0x3fff, ..=0xfff, ..] => false,
+        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
         // Only 2000::/3 is handed out.
         [first, ..] => first & 0xe000 == 0x2000,
     }

@@ -51,15 +51,19 @@ impl Run<'_> {
         shown.report
     }
 
-    /// Masks with what was sent. If that is not known any more, only titles are kept.
+    /// Masks with what was sent. If that is not known any more, only titles are kept. While an operation runs, what is seen
+    /// may still tell of what was sent before it.
     pub(super) fn texts<'k>(&self, known: &'k Known, ledger: &Ledger) -> Texts<'k> {
-        let sent = ledger
-            .operation
-            .as_ref()
-            .and_then(|operation| operation.payload.as_ref().map(|payload| &payload.digest))
-            .or_else(|| ledger.applied.as_ref().and_then(|applied| applied.digest.as_ref()));
+        let begun = ledger.operation.iter().filter_map(|operation| operation.payload.as_ref());
+        let begun = begun.map(|payload| Some(&payload.digest));
+        let before = ledger.applied.iter().map(|applied| applied.digest.as_ref());
+        let sent: Vec<_> = begun.chain(before).collect();
         match (&known.payload, sent) {
-            (Some(wanted), Some(sent)) if *sent == wanted.payload.digest => Texts::Masked(&known.masker),
+            (Some(wanted), sent)
+                if !sent.is_empty() && sent.iter().all(|digest| *digest == Some(&wanted.payload.digest)) =>
+            {
+                Texts::Masked(&known.masker)
+            }
             (Some(wanted), _) if !wanted.secured && !had_sources(ledger) => Texts::Masked(&known.masker),
             // Nothing is known to mask with.
             (None, _) if intent::deletion(&self.object).is_some() => Texts::Unchanged,

@@ -11,4 +11,5 @@ mod dev_server;
 mod documentation;
 mod golden;
 mod official_client;
+mod reliability;
 mod sources;

@@ -5,6 +5,7 @@ mod canary;
 mod faults;
 mod many;
 mod missing;
+mod outage;
 mod pace;
 mod refused;
 mod stalled;

@@ -14,3 +14,4 @@ mod rules;
 mod schema;
 mod shop;
 mod trouble;
+mod unreliable;

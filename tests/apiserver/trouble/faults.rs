@@ -166,7 +166,6 @@ async fn what_passes_by_itself_and_what_is_only_odd_harm_nothing() {
     lives_with(vec![
         ("conflict", FaultEffect::Before, conflict),
         ("busy", FaultEffect::Before, busy),
-        ("404 of a gateway", FaultEffect::Before, FaultAnswer::text(404, "<html>")),
         ("another status and type", FaultEffect::Before, odd),
         ("reset after", FaultEffect::After, FaultAnswer::reset()),
         ("broken off", FaultEffect::After, FaultAnswer { cut_at: Some(20), ..FaultAnswer::default() }),

@@ -2,6 +2,7 @@
 
 mod away;
 mod canary;
+mod cluster;
 mod faults;
 mod many;
 mod missing;

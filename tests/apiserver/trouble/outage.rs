@@ -38,15 +38,16 @@ async fn all(shop: &Shop) -> Vec<ConnectorDeployment> {
 
 /// Lets time pass until it is so for all.
 async fn until_all(shop: &Shop, what: &str, is: impl Fn(&ConnectorDeployment) -> bool) -> Vec<ConnectorDeployment> {
-    for _ in 0..600 {
+    for _ in 0..150 {
         let all = all(shop).await;
         if all.iter().all(&is) {
             return all;
         }
         pass(&shop.clock, FINE, Duration::from_secs(2)).await;
     }
-    let not: Vec<_> = all(shop).await.iter().filter(|object| !is(object)).map(|object| format!("{object:?}")).collect();
-    panic!("{} are not {what}: {:?}\n{:?}", not.len(), not.first(), shop.dev.counts());
+    let not: Vec<_> = all(shop).await.into_iter().filter(|object| !is(object)).collect();
+    let status = not.first().and_then(|object| object.status.clone());
+    panic!("{} are not {what}: {status:#?}\n{:?}", not.len(), shop.dev.counts());
 }
 
 fn is_live(object: &ConnectorDeployment) -> bool {

@@ -41,7 +41,10 @@ async fn faults_answer_what_they_are_told() {
     let late = send(FaultAnswer { delay_ms: 1, ..FaultAnswer::default() }).await;
     assert_eq!(late.status(), StatusCode::OK);
     let other = send(FaultAnswer::with_the_right_body(206).with_header("Content-Type", "text/plain")).await;
-    assert_eq!((other.status().as_u16(), &other.headers()["content-type"]), (206, &"text/plain".parse().expect("text")));
+    assert_eq!(
+        (other.status().as_u16(), &other.headers()["content-type"]),
+        (206, &"text/plain".parse().expect("text"))
+    );
     assert!(other.text().await.expect("it is whole").starts_with('{'));
     let cut = send(FaultAnswer { cut_at: Some(5), ..FaultAnswer::default() }).await;
     assert_eq!(cut.status(), StatusCode::OK);

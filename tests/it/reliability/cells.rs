@@ -193,6 +193,10 @@ async fn read(operation: Operation, clock: Clock, fault: &Fault) -> Cell {
     let (knows, reason) = match answer {
         Ok(true) => (Knows::Worked, None),
         Ok(false) => (Knows::Absent, None),
+        // What the registry or a log would have said is not missed.
+        Err(_) if matches!(operation, Operation::Logs | Operation::ConnectorById | Operation::ConnectorByKey) => {
+            (Knows::Nothing, None)
+        }
         Err(error) => (Knows::Nothing, Some(problem::told(&error).reason)),
     };
     Cell { knows, again: None, reason, closed }

@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use connect_operator::clock::{Clock, between, later};
+use connect_operator::clock::{Clock, between};
 use connect_operator::connect::api::DeploymentPaths;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::{self, Credentials, HttpConnect, Limits};
@@ -29,9 +29,7 @@ use connect_operator::controllers::connector_deployment::status::WantedIdentity;
 use connect_operator::controllers::digest::{DigestKey, VisibleDigest};
 use connect_operator::controllers::problem;
 use connect_operator::controllers::references::Named;
-use connect_operator::controllers::remote::{
-    ConnectFactory, Connection, NotNow, Remote, Remotes, Settings, Trouble,
-};
+use connect_operator::controllers::remote::{ConnectFactory, Connection, NotNow, Remote, Remotes, Settings, Trouble};
 use connect_operator::controllers::subject::Subject;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::shared::RemoteIdentity;
@@ -175,7 +173,7 @@ impl Desk {
         while remote.total().is_none() {
             woken.recv().await;
         }
-        let (object, address) = (resource(), dev.address());
+        let (object, address) = (resource("info"), dev.address());
         let identity = WantedIdentity {
             key: intent::key(&object),
             kind: object.spec.effective_type(),
@@ -211,6 +209,12 @@ impl Desk {
     /// Somebody rotates the Secret.
     pub(super) fn rotate(&mut self) {
         "second-token-of-the-shop".clone_into(&mut self.secret);
+    }
+
+    /// Somebody changes a value that anybody may see.
+    pub(super) fn turn_up(&mut self) {
+        self.object.spec = resource("debug").spec;
+        self.object.metadata.generation = Some(2);
     }
 
     /// Somebody deletes the resource.
@@ -251,7 +255,11 @@ impl Desk {
     }
 
     /// One look, and one call at most. `before_the_call` lets it go wrong.
-    pub(super) async fn turn(&mut self, api: &dyn ConnectApi, before_the_call: impl AsyncFnOnce(&mut DevServer)) -> Turn {
+    pub(super) async fn turn(
+        &mut self,
+        api: &dyn ConnectApi,
+        before_the_call: impl AsyncFnOnce(&mut DevServer),
+    ) -> Turn {
         let looked = match self.look().await {
             Ok(looked) => looked,
             Err(error) => return Turn::Blind(error),
@@ -362,13 +370,13 @@ impl Desk {
     }
 }
 
-fn resource() -> ConnectorDeployment {
+fn resource(level: &str) -> ConnectorDeployment {
     let spec = json!({
         "projectRef": {"name": "shop"},
         "connector": {"key": "demo-connector"},
         "configurations": [{
             "applicationName": "service",
-            "standardConfiguration": [{"key": "LOG_LEVEL", "value": "info"}],
+            "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
             "securedConfiguration": [
                 {"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "tax", "key": "token"}}},
             ],

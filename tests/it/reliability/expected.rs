@@ -47,15 +47,14 @@ pub(super) fn expected(operation: Operation, fault: &Fault) -> Cell {
 
 /// Without looks nothing can be done, so whatever is wrong with them concerns the whole project.
 fn look(operation: Operation, says: Says) -> Cell {
-    let fails = |reason, closed| Cell { knows: Knows::Nothing, again: None, reason: Some(reason), closed: Some(closed) };
+    let fails =
+        |reason, closed| Cell { knows: Knows::Nothing, again: None, reason: Some(reason), closed: Some(closed) };
     match says {
         Says::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
         // A list that is not there is no answer about a deployment.
         Says::Absent if operation == Operation::List => fails(Reason::RequestRejected, UNAVAILABLE),
         Says::AbsentPerhaps if operation == Operation::List => fails(Reason::ServiceUnavailable, UNAVAILABLE),
-        Says::Absent | Says::AbsentPerhaps => {
-            Cell { knows: Knows::Absent, again: None, reason: None, closed: None }
-        }
+        Says::Absent | Says::AbsentPerhaps => Cell { knows: Knows::Absent, again: None, reason: None, closed: None },
         Says::Taken => fails(Reason::RequestRejected, UNAVAILABLE),
         Says::Fix(reason) | Says::FixPerhaps(reason) => fails(reason, UNAVAILABLE),
         Says::Forbidden => fails(Reason::PermissionMissing, PERMISSION),
@@ -71,20 +70,17 @@ fn look(operation: Operation, says: Says) -> Cell {
 
 /// The operator goes on without logs and without the registry; only what says something of the whole service counts.
 fn aside(says: Says) -> Cell {
-    let without = |reason, closed| Cell { knows: Knows::Nothing, again: None, reason: Some(reason), closed };
+    let without = |closed| Cell { knows: Knows::Nothing, again: None, reason: None, closed };
     match says {
         Says::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
-        Says::Absent | Says::AbsentPerhaps => {
-            Cell { knows: Knows::Absent, again: None, reason: None, closed: None }
+        Says::Absent | Says::AbsentPerhaps => Cell { knows: Knows::Absent, again: None, reason: None, closed: None },
+        Says::Taken | Says::Fix(_) | Says::FixPerhaps(_) | Says::Forbidden | Says::Passing | Says::Open(_) => {
+            without(None)
         }
-        Says::Taken => without(Reason::RequestRejected, None),
-        Says::Fix(reason) | Says::FixPerhaps(reason) => without(reason, None),
-        Says::Forbidden => without(Reason::PermissionMissing, None),
-        Says::Credentials => without(Reason::CredentialsRejected, Some(CREDENTIALS)),
-        Says::Throttled(seconds) => without(Reason::Throttled, Some(throttled(seconds))),
-        Says::Away(seconds) => without(Reason::ServiceUnavailable, Some(throttled(Some(seconds)))),
-        Says::Passing | Says::Open(_) => without(Reason::ServiceUnavailable, None),
-        Says::NotThere | Says::Broken(_) | Says::Unreadable(_) => without(Reason::ServiceUnavailable, Some(UNAVAILABLE)),
+        Says::Credentials => without(Some(CREDENTIALS)),
+        Says::Throttled(seconds) => without(Some(throttled(seconds))),
+        Says::Away(seconds) => without(Some(throttled(Some(seconds)))),
+        Says::NotThere | Says::Broken(_) | Says::Unreadable(_) => without(Some(UNAVAILABLE)),
     }
 }
 
@@ -94,8 +90,11 @@ fn change(operation: Operation, running: Reason, says: Says) -> Cell {
     let refused =
         |reason, closed| Cell { knows: Knows::Refused, again: Some(REFUSED + anew), reason: Some(reason), closed };
     let soon = |reason, closed| Cell { knows: Knows::NotNow, again: Some(SOON + anew), reason: Some(reason), closed };
-    let open = |reason, closed, after: Option<Duration>| {
-        Cell { knows: Knows::Open, again: after, reason: Some(reason), closed }
+    let open = |reason, closed, after: Option<Duration>| Cell {
+        knows: Knows::Open,
+        again: after,
+        reason: Some(reason),
+        closed,
     };
     // What happened is found, and not sent again; only a DELETE is, since its 404 is the end.
     let lost = |happened| match (operation, happened) {
@@ -134,7 +133,9 @@ fn change(operation: Operation, running: Reason, says: Says) -> Cell {
             let again = (happened == Happened::No).then_some(UNDEPLOY_AGAIN);
             Cell { knows: Knows::Worked, again, reason: Some(running), closed: None }
         }
-        Says::Broken(happened) | Says::Unreadable(happened) => open(Reason::ServiceUnavailable, Some(UNAVAILABLE), lost(happened)),
+        Says::Broken(happened) | Says::Unreadable(happened) => {
+            open(Reason::ServiceUnavailable, Some(UNAVAILABLE), lost(happened))
+        }
         Says::Open(happened) => open(Reason::ServiceUnavailable, None, lost(happened)),
     }
 }

@@ -23,7 +23,7 @@ use self::faults::{CODES, Fault, How, all};
 use crate::golden::assert_golden_parts;
 
 /// Cells that are under way at once: most wait for a time limit in the end.
-const AT_ONCE: usize = 48;
+const AT_ONCE: usize = 96;
 
 /// No cell needs this long. Only a failing test waits for it.
 const PATIENCE: Duration = Duration::from_mins(1);

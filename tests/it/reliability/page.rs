@@ -1,6 +1,5 @@
 //! The tables of `docs/reliability.md`, from what was met.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -24,9 +23,20 @@ pub(super) fn tables(all: &[Met<'_>]) -> Vec<(&'static str, String)> {
     TABLES.iter().map(|(name, operations)| (*name, table(all, operations))).collect()
 }
 
+/// A fault as a row names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Name {
+    /// What it is called.
+    name: String,
+    /// The operation, if the others of the table say something else.
+    to: Option<&'static str>,
+    /// Whether the change was made all the same, if that makes a difference.
+    happened: Option<bool>,
+}
+
 fn table(all: &[Met<'_>], operations: &[Operation]) -> String {
     let of_kind: Vec<_> = all.iter().filter(|met| operations.contains(&met.operation)).collect();
-    let mut rows: Vec<(Cell, Vec<String>)> = Vec::new();
+    let mut rows: Vec<(Cell, Vec<Name>)> = Vec::new();
     for met in &of_kind {
         let name = name(met, &of_kind);
         match rows.iter_mut().find(|(cell, _)| *cell == met.cell) {
@@ -35,28 +45,56 @@ fn table(all: &[Met<'_>], operations: &[Operation]) -> String {
             None => rows.push((met.cell, vec![name])),
         }
     }
-    let mut table = String::from("| What comes back | What is known | What the operator does next | The resource says | The project |\n");
+    let mut table = String::from(
+        "| What comes back | What is known | What the operator does next | The resource says | The project |\n",
+    );
     table.push_str("|---|---|---|---|---|\n");
     for (cell, names) in rows {
         let reason = cell.reason.map_or_else(|| "nothing new".to_owned(), |reason| format!("`{reason}`"));
         let (known, next, project) = (known(&cell), next(operations[0], &cell), project(cell.closed));
-        writeln!(table, "| {} | {known} | {next} | {reason} | {project} |", names.join("; ")).unwrap();
+        writeln!(table, "| {} | {known} | {next} | {reason} | {project} |", listed(&names)).unwrap();
     }
     table
 }
 
-/// The fault as the row names it: with the operation, or with what really happened, if that matters.
-fn name(met: &Met<'_>, of_kind: &[&Met<'_>]) -> String {
-    let mut name = met.fault.name.clone();
-    let alike = || of_kind.iter().filter(|other| other.fault.name == met.fault.name);
-    let by_effect: BTreeSet<_> = alike().filter(|other| other.cell != met.cell).map(|other| other.fault.happened()).collect();
-    if by_effect.contains(&!met.fault.happened()) && alike().any(|other| other.fault.happened()) {
-        name.push_str(if met.fault.happened() { " (it did happen)" } else { " (it did not happen)" });
+fn name(met: &Met<'_>, of_kind: &[&Met<'_>]) -> Name {
+    let others: Vec<_> =
+        of_kind.iter().filter(|other| other.fault.name == met.fault.name && other.cell != met.cell).collect();
+    let happened = met.fault.happened();
+    let to = others.iter().any(|other| other.fault.happened() == happened).then(|| met.operation.name());
+    let happened = others.iter().any(|other| other.fault.happened() != happened).then_some(happened);
+    Name { name: met.fault.name.clone(), to, happened }
+}
+
+/// The faults of a row: codes, then statuses without one, then the rest; those apart whose effect matters.
+fn listed(names: &[Name]) -> String {
+    let mut parts = Vec::new();
+    for (happened, words) in [(None, ""), (Some(false), "*without effect:* "), (Some(true), "*with effect:* ")] {
+        let some: Vec<_> = names.iter().filter(|name| name.happened == happened).collect();
+        if !some.is_empty() {
+            parts.push(format!("{words}{}", together(&some)));
+        }
     }
-    if by_effect.contains(&met.fault.happened()) {
-        write!(name, " to `{}`", met.operation.name()).unwrap();
+    parts.join("<br>")
+}
+
+fn together(names: &[&Name]) -> String {
+    let (mut codes, mut statuses, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+    for Name { name, to, .. } in names {
+        let to = to.map(|operation| format!(" to `{operation}`")).unwrap_or_default();
+        match name.strip_suffix(" without a code") {
+            Some(status) if to.is_empty() => statuses.push(status.to_owned()),
+            _ if name.starts_with('`') && name.ends_with('`') => codes.push(format!("{name}{to}")),
+            _ => rest.push(format!("{name}{to}")),
+        }
     }
-    name
+    let mut parts = vec![codes.join(", ")];
+    if !statuses.is_empty() {
+        parts.push(format!("{} without a code", statuses.join(", ")));
+    }
+    parts.extend(rest);
+    parts.retain(|part| !part.is_empty());
+    parts.join("; ")
 }
 
 fn known(cell: &Cell) -> &'static str {
@@ -76,18 +114,28 @@ fn next(operation: Operation, cell: &Cell) -> String {
     match (cell.knows, cell.again.map(span)) {
         (Knows::Worked, None) if looks || aside => "goes on".to_owned(),
         (Knows::Worked, None) => "looks until it has ended".to_owned(),
-        (Knows::Worked, Some(again)) => format!("looks; if it is still there, the same again after {again}, then later"),
+        (Knows::Worked, Some(again)) => {
+            format!("looks; if it is still there, the same again after {again}, then later")
+        }
         (Knows::Absent | Knows::Nothing, _) if aside => "goes on without".to_owned(),
         (Knows::Absent, _) if looks => "goes on: a second look, 30 s later, has to say the same (rule 5)".to_owned(),
         (Knows::Absent, _) => "lets the resource go".to_owned(),
         (Knows::Nothing, _) => "looks again once the project is called again".to_owned(),
         (Knows::Refused, Some(again)) => {
-            format!("the same again after {again}, doubling to 1 h; at once after a change of spec, values or credentials")
+            format!(
+                "the same again after {again}, doubling to 1 h; at once after a change of spec, values or credentials"
+            )
         }
-        (Knows::NotNow, Some(again)) => format!("looks, and decides anew: the same again after {again}, then later, to 1 min"),
-        (Knows::Open, Some(again)) => format!("looks; if it did not happen, the same again after {again}, then later, to 5 min"),
+        (Knows::NotNow, Some(again)) => {
+            format!("looks, and decides anew: the same again after {again}, then later, to 1 min")
+        }
+        (Knows::Open, Some(again)) => {
+            format!("looks; if it did not happen, the same again after {again}, then later, to 5 min")
+        }
         (Knows::Open, None) => "looks, finds that it happened, and sends nothing".to_owned(),
-        (Knows::KeyTaken, Some(again)) => format!("looks again after the interval, {again}; creates if the key is free"),
+        (Knows::KeyTaken, Some(again)) => {
+            format!("looks again after the interval, {again}; creates if the key is free")
+        }
         (Knows::Refused | Knows::NotNow | Knows::KeyTaken, None) => "nothing".to_owned(),
     }
 }
@@ -110,8 +158,7 @@ fn project(closed: Option<Closed>) -> String {
 
 fn span(time: Duration) -> String {
     match time.as_secs() {
-        seconds if seconds >= 60 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
-        seconds if seconds > 60 => format!("{} min {} s", seconds / 60, seconds % 60),
+        seconds if seconds >= 60 => format!("{} min", seconds / 60),
         seconds => format!("{seconds} s"),
     }
 }

@@ -45,6 +45,7 @@ fn reason(error: &ApiError) -> Reason {
             | ErrorCode::DeploymentInvalidType,
         ) => return Reason::ConfigurationInvalid,
         Some(ErrorCode::AuthorizationError) => return Reason::PermissionMissing,
+        Some(ErrorCode::DuplicateField) => return Reason::RequestRejected,
         _ => {}
     }
     match (&error.failure, error.reaction()) {
@@ -102,6 +103,8 @@ mod tests {
             ("client secret wrong", Failure::CredentialsRefused, Reason::CredentialsRejected),
             ("not production", answered(400, "DeploymentProductionDeactivated"), Reason::RequestRejected),
             ("400 without a code", answered(400, ""), Reason::RequestRejected),
+            ("a value that is taken", answered(400, "DuplicateField"), Reason::RequestRejected),
+            ("no such address", answered(404, "ResourceNotFound"), Reason::RequestRejected),
             ("throttled", answered(429, ""), Reason::Throttled),
             ("gateway", answered(502, ""), Reason::ServiceUnavailable),
             ("no answer", Failure::NoAnswer, Reason::ServiceUnavailable),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
-use futures::{StreamExt as _, stream};
+use futures::{Stream, StreamExt as _, stream};
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde::Serialize;
@@ -98,12 +98,48 @@ pub(super) fn faulty(answer: &FaultAnswer) -> Response {
         }
     };
     *response.status_mut() = status(number);
+    response
+}
+
+/// The same answer with the head that a fault gives it, and broken off where it says so.
+pub(super) fn spoiled(mut response: Response, answer: &FaultAnswer) -> Response {
+    if let Some(number) = answer.status {
+        *response.status_mut() = status(number);
+    }
     for (name, value) in &answer.headers {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             response.headers_mut().insert(name, value);
         }
     }
-    response
+    match (answer.cut_at, answer.stall_at) {
+        (Some(bytes), _) => response.map(|body| broken_off(body, bytes, stream::once(broken()))),
+        (None, Some(bytes)) => response.map(|body| broken_off(body, bytes, stream::pending())),
+        (None, None) => response,
+    }
+}
+
+/// What ends a body that breaks off.
+#[derive(Debug, thiserror::Error)]
+#[error("a body that was to break off")]
+struct Broken;
+
+/// Not at once: what was to be sent before has to leave first.
+async fn broken() -> Result<Bytes, Broken> {
+    tokio::task::yield_now().await;
+    Err(Broken)
+}
+
+/// So many bytes of a body, then `end`. It goes out without a length, so that it ends where it is broken off.
+fn broken_off(body: Body, bytes: u64, end: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static) -> Body {
+    let pieces = body.into_data_stream().scan(bytes, |left, piece| {
+        let kept = piece.ok().filter(|_| *left > 0).map(|piece| {
+            let length = usize::try_from(*left).unwrap_or(usize::MAX).min(piece.len());
+            *left -= length as u64;
+            Ok(piece.slice(..length))
+        });
+        std::future::ready(kept)
+    });
+    Body::from_stream(pieces.chain(end))
 }
 
 /// A number that was checked, or 500.

@@ -3,8 +3,7 @@
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use axum::extract::connect_info::Connected;
@@ -23,18 +22,35 @@ pub(super) struct CuttableStream {
     scissors: Scissors,
 }
 
+/// How a connection ends before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// In good order.
+    Closed,
+    /// By a reset.
+    Reset,
+}
+
 /// Cuts the connection of a request.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scissors(Arc<AtomicBool>);
+pub(super) struct Scissors(Arc<OnceLock<Cut>>);
 
 impl Scissors {
     /// From now on nothing is written, so that no answer leaves.
-    pub(super) fn cut(&self) {
-        self.0.store(true, Ordering::Release);
+    pub(super) fn cut(&self, cut: Cut) {
+        self.0.get_or_init(|| cut);
     }
+}
 
+impl CuttableStream {
     fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::Acquire) { Err(Error::from(ErrorKind::BrokenPipe)) } else { Ok(()) }
+        match self.scissors.0.get() {
+            None => return Ok(()),
+            Some(Cut::Closed) => {}
+            // The error below closes it.
+            Some(Cut::Reset) => self.stream.set_zero_linger()?,
+        }
+        Err(Error::from(ErrorKind::BrokenPipe))
     }
 }
 
@@ -68,12 +84,12 @@ impl AsyncRead for CuttableStream {
 
 impl AsyncWrite for CuttableStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
-        self.scissors.check()?;
+        self.check()?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        self.scissors.check()?;
+        self.check()?;
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

@@ -43,7 +43,7 @@ pub struct Fault {
     pub answer: FaultAnswer,
 }
 
-/// A wrong answer. With nothing but `delayMs`, the right answer comes late.
+/// A wrong answer. Where nothing says what is answered, only how (`delayMs`, `cutAt`, `stallAt`), it is the right one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct FaultAnswer {
@@ -59,8 +59,16 @@ pub struct FaultAnswer {
     pub body: Option<Value>,
     /// Waits before the answer, in milliseconds of real time.
     pub delay_ms: u64,
+    /// The right body, with this status and these headers; the operation happens, whatever the effect.
+    pub keep_body: bool,
     /// Closes the connection without an answer.
     pub drop: bool,
+    /// Resets the connection without an answer (RST), as a machine does that was started anew.
+    pub reset: bool,
+    /// Closes the connection after that many bytes of the body.
+    pub cut_at: Option<u64>,
+    /// Sends that many bytes of the body, then nothing more until the caller goes.
+    pub stall_at: Option<u64>,
     /// Sends a body that never ends.
     pub endless: bool,
     /// Sends a body of that many bytes.
@@ -93,9 +101,21 @@ impl FaultAnswer {
         self
     }
 
-    /// Whether only the time of the answer changes.
-    pub(super) fn is_delay_only(&self) -> bool {
-        Self { delay_ms: 0, ..self.clone() } == Self::default()
+    /// No answer: the connection is reset.
+    #[must_use]
+    pub fn reset() -> Self {
+        Self { reset: true, ..Self::default() }
+    }
+
+    /// The right body with another status.
+    #[must_use]
+    pub fn with_the_right_body(status: u16) -> Self {
+        Self { status: Some(status), keep_body: true, ..Self::default() }
+    }
+
+    /// Whether the right answer is given, if perhaps late, broken off, or with another head.
+    pub(super) fn is_right(&self) -> bool {
+        self.keep_body || Self { delay_ms: 0, cut_at: None, stall_at: None, ..self.clone() } == Self::default()
     }
 
     fn check(&self) -> Result<(), String> {

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 
 use super::answers;
 use super::calls::{Call, Calls};
-use super::connection::Scissors;
+use super::connection::{Cut, Scissors};
 use super::faults::{FaultAnswer, FaultEffect, Faults};
 use super::input;
 use super::options::Options;
@@ -151,13 +151,13 @@ pub(super) async fn answer(
     let mut arrived = Arrived { shared: Arc::clone(&shared), call };
     let answered = match route {
         Ok(route) => with_faults(&shared, &route, parts, body).await,
-        Err(reason) => Some(answers::no_operation(&reason)),
+        Err(reason) => Ok(answers::no_operation(&reason)),
     };
     arrived.call.status = answered.as_ref().map_or(0, |response| response.status().as_u16());
     let correlation_header = HeaderValue::try_from(&arrived.call.correlation_id);
     drop(arrived);
-    let mut response = answered.unwrap_or_else(|| {
-        scissors.cut();
+    let mut response = answered.unwrap_or_else(|cut| {
+        scissors.cut(cut);
         Response::new(Body::empty())
     });
     if let Ok(id) = correlation_header {
@@ -166,30 +166,30 @@ pub(super) async fn answer(
     response
 }
 
-/// The answer, or that of a fault; `None`: none at all.
-async fn with_faults(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Option<Response> {
+/// The answer, or that of a fault, or how the connection ends without one.
+async fn with_faults(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Result<Response, Cut> {
     let fault = shared.faults().take(route.name(), parts.uri.path());
-    match fault {
-        None => Some(perform(shared, route, parts, body).await),
-        Some((FaultEffect::Before, fault)) => {
+    let Some((effect, fault)) = fault else { return Ok(perform(shared, route, parts, body).await) };
+    let delay = tokio::time::sleep(Duration::from_millis(fault.delay_ms));
+    let right = match effect {
+        FaultEffect::After => {
+            let right = perform(shared, route, parts, body).await;
+            delay.await;
+            Some(right)
+        }
+        FaultEffect::Before => {
             // The body is read all the same: closing a connection on unread bytes would look like another fault.
             let body = axum::body::to_bytes(body, LONGEST_BODY).await.unwrap_or_default();
-            tokio::time::sleep(Duration::from_millis(fault.delay_ms)).await;
-            if fault.is_delay_only() {
-                return Some(perform(shared, route, parts, Body::from(body)).await);
-            }
-            wrong(&fault)
+            delay.await;
+            if fault.is_right() { Some(perform(shared, route, parts, Body::from(body)).await) } else { None }
         }
-        Some((FaultEffect::After, fault)) => {
-            let right = perform(shared, route, parts, body).await;
-            tokio::time::sleep(Duration::from_millis(fault.delay_ms)).await;
-            if fault.is_delay_only() { Some(right) } else { wrong(&fault) }
-        }
+    };
+    match (&fault, right) {
+        (FaultAnswer { drop: true, .. }, _) => Err(Cut::Closed),
+        (FaultAnswer { reset: true, .. }, _) => Err(Cut::Reset),
+        (fault, Some(right)) if fault.is_right() => Ok(answers::spoiled(right, fault)),
+        (fault, _) => Ok(answers::spoiled(answers::faulty(fault), fault)),
     }
-}
-
-fn wrong(fault: &FaultAnswer) -> Option<Response> {
-    (!fault.drop).then(|| answers::faulty(fault))
 }
 
 async fn perform(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Response {

@@ -16,3 +16,4 @@ mod schema;
 mod security;
 mod shop;
 mod trouble;
+mod unreliable;

@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait;
-use kube::{Api, Resource};
+use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -93,11 +93,20 @@ impl Shop {
     }
 
     pub(crate) fn start_operator_with_digest_key(&mut self, digest_key: [u8; 32]) {
+        self.start(self.sandbox.client.clone(), digest_key);
+    }
+
+    /// Starts the operator with a client of the test's.
+    pub(crate) fn start_operator_as(&mut self, client: Client) {
+        self.start(client, [7; 32]);
+    }
+
+    fn start(&mut self, client: Client, digest_key: [u8; 32]) {
         let clock = self.clock.clone();
         let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
         let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: self.limits, extra_ca_pem: None };
         let options = manager::Options {
-            client: self.sandbox.client.clone(),
+            client,
             namespaces: [&self.sandbox.namespace].into_iter().chain(&self.also_watched).cloned().collect(),
             concurrency: 16,
             clock,

@@ -11,5 +11,6 @@ mod dev_server;
 mod documentation;
 mod golden;
 mod official_client;
+mod reliability;
 mod secrecy;
 mod sources;

@@ -63,7 +63,11 @@ pub async fn send(
     match answer {
         Ok(Some(record)) => accepted(record),
         Ok(None) => Done { answer: Answer::NotFound, record: None, error: None },
-        Err(error) => failed(error),
+        Err(error) => match failed(error) {
+            // Only a create brings a key along.
+            Done { answer: Answer::Duplicate, record, error } => Done { answer: Answer::Refused, record, error },
+            done => done,
+        },
     }
 }
 
@@ -133,8 +137,8 @@ fn meaning(error: &ApiError) -> Answer {
 #[must_use]
 pub fn told(done: &Done) -> Option<Told> {
     let error = done.error.as_ref()?;
-    // Busy and another version are no trouble: the next look decides.
-    let passing = matches!(error.reaction(), Reaction::Wait | Reaction::Refetch | Reaction::Gone);
+    // Busy, another version and a key that exists are no trouble: the next look decides.
+    let passing = matches!(error.reaction(), Reaction::Wait | Reaction::Refetch) || done.answer == Answer::Duplicate;
     (!passing || error.failure == Failure::HeldBack).then(|| problem::told(error))
 }
 

@@ -231,6 +231,23 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_woken_once_it_lives() {
 }
 
 #[tokio::test]
+async fn rule_20_who_stands_in_the_queue_when_the_remote_goes_away_is_woken_to_say_why() {
+    let mut bench = Bench::new(3, 1);
+    bench.settle().await;
+    let turn = bench.remote.enter(&subject(0));
+    assert!(turn.is_ok());
+    assert!(matches!(bench.remote.enter(&subject(1)), Err(NotNow::Queued)));
+    bench.service.world().mood = Mood::Fails(failure(Failure::NotSent));
+    wish(&bench, 2..3);
+    bench.settle().await;
+    assert!(matches!(bench.remote.enter(&subject(2)), Err(NotNow::Closed(_))));
+    bench.woken();
+    bench.pass(Duration::from_mins(30)).await;
+    assert_eq!(bench.woken(), [subject(1)], "once, and nobody who knows already");
+    assert!(matches!(bench.remote.enter(&subject(1)), Err(NotNow::Closed(_))));
+}
+
+#[tokio::test]
 async fn neither_a_bad_record_nor_a_failing_list_keeps_the_gate_closed_or_makes_a_hot_loop() {
     for (case, mood) in [
         ("record", Mood::GetFails(id(1), failure(Failure::Unreadable))),

@@ -283,11 +283,16 @@ impl Remote {
         }
         let after = state.face();
         if after != before {
-            if (after.health, after.trouble) != (before.health, before.trouble) {
+            let turned = (after.health, after.trouble) != (before.health, before.trouble);
+            if turned {
                 state.log_health();
             }
-            let State { claims, wake, .. } = &mut *state;
+            let State { claims, wake, turns, .. } = &mut *state;
             wake.extend(claims.keys().cloned());
+            if turned && after.trouble.is_some() {
+                // Nobody is invited any more: who stands in the queue has to say why it waits.
+                wake.extend(turns.take_unaware());
+            }
         }
         let due = subject.and_then(|subject| state.view.due(subject));
         let first = due.map_or(state.next_duty(), |due| due.min(state.next_duty()));

@@ -4,6 +4,7 @@
 //! newcomers do not overtake it. An invitation lapses: a run that has nothing to do any more does not come.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::mem;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -21,13 +22,22 @@ pub(super) struct Turns {
     active: usize,
     queue: VecDeque<Subject>,
     queued: HashSet<Subject>,
+    /// Those of them who were put there while turns were given out.
+    unaware: HashSet<Subject>,
     /// Until when each place is kept.
     invited: HashMap<Subject, Timestamp>,
 }
 
 impl Turns {
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, active: 0, queue: VecDeque::new(), queued: HashSet::new(), invited: HashMap::new() }
+        Self {
+            limit,
+            active: 0,
+            queue: VecDeque::new(),
+            queued: HashSet::new(),
+            unaware: HashSet::new(),
+            invited: HashMap::new(),
+        }
     }
 
     fn room(&self) -> usize {
@@ -48,12 +58,14 @@ impl Turns {
             return true;
         }
         self.wait(subject);
+        self.unaware.insert(subject.clone());
         false
     }
 
-    /// Puts the subject into the queue.
+    /// Puts the subject into the queue, and it knows that nobody is invited for now.
     pub(super) fn wait(&mut self, subject: &Subject) {
         self.invited.remove(subject);
+        self.unaware.remove(subject);
         if self.queued.insert(subject.clone()) {
             self.queue.push_back(subject.clone());
         }
@@ -70,9 +82,16 @@ impl Turns {
         let invited: Vec<Subject> = self.queue.drain(..self.room().min(self.queue.len())).collect();
         for subject in &invited {
             self.queued.remove(subject);
+            self.unaware.remove(subject);
             self.invited.insert(subject.clone(), later(now, INVITATION));
         }
         invited
+    }
+
+    /// Those in the queue who think that it moves, each once.
+    pub(super) fn take_unaware(&mut self) -> Vec<Subject> {
+        let unaware = mem::take(&mut self.unaware);
+        self.queue.iter().filter(|subject| unaware.contains(subject)).cloned().collect()
     }
 
     /// When the next invitation lapses for which somebody waits.
@@ -97,6 +116,7 @@ impl Turns {
     }
 
     fn unqueue(&mut self, subject: &Subject) {
+        self.unaware.remove(subject);
         if self.queued.remove(subject) {
             self.queue.retain(|queued| queued != subject);
         }

@@ -159,6 +159,21 @@ async fn answers_that_cannot_be_read_harm_nothing() {
 }
 
 #[tokio::test]
+async fn what_passes_by_itself_and_what_is_only_odd_harm_nothing() {
+    let conflict = FaultAnswer::error(409, "ConcurrentModification");
+    let busy = FaultAnswer::error(400, "DeploymentInvalidStatusTransition");
+    let odd = FaultAnswer::with_the_right_body(200).with_header("Content-Type", "text/html");
+    lives_with(vec![
+        ("conflict", FaultEffect::Before, conflict),
+        ("busy", FaultEffect::Before, busy),
+        ("another status and type", FaultEffect::Before, odd),
+        ("reset after", FaultEffect::After, FaultAnswer::reset()),
+        ("broken off", FaultEffect::After, FaultAnswer { cut_at: Some(20), ..FaultAnswer::default() }),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn answers_that_are_too_big_or_never_end_or_never_come_harm_nothing() {
     let big = FaultAnswer { status: Some(200), body_bytes: Some(100_000_000), ..FaultAnswer::default() };
     let endless = FaultAnswer { status: Some(200), endless: true, ..FaultAnswer::default() };

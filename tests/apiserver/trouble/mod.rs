@@ -2,9 +2,11 @@
 
 mod away;
 mod canary;
+mod cluster;
 mod faults;
 mod many;
 mod missing;
+mod outage;
 mod pace;
 mod refused;
 mod stalled;

@@ -1,5 +1,7 @@
 //! Faults and `/_dev` (design section 6).
 
+use std::error::Error as _;
+
 use super::*;
 use connect_operator::dev_server::{Fault, FaultAnswer};
 
@@ -38,18 +40,38 @@ async fn faults_answer_what_they_are_told() {
     }
     let late = send(FaultAnswer { delay_ms: 1, ..FaultAnswer::default() }).await;
     assert_eq!(late.status(), StatusCode::OK);
+    let other = send(FaultAnswer::with_the_right_body(206).with_header("Content-Type", "text/plain")).await;
+    assert_eq!(
+        (other.status().as_u16(), &other.headers()["content-type"]),
+        (206, &"text/plain".parse().expect("text"))
+    );
+    assert!(other.text().await.expect("it is whole").starts_with('{'));
+    let cut = send(FaultAnswer { cut_at: Some(5), ..FaultAnswer::default() }).await;
+    assert_eq!(cut.status(), StatusCode::OK);
+    assert!(cut.bytes().await.is_err(), "it breaks off");
+    let mut silent = send(FaultAnswer { stall_at: Some(5), ..FaultAnswer::default() }).await;
+    assert_eq!(silent.chunk().await.expect("it begins").map(|bytes| bytes.len()), Some(5));
+    assert!(futures::poll!(std::pin::pin!(silent.chunk())).is_pending());
 }
 
 #[tokio::test]
-async fn a_dropped_answer_closes_the_connection_and_the_next_call_works() {
-    let caller = Caller::new(Options::default()).await;
-    let dropped = Fault::of("createDeployment", FaultAnswer::dropped()).times(1).after_the_effect();
-    caller.server.fault(dropped).expect("it can work");
-    let url = format!("{}/demo/deployments", caller.server.url());
-    let request = caller.http.post(url).bearer_auth(&caller.token).body(draft("tax").to_string());
-    assert!(request.send().await.is_err());
-    assert_eq!(caller.get("/demo/deployments/key=tax").await.0, StatusCode::OK);
-    assert_eq!(caller.server.calls()[1].status, 0);
+async fn a_cut_answer_ends_the_connection_and_the_next_call_works() {
+    for (case, answer, reset) in [("closed", FaultAnswer::dropped(), false), ("reset", FaultAnswer::reset(), true)] {
+        let caller = Caller::new(Options::default()).await;
+        let fault = Fault::of("createDeployment", answer).times(1).after_the_effect();
+        caller.server.fault(fault).expect("it can work");
+        let url = format!("{}/demo/deployments", caller.server.url());
+        let request = caller.http.post(url).bearer_auth(&caller.token).body(draft("tax").to_string());
+        let error = request.send().await.expect_err(case);
+        let mut causes = std::iter::successors(error.source(), |error| (*error).source());
+        let said = causes.any(|cause| {
+            let cause = cause.downcast_ref::<std::io::Error>();
+            cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::ConnectionReset)
+        });
+        assert_eq!(said, reset, "{case}: {error:?}");
+        assert_eq!(caller.get("/demo/deployments/key=tax").await.0, StatusCode::OK, "{case}");
+        assert_eq!(caller.server.calls()[1].status, 0, "{case}");
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use connect_operator::dev_server::{Catalogue, FaultFile, OPERATIONS, VARIANTS};
+use connect_operator::dev_server::{Catalogue, Fault, FaultFile, OPERATIONS, VARIANTS};
 
 use crate::golden::assert_golden_parts;
 use crate::sources;
@@ -51,6 +51,16 @@ fn every_route_of_the_control_is_on_the_page() {
     assert!(routes.len() > 5, "{routes:?}");
     for route in routes {
         assert!(PAGE.contains(&format!("/_dev{route}`")), "{route} is not on the page");
+    }
+}
+
+#[test]
+fn every_member_of_a_fault_is_on_the_page() {
+    let faults = PAGE.split("## Faults").nth(1).and_then(|rest| rest.split("## Control").next()).expect("a chapter");
+    let fault = serde_json::to_value(Fault::default()).expect("faults are JSON");
+    let answer = fault["answer"].as_object().expect("an answer").keys();
+    for member in fault.as_object().expect("an object").keys().filter(|name| *name != "answer").chain(answer) {
+        assert!(faults.contains(&format!("{member}`")), "{member} is not on the page");
     }
 }
 

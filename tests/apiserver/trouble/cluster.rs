@@ -1,0 +1,197 @@
+//! The cluster misbehaves: whatever it refuses, loses or forgets, there is one deployment afterwards, no redeploy more
+//! than there were changes, and the right status.
+
+use std::time::Duration;
+
+use connect_operator::connect::model::EntryType;
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::dev_server::{Options, PlannedEntry, PlannedOutcome};
+use connect_operator::names;
+use kube::ResourceExt as _;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use super::pace::{FINE, meanwhile, pass, stepped};
+use crate::shop::{NAME, SECRET, Shop};
+use crate::unreliable::{Unreliable, Which, Wrong};
+
+/// A shop on a stepped clock, whose operator sees a cluster that goes wrong on demand; nothing is deployed.
+async fn shop() -> (Shop, Unreliable) {
+    let options = Options { deploy_duration: Duration::from_secs(5), ..Options::default() };
+    let mut shop = Shop::with(options, stepped()).await;
+    shop.stop_operator().await;
+    let (unreliable, client) = Unreliable::client(&shop.sandbox.client);
+    shop.start_operator_as(client);
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.until_project("looked at", |project| project.status.is_some()).await;
+    (shop, unreliable)
+}
+
+async fn until_live(shop: &Shop) -> ConnectorDeployment {
+    let live = shop.until("live, and nothing runs", |object| {
+        object.status.as_ref().is_some_and(|status| {
+            status.operation.is_none()
+                && status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+        })
+    });
+    meanwhile(&shop.clock, FINE, live).await
+}
+
+/// One deployment, redeployed so often.
+fn left(shop: &Shop, case: &str, redeploys: i64) {
+    let versions: Vec<_> = shop.dev.world().all(shop.clock.now()).iter().map(|live| live.version).collect();
+    assert_eq!(versions, [1 + redeploys], "{case}: {:?}", shop.dev.counts());
+    assert_eq!(shop.calls("createDeployment"), 1, "{case}");
+}
+
+#[tokio::test]
+async fn a_status_that_cannot_be_written_sends_nothing_and_one_that_was_lost_sends_once() {
+    let rows = [
+        ("conflict", Wrong::Refused(409, "Conflict"), 0),
+        ("quota, or forbidden", Wrong::Refused(403, "Forbidden"), 0),
+        ("a webhook that fails", Wrong::Refused(500, "InternalError"), 0),
+        ("too many requests", Wrong::Refused(429, "TooManyRequests"), 0),
+        ("no connection", Wrong::Away, 0),
+        ("written, and the answer lost", Wrong::Lost, 0),
+    ];
+    let lives = rows.map(|(case, wrong, sent)| async move {
+        let (shop, unreliable) = shop().await;
+        unreliable.begin(Which::StatusWrites, wrong);
+        shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        meanwhile(&shop.clock, FINE, unreliable.until_met(2)).await;
+        assert_eq!(shop.calls("createDeployment"), sent, "{case}: before the operation is known to be stored");
+        unreliable.end();
+        until_live(&shop).await;
+        left(&shop, case, 0);
+    });
+    futures::future::join_all(lives).await;
+}
+
+#[tokio::test]
+async fn an_answer_of_the_remote_that_cannot_be_kept_is_found_again() {
+    let rows = [("refused", Wrong::Refused(500, "InternalError")), ("no connection", Wrong::Away)];
+    let lives = rows.map(|(case, wrong)| async move {
+        let (shop, unreliable) = shop().await;
+        shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        until_live(&shop).await;
+        // From the moment at which the redeploy is planned until long after its call.
+        shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+        let planned =
+            shop.until("planned", |object| object.status.as_ref().is_some_and(|status| status.operation.is_some()));
+        meanwhile(&shop.clock, FINE, planned).await;
+        unreliable.begin(Which::StatusWrites, wrong);
+        meanwhile(&shop.clock, FINE, unreliable.until_met(2)).await;
+        unreliable.end();
+        until_live(&shop).await;
+        left(&shop, case, 1);
+    });
+    futures::future::join_all(lives).await;
+}
+
+#[tokio::test]
+async fn an_api_server_that_is_away_for_minutes_costs_nothing_but_time() {
+    let (shop, unreliable) = shop().await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    until_live(&shop).await;
+    unreliable.begin(Which::All, Wrong::Away);
+    unreliable.cut_watches();
+    unreliable.until_met(1).await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    pass(&shop.clock, FINE, Duration::from_mins(5)).await;
+    assert_eq!(shop.calls("updateDeploymentById"), 0, "nothing can be stored, so nothing is sent");
+    unreliable.end();
+    let redeployed = async {
+        while shop.calls("updateDeploymentById") == 0 {
+            shop.clock.sleep(FINE).await;
+        }
+    };
+    meanwhile(&shop.clock, FINE, redeployed).await;
+    until_live(&shop).await;
+    left(&shop, "away", 1);
+}
+
+#[tokio::test]
+async fn a_watch_that_has_expired_begins_anew_and_misses_nothing() {
+    let (shop, unreliable) = shop().await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    until_live(&shop).await;
+    unreliable.begin(Which::Watches, Wrong::Refused(410, "Expired"));
+    unreliable.cut_watches();
+    unreliable.until_met(3).await;
+    // Seen by nobody.
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    unreliable.end();
+    let redeployed = async {
+        while shop.calls("updateDeploymentById") == 0 {
+            shop.clock.sleep(FINE).await;
+        }
+    };
+    meanwhile(&shop.clock, FINE, redeployed).await;
+    until_live(&shop).await;
+    left(&shop, "410", 1);
+}
+
+async fn remove_finalizers(shop: &Shop) {
+    let change = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    shop.api::<ConnectorDeployment>().patch(NAME, &PatchParams::default(), &change).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_finalizer_that_was_removed_by_hand_is_set_again_and_nothing_is_sent() {
+    let (shop, _) = shop().await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    until_live(&shop).await;
+    remove_finalizers(&shop).await;
+    let held = shop.until("held", |object| object.finalizers().iter().any(|name| name == names::FINALIZER));
+    meanwhile(&shop.clock, FINE, held).await;
+    until_live(&shop).await;
+    left(&shop, "finalizer", 0);
+}
+
+#[tokio::test]
+async fn one_that_was_deleted_past_its_finalizer_and_made_again_does_not_take_what_it_cannot_know() {
+    let (mut shop, _) = shop().await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    // While the create runs.
+    let running = shop.until("running", |object| object.status.as_ref().is_some_and(|status| status.id.is_some()));
+    meanwhile(&shop.clock, FINE, running).await;
+    // Else it would set the finalizer again, as it should.
+    shop.stop_operator().await;
+    shop.delete().await;
+    remove_finalizers(&shop).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.start_operator();
+    meanwhile(&shop.clock, FINE, shop.until_reason("KeyTaken")).await;
+    left(&shop, "made again", 0);
+    let mut adopting = shop.deployment();
+    adopting["spec"]["adoptionPolicy"] = json!("Adopt");
+    shop.sandbox.apply(&adopting).await.unwrap();
+    until_live(&shop).await;
+    left(&shop, "taken over", 0);
+}
+
+/// Largest status by its bounds (20 entries of 1 KiB and a title, 20 lines of 512 bytes, a message), and the rest of the
+/// object; the API server takes 1.5 MiB.
+const LARGEST_OBJECT: usize = 96 << 10;
+
+#[tokio::test]
+async fn a_report_without_measure_fits_into_a_status() {
+    let (shop, _) = shop().await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    let id = until_live(&shop).await.status.and_then(|status| status.id).unwrap();
+    let huge = "✓ word ".repeat(20_000);
+    let entry = PlannedEntry {
+        kind: EntryType::Error,
+        title: huge.clone(),
+        message: Some(huge.clone()),
+        application: Some(huge),
+    };
+    let outcome = PlannedOutcome { fails: true, entries: vec![entry; 30] };
+    shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).unwrap();
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    let failed = meanwhile(&shop.clock, FINE, shop.until_reason("DeploymentFailed")).await;
+    let size = serde_json::to_vec(&failed).unwrap().len();
+    assert!(size <= LARGEST_OBJECT, "{size} bytes");
+    assert_eq!(failed.status.unwrap().report.len(), 20);
+    left(&shop, "report", 1);
+}

@@ -1,0 +1,115 @@
+//! The remote is down for an hour while many resources change: one redeploy for each of them afterwards, and no storm.
+
+use std::time::Duration;
+
+use connect_operator::connect::model::DeploymentStatus;
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use kube::ResourceExt as _;
+use kube::api::ListParams;
+use serde_json::json;
+
+use super::pace::{COARSE, FINE, meanwhile, most_in_10_seconds, pass, stepped};
+use crate::shop::{SECRET, Shop};
+
+/// Resources that change.
+const CHANGED: usize = 200;
+/// Resources that do not.
+const QUIET: usize = 20;
+/// Requests in a second that the project allows.
+const RATE: usize = 20;
+/// Requests that may leave at once after a quiet time.
+const BURST: usize = 5;
+/// A probe each minute at most seldom, each 45 s at most often, and the first ones that come faster.
+const PROBES: u64 = 3600 / 45 + 15;
+
+fn reason(object: &ConnectorDeployment) -> Option<&str> {
+    let conditions = &object.status.as_ref()?.conditions;
+    conditions.iter().find(|condition| condition.type_ == "Ready").map(|condition| condition.reason.as_str())
+}
+
+fn is_quiet(object: &ConnectorDeployment) -> bool {
+    object.name_any().starts_with("quiet")
+}
+
+async fn all(shop: &Shop) -> Vec<ConnectorDeployment> {
+    shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap().items
+}
+
+/// Lets time pass until it is so for all.
+async fn until_all(shop: &Shop, what: &str, is: impl Fn(&ConnectorDeployment) -> bool) -> Vec<ConnectorDeployment> {
+    for _ in 0..150 {
+        let all = all(shop).await;
+        if all.iter().all(&is) {
+            return all;
+        }
+        pass(&shop.clock, FINE, Duration::from_secs(2)).await;
+    }
+    let not: Vec<_> = all(shop).await.into_iter().filter(|object| !is(object)).collect();
+    let status = not.first().and_then(|object| object.status.clone());
+    panic!("{} are not {what}: {status:#?}\n{:?}", not.len(), shop.dev.counts());
+}
+
+fn is_live(object: &ConnectorDeployment) -> bool {
+    let operation = object.status.as_ref().is_some_and(|status| status.operation.is_some());
+    reason(object) == Some("Deployed") && !operation
+}
+
+#[tokio::test]
+async fn rule_20_an_hour_without_the_remote_while_200_resources_change_costs_one_redeploy_each() {
+    let shop = Shop::with(Options { deploy_duration: Duration::from_secs(5), ..Options::default() }, stepped()).await;
+    let rate = json!({"spec": {"requestsPerSecond": RATE}});
+    shop.sandbox.change(&shop.project(), &rate).await.unwrap();
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.put_secret("quiet", &[("token", "other-token-of-the-shop")]).await;
+    for number in 0..CHANGED + QUIET {
+        let mut manifest = shop.deployment();
+        let quiet = number >= CHANGED;
+        manifest["metadata"]["name"] = json!(format!("{}-{number:03}", if quiet { "quiet" } else { "tax" }));
+        if quiet {
+            let secured = &mut manifest["spec"]["configurations"][0]["securedConfiguration"][0];
+            secured["valueFrom"]["secretKeyRef"]["name"] = json!("quiet");
+        }
+        shop.sandbox.apply(&manifest).await.unwrap();
+    }
+    let live = until_all(&shop, "live", is_live).await;
+
+    shop.dev.fault(Fault { answer: FaultAnswer::text(503, ""), ..Fault::default() }).unwrap();
+    let before = shop.dev.counts();
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    until_all(&shop, "waiting", |object| is_quiet(object) || reason(object) == Some("ServiceUnavailable")).await;
+    let told = shop.until_project("not ready", |project| {
+        let conditions = project.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
+        conditions.iter().any(|condition| condition.type_ == "Ready" && condition.reason == "ServiceUnavailable")
+    });
+    meanwhile(&shop.clock, FINE, told).await;
+    pass(&shop.clock, COARSE, Duration::from_mins(30)).await;
+    shop.put_secret(SECRET, &[("token", "third-token-of-the-shop")]).await;
+    pass(&shop.clock, COARSE, Duration::from_mins(30)).await;
+    let calls = shop.dev.counts().values().sum::<u64>() - before.values().sum::<u64>();
+    assert!(calls <= PROBES, "{calls} calls in an hour without the remote");
+    for (now, then) in all(&shop).await.iter().zip(&live).filter(|(now, _)| is_quiet(now)) {
+        assert_eq!(now.resource_version(), then.resource_version(), "{} was written", now.name_any());
+    }
+
+    let back = shop.clock.now();
+    shop.dev.clear_faults();
+    let before = shop.dev.counts();
+    until_all(&shop, "live again", |object| {
+        let redeployed = object.status.as_ref().and_then(|status| status.version) == Some(2);
+        is_live(object) && redeployed != is_quiet(object)
+    })
+    .await;
+    // Whatever comes late.
+    pass(&shop.clock, FINE, Duration::from_mins(3)).await;
+    let after = shop.dev.counts();
+    assert_eq!(after["updateDeploymentById"] - before["updateDeploymentById"], CHANGED as u64);
+    assert_eq!(after["createDeployment"], (CHANGED + QUIET) as u64);
+    let world = shop.dev.world().all(shop.clock.now());
+    let redeployed = world.iter().filter(|live| live.version == 2 && live.status == DeploymentStatus::Deployed);
+    assert_eq!((redeployed.count(), world.len()), (CHANGED, CHANGED + QUIET));
+    let most = most_in_10_seconds(&shop.dev.calls(), back);
+    assert!(most <= RATE * 10 + BURST, "{most} calls in 10 s: {before:?}, then {after:?}");
+    let calls = after.values().sum::<u64>() - before.values().sum::<u64>();
+    assert!(calls <= 2 * CHANGED as u64, "{calls} calls afterwards: {before:?}, then {after:?}");
+}

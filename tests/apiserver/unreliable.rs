@@ -1,0 +1,116 @@
+//! A cluster that goes wrong on demand: what the operator's client sends is refused, lost, or never leaves.
+
+use std::sync::{Arc, Mutex};
+
+use axum::body::Body;
+use futures::StreamExt as _;
+use http::{Method, Request, Response, StatusCode, header};
+use kube::Client;
+use kube::core::Status;
+use tokio::sync::watch;
+use tower::BoxError;
+
+/// Which requests go wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Which {
+    /// All.
+    All,
+    /// Writes of a status.
+    StatusWrites,
+    /// Watches.
+    Watches,
+}
+
+/// How a request goes wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wrong {
+    /// It does not leave.
+    Away,
+    /// It is answered with this HTTP status and reason, and nothing happens.
+    Refused(u16, &'static str),
+    /// It happens, and its answer is lost.
+    Lost,
+}
+
+/// Lets requests go wrong.
+#[derive(Clone)]
+pub(crate) struct Unreliable {
+    wrong: Arc<Mutex<Option<(Which, Wrong)>>>,
+    /// How many requests went wrong.
+    met: watch::Sender<u64>,
+    /// Changes when watches are to end.
+    cut: watch::Sender<u64>,
+}
+
+impl Unreliable {
+    /// A client that goes wrong on demand, and what lets it.
+    pub(crate) fn client(client: &Client) -> (Self, Client) {
+        let unreliable = Self { wrong: Arc::default(), met: watch::Sender::new(0), cut: watch::Sender::new(0) };
+        let (inner, outer) = (client.clone(), unreliable.clone());
+        let service = tower::service_fn(move |request| {
+            let (inner, outer) = (inner.clone(), outer.clone());
+            async move { outer.pass(&inner, request).await }
+        });
+        (unreliable, Client::new(service, client.default_namespace()))
+    }
+
+    /// From now on.
+    pub(crate) fn begin(&self, which: Which, wrong: Wrong) {
+        self.met.send_replace(0);
+        *self.wrong.lock().unwrap() = Some((which, wrong));
+    }
+
+    /// Everything works again.
+    pub(crate) fn end(&self) {
+        *self.wrong.lock().unwrap() = None;
+    }
+
+    /// Ends the watches that are open.
+    pub(crate) fn cut_watches(&self) {
+        self.cut.send_modify(|times| *times += 1);
+    }
+
+    /// Returns once so many requests went wrong.
+    pub(crate) async fn until_met(&self, times: u64) {
+        self.met.subscribe().wait_for(|met| *met >= times).await.unwrap();
+    }
+
+    async fn pass(&self, inner: &Client, request: Request<kube::client::Body>) -> Result<Response<Body>, BoxError> {
+        let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let writes_status = request.method() == Method::PATCH && request.uri().path().ends_with("/status");
+        let wrong = self.wrong.lock().unwrap().filter(|(which, _)| match which {
+            Which::All => true,
+            Which::StatusWrites => writes_status,
+            Which::Watches => watches,
+        });
+        if wrong.is_some() {
+            self.met.send_modify(|met| *met += 1);
+        }
+        match wrong.map(|(_, wrong)| wrong) {
+            Some(Wrong::Away) => return Err("no connection, as the test wants it".into()),
+            Some(Wrong::Refused(code, reason)) => return Ok(refusal(code, reason)),
+            Some(Wrong::Lost) => {
+                inner.send(request).await?;
+                return Err("the answer is lost, as the test wants it".into());
+            }
+            None => {}
+        }
+        let mut cut = self.cut.subscribe();
+        let response = inner.send(request).await?.map(Body::new);
+        if !watches {
+            return Ok(response);
+        }
+        let ends = async move {
+            let _ = cut.changed().await;
+        };
+        Ok(response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(ends)))))
+    }
+}
+
+fn refusal(code: u16, reason: &str) -> Response<Body> {
+    let status = Status::failure("refused, as the test wants it", reason).with_code(code);
+    let mut response = Response::new(Body::from(serde_json::to_vec(&status).unwrap()));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap();
+    response.headers_mut().insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
+    response
+}

@@ -1,0 +1,290 @@
+//! One cell: an operation meets a fault, once, over a real socket. What the operator makes of it, and what comes after.
+
+use std::time::Duration;
+
+use connect_operator::clock::{Clock, between};
+use connect_operator::connect::api::{ConnectApi, DeploymentPaths, LogRequest, PageRequest, Selector};
+use connect_operator::connect::model::DeploymentStatus;
+use connect_operator::connect::{ApiError, http::HttpConnect};
+use connect_operator::controllers::connector_deployment::act;
+use connect_operator::controllers::connector_deployment::decide::{Answer, Verdict};
+use connect_operator::controllers::connector_deployment::ledger::{OperationKind, OperationState};
+use connect_operator::controllers::connector_deployment::status;
+use connect_operator::controllers::problem;
+use connect_operator::controllers::reason::Reason;
+use connect_operator::controllers::remote::{Trouble, TroubleKind};
+use connect_operator::dev_server::{DevServer, Fault as Wrong, FaultAnswer, Options};
+use futures::FutureExt as _;
+use tokio::net::TcpListener;
+
+use super::desk::{Desk, START, Turn, at_a_standstill};
+use super::faults::{Fault, How};
+
+/// Everything that the operator calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Operation {
+    List,
+    ById,
+    ByKey,
+    Create,
+    CreateUnscoped,
+    Redeploy,
+    Undeploy,
+    Logs,
+    ConnectorById,
+    ConnectorByKey,
+    /// A request for a token, which a look needs.
+    TokenToLook,
+    /// A request for a token, which a redeploy needs.
+    TokenToChange,
+}
+
+impl Operation {
+    pub(super) const ALL: [Self; 12] = [
+        Self::List,
+        Self::ById,
+        Self::ByKey,
+        Self::Create,
+        Self::CreateUnscoped,
+        Self::Redeploy,
+        Self::Undeploy,
+        Self::Logs,
+        Self::ConnectorById,
+        Self::ConnectorByKey,
+        Self::TokenToLook,
+        Self::TokenToChange,
+    ];
+
+    /// Its name in the contract, or `token`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::List => "queryDeployments",
+            Self::ById => "getDeploymentById",
+            Self::ByKey => "getDeploymentByKey",
+            Self::Create => "createDeployment",
+            Self::CreateUnscoped => "createDeploymentUnscoped",
+            Self::Redeploy => "updateDeploymentById",
+            Self::Undeploy => "deleteDeploymentById",
+            Self::Logs => "getDeploymentLogsById",
+            Self::ConnectorById => "getConnectorById",
+            Self::ConnectorByKey => "getConnectorByKey",
+            Self::TokenToLook | Self::TokenToChange => "token",
+        }
+    }
+
+    pub(super) fn needs_token(self) -> bool {
+        matches!(self, Self::TokenToLook | Self::TokenToChange)
+    }
+}
+
+/// What is known after the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Knows {
+    /// It worked.
+    Worked,
+    /// There is no such thing.
+    Absent,
+    /// A look failed: nothing is known.
+    Nothing,
+    /// Nothing happened, and the operation is forgotten; the input, or something at the remote, has to change.
+    Refused,
+    /// Nothing happened, and the operation is forgotten; the same may work soon.
+    NotNow,
+    /// It may have happened: the operation stays.
+    Open,
+    /// The key is somebody else's.
+    KeyTaken,
+}
+
+/// Who is not to call the project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Closed {
+    pub(super) kind: TroubleKind,
+    pub(super) pause: Pause,
+}
+
+/// For how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Pause {
+    /// A second at first, up to a quarter less; doubles up to a minute.
+    Growing,
+    /// Exactly so long.
+    Asked(Duration),
+    /// 5 minutes, and up to a tenth more; new credentials end it.
+    UntilRepaired,
+}
+
+/// What an operation makes of a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Cell {
+    pub(super) knows: Knows,
+    /// After what time the same is sent again, if nothing else changes and the fault is over.
+    pub(super) again: Option<Duration>,
+    /// What the resource says meanwhile, if it is not settled.
+    pub(super) reason: Option<Reason>,
+    /// Whether the project is called meanwhile.
+    pub(super) closed: Option<Closed>,
+}
+
+/// Lets an operation meet a fault.
+pub(super) async fn cell(operation: Operation, fault: &Fault) -> Cell {
+    let clock = Clock::stepped(START.parse().unwrap());
+    let kind = match operation {
+        Operation::Create | Operation::CreateUnscoped => OperationKind::Create,
+        Operation::Redeploy | Operation::TokenToChange => OperationKind::Redeploy,
+        Operation::Undeploy => OperationKind::Undeploy,
+        Operation::List
+        | Operation::ById
+        | Operation::ByKey
+        | Operation::TokenToLook
+        | Operation::Logs
+        | Operation::ConnectorById
+        | Operation::ConnectorByKey => return at_a_standstill(&clock, read(operation, clock.clone(), fault)).await,
+    };
+    at_a_standstill(&clock, change(operation, kind, clock.clone(), fault)).await
+}
+
+/// The dev server with the fault, from now on.
+async fn go_wrong(dev: &mut DevServer, client: &HttpConnect, operation: Operation, fault: &Fault) {
+    if operation.needs_token() {
+        dev.revoke_tokens();
+    }
+    fault.begin(dev, operation.name());
+    if let How::Refused = fault.how {
+        // The last answer ends its connection, so that the next call has to open one.
+        let last = FaultAnswer::with_the_right_body(200).with_header("Connection", "close");
+        dev.fault(Wrong::of("queryDeployments", last)).unwrap();
+        client.deployments(PageRequest { limit: 1, offset: 0 }).await.expect("it still answers");
+        let elsewhere = DevServer::start(Options::default(), dev.clock().clone()).await.unwrap();
+        std::mem::replace(dev, elsewhere).stop().await.unwrap();
+    }
+}
+
+/// The fault is over.
+async fn come_right(desk: &mut Desk, fault: &Fault) {
+    desk.dev.clear_faults();
+    if let How::Refused = fault.how {
+        let listener = TcpListener::bind(desk.address()).await.unwrap();
+        desk.dev = DevServer::start_on(listener, desk.options.clone(), desk.clock.clone()).await.unwrap();
+    }
+}
+
+async fn read(operation: Operation, clock: Clock, fault: &Fault) -> Cell {
+    let mut desk = Desk::live(DeploymentPaths::Project, clock, fault).await;
+    let (id, key) = (Selector::Id(desk.id()), Selector::Key(desk.identity.key.clone()));
+    let connector = desk.client.connector(&Selector::Key("demo-connector".into())).await.unwrap().unwrap();
+    let client = desk.client.clone();
+    go_wrong(&mut desk.dev, &client, operation, fault).await;
+    let api = desk.remote.api();
+    let answer = match operation {
+        Operation::List => api.deployments(PageRequest { limit: 100, offset: 0 }).map(|page| page.map(|_| true)).await,
+        Operation::ById | Operation::TokenToLook => found(api.deployment(&id).await),
+        Operation::ByKey => found(api.deployment(&key).await),
+        Operation::Logs => {
+            let request = LogRequest { application_name: Some("service".into()), ..LogRequest::default() };
+            found(api.logs(&id, &request).await)
+        }
+        Operation::ConnectorById => found(api.connector(&Selector::Id(connector.id)).await),
+        Operation::ConnectorByKey => found(api.connector(&Selector::Key("demo-connector".into())).await),
+        other => panic!("{other:?} changes something"),
+    };
+    let closed = desk.closed().map(|trouble| closed(&desk, &trouble));
+    come_right(&mut desk, fault).await;
+    let (knows, reason) = match answer {
+        Ok(true) => (Knows::Worked, None),
+        Ok(false) => (Knows::Absent, None),
+        // What the registry or a log would have said is not missed.
+        Err(_) if matches!(operation, Operation::Logs | Operation::ConnectorById | Operation::ConnectorByKey) => {
+            (Knows::Nothing, None)
+        }
+        Err(error) => (Knows::Nothing, Some(problem::told(&error).reason)),
+    };
+    Cell { knows, again: None, reason, closed }
+}
+
+fn found<T>(answer: Result<Option<T>, ApiError>) -> Result<bool, ApiError> {
+    answer.map(|found| found.is_some())
+}
+
+/// Begins a change, lets its call go wrong, and follows it to its end: it happened once, whatever the fault.
+async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: &Fault) -> Cell {
+    let paths = match operation {
+        Operation::CreateUnscoped => DeploymentPaths::Unscoped,
+        _ => DeploymentPaths::Project,
+    };
+    let mut desk = match kind {
+        OperationKind::Create => Desk::new(paths, clock, fault).await,
+        OperationKind::Redeploy | OperationKind::Undeploy => Desk::live(paths, clock, fault).await,
+    };
+    match kind {
+        OperationKind::Create => {}
+        OperationKind::Redeploy => desk.rotate(),
+        OperationKind::Undeploy => desk.delete(),
+    }
+    let start = desk.clock.now();
+    let (sent_at, call) = loop {
+        let sent_at = desk.clock.now();
+        let (api, client) = (desk.remote.api(), desk.client.clone());
+        let wrong = async |dev: &mut DevServer| go_wrong(dev, &client, operation, fault).await;
+        match desk.turn(&*api, wrong).await {
+            Turn::Sent(call) => break (sent_at, call),
+            Turn::Rest(_, Some(again)) if between(start, desk.clock.now()) < Duration::from_mins(1) => desk.pass(again),
+            Turn::Rest(verdict, _) => panic!("{}: {verdict:?} before the call", fault.name),
+            Turn::Released | Turn::Blind(_) => panic!("{}: no call", fault.name),
+        }
+    };
+    let (done, outcome) = &*call;
+    let trouble = desk.closed();
+    let verdict = if outcome.key_taken { Verdict::KeyTaken } else { Verdict::Running(kind) };
+    let told = act::told(done).filter(|_| !outcome.key_taken);
+    let told = told.unwrap_or_else(|| status::tell(&verdict, &desk.identity.key, done.record.as_ref(), &[]));
+    let knows = match (&done.answer, desk.stored()) {
+        (Answer::Accepted { .. }, Some(OperationState::Accepted)) => Knows::Worked,
+        (Answer::NotFound, _) if outcome.release => Knows::Absent,
+        (_, None) if outcome.key_taken => Knows::KeyTaken,
+        (_, None) if outcome.memory.refused.is_some() => Knows::Refused,
+        (_, None) if outcome.memory.pause.is_some() => Knows::NotNow,
+        (Answer::Unknown, Some(OperationState::Planned)) => Knows::Open,
+        other => panic!("{}: {other:?}, {outcome:?}", fault.name),
+    };
+    let cell = Cell { knows, again: None, reason: Some(told.reason), closed: None };
+    let cell = Cell { closed: trouble.as_ref().map(|trouble| closed(&desk, trouble)), ..cell };
+    come_right(&mut desk, fault).await;
+    if knows == Knows::Absent {
+        return Cell { reason: None, ..cell };
+    }
+    let open_again = trouble.map(|trouble| between(desk.clock.now(), trouble.until));
+    desk.pass(desk.after(&call).max(open_again.unwrap_or_default()));
+    let again = desk.to_the_end().await.map(|at| between(sent_at, at));
+    happened_once(&desk, kind, &fault.name);
+    Cell { again: again.map(about), ..cell }
+}
+
+/// A share of chance is left out, and what is below a second.
+fn about(time: Duration) -> Duration {
+    let time = Duration::from_secs(time.as_secs());
+    let repaired = Duration::from_mins(5);
+    if time > repaired && time <= repaired.mul_f64(1.1) { repaired } else { time }
+}
+
+/// One deployment after a create, one redeploy more after a redeploy, none after an undeploy.
+pub(super) fn happened_once(desk: &Desk, kind: OperationKind, case: &str) {
+    let all = desk.dev.world().all(desk.dev.now());
+    let found: Vec<_> = all.iter().map(|live| (live.version, live.status.clone())).collect();
+    let expected = match kind {
+        OperationKind::Create => vec![(1, DeploymentStatus::Deployed)],
+        OperationKind::Redeploy => vec![(2, DeploymentStatus::Deployed)],
+        OperationKind::Undeploy => Vec::new(),
+    };
+    assert_eq!(found, expected, "{kind:?}, {case}: {:?}", desk.dev.counts());
+}
+
+fn closed(desk: &Desk, trouble: &Trouble) -> Closed {
+    let left = between(desk.clock.now(), trouble.until);
+    let pause = match left.as_millis() {
+        750..=1000 => Pause::Growing,
+        300_000..=330_000 => Pause::UntilRepaired,
+        _ => Pause::Asked(left),
+    };
+    Closed { kind: trouble.kind, pause }
+}

@@ -1,0 +1,389 @@
+//! One resource as its controller treats it, with the real client over real sockets, the gate of its project, `decide`
+//! and `act`, but without a cluster: what a status would keep is kept here.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use connect_operator::clock::{Clock, between};
+use connect_operator::connect::api::DeploymentPaths;
+use connect_operator::connect::hosts::AllowedHosts;
+use connect_operator::connect::http::{self, Credentials, HttpConnect, Limits};
+use connect_operator::connect::model::Deployment;
+use connect_operator::connect::{ApiError, ConnectApi, Selector};
+use connect_operator::controllers::connector_deployment::act::{self, Done};
+use connect_operator::controllers::connector_deployment::decide::{
+    Answer, Case, Cause, Memory, Outcome, Step, Verdict, Wanted, answered, decide,
+};
+use connect_operator::controllers::connector_deployment::desired::{self, Content, Contents, Desired};
+use connect_operator::controllers::connector_deployment::intent::{self, intent};
+use connect_operator::controllers::connector_deployment::ledger::{
+    Ledger, OperationKind, OperationState, Payload, Source,
+};
+use connect_operator::controllers::connector_deployment::observe::{self, Looked};
+use connect_operator::controllers::connector_deployment::status::WantedIdentity;
+use connect_operator::controllers::digest::{DigestKey, VisibleDigest};
+use connect_operator::controllers::problem;
+use connect_operator::controllers::references::Named;
+use connect_operator::controllers::remote::{ConnectFactory, Connection, NotNow, Remote, Remotes, Settings, Trouble};
+use connect_operator::controllers::subject::Subject;
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::crd::shared::RemoteIdentity;
+use connect_operator::dev_server::{DevServer, Options};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use secrecy::SecretSlice;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::faults::{Fault, How};
+
+/// When every test begins.
+pub(super) const START: &str = "2026-01-01T00:00:00Z";
+/// How long the dev server deploys.
+const DEPLOY_DURATION: Duration = Duration::from_secs(5);
+/// How long a token lasts: less than clocks differ by.
+pub(super) const TOKEN_LIFETIME: Duration = Duration::from_mins(30);
+/// How often a resource that nothing happens to is looked at.
+pub(super) const INTERVAL: Duration = Duration::from_mins(5);
+/// No resource needs more looks than this to come to its end.
+const MOST_LOOKS: usize = 200;
+
+/// Limits that what never ends reaches soon, and that everything else keeps on a busy machine.
+fn limits() -> Limits {
+    Limits {
+        connect: Duration::from_secs(3),
+        call: Duration::from_secs(3),
+        silence: Duration::from_secs(2),
+        page_body: 128 << 10,
+        body: 128 << 10,
+        small_body: 32 << 10,
+    }
+}
+
+/// A clock that stands still, but for the turns of requests, which go by it too: without them one would wait for ever.
+pub(super) async fn at_a_standstill<T>(clock: &Clock, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            result = &mut work => return result,
+            () = tokio::time::sleep(Duration::from_millis(20)) => clock.step(Duration::from_micros(100)),
+        }
+    }
+}
+
+/// Hands out the one client of a test.
+struct Factory(Arc<HttpConnect>);
+
+impl ConnectFactory for Factory {
+    fn connect(&self, _: &Settings) -> Result<Arc<dyn Connection>, String> {
+        Ok(self.0.clone())
+    }
+}
+
+/// What a look led to.
+pub(super) enum Turn {
+    /// Nothing is sent; look again after this time.
+    Rest(Verdict, Option<Duration>),
+    /// A call was sent.
+    Sent(Box<(Done, Outcome)>),
+    /// The resource may go.
+    Released,
+    /// The look failed.
+    Blind(ApiError),
+}
+
+/// A resource, its remote, and the time.
+pub(super) struct Desk {
+    pub(super) clock: Clock,
+    pub(super) dev: DevServer,
+    pub(super) remote: Arc<Remote>,
+    /// Past the gate, for looks whose fate is no part of a test.
+    pub(super) client: Arc<HttpConnect>,
+    pub(super) identity: WantedIdentity,
+    pub(super) ledger: Ledger,
+    pub(super) options: Options,
+    address: SocketAddr,
+    subject: Subject,
+    object: ConnectorDeployment,
+    secret: String,
+    digest_key: DigestKey,
+    memory: Memory,
+    /// Keeps the looker at work.
+    _remotes: Arc<Remotes>,
+    /// Keeps the state file.
+    _folder: Option<TempDir>,
+}
+
+impl Desk {
+    /// A project that answers, and a resource that nothing was done for.
+    pub(super) async fn new(paths: DeploymentPaths, clock: Clock, fault: &Fault) -> Self {
+        // Only what is started again has to remember.
+        let folder = matches!(fault.how, How::Refused).then(|| tempfile::tempdir().unwrap());
+        let state_file = folder.as_ref().map(|folder| folder.path().join("state.json"));
+        Self { _folder: folder, ..Self::with(paths, state_file, clock.clone(), clock).await }
+    }
+
+    /// The same with a remote whose clock goes as it likes.
+    pub(super) async fn with(paths: DeploymentPaths, state_file: Option<PathBuf>, clock: Clock, theirs: Clock) -> Self {
+        let options = Options {
+            deploy_duration: DEPLOY_DURATION,
+            token_lifetime: TOKEN_LIFETIME,
+            seed: Some(1),
+            state_file,
+            ..Options::default()
+        };
+        let dev = DevServer::start(options.clone(), theirs).await.unwrap();
+        let hosts = AllowedHosts::parse(["127.0.0.1"]).unwrap();
+        let rate = NonZeroU32::new(10_000).unwrap();
+        let settings = http::Settings {
+            api_url: hosts.endpoint(&dev.url()).unwrap(),
+            auth_url: hosts.endpoint(&dev.url()).unwrap(),
+            project_key: "demo".into(),
+            deployment_paths: paths,
+            credentials: Credentials {
+                client_id: "dev-client".into(),
+                client_secret: "dev-secret".into(),
+                scopes: None,
+            },
+            requests_per_second: rate,
+            limits: limits(),
+            extra_ca_pem: None,
+        };
+        let client = Arc::new(HttpConnect::new(settings, clock.clone()).unwrap());
+        let (wake, mut woken) = unbounded_channel();
+        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), wake, 16);
+        let claimed = Settings {
+            api_url: dev.url(),
+            auth_url: dev.url(),
+            project_key: "demo".into(),
+            deployment_paths: paths,
+            client_id: "dev-client".into(),
+            client_secret: "dev-secret".into(),
+            scopes: None,
+            requests_per_second: rate,
+        };
+        let remote = remotes.claim(&Subject::project("shop", "shop"), &claimed).unwrap();
+        while remote.total().is_none() {
+            woken.recv().await;
+        }
+        let (object, address) = (resource("info"), dev.address());
+        let identity = WantedIdentity {
+            key: intent::key(&object),
+            kind: object.spec.effective_type(),
+            region: "europe-west1.gcp".into(),
+            remote: RemoteIdentity { api_url: dev.url(), project_key: "demo".into() },
+        };
+        Self {
+            clock,
+            dev,
+            remote,
+            client,
+            identity,
+            ledger: Ledger::default(),
+            options,
+            address,
+            subject: Subject::deployment("shop", "tax"),
+            object,
+            secret: "first-token-of-the-shop".into(),
+            digest_key: DigestKey::new([7; 32]),
+            memory: Memory::default(),
+            _remotes: remotes,
+            _folder: None,
+        }
+    }
+
+    /// The same, live.
+    pub(super) async fn live(paths: DeploymentPaths, clock: Clock, fault: &Fault) -> Self {
+        let mut desk = Self::new(paths, clock, fault).await;
+        desk.to_the_end().await;
+        desk
+    }
+
+    /// Somebody rotates the Secret.
+    pub(super) fn rotate(&mut self) {
+        "second-token-of-the-shop".clone_into(&mut self.secret);
+    }
+
+    /// Somebody changes a value that anybody may see.
+    pub(super) fn turn_up(&mut self) {
+        self.object.spec = resource("debug").spec;
+        self.object.metadata.generation = Some(2);
+    }
+
+    /// Somebody deletes the resource.
+    pub(super) fn delete(&mut self) {
+        self.object.metadata.deletion_timestamp = Some(Time(self.clock.now()));
+    }
+
+    pub(super) fn id(&self) -> String {
+        self.ledger.id.clone().expect("it is live")
+    }
+
+    /// Where the remote is, also while it is not there.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How far the operation that runs is known to have come.
+    pub(super) fn stored(&self) -> Option<OperationState> {
+        self.ledger.operation.as_ref().map(|operation| operation.state)
+    }
+
+    /// Lets this time pass, here and at the remote.
+    pub(super) fn pass(&self, time: Duration) {
+        let before = self.dev.now();
+        self.clock.step(time);
+        // A remote with a clock of its own.
+        if self.dev.now() == before {
+            self.dev.clock().step(time);
+        }
+    }
+
+    /// Why the project is not called, if it is not.
+    pub(super) fn closed(&self) -> Option<Trouble> {
+        match self.remote.enter(&self.subject) {
+            Ok(_) | Err(NotNow::Queued) => None,
+            Err(NotNow::Closed(trouble)) => Some(trouble),
+        }
+    }
+
+    /// One look, and one call at most. `before_the_call` lets it go wrong.
+    pub(super) async fn turn(
+        &mut self,
+        api: &dyn ConnectApi,
+        before_the_call: impl AsyncFnOnce(&mut DevServer),
+    ) -> Turn {
+        let looked = match self.look().await {
+            Ok(looked) => looked,
+            Err(error) => return Turn::Blind(error),
+        };
+        let desired = self.desired();
+        let wanted = self.wanted(&desired);
+        let intent = intent(&self.object, &self.identity, None);
+        let look = observe::seen(&looked, &std::collections::BTreeSet::new());
+        let decision = decide(&Case {
+            ledger: &self.ledger,
+            intent: &intent,
+            wanted: Some(&wanted),
+            look: &look,
+            memory: &self.memory,
+            now: self.clock.now(),
+        });
+        self.ledger = decision.ledger.clone();
+        self.memory = decision.memory.clone();
+        let call = match decision.step {
+            Step::Rest => return Turn::Rest(decision.verdict, decision.again),
+            Step::Release => return Turn::Released,
+            Step::Send(call) => call,
+        };
+        before_the_call(&mut self.dev).await;
+        let started = self.ledger.operation.as_ref().expect("it is stored before it is sent").started_at;
+        let done = act::send(api, &self.object, &self.identity, &call, &desired.values, started).await;
+        let cause = Cause { digest: wanted.payload.digest, generation: intent.generation, request: None };
+        let outcome = answered(&self.ledger, &self.memory, &call, Some(cause), &done.answer, self.clock.now());
+        self.ledger = outcome.ledger.clone();
+        self.memory = outcome.memory.clone();
+        Turn::Sent(Box::new((done, outcome)))
+    }
+
+    /// Looks and calls until the resource is settled or gone. Returns when a call was sent next, if one was.
+    pub(super) async fn to_the_end(&mut self) -> Option<Timestamp> {
+        let mut sent = None;
+        for _ in 0..MOST_LOOKS {
+            let client = Arc::clone(&self.client);
+            let pause = match self.turn(&*client, async |_| {}).await {
+                Turn::Rest(Verdict::Settled { .. }, _) | Turn::Released => return sent,
+                Turn::Rest(_, again) => again.unwrap_or(INTERVAL),
+                Turn::Blind(error) => error.retry_after.unwrap_or(Duration::from_secs(1)),
+                Turn::Sent(call) => {
+                    sent = sent.or(Some(self.clock.now()));
+                    if call.1.release {
+                        return sent;
+                    }
+                    self.after(&call)
+                }
+            };
+            self.pass(pause);
+        }
+        panic!("it comes to no end: {:?}, {:?}", self.ledger, self.memory);
+    }
+
+    /// How long a run waits after a call: as `connector_deployment/run/carry_out.rs` does.
+    pub(super) fn after(&self, (done, outcome): &(Done, Outcome)) -> Duration {
+        let refused = outcome.memory.refused.as_ref().is_some_and(|refused| refused.cause.is_some());
+        match (&done.answer, outcome.memory.pause, &done.error) {
+            (Answer::Accepted { .. }, ..) => Duration::from_secs(3),
+            _ if outcome.key_taken || refused => INTERVAL,
+            (_, Some(pause), _) => between(self.clock.now(), pause.until),
+            (_, None, Some(error)) => problem::pause(1).max(error.retry_after.unwrap_or_default()),
+            (_, None, None) => Duration::from_secs(5),
+        }
+    }
+
+    /// From here on it is another leader, whose clock differs from that of the one who wrote the operation.
+    pub(super) fn take_over(&mut self, started_at: Timestamp) {
+        self.ledger.operation.as_mut().expect("an operation runs").started_at = started_at;
+        self.memory = Memory::default();
+    }
+
+    /// As `observe` looks, but without the shared view.
+    async fn look(&self) -> Result<Looked, ApiError> {
+        let creating = self.ledger.operation.as_ref().is_some_and(|operation| {
+            operation.kind == OperationKind::Create && operation.state == OperationState::Planned
+        });
+        let selector = match &self.ledger.id {
+            Some(id) if !creating => Selector::Id(id.clone()),
+            _ => Selector::Key(self.identity.key.clone()),
+        };
+        let record: Option<Deployment> = self.client.deployment(&selector).await?;
+        Ok(Looked { at: self.clock.now(), record: record.map(Arc::new), key_held_by: None })
+    }
+
+    fn desired(&self) -> Desired {
+        let source = Source {
+            kind: "Secret".into(),
+            name: "tax".into(),
+            uid: "uid".into(),
+            resource_version: self.secret.len().to_string(),
+        };
+        let data = BTreeMap::from([("token".to_owned(), SecretSlice::from(self.secret.clone().into_bytes()))]);
+        let contents = Contents::from([((Named::Secret, "tax".to_owned()), Content { source, data })]);
+        desired::from_spec(&self.object.spec, &contents, None).expect("nothing is missing")
+    }
+
+    fn wanted(&self, desired: &Desired) -> Wanted {
+        Wanted {
+            payload: Payload {
+                digest: self.digest_key.digest(&desired.values),
+                visible: VisibleDigest::of(&desired.values.visible()),
+                sources: desired.sources.clone(),
+            },
+            secured: true,
+        }
+    }
+}
+
+fn resource(level: &str) -> ConnectorDeployment {
+    let spec = json!({
+        "projectRef": {"name": "shop"},
+        "connector": {"key": "demo-connector"},
+        "configurations": [{
+            "applicationName": "service",
+            "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
+            "securedConfiguration": [
+                {"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "tax", "key": "token"}}},
+            ],
+        }],
+    });
+    let mut object = ConnectorDeployment::new("tax", serde_json::from_value(spec).unwrap());
+    object.metadata.namespace = Some("shop".to_owned());
+    object.metadata.generation = Some(1);
+    object
+}

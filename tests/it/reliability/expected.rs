@@ -1,0 +1,152 @@
+//! What is to come of each fault at each operation: the design's reactions, written by hand and not from the code.
+
+use std::time::Duration;
+
+use connect_operator::controllers::reason::Reason;
+use connect_operator::controllers::remote::TroubleKind;
+
+use super::cells::{Cell, Closed, Knows, Operation, Pause};
+use super::faults::{Fault, Happened, Says};
+
+/// What passes by itself is looked at again after this time, doubling to a minute.
+const SOON: Duration = Duration::from_secs(5);
+/// A redeploy that is decided on anew gathers changes for so long.
+const GATHERED: Duration = Duration::from_secs(2);
+/// A write whose answer was lost is looked for after this time, doubling to 5 minutes.
+const AFTER_A_LOSS: Duration = Duration::from_secs(8);
+/// A create whose answer was lost is not sent again before this time: 2 L.
+const CREATE_AFTER_A_LOSS: Duration = Duration::from_mins(1);
+/// A DELETE that was accepted, and did nothing, is sent again after this time.
+const UNDEPLOY_AGAIN: Duration = Duration::from_secs(12);
+/// A refused write is repeated after this time, doubling to an hour.
+const REFUSED: Duration = Duration::from_mins(10);
+/// Somebody else's key is looked at again after the interval of the resource.
+const TAKEN: Duration = Duration::from_mins(5);
+
+const UNAVAILABLE: Closed = Closed { kind: TroubleKind::Unavailable, pause: Pause::Growing };
+const CREDENTIALS: Closed = Closed { kind: TroubleKind::CredentialsRejected, pause: Pause::UntilRepaired };
+const PERMISSION: Closed = Closed { kind: TroubleKind::PermissionMissing, pause: Pause::UntilRepaired };
+
+fn throttled(seconds: Option<u64>) -> Closed {
+    let pause = seconds.map_or(Pause::Growing, |seconds| Pause::Asked(Duration::from_secs(seconds)));
+    Closed { kind: TroubleKind::Throttled, pause }
+}
+
+/// What is to come of a fault at an operation.
+pub(super) fn expected(operation: Operation, fault: &Fault) -> Cell {
+    let says = if operation.needs_token() { fault.token } else { fault.says };
+    match operation {
+        Operation::List | Operation::ById | Operation::ByKey | Operation::TokenToLook => look(operation, says),
+        Operation::Logs | Operation::ConnectorById | Operation::ConnectorByKey => aside(says),
+        Operation::Create | Operation::CreateUnscoped => change(operation, Reason::Creating, says),
+        Operation::Redeploy => change(operation, Reason::Redeploying, says),
+        Operation::TokenToChange => without_a_token(says),
+        Operation::Undeploy => change(operation, Reason::Undeploying, says),
+    }
+}
+
+/// Without looks nothing can be done, so whatever is wrong with them concerns the whole project.
+fn look(operation: Operation, says: Says) -> Cell {
+    let fails =
+        |reason, closed| Cell { knows: Knows::Nothing, again: None, reason: Some(reason), closed: Some(closed) };
+    match says {
+        Says::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
+        // A list that is not there is no answer about a deployment.
+        Says::Absent if operation == Operation::List => fails(Reason::RequestRejected, UNAVAILABLE),
+        Says::AbsentPerhaps if operation == Operation::List => fails(Reason::ServiceUnavailable, UNAVAILABLE),
+        Says::Absent | Says::AbsentPerhaps => Cell { knows: Knows::Absent, again: None, reason: None, closed: None },
+        Says::Taken => fails(Reason::RequestRejected, UNAVAILABLE),
+        Says::Fix(reason) | Says::FixPerhaps(reason) => fails(reason, UNAVAILABLE),
+        Says::Forbidden => fails(Reason::PermissionMissing, PERMISSION),
+        Says::Credentials => fails(Reason::CredentialsRejected, CREDENTIALS),
+        Says::Throttled(seconds) if operation.needs_token() => fails(Reason::ServiceUnavailable, throttled(seconds)),
+        Says::Throttled(seconds) => fails(Reason::Throttled, throttled(seconds)),
+        Says::Away(seconds) => fails(Reason::ServiceUnavailable, throttled(Some(seconds))),
+        Says::Passing | Says::NotThere | Says::Broken(_) | Says::Unreadable(_) | Says::Open(_) => {
+            fails(Reason::ServiceUnavailable, UNAVAILABLE)
+        }
+    }
+}
+
+/// The operator goes on without logs and without the registry; only what says something of the whole service counts.
+fn aside(says: Says) -> Cell {
+    let without = |closed| Cell { knows: Knows::Nothing, again: None, reason: None, closed };
+    match says {
+        Says::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
+        Says::Absent | Says::AbsentPerhaps => Cell { knows: Knows::Absent, again: None, reason: None, closed: None },
+        Says::Taken | Says::Fix(_) | Says::FixPerhaps(_) | Says::Forbidden | Says::Passing | Says::Open(_) => {
+            without(None)
+        }
+        Says::Credentials => without(Some(CREDENTIALS)),
+        Says::Throttled(seconds) => without(Some(throttled(seconds))),
+        Says::Away(seconds) => without(Some(throttled(Some(seconds)))),
+        Says::NotThere | Says::Broken(_) | Says::Unreadable(_) => without(Some(UNAVAILABLE)),
+    }
+}
+
+fn change(operation: Operation, running: Reason, says: Says) -> Cell {
+    let creates = matches!(operation, Operation::Create | Operation::CreateUnscoped);
+    let anew = if operation == Operation::Redeploy { GATHERED } else { Duration::ZERO };
+    let refused =
+        |reason, closed| Cell { knows: Knows::Refused, again: Some(REFUSED + anew), reason: Some(reason), closed };
+    let soon = |reason, closed| Cell { knows: Knows::NotNow, again: Some(SOON + anew), reason: Some(reason), closed };
+    let open = |reason, closed, after: Option<Duration>| Cell {
+        knows: Knows::Open,
+        again: after,
+        reason: Some(reason),
+        closed,
+    };
+    // What happened is found, and not sent again; only a DELETE is, since its 404 is the end.
+    let lost = |happened| match (operation, happened) {
+        (Operation::Undeploy, _) | (Operation::Redeploy, Happened::No) => Some(AFTER_A_LOSS),
+        (_, Happened::No) => Some(CREATE_AFTER_A_LOSS),
+        (_, Happened::Yes) => None,
+    };
+    match says {
+        Says::Fine => Cell { knows: Knows::Worked, again: None, reason: Some(running), closed: None },
+        Says::Absent | Says::AbsentPerhaps if operation == Operation::Undeploy => {
+            Cell { knows: Knows::Absent, again: None, reason: None, closed: None }
+        }
+        // It is looked at again until it is sure (rule 5).
+        Says::Absent | Says::AbsentPerhaps if operation == Operation::Redeploy => soon(running, None),
+        Says::Absent => refused(Reason::RequestRejected, None),
+        Says::Fix(reason) => refused(reason, None),
+        Says::Forbidden => refused(Reason::PermissionMissing, None),
+        Says::Credentials => refused(Reason::CredentialsRejected, Some(CREDENTIALS)),
+        Says::Passing => soon(running, None),
+        Says::Taken if creates => {
+            Cell { knows: Knows::KeyTaken, again: Some(TAKEN), reason: Some(Reason::KeyTaken), closed: None }
+        }
+        Says::Taken => refused(Reason::RequestRejected, None),
+        Says::NotThere | Says::AbsentPerhaps => soon(Reason::ServiceUnavailable, Some(UNAVAILABLE)),
+        Says::Throttled(seconds) => {
+            let again = seconds.map_or(SOON, Duration::from_secs);
+            Cell { again: Some(again + anew), ..soon(Reason::Throttled, Some(throttled(seconds))) }
+        }
+        Says::Away(seconds) => {
+            let again = lost(Happened::No).map(|after| after.max(Duration::from_secs(seconds)));
+            open(Reason::ServiceUnavailable, Some(throttled(Some(seconds))), again)
+        }
+        Says::FixPerhaps(reason) => open(reason, None, lost(Happened::No)),
+        // A DELETE was accepted, whatever its answer looks like; reading tells what became of it.
+        Says::Unreadable(happened) if operation == Operation::Undeploy => {
+            let again = (happened == Happened::No).then_some(UNDEPLOY_AGAIN);
+            Cell { knows: Knows::Worked, again, reason: Some(running), closed: None }
+        }
+        Says::Broken(happened) | Says::Unreadable(happened) => {
+            open(Reason::ServiceUnavailable, Some(UNAVAILABLE), lost(happened))
+        }
+        Says::Open(happened) => open(Reason::ServiceUnavailable, None, lost(happened)),
+    }
+}
+
+/// Nothing was sent to the API.
+fn without_a_token(says: Says) -> Cell {
+    match says {
+        // By the token endpoint, not by the API.
+        Says::Throttled(_) => {
+            Cell { reason: Some(Reason::ServiceUnavailable), ..change(Operation::Redeploy, Reason::Redeploying, says) }
+        }
+        says => change(Operation::Redeploy, Reason::Redeploying, says),
+    }
+}

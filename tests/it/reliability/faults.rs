@@ -1,0 +1,353 @@
+//! Everything that can go wrong with a call, and what it is by contract sections 8 and 13: the table that the
+//! expectations are made from. Knows nothing of what the code makes of it.
+
+use connect_operator::controllers::reason::Reason;
+use connect_operator::dev_server::{DevServer, Fault as Wrong, FaultAnswer, FaultEffect};
+use serde_json::{Value, json};
+
+/// What a fault says, for an operation of the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Says {
+    /// It worked: only the form is odd.
+    Fine,
+    /// Somebody has to change something, for this reason; nothing happened.
+    Fix(Reason),
+    /// The same with a status that leaves open whether it happened.
+    FixPerhaps(Reason),
+    /// The API client lacks a right.
+    Forbidden,
+    /// The credentials count no more, also with a new token.
+    Credentials,
+    /// Another version, or busy: nothing happened, and the next look says what to do.
+    Passing,
+    /// The key is taken.
+    Taken,
+    /// There is no such thing.
+    Absent,
+    /// The same without a code, which counts only where something is named.
+    AbsentPerhaps,
+    /// It did not arrive at the service.
+    NotThere,
+    /// Asks for a pause, of so many seconds if it says so; nothing happened.
+    Throttled(Option<u64>),
+    /// Asks for a pause of so many seconds, and leaves open whether it happened.
+    Away(u64),
+    /// The service is broken: whether it happened is open. It did, or not.
+    Broken(Happened),
+    /// It worked, says the status; nothing else can be read.
+    Unreadable(Happened),
+    /// The service works, and leaves open whether it happened.
+    Open(Happened),
+}
+
+/// What the remote really did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Happened {
+    Yes,
+    No,
+}
+
+/// How a call is made to go wrong.
+pub(super) enum How {
+    /// Each call is answered like this.
+    Answer(FaultEffect, Box<FaultAnswer>),
+    /// Its token has been revoked meanwhile.
+    Revoked,
+    /// Nobody listens.
+    Refused,
+}
+
+/// Something that goes wrong.
+pub(super) struct Fault {
+    /// For people.
+    pub(super) name: String,
+    /// What it says as the answer to an operation.
+    pub(super) says: Says,
+    /// What it says as the answer to a request for a token.
+    pub(super) token: Says,
+    pub(super) how: How,
+}
+
+use Happened::{No, Yes};
+
+/// The codes of contract section 8.2 with the reaction that it names, and the reason that people are told.
+pub(super) const CODES: [(&str, Says); 36] = [
+    ("AuthenticationError", Says::Credentials),
+    ("AuthorizationError", Says::Forbidden),
+    ("BadGateway", Says::Broken(No)),
+    ("ConcurrentModification", Says::Passing),
+    ("DuplicateField", Says::Taken),
+    ("FieldValueNotFound", Says::Fix(Reason::RequestRejected)),
+    ("General", Says::Broken(No)),
+    ("InvalidJsonInput", Says::Fix(Reason::RequestRejected)),
+    ("InvalidPathParam", Says::Fix(Reason::RequestRejected)),
+    ("InvalidQueryParam", Says::Fix(Reason::RequestRejected)),
+    ("ResourceNotFound", Says::Absent),
+    ("ConnectorAlreadyCertified", Says::Fix(Reason::RequestRejected)),
+    ("ConnectorReferenceNotFound", Says::Fix(Reason::ConnectorNotFound)),
+    ("ConnectorSpecificationFileNotFound", Says::Fix(Reason::RequestRejected)),
+    ("ConnectorSpecificationFileNotValid", Says::Fix(Reason::RequestRejected)),
+    ("ConnectorStagedInCertification", Says::Passing),
+    ("ConnectorStagedNotPreviewable", Says::Fix(Reason::RequestRejected)),
+    ("ConnectorStagedNotPrivate", Says::Fix(Reason::RequestRejected)),
+    ("ConnectorStagedPreviewRequestUnderProcess", Says::Passing),
+    ("GitRepositoryNotReachable", Says::Fix(Reason::RequestRejected)),
+    ("DeploymentApplicationDoNotBelong", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentApplicationRequired", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentConnectorUpdateFailure", Says::Open(No)),
+    ("DeploymentEmptyRequiredGlobalConfigurationKey", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentInvalidStatusTransition", Says::Passing),
+    ("DeploymentInvalidType", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentMissingGlobalConfigurationKey", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentProductionDeactivated", Says::Fix(Reason::RequestRejected)),
+    ("DeploymentUnknownApplicationConfiguration", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentUnknownApplicationConfigurationKey", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentUnknownGlobalConfigurationKey", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentUnsupportedRegion", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentApplicationDoesNotExist", Says::Fix(Reason::RequestRejected)),
+    ("DeploymentLogInvalidDate", Says::Fix(Reason::RequestRejected)),
+    ("DeploymentLogInvalidPageToken", Says::Fix(Reason::RequestRejected)),
+    ("DeploymentLogMissingApplicationName", Says::Fix(Reason::RequestRejected)),
+];
+
+/// HTTP statuses without a code, from an empty body.
+const STATUSES: [(u16, Says); 20] = [
+    (301, Says::Fix(Reason::RequestRejected)),
+    (302, Says::Fix(Reason::RequestRejected)),
+    (303, Says::Fix(Reason::RequestRejected)),
+    (307, Says::Fix(Reason::RequestRejected)),
+    (308, Says::Fix(Reason::RequestRejected)),
+    (400, Says::Fix(Reason::RequestRejected)),
+    (401, Says::Credentials),
+    (403, Says::Forbidden),
+    (404, Says::NotThere),
+    (405, Says::Fix(Reason::RequestRejected)),
+    (408, Says::Broken(No)),
+    (409, Says::Passing),
+    (413, Says::Fix(Reason::RequestRejected)),
+    (429, Says::Throttled(None)),
+    (500, Says::Broken(No)),
+    (501, Says::Broken(No)),
+    (502, Says::Broken(No)),
+    (503, Says::Broken(No)),
+    (504, Says::Broken(No)),
+    (599, Says::Broken(No)),
+];
+
+/// What a token endpoint says with an error status: 400 and 401 refuse the client (RFC 6749 section 5.2), anything else
+/// leaves the operator without a token, so that nothing was sent.
+fn token(status: u16) -> Says {
+    match status {
+        400 | 401 => Says::Credentials,
+        _ => Says::NotThere,
+    }
+}
+
+/// Every fault.
+pub(super) fn all() -> Vec<Fault> {
+    let mut all = codes();
+    all.extend(statuses());
+    all.extend(bodies());
+    all.extend(odd_successes());
+    all.extend(connections());
+    all
+}
+
+fn before(name: impl Into<String>, says: Says, token: Says, answer: FaultAnswer) -> Fault {
+    Fault { name: name.into(), says, token, how: How::Answer(FaultEffect::Before, Box::new(answer)) }
+}
+
+fn after(name: impl Into<String>, says: Says, token: Says, answer: FaultAnswer) -> Fault {
+    Fault { name: name.into(), says, token, how: How::Answer(FaultEffect::After, Box::new(answer)) }
+}
+
+/// The same before and after the effect.
+fn both(name: &str, answer: &FaultAnswer) -> [Fault; 2] {
+    [
+        before(name, Says::Broken(No), Says::NotThere, answer.clone()),
+        after(name, Says::Broken(Yes), Says::NotThere, answer.clone()),
+    ]
+}
+
+fn codes() -> Vec<Fault> {
+    let named = |(code, says): (&str, Says)| {
+        let status = match code {
+            "AuthenticationError" => 401,
+            "AuthorizationError" => 403,
+            "ResourceNotFound" => 404,
+            "ConcurrentModification" => 409,
+            "General" => 500,
+            "BadGateway" => 502,
+            _ => 400,
+        };
+        before(format!("`{code}`"), says, token(status), FaultAnswer::error(status, code))
+    };
+    let mut codes: Vec<_> = CODES.into_iter().map(named).collect();
+    codes.push(after("`General`", Says::Broken(Yes), Says::NotThere, FaultAnswer::error(500, "General")));
+    codes.push(after("`BadGateway`", Says::Broken(Yes), Says::NotThere, FaultAnswer::error(502, "BadGateway")));
+    let moved = "DeploymentConnectorUpdateFailure";
+    codes.push(after(format!("`{moved}`"), Says::Open(Yes), token(400), FaultAnswer::error(400, moved)));
+    let open = "`General` with 400";
+    codes.push(before(open, Says::Open(No), token(400), FaultAnswer::error(400, "General")));
+    codes.push(after(open, Says::Open(Yes), token(400), FaultAnswer::error(400, "General")));
+    let refusal = FaultAnswer::error(500, "DeploymentInvalidType");
+    let says = Says::FixPerhaps(Reason::ConfigurationInvalid);
+    codes.push(before("the code of a refusal with 500", says, Says::NotThere, refusal));
+    for (status, says) in [
+        (400, Says::Fix(Reason::RequestRejected)),
+        (401, Says::Credentials),
+        (409, Says::Passing),
+        (500, Says::Broken(No)),
+    ] {
+        let answer = FaultAnswer::error(status, "SurprisinglyNew");
+        codes.push(before(format!("an unknown code with {status}"), says, token(status), answer));
+    }
+    codes
+}
+
+fn statuses() -> Vec<Fault> {
+    let named = |(status, says): (u16, Says)| {
+        let mut answer = FaultAnswer::text(status, "");
+        if (300..400).contains(&status) {
+            answer = answer.with_header("Location", "http://127.0.0.1:9/elsewhere");
+        }
+        before(format!("{status} without a code"), says, token(status), answer)
+    };
+    let mut statuses: Vec<_> = STATUSES.into_iter().map(named).collect();
+    for status in [500, 502, 503, 504] {
+        let name = format!("{status} without a code");
+        statuses.push(after(name, Says::Broken(Yes), Says::NotThere, FaultAnswer::text(status, "")));
+    }
+    let paused = |status, value: &str| FaultAnswer::text(status, "").with_header("Retry-After", value);
+    let asked = Says::Throttled(Some(30));
+    statuses.push(before("429 with `Retry-After: 30`", asked, asked, paused(429, "30")));
+    statuses.push(before("503 with `Retry-After: 30`", Says::Away(30), asked, paused(503, "30")));
+    // An answer whose date and pause are by a clock that is an hour wrong.
+    for (clock, date, until) in [
+        ("an hour ahead", "Thu, 01 Jan 2026 01:00:00 GMT", "Thu, 01 Jan 2026 01:00:30 GMT"),
+        ("an hour behind", "Wed, 31 Dec 2025 23:00:00 GMT", "Wed, 31 Dec 2025 23:00:30 GMT"),
+    ] {
+        let name = format!("429 until a time 30 s ahead, by a clock {clock}");
+        statuses.push(before(name, asked, asked, paused(429, until).with_header("Date", date)));
+    }
+    statuses
+}
+
+fn errors(status: u16, codes: &[&str]) -> Value {
+    let errors: Vec<_> = codes.iter().map(|code| json!({"code": code, "message": format!("about {code}")})).collect();
+    json!({"statusCode": status, "message": "several", "errors": errors})
+}
+
+fn json_body(status: u16, body: Value) -> FaultAnswer {
+    FaultAnswer { status: Some(status), body: Some(body), ..FaultAnswer::default() }
+}
+
+/// Bodies of errors that are not quite those of the contract.
+fn bodies() -> Vec<Fault> {
+    let rejected = Says::Fix(Reason::RequestRejected);
+    let invalid = Says::Fix(Reason::ConfigurationInvalid);
+    let unknown = "DeploymentUnknownApplicationConfigurationKey";
+    let invalid_token = json!({
+        "statusCode": 401, "message": "invalid_token", "error": "invalid_token",
+        "errors": [{"code": "invalid_token", "message": "invalid_token"}],
+    });
+    let oauth = json!({"error": "invalid_client", "error_description": "no such client"});
+    let mut bodies = Vec::new();
+    for (name, says, status, body) in [
+        ("several errors, an unknown code first", invalid, 400, errors(400, &["SurprisinglyNew", unknown])),
+        ("several errors with known codes", invalid, 400, errors(400, &[unknown, "DeploymentUnsupportedRegion"])),
+        ("400, `errors` missing", rejected, 400, json!({"statusCode": 400, "message": "no"})),
+        ("400, `errors` empty", rejected, 400, errors(400, &[])),
+        ("400, `errors` of another type", rejected, 400, json!({"statusCode": 400, "errors": 5})),
+        ("404 of the service, `errors` missing", Says::AbsentPerhaps, 404, json!({"statusCode": 404, "message": "no"})),
+        ("409, `errors` missing", Says::Passing, 409, json!({"statusCode": 409, "message": "no"})),
+        ("500, `errors` missing", Says::Broken(No), 500, json!({"statusCode": 500, "message": "no"})),
+        ("401 with `invalid_token`, again and again", Says::Credentials, 401, invalid_token),
+        ("401 with `invalid_client`", Says::Credentials, 401, oauth),
+        ("a JSON list with 400", rejected, 400, json!([1, 2])),
+    ] {
+        bodies.push(before(name, says, token(status), json_body(status, body)));
+    }
+    let text = |status, text: &str| FaultAnswer::text(status, text).with_header("Content-Type", "application/json");
+    bodies.push(before("400 with a body that is not JSON", rejected, token(400), text(400, "{\"errors\": ")));
+    bodies.push(before("404 with a page of a gateway", Says::NotThere, token(404), FaultAnswer::text(404, "<html>")));
+    bodies.push(before("403 with a page of a gateway", Says::Forbidden, token(403), FaultAnswer::text(403, "<html>")));
+    bodies.extend(both("502 with a page of a gateway", &FaultAnswer::text(502, "<html>")));
+    let long = FaultAnswer { status: Some(502), body_bytes: Some(1 << 20), ..FaultAnswer::default() };
+    bodies.extend(both("an error of more than 256 KiB", &long));
+    bodies
+}
+
+/// Answers with a status of success.
+fn odd_successes() -> Vec<Fault> {
+    let right = |status| FaultAnswer::with_the_right_body(status);
+    let mut odd = vec![
+        before("200 where the contract has 201 or 202", Says::Fine, Says::Fine, right(200)),
+        before("202 where the contract has 200 or 201", Says::Fine, Says::Fine, right(202)),
+        before(
+            "the right answer with a wrong content type",
+            Says::Fine,
+            Says::Fine,
+            right(200).with_header("Content-Type", "text/html"),
+        ),
+    ];
+    let json = |text: &str| FaultAnswer::text(200, text).with_header("Content-Type", "application/json");
+    for (name, answer) in [
+        ("200 without a body", FaultAnswer::text(200, "")),
+        ("204", FaultAnswer::text(204, "")),
+        ("200 with a page of a gateway", FaultAnswer::text(200, "<html><h1>Please log in</h1></html>")),
+        ("200 with a body that is not JSON", json("{\"id\": ")),
+        ("200 with another JSON", json("[1, 2]")),
+        ("200 with `null`", json("null")),
+        ("200 with JSON that lacks what is needed", json(r#"{"access_token": "", "id": null, "data": 5}"#)),
+    ] {
+        let [no, yes] = both(name, &answer);
+        odd.push(Fault { says: Says::Unreadable(No), ..no });
+        odd.push(Fault { says: Says::Unreadable(Yes), ..yes });
+    }
+    odd
+}
+
+/// What happens below HTTP, and limits of size and time.
+fn connections() -> Vec<Fault> {
+    let success = || FaultAnswer { status: Some(200), ..FaultAnswer::default() };
+    let late = FaultAnswer { status: Some(504), delay_ms: 3_600_000, ..FaultAnswer::default() };
+    let mut all = Vec::new();
+    for (name, answer) in [
+        ("the connection is closed without an answer", FaultAnswer::dropped()),
+        ("the connection is reset", FaultAnswer::reset()),
+        ("no answer within 30 s", late),
+        ("a body that breaks off", FaultAnswer { cut_at: Some(5), ..success() }),
+        ("a body that falls silent for 10 s", FaultAnswer { stall_at: Some(5), ..success() }),
+        ("a body that does not end within 30 s", FaultAnswer { endless: true, ..success() }),
+        ("a body above its limit", FaultAnswer { body_bytes: Some(1 << 20), ..success() }),
+    ] {
+        all.extend(both(name, &answer));
+    }
+    let cut = FaultAnswer { cut_at: Some(5), ..FaultAnswer::default() };
+    all.push(after("the right answer breaks off", Says::Broken(Yes), Says::NotThere, cut));
+    let (says, token) = (Says::Fine, Says::Fine);
+    all.push(Fault { name: "the token has expired".into(), says, token, how: How::Revoked });
+    let (says, token) = (Says::NotThere, Says::NotThere);
+    all.push(Fault { name: "the connection is refused".into(), says, token, how: How::Refused });
+    all
+}
+
+impl Fault {
+    /// Whether the change was made all the same, of a fault that leaves it open.
+    pub(super) fn happened(&self) -> bool {
+        matches!(self.how, How::Answer(FaultEffect::After, _))
+    }
+
+    /// Lets calls of this operation go wrong from now on.
+    pub(super) fn begin(&self, dev: &DevServer, operation: &str) {
+        match &self.how {
+            How::Answer(effect, answer) => {
+                let wrong = Wrong { effect: *effect, ..Wrong::of(operation, (**answer).clone()) };
+                dev.fault(wrong).unwrap();
+            }
+            How::Revoked => dev.revoke_tokens(),
+            How::Refused => {}
+        }
+    }
+}

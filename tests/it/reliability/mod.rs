@@ -1,0 +1,73 @@
+//! What comes of every fault at every remote operation: the real client over real sockets, the gate of the project,
+//! `act` and `decide`, held against the design's reactions, which `expected` writes down by hand. `docs/reliability.md`
+//! is made of the same cells.
+//!
+//! `faults` is what goes wrong, `cells` lets an operation meet it, on a `desk` without a cluster. What only a cluster can
+//! show is in `tests/apiserver/trouble/`.
+
+mod cells;
+mod desk;
+mod expected;
+mod faults;
+mod page;
+mod skew;
+
+use std::time::Duration;
+
+use connect_operator::connect::ErrorCode;
+use futures::{StreamExt as _, stream};
+
+use self::cells::{Cell, Operation, cell};
+use self::expected::expected;
+use self::faults::{CODES, Fault, How, all};
+use crate::golden::assert_golden_parts;
+
+/// Cells that are under way at once: most wait for a time limit in the end.
+const AT_ONCE: usize = 96;
+
+/// No cell needs this long. Only a failing test waits for it.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A fault at an operation, and what came of it.
+struct Met<'a> {
+    fault: &'a Fault,
+    operation: Operation,
+    cell: Cell,
+}
+
+fn can_meet(operation: Operation, fault: &Fault) -> bool {
+    // A request for a token carries none, and here the API and its token endpoint are one server.
+    !(operation.needs_token() && matches!(fault.how, How::Revoked | How::Refused))
+}
+
+async fn matrix(faults: &[Fault]) -> Vec<Met<'_>> {
+    let pairs = Operation::ALL.into_iter().flat_map(|operation| faults.iter().map(move |fault| (operation, fault)));
+    let cells = pairs.filter(|(operation, fault)| can_meet(*operation, fault));
+    let cells = cells.map(async |(operation, fault)| {
+        let met = tokio::time::timeout(PATIENCE, cell(operation, fault)).await;
+        let cell = met.unwrap_or_else(|_| panic!("{operation:?} does not come to an end: {}", fault.name));
+        Met { fault, operation, cell }
+    });
+    stream::iter(cells).buffered(AT_ONCE).collect().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_fault_at_every_operation_is_met_as_the_design_says() {
+    let faults = all();
+    let met = matrix(&faults).await;
+    let mut wrong = Vec::new();
+    for Met { fault, operation, cell } in &met {
+        let expected = expected(*operation, fault);
+        if *cell != expected {
+            wrong.push(format!("{operation:?}, {}:\n  is {cell:?}\n  not {expected:?}", fault.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_golden_parts("docs/reliability.md", &page::tables(&met));
+}
+
+#[test]
+fn every_code_of_the_contract_is_a_fault() {
+    let listed: Vec<_> = CODES.iter().map(|(code, _)| *code).collect();
+    assert_eq!(listed, ErrorCode::KNOWN);
+}

@@ -1,0 +1,164 @@
+//! The tables of `docs/reliability.md`, from what was met.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use connect_operator::controllers::remote::TroubleKind;
+
+use super::Met;
+use super::cells::{Cell, Closed, Knows, Operation, Pause};
+
+/// Kinds of calls that have a table of their own, with the operations that are of it.
+const TABLES: [(&str, &[Operation]); 6] = [
+    ("look", &[Operation::List, Operation::ById, Operation::ByKey]),
+    ("create", &[Operation::Create, Operation::CreateUnscoped]),
+    ("redeploy", &[Operation::Redeploy]),
+    ("undeploy", &[Operation::Undeploy]),
+    ("token", &[Operation::TokenToChange]),
+    ("aside", &[Operation::Logs, Operation::ConnectorById, Operation::ConnectorByKey]),
+];
+
+/// The generated parts of the page, by name.
+pub(super) fn tables(all: &[Met<'_>]) -> Vec<(&'static str, String)> {
+    TABLES.iter().map(|(name, operations)| (*name, table(all, operations))).collect()
+}
+
+/// A fault as a row names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Name {
+    /// What it is called.
+    name: String,
+    /// The operation, if the others of the table say something else.
+    to: Option<&'static str>,
+    /// Whether the change was made all the same, if that makes a difference.
+    happened: Option<bool>,
+}
+
+fn table(all: &[Met<'_>], operations: &[Operation]) -> String {
+    let of_kind: Vec<_> = all.iter().filter(|met| operations.contains(&met.operation)).collect();
+    let mut rows: Vec<(Cell, Vec<Name>)> = Vec::new();
+    for met in &of_kind {
+        let name = name(met, &of_kind);
+        match rows.iter_mut().find(|(cell, _)| *cell == met.cell) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => rows.push((met.cell, vec![name])),
+        }
+    }
+    let mut table = String::from(
+        "| What comes back | What is known | What the operator does next | The resource says | The project |\n",
+    );
+    table.push_str("|---|---|---|---|---|\n");
+    for (cell, names) in rows {
+        let reason = cell.reason.map_or_else(|| "nothing new".to_owned(), |reason| format!("`{reason}`"));
+        let (known, next, project) = (known(&cell), next(operations[0], &cell), project(cell.closed));
+        writeln!(table, "| {} | {known} | {next} | {reason} | {project} |", listed(&names)).unwrap();
+    }
+    table
+}
+
+fn name(met: &Met<'_>, of_kind: &[&Met<'_>]) -> Name {
+    let others: Vec<_> =
+        of_kind.iter().filter(|other| other.fault.name == met.fault.name && other.cell != met.cell).collect();
+    let happened = met.fault.happened();
+    let to = others.iter().any(|other| other.fault.happened() == happened).then(|| met.operation.name());
+    let happened = others.iter().any(|other| other.fault.happened() != happened).then_some(happened);
+    Name { name: met.fault.name.clone(), to, happened }
+}
+
+/// The faults of a row: codes, then statuses without one, then the rest; those apart whose effect matters.
+fn listed(names: &[Name]) -> String {
+    let mut parts = Vec::new();
+    for (happened, words) in [(None, ""), (Some(false), "*without effect:* "), (Some(true), "*with effect:* ")] {
+        let some: Vec<_> = names.iter().filter(|name| name.happened == happened).collect();
+        if !some.is_empty() {
+            parts.push(format!("{words}{}", together(&some)));
+        }
+    }
+    parts.join("<br>")
+}
+
+fn together(names: &[&Name]) -> String {
+    let (mut codes, mut statuses, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+    for Name { name, to, .. } in names {
+        let to = to.map(|operation| format!(" to `{operation}`")).unwrap_or_default();
+        match name.strip_suffix(" without a code") {
+            Some(status) if to.is_empty() => statuses.push(status.to_owned()),
+            _ if name.starts_with('`') && name.ends_with('`') => codes.push(format!("{name}{to}")),
+            _ => rest.push(format!("{name}{to}")),
+        }
+    }
+    let mut parts = vec![codes.join(", ")];
+    if !statuses.is_empty() {
+        parts.push(format!("{} without a code", statuses.join(", ")));
+    }
+    parts.extend(rest);
+    parts.retain(|part| !part.is_empty());
+    parts.join("; ")
+}
+
+fn known(cell: &Cell) -> &'static str {
+    match cell.knows {
+        Knows::Worked => "it was accepted",
+        Knows::Absent => "there is no such thing",
+        Knows::Nothing => "nothing",
+        Knows::Refused | Knows::NotNow => "nothing happened",
+        Knows::Open => "it may have happened",
+        Knows::KeyTaken => "the key is taken",
+    }
+}
+
+fn next(operation: Operation, cell: &Cell) -> String {
+    let looks = matches!(operation, Operation::List | Operation::ById | Operation::ByKey);
+    let aside = matches!(operation, Operation::Logs | Operation::ConnectorById | Operation::ConnectorByKey);
+    match (cell.knows, cell.again.map(span)) {
+        (Knows::Worked, None) if looks || aside => "goes on".to_owned(),
+        (Knows::Worked, None) => "looks until it has ended".to_owned(),
+        (Knows::Worked, Some(again)) => {
+            format!("looks; if it is still there, the same again after {again}, then later")
+        }
+        (Knows::Absent | Knows::Nothing, _) if aside => "goes on without".to_owned(),
+        (Knows::Absent, _) if looks => "goes on: a second look, 30 s later, has to say the same (rule 5)".to_owned(),
+        (Knows::Absent, _) => "lets the resource go".to_owned(),
+        (Knows::Nothing, _) => "looks again once the project is called again".to_owned(),
+        (Knows::Refused, Some(again)) => {
+            format!(
+                "the same again after {again}, doubling to 1 h; at once after a change of spec, values or credentials"
+            )
+        }
+        (Knows::NotNow, Some(again)) => {
+            format!("looks, and decides anew: the same again after {again}, then later, to 1 min")
+        }
+        (Knows::Open, Some(again)) => {
+            format!("looks; if it did not happen, the same again after {again}, then later, to 5 min")
+        }
+        (Knows::Open, None) => "looks, finds that it happened, and sends nothing".to_owned(),
+        (Knows::KeyTaken, Some(again)) => {
+            format!("looks again after the interval, {again}; creates if the key is free")
+        }
+        (Knows::Refused | Knows::NotNow | Knows::KeyTaken, None) => "nothing".to_owned(),
+    }
+}
+
+fn project(closed: Option<Closed>) -> String {
+    let Some(Closed { kind, pause }) = closed else { return "is called as before".to_owned() };
+    let reason = match kind {
+        TroubleKind::Unavailable => "ServiceUnavailable",
+        TroubleKind::Throttled => "Throttled",
+        TroubleKind::CredentialsRejected => "CredentialsRejected",
+        TroubleKind::PermissionMissing => "PermissionMissing",
+    };
+    let pause = match pause {
+        Pause::Growing => "for 1 s, doubling to 1 min".to_owned(),
+        Pause::Asked(pause) => format!("for {}", span(pause)),
+        Pause::UntilRepaired => "for 5 min, or until its credentials change".to_owned(),
+    };
+    format!("`{reason}`, and is not called {pause}")
+}
+
+fn span(time: Duration) -> String {
+    match time.as_secs() {
+        seconds if seconds >= 60 => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
+    }
+}

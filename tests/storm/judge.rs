@@ -275,7 +275,7 @@ impl Case<'_> {
             moment.what == Happened::Became(DeploymentStatus::Deployed)
                 && Some(moment.version) == status.version
                 && moment.at <= sight.at
-                && self.asked.carried(self.name, self.world, moment) == Some(claimed)
+                && self.asked.carried(self.name, self.world, moment).is_some_and(|carried| claimed.holds_for(carried))
         });
         let Some(live) = live else { return told(&format!("it was not Deployed with {claimed:?}")) };
         let Some(end) = moments.get(live + 1) else { return Ok(()) };
@@ -298,7 +298,9 @@ fn line(moment: &Moment, carried: Option<Revision>) -> String {
 fn evidence(place: &Place, others: &[&Place], name: &str) -> String {
     let mut text = format!("\n--- {name}\n");
     if let Some(object) = place.watched.latest().get(name) {
-        text += &serde_saphyr::to_string(object.as_ref()).unwrap_or_default();
+        let mut object = object.as_ref().clone();
+        object.metadata.managed_fields = None;
+        text += &serde_saphyr::to_string(&object).unwrap_or_default();
     }
     let now = place.dev.now();
     let mut world = place.dev.world();

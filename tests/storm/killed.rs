@@ -25,7 +25,10 @@ async fn killed_at_random_moments_it_neither_repeats_nor_forgets() {
     place.create_taken().await;
 
     let mut chance = size::chance("killed", "killer");
-    let storm = place.operator().now().suffer(kills, pick(Duration::from_secs(6), Duration::from_secs(4)), &mut chance);
+    let storm = place.operator().now().suffer(kills, Duration::from_secs(12), &mut chance);
     let operator = life::lives(&place, resources, pick(Duration::from_secs(3), Duration::from_secs(8)), storm).await;
-    Verdict::at_the_end(&place, &[], vec![operator], &[("kills", u64::from(kills))]).await;
+    // Of changes that it had asked for when it was killed.
+    let unheard = place.dev.calls().iter().filter(|call| call.method != "GET" && call.status == 0).count() as u64;
+    let done = [("kills", u64::from(kills)), ("answers that nobody heard", unheard)];
+    Verdict::at_the_end(&place, &[], vec![operator], &done).await;
 }

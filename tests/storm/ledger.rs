@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::dev_server::{Moment, World};
+use connect_operator::names;
 use kube::ResourceExt;
 
 use crate::watched::{is_ready, ready};
@@ -68,14 +69,15 @@ impl Asked {
         if self.taken {
             return seen && ready(object).is_some_and(|condition| condition.reason == "KeyTaken");
         }
-        seen && is_ready(object) && source(object) == self.secret
+        seen && is_ready(object) && (source(object) == self.secret || is_unverified(object))
     }
 
-    /// What a Ready of this object says is live.
-    pub(crate) fn claimed_by(&self, object: &ConnectorDeployment) -> Option<Revision> {
+    /// What a Ready of this object says is live; `None`: something that was never asked for.
+    pub(crate) fn claimed_by(&self, object: &ConnectorDeployment) -> Option<Claim> {
         let observed = object.status.as_ref()?.observed_generation;
         let plain = *self.generations.get(&(object.uid()?, observed))?;
-        Some(Revision { token: *self.secrets.get(&source(object)?)?, plain })
+        let token = if is_unverified(object) { None } else { Some(*self.secrets.get(&source(object)?)?) };
+        Some(Claim { token, plain })
     }
 
     /// What a deployment had at some moment; `None`: nothing that was ever asked for.
@@ -84,6 +86,26 @@ impl Asked {
         let is = |number: &u32| world.secured_was(moment, APPLICATION, SECURED, &token(name, *number)) == Some(true);
         Some(Revision { token: (0..=self.now.token).find(is)?, plain: number })
     }
+}
+
+/// What a resource says is live; no token: it says that it does not know which.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    token: Option<u32>,
+    plain: u32,
+}
+
+impl Claim {
+    pub(crate) fn holds_for(self, carried: Revision) -> bool {
+        self.plain == carried.plain && self.token.is_none_or(|token| token == carried.token)
+    }
+}
+
+/// Whether it was taken over as it was, and says so.
+fn is_unverified(object: &ConnectorDeployment) -> bool {
+    let Some(status) = &object.status else { return false };
+    let says_so = status.conditions.iter().any(|condition| condition.type_ == names::SECRETS_UNVERIFIED);
+    says_so && status.applied.as_ref().is_some_and(|applied| applied.sources.is_empty())
 }
 
 /// The Secret that was applied.

@@ -59,11 +59,12 @@ impl Operator {
         self.kill().await.now()
     }
 
-    /// Kills and restarts it so many times, each after a random time.
+    /// Kills and restarts it so many times. It lives for a random time in between: often for a moment, now and then long
+    /// enough to gather changes and to redeploy.
     pub(crate) async fn suffer(mut self, kills: u32, longest: Duration, chance: &mut StdRng) -> Self {
         for _ in 0..kills {
-            let lives = longest.mul_f64(chance.random_range(0.02..1.0));
-            tokio::time::sleep(lives).await;
+            let share = 250_f64.powf(-chance.random_range(0.0..1.0));
+            tokio::time::sleep(longest.mul_f64(share)).await;
             self = self.restart().await;
         }
         self

@@ -108,7 +108,9 @@ async fn see(
             watcher::Event::InitDone => {
                 let gone: Vec<_> =
                     latest.borrow().values().filter(|old| !listed.contains(&old.name_any())).cloned().collect();
-                gone.iter().for_each(|old| note(&old.name_any(), None));
+                for old in &gone {
+                    note(&old.name_any(), None);
+                }
                 latest.send_modify(|latest| latest.retain(|name, _| listed.contains(name)));
             }
         }

@@ -8,6 +8,10 @@ default:
 test:
     cargo test
 
+# Let everything break at once and count what must not be: 200 kills, 200 resources (about 15 minutes).
+storm:
+    STORM=full cargo test --release --test storm
+
 # Check format and lints; warnings are errors.
 lint:
     cargo fmt --check

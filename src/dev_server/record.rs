@@ -83,8 +83,10 @@ pub(super) struct Record {
 /// Whether a record is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advanced {
-    /// It is.
+    /// It is, as it was.
     There,
+    /// It is, with another status since that time.
+    Moved(Timestamp),
     /// It was taken down at that time.
     Gone(Timestamp),
 }
@@ -92,6 +94,7 @@ pub(super) enum Advanced {
 impl Record {
     /// Makes everything happen that is due at `now`.
     pub(super) fn advance(&mut self, now: Timestamp, variant: &Variant, ids: &mut Ids) -> Advanced {
+        let before = self.status.clone();
         match self.work.clone() {
             Some(Work::Deploy { starts, ends, skip_scripts }) => {
                 if self.status == DeploymentStatus::Queued && now >= starts {
@@ -100,7 +103,6 @@ impl Record {
                 if self.status == DeploymentStatus::Deploying && now >= ends {
                     self.end_build(skip_scripts, ends, variant, ids);
                 }
-                Advanced::There
             }
             Some(Work::Undeploy { ends }) if now >= ends => {
                 self.work = None;
@@ -109,10 +111,10 @@ impl Record {
                 }
                 self.undeploy_fails = false;
                 self.become_status(DeploymentStatus::UndeployFailed, ends, variant);
-                Advanced::There
             }
-            Some(Work::Undeploy { .. }) | None => Advanced::There,
+            Some(Work::Undeploy { .. }) | None => {}
         }
+        if self.status == before { Advanced::There } else { Advanced::Moved(self.changed_at) }
     }
 
     /// Queues a build; everything else about the change is done already.

@@ -8,6 +8,8 @@
 mod code_tests;
 mod elsewhere;
 #[cfg(test)]
+mod history_tests;
+#[cfg(test)]
 mod life_tests;
 
 use std::collections::BTreeMap;
@@ -19,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::catalogue::{Catalogue, Project};
 use super::checks;
 use super::connector::ConnectorDefinition;
+use super::history::{Happened, History};
 use super::ids::Ids;
 use super::input::Update;
 use super::list::{self, ListQuery};
@@ -43,6 +46,7 @@ pub struct World {
     /// Time from the acceptance of a deployment to its end; undeploying takes half of it.
     pub deploy_duration: Duration,
     ids: Ids,
+    history: History,
     kept: Kept,
 }
 
@@ -73,7 +77,7 @@ impl World {
         let fingerprints = FingerprintKey::new(ids.bytes());
         let kept =
             Kept { fingerprints, sequence: 0, records: BTreeMap::new(), held_keys: Vec::new(), raised: Vec::new() };
-        Self { catalogue, variant, deploy_duration, ids, kept }
+        Self { catalogue, variant, deploy_duration, ids, history: History::default(), kept }
     }
 
     /// Goes on with what was kept.
@@ -99,12 +103,17 @@ impl World {
     }
 
     fn advance(&mut self, now: Timestamp) {
-        let Self { kept, variant, ids, .. } = self;
+        let Self { kept, variant, ids, history, .. } = self;
         kept.held_keys.retain(|held| now < held.until);
         let held = &mut kept.held_keys;
         kept.records.retain(|_, record| match record.advance(now, variant, ids) {
             Advanced::There => true,
+            Advanced::Moved(at) => {
+                history.note(at, record, Happened::Became(record.status.clone()));
+                true
+            }
             Advanced::Gone(at) => {
+                history.note(at, record, Happened::Gone);
                 let until = later(at, variant.key_held);
                 if let Some(key) = record.key.take().filter(|_| now < until) {
                     held.push(HeldKey { project: record.project.clone(), key, until });
@@ -247,6 +256,7 @@ impl World {
             log: LogBook::default(),
         };
         record.start_build(false, now, self.deploy_duration, &self.variant, &mut self.ids);
+        self.history.note(now, &record, Happened::Created);
         let shown = record.show(now, &self.variant);
         self.kept.records.insert(record.id.clone(), record);
         shown
@@ -340,6 +350,7 @@ impl World {
             record.application_ids.entry(declared.application_name.clone()).or_insert_with(|| ids.next());
         }
         record.start_build(skip_scripts, now, self.deploy_duration, &self.variant, &mut self.ids);
+        self.history.note(now, &record, Happened::Redeployed);
         let shown = record.show(now, &self.variant);
         self.kept.records.insert(record.id.clone(), record);
         shown
@@ -373,6 +384,7 @@ impl World {
             record.stale = self.stale(Some(record.show(now, &self.variant)), now);
             record.version += 1;
             record.start_undeploy(now, self.deploy_duration / 2);
+            self.history.note(now, &record, Happened::Undeployed);
         }
         let shown = record.show(now, &self.variant);
         self.kept.records.insert(record.id.clone(), record);

@@ -11,6 +11,7 @@ use crate::connect::Selector;
 use crate::connect::model::{Deployment, DeploymentStatus, LogSeverity, RedeployAction};
 use crate::dev_server::build::PlannedOutcome;
 use crate::dev_server::connector::ConnectorDefinition;
+use crate::dev_server::history::{Happened, Moment};
 use crate::dev_server::record::Record;
 use crate::dev_server::refusal::Refusal;
 use crate::dev_server::variant::Variant;
@@ -61,7 +62,9 @@ impl World {
     pub fn set_status(&mut self, id: &str, status: DeploymentStatus, now: Timestamp) -> Result<(), Refusal> {
         let record = self.by_id(id, now)?;
         record.work = None;
-        record.status = status;
+        record.status = status.clone();
+        let record = record.clone();
+        self.history.note(now, &record, Happened::Became(status));
         Ok(())
     }
 
@@ -94,7 +97,8 @@ impl World {
     /// # Errors
     /// `ResourceNotFound`.
     pub fn remove(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
-        self.by_id(id, now)?;
+        let record = self.by_id(id, now)?.clone();
+        self.history.note(now, &record, Happened::Gone);
         self.kept.records.remove(id);
         Ok(())
     }
@@ -157,5 +161,18 @@ impl World {
             None => values.global.as_ref()?,
         };
         Some(set.secured(key)?.fingerprint == self.kept.fingerprints.of(value))
+    }
+
+    /// What happened so far since it was started, the newest 20,000 moments; those of one deployment in their order.
+    pub fn history(&mut self, now: Timestamp) -> Vec<Moment> {
+        self.advance(now);
+        self.history.moments()
+    }
+
+    /// Whether the secured value that an application had at that moment is this one. `None` if it had none.
+    #[must_use]
+    pub fn secured_was(&self, moment: &Moment, application: &str, key: &str, value: &str) -> Option<bool> {
+        let secured = moment.values.application(application)?.values.secured(key)?;
+        Some(secured.fingerprint == self.kept.fingerprints.of(value))
     }
 }

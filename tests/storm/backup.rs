@@ -1,0 +1,68 @@
+//! A backup without status, restored into a fresh cluster: what is live stays as it is, and is known again.
+
+use std::time::Duration;
+
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::dev_server::Options;
+use connect_operator::names;
+use kube::api::{Patch, PatchParams};
+use kube::{Resource, ResourceExt};
+use serde_json::{Value, json};
+
+use crate::cluster;
+use crate::judge::Verdict;
+use crate::place::Place;
+use crate::size::pick;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restored_backup_sends_nothing_and_is_known_again() {
+    let resources = pick(8, 50);
+    let options = Options { deploy_duration: Duration::from_millis(500), ..Options::default() };
+    let place = Place::open_in(cluster::fresh().await, "backup", options).await;
+    let operator = place.operator().now();
+    let names: Vec<_> = (0..resources).map(|number| format!("tax-{number}")).collect();
+    for name in &names {
+        place.create(name).await;
+    }
+    Verdict::must_settle(&place).await;
+    for name in names.iter().step_by(2) {
+        place.rotate(name).await;
+    }
+    Verdict::must_settle(&place).await;
+    operator.kill().await;
+    place.watched.end();
+
+    let restored = place.anew_in(cluster::fresh().await).await;
+    for object in place.watched.latest().values() {
+        restore(&restored, object).await;
+    }
+    let sent = sent(&place);
+    let operator = restored.operator().now();
+    Verdict::must_settle(&restored).await;
+    assert_eq!(self::sent(&place), sent, "nothing was sent for that");
+    Verdict::at_the_end(&restored, &[&place], vec![operator], &[("restored", resources)]).await;
+}
+
+/// As backup programs do it: what is in the manifest but for the status and what the API server sets; whose finalizers
+/// these are is not known to the fresh cluster, so they are left out too.
+async fn restore(place: &Place, object: &ConnectorDeployment) {
+    let name = object.name_any();
+    let asked = place.ledger.all().remove(&name).expect("it was asked for");
+    let secret = place.put_secret(&name, json!({"token": crate::ledger::token(&name, asked.now.token)})).await;
+    place.remember_secret(&name, &secret, asked.now.token);
+    let kept = object.annotations();
+    assert!(kept.contains_key(names::REMOTE_ID), "the backup knows the remote id");
+    let mut manifest: Value = serde_json::to_value(object).unwrap();
+    manifest.as_object_mut().unwrap().remove("status");
+    manifest["metadata"] = json!({"name": name, "annotations": kept, "labels": object.labels()});
+    manifest["apiVersion"] = json!(ConnectorDeployment::api_version(&()));
+    manifest["kind"] = json!(ConnectorDeployment::kind(&()));
+    let parameters = PatchParams::apply("storm").force();
+    let restored = place.api::<ConnectorDeployment>().patch(&name, &parameters, &Patch::Apply(manifest)).await.unwrap();
+    place.remember(&name, &restored, asked.now.plain);
+}
+
+/// Creates, redeploys and undeploys that arrived so far.
+fn sent(place: &Place) -> usize {
+    place.dev.calls().iter().filter(|call| call.method != "GET" && call.operation != "token").count()
+}

@@ -1,0 +1,34 @@
+//! `kill -9` of the operator at random moments, while resources are created, changed and deleted.
+
+use std::time::Duration;
+
+use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+
+use crate::judge::Verdict;
+use crate::life;
+use crate::place::Place;
+use crate::size::{self, pick};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_at_random_moments_it_neither_repeats_nor_forgets() {
+    let (kills, resources) = pick((10, 10), (200, 40));
+    // Slow calls, so that it dies in the middle of many; small, only before they arrive or after they are answered.
+    let slow = |operation| {
+        let answer = FaultAnswer { delay_ms: 300, ..FaultAnswer::default() };
+        let before = Fault { share: Some(0.25), ..Fault::of(operation, answer) };
+        [before.clone(), before.after_the_effect()]
+    };
+    let operations = ["createDeployment", "updateDeploymentById", "deleteDeploymentById"];
+    let faults = pick(Vec::new(), operations.into_iter().flat_map(slow).collect());
+    let options = Options { deploy_duration: Duration::from_millis(1_500), faults, ..Options::default() };
+    let mut place = Place::open("killed", options).await;
+    place.create_taken().await;
+
+    let mut chance = size::chance("killed", "killer");
+    let storm = place.operator().now().suffer(kills, Duration::from_secs(12), &mut chance);
+    let operator = life::lives(&place, resources, pick(Duration::from_secs(3), Duration::from_secs(8)), storm).await;
+    // Of changes that it had asked for when it was killed.
+    let unheard = place.dev.calls().iter().filter(|call| call.method != "GET" && call.status == 0).count() as u64;
+    let done = [("kills", u64::from(kills)), ("answers that nobody heard", unheard)];
+    Verdict::at_the_end(&place, &[], vec![operator], &done).await;
+}

@@ -1,0 +1,135 @@
+//! What was asked for, and when what was asked for changed: what the judge holds the remote against.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::dev_server::{Moment, World};
+use connect_operator::names;
+use kube::ResourceExt;
+
+use crate::watched::{is_ready, ready};
+
+pub(crate) const APPLICATION: &str = "service";
+pub(crate) const PLAIN: &str = "FEATURES";
+pub(crate) const SECURED: &str = "API_TOKEN";
+
+/// Number of the secured value and of the plain one. They only grow, so that everything that the remote was ever told
+/// can be told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Revision {
+    pub(crate) token: u32,
+    pub(crate) plain: u32,
+}
+
+impl Revision {
+    /// Whether it is what was asked for later: nothing went back, something went on.
+    pub(crate) fn is_later_than(self, other: Self) -> bool {
+        self != other && self.token >= other.token && self.plain >= other.plain
+    }
+}
+
+pub(crate) fn token(name: &str, number: u32) -> String {
+    format!("token-{number}-of-{name}-which-nobody-may-see")
+}
+
+pub(crate) fn plain(number: u32) -> String {
+    format!("revision-{number}")
+}
+
+/// Uid and resource version of a Secret.
+pub(crate) type SecretVersion = (String, String);
+
+/// A resource as it was asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    /// How often it was made anew.
+    pub(crate) made: u32,
+    /// Whether it is to be there.
+    pub(crate) wanted: bool,
+    /// Whether a deployment of somebody else has its key.
+    pub(crate) taken: bool,
+    pub(crate) now: Revision,
+    /// Its uid and generation, as it is now.
+    pub(crate) written: Option<(String, i64)>,
+    /// Its Secret, as it is now.
+    pub(crate) secret: Option<SecretVersion>,
+    /// Plain numbers by uid and generation.
+    pub(crate) generations: BTreeMap<(String, i64), u32>,
+    /// Secured numbers by version of the Secret.
+    pub(crate) secrets: BTreeMap<SecretVersion, u32>,
+}
+
+impl Asked {
+    /// Whether the resource is as it has to be in the end.
+    pub(crate) fn is_met_by(&self, object: &ConnectorDeployment) -> bool {
+        let Some(status) = &object.status else { return false };
+        let written = (object.uid().unwrap_or_default(), object.metadata.generation.unwrap_or_default());
+        let seen = Some(status.observed_generation) == object.metadata.generation && self.written == Some(written);
+        if self.taken {
+            return seen && ready(object).is_some_and(|condition| condition.reason == "KeyTaken");
+        }
+        seen && is_ready(object) && (source(object) == self.secret || is_unverified(object))
+    }
+
+    /// What a Ready of this object says is live; `None`: something that was never asked for.
+    pub(crate) fn claimed_by(&self, object: &ConnectorDeployment) -> Option<Claim> {
+        let observed = object.status.as_ref()?.observed_generation;
+        let plain = *self.generations.get(&(object.uid()?, observed))?;
+        let token = if is_unverified(object) { None } else { Some(*self.secrets.get(&source(object)?)?) };
+        Some(Claim { token, plain })
+    }
+
+    /// What a deployment had at some moment; `None`: nothing that was ever asked for.
+    pub(crate) fn carried(&self, name: &str, world: &World, moment: &Moment) -> Option<Revision> {
+        let number = moment.plain(APPLICATION, PLAIN)?.strip_prefix("revision-")?.parse().ok()?;
+        let is = |number: &u32| world.secured_was(moment, APPLICATION, SECURED, &token(name, *number)) == Some(true);
+        Some(Revision { token: (0..=self.now.token).find(is)?, plain: number })
+    }
+}
+
+/// What a resource says is live; no token: it says that it does not know which.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    token: Option<u32>,
+    plain: u32,
+}
+
+impl Claim {
+    pub(crate) fn holds_for(self, carried: Revision) -> bool {
+        self.plain == carried.plain && self.token.is_none_or(|token| token == carried.token)
+    }
+}
+
+/// Whether it was taken over as it was, and says so.
+fn is_unverified(object: &ConnectorDeployment) -> bool {
+    let Some(status) = &object.status else { return false };
+    let says_so = status.conditions.iter().any(|condition| condition.type_ == names::SECRETS_UNVERIFIED);
+    says_so && status.applied.as_ref().is_some_and(|applied| applied.sources.is_empty())
+}
+
+/// The Secret that was applied.
+fn source(object: &ConnectorDeployment) -> Option<SecretVersion> {
+    let sources = &object.status.as_ref()?.applied.as_ref()?.sources;
+    let secret = sources.iter().find(|source| source.kind == "Secret" && source.name == object.name_any())?;
+    Some((secret.uid.clone(), secret.resource_version.clone()))
+}
+
+/// All resources by name.
+#[derive(Default)]
+pub(crate) struct Ledger(Mutex<BTreeMap<String, Asked>>);
+
+impl Ledger {
+    pub(crate) fn note<T>(&self, name: &str, change: impl FnOnce(&mut Asked) -> T) -> T {
+        change(self.0.lock().unwrap().entry(name.to_owned()).or_default())
+    }
+
+    pub(crate) fn all(&self) -> BTreeMap<String, Asked> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Names of those that are to be there.
+    pub(crate) fn wanted(&self) -> Vec<String> {
+        self.all().into_iter().filter(|(_, asked)| asked.wanted).map(|(name, _)| name).collect()
+    }
+}

@@ -1,0 +1,65 @@
+//! What people do with one resource while the storm goes on: create it, change it now and then, delete it, create it
+//! again.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use rand::RngExt;
+use rand::rngs::StdRng;
+use tokio::sync::watch;
+
+use crate::place::Place;
+use crate::size;
+
+/// Lets so many resources live until `storm` is over; afterwards every second one of them is deleted.
+pub(crate) async fn lives<T>(place: &Place, number: usize, pause: Duration, storm: impl Future<Output = T>) -> T {
+    let (stop, stopped) = watch::channel(false);
+    let storm = async {
+        let output = storm.await;
+        stop.send_replace(true);
+        output
+    };
+    let lives = (0..number).map(|number| life(place, number, pause, stopped.clone()));
+    let (output, _) = tokio::join!(storm, join_all(lives));
+    output
+}
+
+async fn life(place: &Place, number: usize, pause: Duration, mut stopped: watch::Receiver<bool>) {
+    let name = format!("tax-{number}");
+    let mut chance = size::chance(place.part, &name);
+    let mut is_there = false;
+    while !wait(pause, &mut chance, &mut stopped).await {
+        match chance.random_range(0..10) {
+            _ if !is_there => {
+                place.create(&name).await;
+                is_there = true;
+            }
+            0..5 => place.rotate(&name).await,
+            5..8 => place.edit(&name).await,
+            8 => {
+                place.edit(&name).await;
+                place.rotate(&name).await;
+            }
+            _ => {
+                place.delete(&name).await;
+                // The name can be used again; if it never goes, the judge will say so.
+                is_there = !place.watched.until_gone(&name, size::patience()).await;
+                if is_there {
+                    return;
+                }
+            }
+        }
+    }
+    if !is_there {
+        place.create(&name).await;
+    }
+    if number.is_multiple_of(2) {
+        place.delete(&name).await;
+    }
+}
+
+/// Waits for a random time around `pause`; returns whether it is all over.
+async fn wait(pause: Duration, chance: &mut StdRng, stopped: &mut watch::Receiver<bool>) -> bool {
+    let over = stopped.wait_for(|stopped| *stopped);
+    tokio::time::timeout(pause.mul_f64(chance.random_range(0.0..2.0)), over).await.is_ok()
+}

@@ -1,0 +1,37 @@
+//! Two operators that watch the same namespace without knowing of each other, started at the same moment.
+
+use std::time::Duration;
+
+use connect_operator::dev_server::Options;
+use rand::RngExt;
+
+use crate::judge::Verdict;
+use crate::life;
+use crate::place::Place;
+use crate::size::{self, pick};
+use crate::watched::digest_keys;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_operators_at_once_do_everything_once() {
+    let (resources, kills) = pick((10, 3), (50, 25));
+    let options = Options { deploy_duration: Duration::from_millis(1_500), ..Options::default() };
+    let mut place = Place::open("two", options).await;
+    // Neither finds a digest key: both make one, and both must use the same.
+    let (mut one, mut other) = (place.operator().now(), place.operator().now());
+    place.create_taken().await;
+    let mut chance = size::chance("two", "killer");
+    let storm = async {
+        for _ in 0..kills {
+            tokio::time::sleep(Duration::from_secs(8).mul_f64(chance.random_range(0.2..1.0))).await;
+            one = one.restart().await;
+            (one, other) = (other, one);
+        }
+        (one, other)
+    };
+    let (one, other) =
+        life::lives(&place, resources, pick(Duration::from_secs(2), Duration::from_secs(8)), storm).await;
+    Verdict::must_settle(&place).await;
+    let keys = digest_keys(&place.watched.latest());
+    assert_eq!(keys.len(), 1, "digests are made with one key: {keys:?}");
+    Verdict::at_the_end(&place, &[], vec![one, other], &[("kills", kills)]).await;
+}

@@ -1,0 +1,141 @@
+//! What a person with `kubectl get --watch` sees: each version of each resource, with the time at which it was seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::names;
+use futures::{StreamExt, TryStreamExt};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, ResourceExt};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// A version of a resource.
+#[derive(Clone, Debug)]
+pub(crate) struct Sight {
+    pub(crate) at: Timestamp,
+    /// `None`: it is gone.
+    pub(crate) object: Option<Arc<ConnectorDeployment>>,
+}
+
+pub(crate) type Latest = BTreeMap<String, Arc<ConnectorDeployment>>;
+
+/// Watches the resources of a namespace until it is dropped.
+pub(crate) struct Watched {
+    latest: watch::Sender<Latest>,
+    sights: Arc<Mutex<BTreeMap<String, Vec<Sight>>>>,
+    task: JoinHandle<()>,
+}
+
+impl Watched {
+    pub(crate) fn start(client: Client, namespace: &str) -> Self {
+        let latest = watch::Sender::new(Latest::new());
+        let sights = Arc::new(Mutex::new(BTreeMap::new()));
+        let api = Api::<ConnectorDeployment>::namespaced(client, namespace);
+        let task = tokio::spawn(see(api, latest.clone(), sights.clone()));
+        Self { latest, sights, task }
+    }
+
+    /// Everything that was seen of each resource, in its order.
+    pub(crate) fn sights(&self) -> BTreeMap<String, Vec<Sight>> {
+        self.sights.lock().unwrap().clone()
+    }
+
+    /// Takes note that the cluster itself is gone from now on.
+    pub(crate) fn end(&self) {
+        self.task.abort();
+        let at = Timestamp::now();
+        for seen in self.sights.lock().unwrap().values_mut() {
+            seen.push(Sight { at, object: None });
+        }
+    }
+
+    pub(crate) fn latest(&self) -> Latest {
+        self.latest.borrow().clone()
+    }
+
+    /// Whether it came to be so in time.
+    pub(crate) async fn until(&self, within: Duration, is: impl FnMut(&Latest) -> bool) -> bool {
+        let mut latest = self.latest.subscribe();
+        tokio::time::timeout(within, latest.wait_for(is)).await.is_ok_and(|seen| seen.is_ok())
+    }
+
+    /// Whether nothing of this name is there any more, in time.
+    pub(crate) async fn until_gone(&self, name: &str, within: Duration) -> bool {
+        self.until(within, |latest| !latest.contains_key(name)).await
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn see(
+    api: Api<ConnectorDeployment>,
+    latest: watch::Sender<Latest>,
+    sights: Arc<Mutex<BTreeMap<String, Vec<Sight>>>>,
+) {
+    let mut listed = Vec::new();
+    let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
+    while let Ok(Some(event)) = events.try_next().await {
+        let at = Timestamp::now();
+        let note = |name: &str, object: Option<Arc<ConnectorDeployment>>| {
+            let sight = Sight { at, object };
+            sights.lock().unwrap().entry(name.to_owned()).or_default().push(sight);
+        };
+        match event {
+            watcher::Event::Init => listed.clear(),
+            watcher::Event::Apply(object) | watcher::Event::InitApply(object) => {
+                let (name, object) = (object.name_any(), Arc::new(object));
+                listed.push(name.clone());
+                note(&name, Some(object.clone()));
+                latest.send_modify(|latest| {
+                    latest.insert(name, object);
+                });
+            }
+            watcher::Event::Delete(object) => {
+                note(&object.name_any(), None);
+                latest.send_modify(|latest| {
+                    latest.remove(&object.name_any());
+                });
+            }
+            watcher::Event::InitDone => {
+                let gone: Vec<_> =
+                    latest.borrow().values().filter(|old| !listed.contains(&old.name_any())).cloned().collect();
+                for old in &gone {
+                    note(&old.name_any(), None);
+                }
+                latest.send_modify(|latest| latest.retain(|name, _| listed.contains(name)));
+            }
+        }
+    }
+}
+
+/// The Ready condition.
+pub(crate) fn ready(object: &ConnectorDeployment) -> Option<&Condition> {
+    object.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == names::READY)
+}
+
+pub(crate) fn is_ready(object: &ConnectorDeployment) -> bool {
+    ready(object).is_some_and(|condition| condition.status == "True")
+}
+
+/// When the operator last wrote the status, in whole seconds.
+pub(crate) fn written_at(object: &ConnectorDeployment) -> Option<Timestamp> {
+    let by_operator = object.managed_fields().iter().filter(|fields| {
+        fields.manager.as_deref() == Some(names::FIELD_MANAGER) && fields.subresource.as_deref() == Some("status")
+    });
+    by_operator.filter_map(|fields| fields.time.as_ref()).map(|time| time.0).max()
+}
+
+/// Names of the keys that the digests in the statuses were made with.
+pub(crate) fn digest_keys(latest: &Latest) -> BTreeSet<String> {
+    let applied = latest.values().filter_map(|object| object.status.as_ref()?.applied.as_ref()?.digest.as_ref());
+    applied.filter_map(|digest| Some(digest.split_once(':')?.0.to_owned())).collect()
+}

@@ -19,8 +19,9 @@ use crate::crd::DriftPolicy;
 
 use super::{Known, Run};
 
-/// Pause before the look that follows a lost answer (contract section 8.4). What shows that the call arrived may be over
-/// soon; when to send again is for the table, which keeps pauses of its own.
+/// Pause before the look that follows the lost answer to a redeploy (contract section 8.4): that the remote is at work,
+/// which shows that the call arrived, may be over soon. What shows for a create or an undeploy stays. When to send again is
+/// for the table, which keeps pauses of its own.
 const LOST_AGAIN: Duration = Duration::from_secs(1);
 /// Pause after which to run again if the answer to a call shows nothing at work.
 const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
@@ -173,7 +174,9 @@ impl Run<'_> {
         if outcome.key_taken || outcome.memory.refused.as_ref().is_some_and(|refused| refused.cause.is_some()) {
             return interval;
         }
-        if done.answer == Answer::Unknown {
+        let redeploys =
+            outcome.ledger.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Redeploy);
+        if redeploys && done.answer == Answer::Unknown {
             let asked = done.error.as_ref().and_then(|error| error.retry_after);
             return LOST_AGAIN.max(asked.unwrap_or_default());
         }

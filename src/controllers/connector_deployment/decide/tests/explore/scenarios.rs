@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::explore;
-use super::world::{Budget, Build, Foreign, Settings};
+use super::settings::{Budget, Build, Conflict, Foreign, Settings};
 
 fn bounds(small: Budget, full: Budget) -> Budget {
     if std::env::var_os("EXPLORE").is_some_and(|value| value == "full") { full } else { small }
@@ -14,24 +14,34 @@ fn holds(scenarios: &[(&str, Settings)]) {
         let start = Instant::now();
         match explore(*settings) {
             Ok(worlds) => println!("{name}: {worlds} worlds, {:.1} s", start.elapsed().as_secs_f32()),
-            Err((broken, trace)) => panic!("{name}: {broken:?}\n{trace}"),
+            Err((property, trace)) => panic!("{name}: {property}\n{trace}"),
         }
     }
 }
 
-const ONE: Budget = Budget {
+pub(super) const NOTHING: Budget = Budget {
     specs: 0,
     secrets: 0,
     requests: 0,
+    labels: 0,
     deletions: 0,
     orphans: 0,
+    suspends: 0,
+    observes: 0,
     restores: 0,
-    crashes: 1,
-    lost: 1,
+    releases: 0,
+    recreations: 0,
+    keys: 0,
+    crashes: 0,
+    stalls: 0,
+    lost: 0,
     failures: 0,
     foreign: 0,
     versions: 0,
 };
+
+/// One death of the operator, one lost answer.
+pub(super) const ONE: Budget = Budget { crashes: 1, lost: 1, ..NOTHING };
 
 #[test]
 fn nothing_is_created_twice_or_forgotten() {
@@ -131,5 +141,146 @@ fn what_is_adopted_or_restored_goes_on() {
         ("adopt", Settings { adopt: true, budget: bounds(small, full), ..Settings::default() }),
         ("restore", restored),
         ("restore and delete", Settings { live: true, budget: deleted, ..Settings::default() }),
+    ]);
+}
+
+#[test]
+fn two_operators_do_what_one_does() {
+    let two = Settings { operators: 2, ..Settings::default() };
+    let live = Settings { live: true, ..two };
+    let small = Budget { crashes: 0, ..ONE };
+    let with = |small: Budget, full: Budget, settings: Settings| Settings { budget: bounds(small, full), ..settings };
+    holds(&[
+        ("two create", with(Budget { stalls: 1, ..NOTHING }, Budget { secrets: 1, stalls: 1, ..small }, two)),
+        ("two redeploy", with(Budget { specs: 1, ..NOTHING }, Budget { specs: 1, stalls: 1, ..small }, live)),
+        (
+            "two redeploy a secret",
+            with(Budget { secrets: 1, stalls: 1, ..NOTHING }, Budget { secrets: 1, stalls: 1, ..small }, live),
+        ),
+        (
+            "two delete",
+            with(Budget { deletions: 1, stalls: 1, ..NOTHING }, Budget { deletions: 1, stalls: 2, ..small }, live),
+        ),
+        (
+            "two create and delete",
+            with(Budget { deletions: 1, ..NOTHING }, Budget { deletions: 1, stalls: 1, ..small }, two),
+        ),
+    ]);
+}
+
+#[test]
+fn a_stale_view_after_a_restart_sends_nothing() {
+    let small = Budget { stalls: 1, secrets: 1, ..ONE };
+    let full = Budget { stalls: 2, crashes: 2, lost: 2, specs: 1, ..small };
+    let live = Settings { live: true, budget: bounds(small, full), ..Settings::default() };
+    let deleted = Budget { secrets: 0, deletions: 1, ..small };
+    let deleted = bounds(deleted, Budget { deletions: 1, ..full });
+    holds(&[
+        ("stale, create", Settings { live: false, ..live }),
+        ("stale, redeploy", live),
+        ("stale, delete", Settings { budget: deleted, ..live }),
+    ]);
+}
+
+#[test]
+fn another_resource_of_the_same_name_starts_afresh() {
+    let small = Budget { deletions: 1, releases: 1, recreations: 1, crashes: 0, ..ONE };
+    let full = Budget { crashes: 1, secrets: 1, stalls: 1, ..small };
+    let new = Settings { budget: bounds(small, full), ..Settings::default() };
+    let live = Settings { live: true, budget: bounds(Budget { secrets: 1, ..small }, full), ..new };
+    let orphaned = Budget { releases: 0, orphans: 1, ..small };
+    let orphaned = bounds(orphaned, Budget { orphans: 1, ..full });
+    let two = Budget { lost: 0, ..small };
+    let two = bounds(two, Budget { lost: 1, stalls: 1, ..two });
+    holds(&[
+        ("recreated while it is created", new),
+        ("recreated, live", live),
+        ("recreated after Orphan", Settings { budget: orphaned, ..new }),
+        ("recreated after Orphan, live", Settings { budget: orphaned, ..live }),
+        ("recreated, two operators", Settings { operators: 2, budget: two, ..new }),
+    ]);
+}
+
+#[test]
+fn rule_7_a_lost_digest_key_redeploys_nothing() {
+    let small = Budget { keys: 1, secrets: 1, crashes: 0, ..ONE };
+    let full = Budget { crashes: 1, specs: 1, failures: 1, ..small };
+    let live = Settings { live: true, sources: true, budget: bounds(small, full), ..Settings::default() };
+    let plain = Budget { specs: 1, secrets: 0, ..small };
+    holds(&[
+        ("lost key", live),
+        ("lost key, no sources", Settings { sources: false, budget: bounds(plain, full), ..live }),
+        ("lost key, new", Settings { live: false, ..live }),
+    ]);
+}
+
+#[test]
+fn rule_20_what_is_suspended_or_observed_is_left_alone() {
+    let small = Budget { suspends: 2, secrets: 1, ..ONE };
+    let full = Budget { deletions: 1, failures: 1, specs: 1, ..small };
+    let suspend = Settings { live: true, budget: bounds(small, full), ..Settings::default() };
+    let observe = Budget { suspends: 0, observes: 2, ..small };
+    let observe = bounds(observe, Budget { suspends: 0, observes: 2, ..full });
+    let born = Budget { suspends: 1, secrets: 0, ..small };
+    let born = bounds(born, Budget { suspends: 1, deletions: 1, ..small });
+    let watched = Budget { observes: 1, secrets: 0, deletions: 1, ..ONE };
+    let watched = bounds(watched, Budget { observes: 2, foreign: 1, ..watched });
+    let foreign = Foreign { redeploys: true, deletes: true, recreates: true, creates: true };
+    holds(&[
+        ("suspended and not", suspend),
+        ("suspended from the start", Settings { live: false, suspended: true, budget: born, ..suspend }),
+        ("observed and not", Settings { budget: observe, ..suspend }),
+        ("observed from the start", Settings { live: false, observed: true, budget: watched, foreign, ..suspend }),
+    ]);
+}
+
+#[test]
+fn drift_is_corrected_once() {
+    let foreign = Foreign { redeploys: true, deletes: true, recreates: true, creates: true };
+    let small = Budget { foreign: 1, crashes: 0, ..ONE };
+    let full = Budget { foreign: 2, crashes: 1, ..small };
+    let correct = Settings { live: true, correct: true, foreign, budget: bounds(small, full), ..Settings::default() };
+    holds(&[("drift corrected", correct), ("drift corrected, reads lag", Settings { lag: true, ..correct })]);
+}
+
+/// Lost answers are not in it: what shows otherwise than it was sent cannot be known again, which costs a redeploy.
+#[test]
+fn a_remote_that_normalises_causes_no_loop() {
+    let small = Budget { specs: 1, secrets: 1, ..NOTHING };
+    let full = Budget { requests: 1, failures: 1, ..small };
+    let live = Settings { live: true, normalises: true, budget: bounds(small, full), ..Settings::default() };
+    holds(&[
+        ("normalised", live),
+        ("normalised, corrected", Settings { correct: true, ..live }),
+        ("normalised, new", Settings { live: false, ..live }),
+    ]);
+}
+
+#[test]
+fn an_answer_that_meets_an_edit() {
+    let small = Budget { labels: 1, ..ONE };
+    let compared = Settings { conflict: Conflict::Compared, ..Settings::default() };
+    let live = Settings { live: true, ..compared };
+    let two = Settings { operators: 2, ..compared };
+    let two_live = Settings { operators: 2, ..live };
+    holds(&[
+        ("conflict create", Settings { budget: small, ..compared }),
+        ("conflict create 2", Settings { budget: Budget { specs: 1, crashes: 1, lost: 1, ..NOTHING }, ..compared }),
+        ("conflict redeploy", Settings { budget: Budget { specs: 1, ..small }, ..live }),
+        ("conflict redeploy secret", Settings { budget: Budget { secrets: 2, ..ONE }, ..live }),
+        ("conflict redeploy request", Settings { budget: Budget { requests: 2, ..ONE }, ..live }),
+        ("conflict delete", Settings { budget: Budget { deletions: 1, orphans: 1, ..ONE }, ..compared }),
+        ("conflict delete live", Settings { budget: Budget { deletions: 1, orphans: 1, secrets: 1, ..ONE }, ..live }),
+        ("conflict recreated", Settings { budget: Budget { deletions: 1, releases: 1, recreations: 1, ..ONE }, ..compared }),
+        ("conflict recreated orphan", Settings { budget: Budget { deletions: 1, orphans: 1, recreations: 1, ..ONE }, ..compared }),
+        ("conflict restore", Settings { budget: Budget { restores: 1, specs: 1, ..ONE }, ..live }),
+        ("conflict suspend", Settings { budget: Budget { suspends: 2, specs: 1, ..ONE }, ..live }),
+        ("conflict observe", Settings { budget: Budget { observes: 2, specs: 1, ..ONE }, ..live }),
+        ("conflict two redeploy label", Settings { budget: Budget { labels: 1, specs: 1, ..NOTHING }, ..two_live }),
+        ("conflict two redeploy crash", Settings { budget: Budget { secrets: 1, labels: 1, crashes: 1, ..NOTHING }, ..two_live }),
+        ("conflict two create", Settings { budget: Budget { labels: 1, ..NOTHING }, ..two }),
+        ("conflict two create stale", Settings { budget: Budget { labels: 1, stalls: 1, ..NOTHING }, ..two }),
+        ("conflict two delete", Settings { budget: Budget { deletions: 1, labels: 1, ..NOTHING }, ..two_live }),
+        ("conflict two recreated", Settings { budget: Budget { deletions: 1, releases: 1, recreations: 1, ..NOTHING }, ..two }),
     ]);
 }

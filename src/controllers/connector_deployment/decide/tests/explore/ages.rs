@@ -53,7 +53,9 @@ impl Explorer {
         ledger: &mut dyn FnMut(&mut Self, u32) -> u32,
         memory: &mut dyn FnMut(&mut Self, u32) -> u32,
     ) {
-        world.resource.ledger = ledger(self, world.resource.ledger);
+        for resource in &mut world.resources {
+            resource.ledger = ledger(self, resource.ledger);
+        }
         for Operator { memory: remembered, stalled, run, .. } in &mut world.operators {
             *remembered = memory(self, *remembered);
             run.memory = memory(self, run.memory);

@@ -49,10 +49,10 @@ pub(super) fn before(
 
 /// What it decides.
 pub(super) fn after(rule: Rule, ledger: &Ledger, intent: &Intent, look: &Look, decision: &mut Decision) {
-    let creating =
-        ledger.operation.as_ref().is_some_and(|operation| {
-            (operation.kind, operation.state) == (OperationKind::Create, OperationState::Planned)
-        });
+    let creating = ledger
+        .operation
+        .as_ref()
+        .is_some_and(|operation| (operation.kind, operation.state) == (OperationKind::Create, OperationState::Planned));
     let rests = decision.step == Step::Rest;
     match rule {
         Rule::ForgottenDigest => {

@@ -18,6 +18,7 @@ mod others;
 mod pool;
 mod quiet;
 mod remote;
+mod rivals;
 mod scenarios;
 mod settings;
 mod teeth;
@@ -45,7 +46,8 @@ const CAP: Duration = Duration::from_mins(3);
 const OPERATORS: [&str; 2] = ["operator 1", "operator 2"];
 const REMOTE: &str = "the remote";
 const TIME: &str = "time:";
-const SOMEBODY: &str = "somebody";
+/// Who edits the resource, and the other one.
+const SOMEBODY: [&str; 2] = ["somebody", "somebody, with the other resource,"];
 const STRANGER: &str = "a stranger";
 
 /// What happens next, and what the world is then: most steps have several ends.
@@ -83,9 +85,14 @@ impl Explorer {
     }
 
     fn first(&mut self) -> World {
-        let Settings { budget, live, adopt, suspended, observed, .. } = self.settings;
+        let Settings { budget, live, adopt, suspended, observed, rivals, .. } = self.settings;
         let mut world = World { next_id: 1, budget, ..World::default() };
-        world.resource = Resource { exists: true, uid: 1, generation: 1, suspended, observed, ..Resource::default() };
+        world.resources[0] =
+            Resource { exists: true, uid: 1, generation: 1, suspended, observed, ..Resource::default() };
+        if rivals {
+            world.resources[1] = Resource { exists: true, uid: 2, generation: 1, ..Resource::default() };
+            world.operators[1].on = 1;
+        }
         if live {
             let sent = self.wanted(0, 0, 0).payload;
             let applied = Applied {
@@ -100,9 +107,9 @@ impl Explorer {
                 at: NOW - CAP,
             };
             let ledger = Ledger { id: Some(ask::name(1)), applied: Some(applied), ..Ledger::default() };
-            world.resource.ledger = self.ledgers.number(&ledger);
-            (world.resource.annotation, world.resource.told) = (1, Told::Ready);
-            world.resource.told_generation = 1;
+            let resource = &mut world.resources[0];
+            resource.ledger = self.ledgers.number(&ledger);
+            (resource.annotation, resource.told, resource.told_generation) = (1, Told::Ready, 1);
             let status = Status::Deployed;
             world.remote = Deployment { id: 1, owner: 1, version: 1, build: 1, status, ..Deployment::default() };
             (world.next_id, world.created) = (2, 1 << 1);
@@ -116,14 +123,18 @@ impl Explorer {
 
     fn emit(&mut self, who: &'static str, label: &'static str, fair: bool, mut next: World) {
         let Deployment { id, owner, .. } = next.remote;
-        let held = self.ledgers.get(next.resource.ledger).id.as_deref().map_or(0, ask::number);
-        let gone = !next.resource.exists || owner != next.resource.uid;
-        let kept = held == id || next.let_go & (1 << owner) != 0;
-        if next.broken.is_none() && id != 0 && owner != 0 && gone && !kept {
+        let held = next.resources.iter().any(|resource| self.id(resource.ledger) == id);
+        let there = next.resources.iter().any(|resource| resource.exists && resource.uid == owner);
+        if next.broken.is_none() && id != 0 && owner != 0 && !there && !held && next.let_go & (1 << owner) == 0 {
             next.broken = Some(Broken::Orphan);
         }
-        next.adopted |= self.settings.adopt && owner == 0 && id != 0 && held == id;
+        next.adopted |= self.settings.adopt && owner == 0 && id != 0 && held;
         self.out.push(Step { who, label, fair, next });
+    }
+
+    /// The id in a ledger; 0: none.
+    fn id(&self, ledger: u32) -> u8 {
+        self.ledgers.get(ledger).id.as_deref().map_or(0, ask::number)
     }
 
     fn successors(&mut self, world: &World) -> Vec<Step> {
@@ -182,7 +193,8 @@ fn explore(settings: Settings) -> Result<usize, (&'static str, String)> {
     let exploration = Exploration(Mutex::new(Explorer::new(settings)));
     // One thread finds the shortest way; the scenarios run beside each other.
     let checker = exploration.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
-    let Some((property, path)) = checker.discoveries().into_iter().min_by_key(|(_, path)| path.clone().into_vec().len())
+    let Some((property, path)) =
+        checker.discoveries().into_iter().min_by_key(|(_, path)| path.clone().into_vec().len())
     else {
         assert!(checker.is_done(), "everything was explored");
         return Ok(checker.unique_state_count());

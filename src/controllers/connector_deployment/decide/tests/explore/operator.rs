@@ -15,6 +15,11 @@ impl Operator {
     fn reads(&self, resource: Resource) -> Reading {
         self.stalled.filter(|_| !self.wrote).unwrap_or(Reading { resource, fresh: true })
     }
+
+    /// The same without anything that only the process knew. What it is shown of the cluster may be as old as before.
+    pub(super) fn restarted(&self, key: u8) -> Self {
+        Self { on: self.on, stalled: self.stalled, key, ..Self::default() }
+    }
 }
 
 impl Explorer {
@@ -54,7 +59,8 @@ impl Explorer {
             }
             Stage::Release => {
                 if operator.run.read.fresh {
-                    next.vanish(world.resource.orphan || world.resource.observed);
+                    let Resource { orphan, observed, .. } = *world.of(who);
+                    next.vanish(usize::from(operator.on), orphan || observed);
                 }
                 next.operators[who].run = Run::default();
                 self.emit(OPERATORS[who], "removes the finalizer", true, next);
@@ -65,16 +71,16 @@ impl Explorer {
 
     fn accidents(&mut self, world: &World, who: usize) {
         let operator = world.operators[who];
-        if world.budget.crashes > 0 && operator != Operator::default() {
+        if world.budget.crashes > 0 && operator != operator.restarted(operator.key) {
             let mut next = *world;
             next.budget.crashes -= 1;
-            next.operators[who] = Operator { stalled: operator.stalled, key: world.key, ..Operator::default() };
+            next.operators[who] = operator.restarted(world.key);
             self.emit(OPERATORS[who], "dies and starts again", false, next);
         }
-        if world.budget.stalls > 0 && operator.stalled.is_none() && world.resource.exists {
+        if world.budget.stalls > 0 && operator.stalled.is_none() && world.of(who).exists {
             let mut next = *world;
             next.budget.stalls -= 1;
-            next.operators[who].stalled = Some(Reading { resource: world.resource, fresh: true });
+            next.operators[who].stalled = Some(Reading { resource: *world.of(who), fresh: true });
             self.emit(OPERATORS[who], "sees no more of the cluster", false, next);
         }
     }
@@ -87,8 +93,10 @@ impl Explorer {
             next.operators[who].wrote = false;
             self.emit(OPERATORS[who], "sees the cluster as it is", true, next);
         }
-        let read = operator.reads(world.resource);
-        if read.resource.exists {
+        let read = operator.reads(*world.of(who));
+        if read.resource.exists && self.is_second(world, who) {
+            self.step_aside(world, who, read);
+        } else if read.resource.exists {
             self.look(world, who, read, false);
             if world.lag > 0 {
                 self.look(world, who, read, true);
@@ -143,6 +151,7 @@ impl Explorer {
                 extra: decided.extra,
                 call: if decided.step == Verb::None { Request::default() } else { call },
                 gone: decided.gone,
+                announced: self.announces(resource.ledger, decided.ledger, decided.step == Verb::Create),
             };
         }
         if next != *world {
@@ -219,11 +228,12 @@ impl Explorer {
     fn write_answer(&self, world: &mut World, who: usize) -> bool {
         let run = world.operators[who].run;
         let operation = |resource: &Resource| &self.ledgers.get(resource.ledger).operation;
-        let same = operation(&world.resource) == operation(&run.read.resource);
-        let again = world.resource.exists
+        let stored = world.of(who);
+        let same = operation(stored) == operation(&run.read.resource);
+        let again = stored.exists
             && match self.settings.conflict {
                 Conflict::Lost => false,
-                Conflict::Compared => same && world.resource.uid == run.read.resource.uid,
+                Conflict::Compared => same && stored.uid == run.read.resource.uid,
                 Conflict::ComparedWithoutUid => same,
                 Conflict::Forced => true,
             };
@@ -241,23 +251,24 @@ impl Explorer {
     }
 
     fn annotate(&self, world: &mut World, who: usize) {
-        let ledger = self.ledgers.get(world.resource.ledger);
+        let which = usize::from(world.operators[who].on);
+        let Resource { told, uid, ledger, annotation, .. } = world.resources[which];
+        let ledger = self.ledgers.get(ledger);
         let id = ledger.id.as_deref().map_or(0, number);
-        if id != 0 && world.resource.annotation != id {
-            world.resource.annotation = id;
-            world.changed(Some(who));
+        if id != 0 && annotation != id {
+            world.resources[which].annotation = id;
+            world.changed(which, Some(who));
         }
-        let Resource { told, uid, .. } = world.resource;
         let ours = world.remote.id != 0 && world.remote.owner == uid;
         let taken = told == Told::KeyTaken && id == 0 && ledger.operation.is_none() && world.lag == 0;
-        if ours && (taken || (told == Told::Disappeared && id == world.remote.id)) {
+        if ours && (taken || told == Told::KeyConflict || (told == Told::Disappeared && id == world.remote.id)) {
             world.broken = Some(Broken::Forgotten);
         }
     }
 
     /// Writes what the run has decided, if nobody has changed the resource since it was read.
     fn write(&self, world: &mut World, who: usize) -> bool {
-        let heedless = self.settings.without == Some(Rule::ResourceVersions) && world.resource.exists;
+        let heedless = self.settings.without == Some(Rule::ResourceVersions) && world.of(who).exists;
         if !world.operators[who].run.read.fresh && !heedless {
             world.operators[who].run = Run::default();
             return false;
@@ -268,20 +279,21 @@ impl Explorer {
 
     fn store(&self, world: &mut World, who: usize) {
         let run = world.operators[who].run;
-        let before = world.resource;
-        world.resource.ledger = run.ledger;
-        world.resource.told = run.told;
+        let which = usize::from(world.operators[who].on);
+        let before = world.resources[which];
+        let mut after = Resource { ledger: run.ledger, told: run.told, ..before };
         if run.told != Told::Unknown {
-            world.resource.told_generation = run.read.resource.generation;
+            after.told_generation = run.read.resource.generation;
         }
+        world.resources[which] = after;
         // The operation that is written before a call always differs, if only by its start.
-        if world.resource != before || run.stage == Stage::WriteOperation {
-            world.changed(Some(who));
+        if after != before || run.stage == Stage::WriteOperation {
+            world.changed(which, Some(who));
             world.operators[who].wrote = world.operators[who].stalled.is_some();
         }
-        if world.resource != before && run.told == Told::Ready && !run.truth {
+        if after != before && run.told == Told::Ready && !run.truth {
             world.broken = Some(Broken::ReadyWrong);
         }
-        world.operators[who].run.read = Reading { resource: world.resource, fresh: true };
+        world.operators[who].run.read = Reading { resource: after, fresh: true };
     }
 }

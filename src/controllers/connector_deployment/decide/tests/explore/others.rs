@@ -2,7 +2,7 @@
 
 use super::remote::remember;
 use super::settings::Build;
-use super::world::{Deployment, Operator, Resource, Stage, Status, World};
+use super::world::{Deployment, Resource, Stage, Status, Told, World};
 use super::{Explorer, LAG_TICKS, SOMEBODY, STRANGER};
 
 /// A value that nobody but a stranger sends.
@@ -13,24 +13,22 @@ type Change<'a> = &'a dyn Fn(&mut World);
 impl Explorer {
     /// People and other programs.
     pub(super) fn others_act(&mut self, world: &World) {
-        let live = world.resource.exists && !world.resource.deleting;
-        if live {
-            self.people_edit(world);
-        }
-        if world.resource.exists {
-            self.people_end(world);
+        for which in 0..=usize::from(self.settings.rivals) {
+            if world.resources[which].exists && !world.resources[which].deleting {
+                self.people_edit(world, which);
+            }
+            if world.resources[which].exists {
+                self.people_end(world, which);
+            } else {
+                self.people_begin(world, which);
+            }
         }
         let budget = world.budget;
-        self.happens(world, "creates a resource of that name", !world.resource.exists && budget.recreations > 0, &|next| {
-            next.budget.recreations -= 1;
-            let Resource { uid, value, .. } = next.resource;
-            next.resource = Resource { exists: true, uid: uid + 1, generation: 1, value, ..Resource::default() };
-        });
-        self.happens(world, "loses the digest key; all operators start again", budget.keys > 0, &|next| {
+        self.happens(world, 0, "loses the digest key; all operators start again", budget.keys > 0, &|next| {
             next.budget.keys -= 1;
             next.key += 1;
             for operator in &mut next.operators {
-                *operator = Operator { stalled: operator.stalled, key: next.key, ..Operator::default() };
+                *operator = operator.restarted(next.key);
             }
         });
         if world.remote.id != 0 && budget.versions > 0 {
@@ -44,74 +42,95 @@ impl Explorer {
         }
     }
 
-    fn happens(&mut self, world: &World, label: &'static str, allowed: bool, change: Change<'_>) {
+    fn people_begin(&mut self, world: &World, which: usize) {
+        self.happens(world, which, "creates a resource of that name", world.budget.recreations > 0, &|next| {
+            next.budget.recreations -= 1;
+            let Resource { uid, value, .. } = next.resources[which];
+            next.resources[which] =
+                Resource { exists: true, uid: uid + 2, generation: 1, value, ..Resource::default() };
+        });
+    }
+
+    fn happens(&mut self, world: &World, which: usize, label: &'static str, allowed: bool, change: Change<'_>) {
         if allowed {
             let mut next = *world;
             change(&mut next);
-            if next.resource != world.resource {
-                next.changed(None);
+            if next.resources[which] != world.resources[which] {
+                next.changed(which, None);
             }
-            self.emit(SOMEBODY, label, false, next);
+            self.emit(SOMEBODY[which], label, false, next);
         }
     }
 
-    fn people_edit(&mut self, world: &World) {
+    fn people_edit(&mut self, world: &World, which: usize) {
         let budget = world.budget;
-        self.happens(world, "edits the spec", budget.specs > 0, &|next| {
+        self.happens(world, which, "edits the spec", budget.specs > 0, &|next| {
             next.budget.specs -= 1;
-            next.resource.generation += 1;
-            next.resource.value += 1;
+            next.resources[which].generation += 1;
+            next.resources[which].value += 1;
             next.allowed += 1;
         });
-        self.happens(world, "edits the Secret", budget.secrets > 0, &|next| {
+        self.happens(world, which, "edits the Secret", budget.secrets > 0, &|next| {
             next.budget.secrets -= 1;
             next.secret += 1;
             next.allowed += 1;
         });
-        self.happens(world, "asks for a redeploy", budget.requests > 0, &|next| {
+        self.happens(world, which, "asks for a redeploy", budget.requests > 0, &|next| {
             next.budget.requests -= 1;
-            next.resource.request += 1;
+            next.resources[which].request += 1;
             next.allowed += 1;
             next.owed = true;
         });
-        self.happens(world, "edits labels", budget.labels > 0, &|next| {
+        self.happens(world, which, "edits labels", budget.labels > 0, &|next| {
             next.budget.labels -= 1;
-            next.resource.labels += 1;
+            next.resources[which].labels += 1;
         });
-        self.happens(world, "switches suspend", budget.suspends > 0, &|next| {
+        self.happens(world, which, "switches suspend", budget.suspends > 0, &|next| {
             next.budget.suspends -= 1;
-            next.resource.generation += 1;
-            next.resource.suspended ^= true;
+            next.resources[which].generation += 1;
+            next.resources[which].suspended ^= true;
         });
-        self.happens(world, "switches the management policy", budget.observes > 0, &|next| {
+        self.happens(world, which, "switches the management policy", budget.observes > 0, &|next| {
             next.budget.observes -= 1;
-            next.resource.generation += 1;
-            next.resource.observed ^= true;
+            next.resources[which].generation += 1;
+            next.resources[which].observed ^= true;
         });
     }
 
-    fn people_end(&mut self, world: &World) {
+    fn people_end(&mut self, world: &World, which: usize) {
         let budget = world.budget;
-        let resource = world.resource;
-        self.happens(world, "deletes the resource", !resource.deleting && budget.deletions > 0, &|next| {
+        let resource = world.resources[which];
+        self.happens(world, which, "deletes the resource", !resource.deleting && budget.deletions > 0, &|next| {
             next.budget.deletions -= 1;
-            next.resource.deleting = true;
+            next.resources[which].deleting = true;
         });
-        self.happens(world, "sets deletionPolicy Orphan", !resource.orphan && budget.orphans > 0, &|next| {
+        self.happens(world, which, "sets deletionPolicy Orphan", !resource.orphan && budget.orphans > 0, &|next| {
             next.budget.orphans -= 1;
-            next.resource.generation += 1;
-            next.resource.orphan = true;
+            next.resources[which].generation += 1;
+            next.resources[which].orphan = true;
         });
-        self.happens(world, "removes the finalizer by hand", resource.deleting && budget.releases > 0, &|next| {
-            next.budget.releases -= 1;
-            next.vanish(true);
-        });
+        self.happens(
+            world,
+            which,
+            "removes the finalizer by hand",
+            resource.deleting && budget.releases > 0,
+            &|next| {
+                next.budget.releases -= 1;
+                next.vanish(which, true);
+            },
+        );
         let restorable = !resource.deleting && resource.annotation != 0 && world.calm();
-        self.happens(world, "restores the resource without its status", restorable && budget.restores > 0, &|next| {
-            next.budget.restores -= 1;
-            next.allowed += 1;
-            next.resource = Resource { ledger: 0, told: super::world::Told::Unknown, told_generation: 0, ..resource };
-        });
+        self.happens(
+            world,
+            which,
+            "restores the resource without its status",
+            restorable && budget.restores > 0,
+            &|next| {
+                next.budget.restores -= 1;
+                next.allowed += 1;
+                next.resources[which] = Resource { ledger: 0, told: Told::Unknown, told_generation: 0, ..resource };
+            },
+        );
     }
 
     fn strangers_act(&mut self, world: &World) {

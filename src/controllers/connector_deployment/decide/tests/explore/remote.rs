@@ -24,7 +24,7 @@ pub(super) fn remember(settings: &Settings, world: &mut World) {
 /// All that can come of a call which arrives now.
 pub(super) fn arrive(settings: &Settings, world: &World, call: Request) -> Vec<(Effect, World)> {
     let mut next = *world;
-    let strange = world.remote.owner == 0 && !world.adopted;
+    let strange = is_strange(settings, world, call);
     match call.verb {
         Verb::None => Vec::new(),
         Verb::Create if world.remote.id != 0 => vec![(Effect::Duplicate, next)],
@@ -53,6 +53,12 @@ pub(super) fn arrive(settings: &Settings, world: &World, call: Request) -> Vec<(
     }
 }
 
+/// Whether the deployment is not one that this call may touch.
+fn is_strange(settings: &Settings, world: &World, call: Request) -> bool {
+    let of_the_other = settings.rivals && world.remote.owner != call.owner;
+    !world.adopted && (world.remote.owner == 0 || of_the_other)
+}
+
 fn created(settings: &Settings, world: &World, call: Request) -> World {
     let mut next = *world;
     remember(settings, &mut next);
@@ -62,7 +68,7 @@ fn created(settings: &Settings, world: &World, call: Request) -> World {
     let first = Deployment { id, owner, version: 1, build: 1, ..Deployment::default() };
     next.remote = Deployment { visible, secret, visible_before, ..first };
     next.next_id += 1;
-    next.owed &= call.serves != world.resource.request;
+    next.owed &= call.serves != world.resources[0].request;
     if world.created & (1 << owner) != 0 {
         next.broken = Some(Broken::CreatedTwice);
     }
@@ -72,7 +78,7 @@ fn created(settings: &Settings, world: &World, call: Request) -> World {
 
 fn redeployed(settings: &Settings, world: &World, call: Request) -> Vec<(Effect, World)> {
     let mut next = *world;
-    if world.remote.owner == 0 && !world.adopted {
+    if is_strange(settings, world, call) {
         next.broken = Some(Broken::Stranger);
     }
     remember(settings, &mut next);
@@ -85,7 +91,7 @@ fn redeployed(settings: &Settings, world: &World, call: Request) -> Vec<(Effect,
     next.remote.secret = call.secret;
     next.remote.version += 1;
     next.remote.build += u8::from(settings.build == Build::AtOnce);
-    next.owed &= call.serves != world.resource.request;
+    next.owed &= call.serves != world.resources[0].request;
     let mut late = next;
     late.remote.pending = LAG_TICKS;
     shows_busy(settings, &mut next.remote);

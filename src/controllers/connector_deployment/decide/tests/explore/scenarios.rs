@@ -271,16 +271,28 @@ fn an_answer_that_meets_an_edit() {
         ("conflict redeploy request", Settings { budget: Budget { requests: 2, ..ONE }, ..live }),
         ("conflict delete", Settings { budget: Budget { deletions: 1, orphans: 1, ..ONE }, ..compared }),
         ("conflict delete live", Settings { budget: Budget { deletions: 1, orphans: 1, secrets: 1, ..ONE }, ..live }),
-        ("conflict recreated", Settings { budget: Budget { deletions: 1, releases: 1, recreations: 1, ..ONE }, ..compared }),
-        ("conflict recreated orphan", Settings { budget: Budget { deletions: 1, orphans: 1, recreations: 1, ..ONE }, ..compared }),
+        (
+            "conflict recreated",
+            Settings { budget: Budget { deletions: 1, releases: 1, recreations: 1, ..ONE }, ..compared },
+        ),
+        (
+            "conflict recreated orphan",
+            Settings { budget: Budget { deletions: 1, orphans: 1, recreations: 1, ..ONE }, ..compared },
+        ),
         ("conflict restore", Settings { budget: Budget { restores: 1, specs: 1, ..ONE }, ..live }),
         ("conflict suspend", Settings { budget: Budget { suspends: 2, specs: 1, ..ONE }, ..live }),
         ("conflict observe", Settings { budget: Budget { observes: 2, specs: 1, ..ONE }, ..live }),
         ("conflict two redeploy label", Settings { budget: Budget { labels: 1, specs: 1, ..NOTHING }, ..two_live }),
-        ("conflict two redeploy crash", Settings { budget: Budget { secrets: 1, labels: 1, crashes: 1, ..NOTHING }, ..two_live }),
+        (
+            "conflict two redeploy crash",
+            Settings { budget: Budget { secrets: 1, labels: 1, crashes: 1, ..NOTHING }, ..two_live },
+        ),
         ("conflict two create", Settings { budget: Budget { labels: 1, ..NOTHING }, ..two }),
         ("conflict two create stale", Settings { budget: Budget { labels: 1, stalls: 1, ..NOTHING }, ..two }),
         ("conflict two delete", Settings { budget: Budget { deletions: 1, labels: 1, ..NOTHING }, ..two_live }),
-        ("conflict two recreated", Settings { budget: Budget { deletions: 1, releases: 1, recreations: 1, ..NOTHING }, ..two }),
+        (
+            "conflict two recreated",
+            Settings { budget: Budget { deletions: 1, releases: 1, recreations: 1, ..NOTHING }, ..two },
+        ),
     ]);
 }

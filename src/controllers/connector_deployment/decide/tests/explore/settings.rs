@@ -7,6 +7,8 @@ pub(super) struct Settings {
     pub(super) budget: Budget,
     /// How many operators work on the resource at once.
     pub(super) operators: usize,
+    /// Two resources want the same key, and each operator is the worker of one of them, in the same process.
+    pub(super) rivals: bool,
     /// Begins with a live deployment that is applied.
     pub(super) live: bool,
     /// Begins with somebody's deployment, and `adoptionPolicy: Adopt`.
@@ -44,6 +46,7 @@ impl Default for Settings {
         Self {
             budget: Budget::default(),
             operators: 1,
+            rivals: false,
             live: false,
             adopt: false,
             correct: false,
@@ -112,6 +115,10 @@ pub(super) enum Rule {
     HandledRequest,
     /// A digest under another key is unknown, not different.
     UnknownDigest,
+    /// Of two resources that want the same key, one has it.
+    OneWinner,
+    /// Who begins a create says so in the same step.
+    Announcement,
     /// A 404 counts as the end of an undeploy only if a DELETE was answered.
     AnsweredUndeploy,
 }

@@ -16,7 +16,7 @@ fn rules() -> Vec<(Rule, Settings, &'static str)> {
     let two = |settings| Settings { operators: 2, ..settings };
     let lags = |settings| Settings { lag: true, ..settings };
     vec![
-        (Rule::ResourceVersions, two(LIVE(Budget { secrets: 2, ..NOTHING })), "TOO-MANY"),
+        (Rule::ResourceVersions, two(LIVE(secret)), "TOO-MANY"),
         (Rule::OperationFirst, LIVE(Budget { crashes: 1, ..secret }), "TOO-MANY"),
         (Rule::OperationFirst, NEW(ONE), "FORGOTTEN"),
         (Rule::Deadline, two(NEW(deleted)), "ORPHAN"),

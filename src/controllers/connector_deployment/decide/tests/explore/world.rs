@@ -78,6 +78,7 @@ pub(super) enum Told {
     ReadyDrifted,
     Failed,
     KeyTaken,
+    KeyConflict,
     Disappeared,
     UndeployFailed,
     Suspended,
@@ -147,11 +148,15 @@ pub(super) struct Run {
     pub(super) extra: bool,
     pub(super) call: Request,
     pub(super) gone: u8,
+    /// It has said that it begins to own or to create something (rule 4).
+    pub(super) announced: bool,
 }
 
 /// An operator: what it remembers, what it sees of the cluster, and its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Operator {
+    /// Which of the resources it works on.
+    pub(super) on: u8,
     pub(super) memory: u32,
     /// Number of the digest key that it has loaded.
     pub(super) key: u8,
@@ -164,7 +169,8 @@ pub(super) struct Operator {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct World {
-    pub(super) resource: Resource,
+    /// The resource, and another one that wants the same key, if the scenario has one.
+    pub(super) resources: [Resource; 2],
     pub(super) operators: [Operator; 2],
     pub(super) secret: u8,
     /// Number of the digest key in the cluster.
@@ -194,11 +200,26 @@ impl Hash for World {
     /// nothing is optimised, and most worlds are mostly empty.
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut quick = Quick::default();
-        let Self { resource, operators, secret, key, remote, before, lag, next_id, flying, budget, .. } = self;
+        let Self {
+            resources: [resource, other],
+            operators,
+            secret,
+            key,
+            remote,
+            before,
+            lag,
+            next_id,
+            flying,
+            budget,
+            ..
+        } = self;
         let Self { redeploys, allowed, created, let_go, owed, adopted, foreign_recent, broken, .. } = self;
-        (resource, secret, key, remote.id, before.id, lag, next_id, budget).hash(&mut quick);
+        (resource, other.exists, secret, key, remote.id, before.id, lag, next_id, budget).hash(&mut quick);
         (redeploys, allowed, created, let_go, owed, adopted, foreign_recent, broken).hash(&mut quick);
-        for Operator { memory, key, stalled, wrote, run } in operators {
+        if other.exists {
+            other.hash(&mut quick);
+        }
+        for Operator { on: _, memory, key, stalled, wrote, run } in operators {
             (memory, key, stalled, wrote, run.stage).hash(&mut quick);
             if run.stage != Stage::Idle {
                 run.hash(&mut quick);
@@ -220,9 +241,17 @@ impl Hash for World {
 }
 
 impl World {
-    /// The resource has another resourceVersion now: what others have read is old.
-    pub(super) fn changed(&mut self, by: Option<usize>) {
+    /// The resource that this operator works on.
+    pub(super) fn of(&self, who: usize) -> &Resource {
+        &self.resources[usize::from(self.operators[who].on)]
+    }
+
+    /// A resource has another resourceVersion now: what others have read is old.
+    pub(super) fn changed(&mut self, which: usize, by: Option<usize>) {
         for (number, operator) in self.operators.iter_mut().enumerate() {
+            if usize::from(operator.on) != which {
+                continue;
+            }
             if Some(number) != by {
                 operator.run.read.fresh = false;
             }
@@ -232,15 +261,15 @@ impl World {
         }
     }
 
-    /// The resource is gone. `let_go`: the remote deployment may stay.
-    pub(super) fn vanish(&mut self, let_go: bool) {
-        let Resource { uid, value, .. } = self.resource;
+    /// A resource is gone. `let_go`: the remote deployment may stay.
+    pub(super) fn vanish(&mut self, which: usize, let_go: bool) {
+        let Resource { uid, value, .. } = self.resources[which];
         self.let_go |= u8::from(let_go) << uid;
         // What is created again is created from the same manifest.
-        self.resource = Resource { uid, value, ..Resource::default() };
+        self.resources[which] = Resource { uid, value, ..Resource::default() };
         self.owed = false;
-        self.changed(None);
-        for operator in &mut self.operators {
+        self.changed(which, None);
+        for operator in self.operators.iter_mut().filter(|operator| usize::from(operator.on) == which) {
             operator.memory = 0;
         }
     }

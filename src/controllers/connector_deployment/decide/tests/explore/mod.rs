@@ -118,6 +118,8 @@ impl Explorer {
             world.remote = others::strange(1);
             (world.next_id, world.allowed) = (2, 1);
         }
+        // What is shown otherwise is sent once more (rule 16).
+        world.allowed += self.settings.corrections();
         world
     }
 
@@ -188,17 +190,26 @@ impl Model for Exploration {
     }
 }
 
-/// How many worlds there are, or which property breaks and how it comes to that.
-fn explore(settings: Settings) -> Result<usize, (&'static str, String)> {
+/// Whether to explore larger bounds, to their end.
+fn full() -> bool {
+    std::env::var_os("EXPLORE").is_some_and(|value| value == "full")
+}
+
+/// How many worlds there are, or which property breaks and how it comes to that. Unless it is [`full`], it ends after
+/// so many steps.
+fn explore(settings: Settings, steps: usize) -> Result<usize, (&'static str, String)> {
     let exploration = Exploration(Mutex::new(Explorer::new(settings)));
     // One thread finds the shortest way; the scenarios run beside each other.
-    let checker = exploration.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
-    let Some((property, path)) =
-        checker.discoveries().into_iter().min_by_key(|(_, path)| path.clone().into_vec().len())
-    else {
-        assert!(checker.is_done(), "everything was explored");
+    let mut checker = exploration.checker().finish_when(HasDiscoveries::AnyFailures);
+    if !full() {
+        checker = checker.target_state_count(steps);
+    }
+    let checker = checker.spawn_bfs().join();
+    let found = checker.discoveries().into_iter().map(|(property, path)| (property, path.into_vec()));
+    let Some((property, path)) = found.min_by_key(|(_, path)| path.len()) else {
+        assert!(!full() || checker.is_done(), "everything was explored");
         return Ok(checker.unique_state_count());
     };
-    let steps: Vec<_> = path.into_vec().into_iter().filter_map(|(world, step)| Some((world, step?))).collect();
+    let steps: Vec<_> = path.into_iter().filter_map(|(world, step)| Some((world, step?))).collect();
     Err((property, checker.model().lock().trace(&steps)))
 }

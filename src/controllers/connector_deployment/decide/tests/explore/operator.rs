@@ -260,6 +260,9 @@ impl Explorer {
             world.changed(which, Some(who));
         }
         let ours = world.remote.id != 0 && world.remote.owner == uid;
+        if self.settings.rivals && !ours && id != 0 && id == world.remote.id {
+            world.broken = Some(Broken::Stranger);
+        }
         let taken = told == Told::KeyTaken && id == 0 && ledger.operation.is_none() && world.lag == 0;
         if ours && (taken || told == Told::KeyConflict || (told == Told::Disappeared && id == world.remote.id)) {
             world.broken = Some(Broken::Forgotten);

@@ -64,15 +64,18 @@ impl Explorer {
 
     fn people_edit(&mut self, world: &World, which: usize) {
         let budget = world.budget;
+        let back = self.settings.back;
+        let corrections = self.settings.corrections();
+        let another = |value: u8| if back { 1 - value } else { value + 1 };
         self.happens(world, which, "edits the spec", budget.specs > 0, &|next| {
             next.budget.specs -= 1;
             next.resources[which].generation += 1;
-            next.resources[which].value += 1;
-            next.allowed += 1;
+            next.resources[which].value = another(next.resources[which].value);
+            next.allowed += 1 + corrections;
         });
         self.happens(world, which, "edits the Secret", budget.secrets > 0, &|next| {
             next.budget.secrets -= 1;
-            next.secret += 1;
+            next.secret = another(next.secret);
             next.allowed += 1;
         });
         self.happens(world, which, "asks for a redeploy", budget.requests > 0, &|next| {

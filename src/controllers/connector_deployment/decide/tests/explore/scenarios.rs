@@ -2,17 +2,20 @@
 
 use std::time::Instant;
 
-use super::explore;
-use super::settings::{Budget, Build, Conflict, Foreign, Settings};
+use super::settings::{Budget, Build, Foreign, Settings};
+use super::{explore, full};
 
-fn bounds(small: Budget, full: Budget) -> Budget {
-    if std::env::var_os("EXPLORE").is_some_and(|value| value == "full") { full } else { small }
+fn bounds(small: Budget, large: Budget) -> Budget {
+    if full() { large } else { small }
 }
+
+/// So many steps of each scenario fit into the tests of every day; all of it is explored if it is `full`.
+const NEAREST: usize = 3_000;
 
 fn holds(scenarios: &[(&str, Settings)]) {
     for (name, settings) in scenarios {
         let start = Instant::now();
-        match explore(*settings) {
+        match explore(*settings, NEAREST) {
             Ok(worlds) => println!("{name}: {worlds} worlds, {:.1} s", start.elapsed().as_secs_f32()),
             Err((property, trace)) => panic!("{name}: {property}\n{trace}"),
         }
@@ -257,42 +260,45 @@ fn a_remote_that_normalises_causes_no_loop() {
 }
 
 #[test]
-fn an_answer_that_meets_an_edit() {
-    let small = Budget { labels: 1, ..ONE };
-    let compared = Settings { conflict: Conflict::Compared, ..Settings::default() };
-    let live = Settings { live: true, ..compared };
-    let two = Settings { operators: 2, ..compared };
-    let two_live = Settings { operators: 2, ..live };
+fn an_answer_that_meets_an_edit_still_counts() {
+    let with = |small: Budget, more: Budget, settings: Settings| Settings { budget: bounds(small, more), ..settings };
+    let label = Budget { labels: 1, ..NOTHING };
+    let labelled = Budget { labels: 1, ..ONE };
+    let new = Settings::default();
+    let live = Settings { live: true, ..new };
+    let (two, two_live) = (Settings { operators: 2, ..new }, Settings { operators: 2, ..live });
+    let recreated = Budget { releases: 1, deletions: 1, recreations: 1, ..NOTHING };
     holds(&[
-        ("conflict create", Settings { budget: small, ..compared }),
-        ("conflict create 2", Settings { budget: Budget { specs: 1, crashes: 1, lost: 1, ..NOTHING }, ..compared }),
-        ("conflict redeploy", Settings { budget: Budget { specs: 1, ..small }, ..live }),
-        ("conflict redeploy secret", Settings { budget: Budget { secrets: 2, ..ONE }, ..live }),
-        ("conflict redeploy request", Settings { budget: Budget { requests: 2, ..ONE }, ..live }),
-        ("conflict delete", Settings { budget: Budget { deletions: 1, orphans: 1, ..ONE }, ..compared }),
-        ("conflict delete live", Settings { budget: Budget { deletions: 1, orphans: 1, secrets: 1, ..ONE }, ..live }),
+        ("edited, create", with(label, labelled, new)),
+        ("edited, redeploy", with(Budget { secrets: 1, ..label }, Budget { specs: 1, ..labelled }, live)),
         (
-            "conflict recreated",
-            Settings { budget: Budget { deletions: 1, releases: 1, recreations: 1, ..ONE }, ..compared },
+            "edited, delete",
+            with(Budget { deletions: 1, ..label }, Budget { deletions: 1, orphans: 1, ..labelled }, new),
         ),
-        (
-            "conflict recreated orphan",
-            Settings { budget: Budget { deletions: 1, orphans: 1, recreations: 1, ..ONE }, ..compared },
-        ),
-        ("conflict restore", Settings { budget: Budget { restores: 1, specs: 1, ..ONE }, ..live }),
-        ("conflict suspend", Settings { budget: Budget { suspends: 2, specs: 1, ..ONE }, ..live }),
-        ("conflict observe", Settings { budget: Budget { observes: 2, specs: 1, ..ONE }, ..live }),
-        ("conflict two redeploy label", Settings { budget: Budget { labels: 1, specs: 1, ..NOTHING }, ..two_live }),
-        (
-            "conflict two redeploy crash",
-            Settings { budget: Budget { secrets: 1, labels: 1, crashes: 1, ..NOTHING }, ..two_live },
-        ),
-        ("conflict two create", Settings { budget: Budget { labels: 1, ..NOTHING }, ..two }),
-        ("conflict two create stale", Settings { budget: Budget { labels: 1, stalls: 1, ..NOTHING }, ..two }),
-        ("conflict two delete", Settings { budget: Budget { deletions: 1, labels: 1, ..NOTHING }, ..two_live }),
-        (
-            "conflict two recreated",
-            Settings { budget: Budget { deletions: 1, releases: 1, recreations: 1, ..NOTHING }, ..two },
-        ),
+        ("edited, recreated", with(recreated, Budget { labels: 1, crashes: 1, lost: 1, ..recreated }, new)),
+        ("edited, two create", with(label, Budget { stalls: 1, ..label }, two)),
+        ("edited, two redeploy", with(Budget { secrets: 1, ..label }, Budget { specs: 1, ..label }, two_live)),
+        ("edited, two delete", with(Budget { deletions: 1, ..label }, Budget { deletions: 1, ..label }, two_live)),
+        ("edited, two, recreated", with(recreated, recreated, two)),
+    ]);
+}
+
+#[test]
+fn rule_4_of_two_resources_that_want_one_key_one_has_it() {
+    let rivals = Settings { operators: 2, rivals: true, ..Settings::default() };
+    let live = Settings { live: true, ..rivals };
+    let deleted = Budget { deletions: 1, ..NOTHING };
+    let late = Budget { observes: 1, lost: 1, ..NOTHING };
+    let first_observed = Settings { observed: true, ..rivals };
+    let with = |small: Budget, more: Budget, settings: Settings| Settings { budget: bounds(small, more), ..settings };
+    holds(&[
+        ("rivals, new", with(NOTHING, Budget { secrets: 1, ..ONE }, rivals)),
+        ("rivals, an answer is lost", with(Budget { lost: 1, ..NOTHING }, Budget { lost: 2, ..NOTHING }, rivals)),
+        ("rivals, live", with(Budget { secrets: 1, ..NOTHING }, Budget { secrets: 1, specs: 1, ..ONE }, live)),
+        ("rivals, deleted", with(deleted, Budget { deletions: 2, lost: 1, ..NOTHING }, rivals)),
+        ("rivals, live and deleted", with(deleted, Budget { deletions: 2, ..ONE }, live)),
+        ("rivals, restored", with(Budget { restores: 1, ..NOTHING }, Budget { restores: 1, secrets: 1, ..ONE }, live)),
+        ("rivals, observed", with(Budget { observes: 2, ..NOTHING }, Budget { observes: 2, secrets: 1, ..ONE }, live)),
+        ("rivals, observed first", with(late, Budget { observes: 2, deletions: 1, ..late }, first_observed)),
     ]);
 }

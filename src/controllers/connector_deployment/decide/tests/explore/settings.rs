@@ -25,6 +25,8 @@ pub(super) struct Settings {
     pub(super) lag: bool,
     /// What somebody else may do.
     pub(super) foreign: Foreign,
+    /// Edits go back and forth between two values.
+    pub(super) back: bool,
     /// When the build id of a redeploy changes.
     pub(super) build: Build,
     /// Visible values of a redeploy show only when it ended.
@@ -55,6 +57,7 @@ impl Default for Settings {
             sources: false,
             lag: false,
             foreign: Foreign::default(),
+            back: false,
             build: Build::WhenBusy,
             late_values: false,
             normalises: false,
@@ -63,6 +66,13 @@ impl Default for Settings {
             conflict: Conflict::Compared,
             without: None,
         }
+    }
+}
+
+impl Settings {
+    /// Redeploys that each new difference costs (rule 16).
+    pub(super) fn corrections(&self) -> u8 {
+        u8::from(self.correct && self.normalises)
     }
 }
 

@@ -283,7 +283,7 @@ impl World {
 /// Properties that can break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Broken {
-    /// Somebody else's deployment was redeployed or taken down.
+    /// Somebody else's deployment was redeployed or taken down, or is taken for its own by the other resource.
     Stranger,
     /// `Ready=True` though the remote has not what is desired.
     ReadyWrong,

@@ -71,7 +71,7 @@ fn every_broken_rule_is_noticed() {
     });
     let normalises = Settings { normalises: true, ..new(Budget { labels: 1, ..NOTHING }) };
     let conflicts = [
-        (Conflict::Lost, normalises, "STUCK"),
+        (Conflict::Lost, normalises, "FORGOTTEN"),
         (Conflict::Forced, two(new(NOTHING)), "FORGOTTEN"),
         (Conflict::Forced, new(RECREATED), "TOO-MANY"),
         (Conflict::ComparedWithoutUid, two(new(RECREATED)), "STUCK"),

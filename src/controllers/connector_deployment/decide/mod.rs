@@ -2,8 +2,8 @@
 //!
 //! Pure: no cluster, no network, no clock, no memory of its own. [`decide`] plans and [`answered`] takes in what came
 //! back from the one call that a run may send. Rows that may not be concluded from what is *not* seen wait until it is
-//! [`CALM`]. Whoever changes a rule here explores what follows: `EXPLORE=full cargo test --lib explore`
-//! (`tests/explore/`).
+//! [`CALM`]. Whoever changes a rule here explores what follows: `tests/explore/` says how
+//! (`EXPLORE=full cargo test --release --lib explore`).
 
 mod answer;
 mod case;

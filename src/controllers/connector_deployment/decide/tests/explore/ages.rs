@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::world::{Operator, World};
 use super::{CAP, Explorer, NOW, TICK};
 use crate::controllers::connector_deployment::decide::{GATHER, Memory};
 use crate::controllers::connector_deployment::ledger::Ledger;
@@ -26,22 +27,66 @@ impl Explorer {
         if let Some(pause) = &mut memory.pause {
             pause.times = pause.times.min(2);
         }
+        if let Some(refused) = &mut memory.refused {
+            refused.times = refused.times.min(2);
+        }
         self.memories.number(&memory)
     }
 
-    /// A call may be repeated, while the first one may still be on its way.
-    pub(super) fn repeatable(&mut self, number: u32) -> u32 {
+    /// Everything is a tick older.
+    pub(super) fn older(&mut self, world: &mut World) {
+        self.each_number(world, &mut Self::older_ledger, &mut Self::older_memory);
+    }
+
+    /// Time passes that is short beside a tick: what is gathered is sent, short pauses end, and a call may be
+    /// repeated, while the first one may still be on its way.
+    pub(super) fn a_moment_older(&mut self, world: &mut World) {
+        self.each_number(world, &mut Self::repeatable, &mut |explorer, number| {
+            let memory = a_moment_later(explorer.memories.get(number).clone());
+            explorer.number_memory(memory)
+        });
+    }
+
+    fn each_number(
+        &mut self,
+        world: &mut World,
+        ledger: &mut dyn FnMut(&mut Self, u32) -> u32,
+        memory: &mut dyn FnMut(&mut Self, u32) -> u32,
+    ) {
+        for resource in &mut world.resources {
+            resource.ledger = ledger(self, resource.ledger);
+        }
+        for Operator { memory: remembered, stalled, run, .. } in &mut world.operators {
+            *remembered = memory(self, *remembered);
+            run.memory = memory(self, run.memory);
+            run.ledger = ledger(self, run.ledger);
+            run.read.resource.ledger = ledger(self, run.read.resource.ledger);
+            if let Some(stalled) = stalled {
+                stalled.resource.ledger = ledger(self, stalled.resource.ledger);
+            }
+        }
+    }
+
+    fn repeatable(&mut self, number: u32) -> u32 {
         const PAUSE: Duration = Duration::from_secs(20);
-        let mut ledger = self.ledgers.get(number).clone();
-        let Some(operation) = &mut ledger.operation else { return number };
-        if operation.started_at <= NOW - PAUSE {
+        if number == 0 {
             return number;
         }
-        operation.started_at = NOW - PAUSE;
+        let ledger = self.ledgers.get(number);
+        if ledger.operation.as_ref().is_none_or(|operation| operation.started_at <= NOW - PAUSE) {
+            return number;
+        }
+        let mut ledger = ledger.clone();
+        if let Some(operation) = &mut ledger.operation {
+            operation.started_at = NOW - PAUSE;
+        }
         self.number_ledger(ledger)
     }
 
-    pub(super) fn older_ledger(&mut self, number: u32) -> u32 {
+    fn older_ledger(&mut self, number: u32) -> u32 {
+        if number == 0 {
+            return number;
+        }
         if let Some(older) = self.older.get(&(true, number)) {
             return *older;
         }
@@ -57,7 +102,10 @@ impl Explorer {
         older
     }
 
-    pub(super) fn older_memory(&mut self, number: u32) -> u32 {
+    fn older_memory(&mut self, number: u32) -> u32 {
+        if number == 0 {
+            return number;
+        }
         if let Some(older) = self.older.get(&(false, number)) {
             return *older;
         }
@@ -69,8 +117,7 @@ impl Explorer {
     }
 }
 
-/// What is gathered is sent, and short pauses end, without the rest growing older.
-pub(super) fn a_moment_later(mut memory: Memory) -> Memory {
+fn a_moment_later(mut memory: Memory) -> Memory {
     if let Some(change) = &mut memory.change {
         change.last = change.last.min(NOW - GATHER);
         change.first = change.first.min(change.last);

@@ -1,15 +1,18 @@
 //! A question to the real `decide`, and its answer in numbers.
 
+use super::broken_rules;
 use super::world::{Deployment, Resource, Status, Told, Verb};
 use super::{Explorer, NOW};
 use crate::controllers::connector_deployment::decide::tests::build::{self, identity, intent, visible};
 use crate::controllers::connector_deployment::decide::{
     Call, CallKind, Case, Deletion, Intent, Step, Verdict, Wanted, decide,
 };
-use crate::controllers::connector_deployment::ledger::{Ledger, Look, Phase, Seen};
+use crate::controllers::connector_deployment::ledger::{Ledger, Look, Phase, Seen, Source};
+use crate::controllers::digest::Digest;
 
 /// What one look leads to; the same question always has the same answer.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Decided {
     pub(super) ledger: u32,
     pub(super) memory: u32,
@@ -28,6 +31,8 @@ pub(super) struct Question {
     pub(super) resource: Resource,
     pub(super) memory: u32,
     pub(super) secret: u8,
+    /// Number of the digest key.
+    pub(super) key: u8,
     /// What the look finds by id or key, and another id under the key.
     pub(super) found: Deployment,
     pub(super) other: u8,
@@ -41,10 +46,6 @@ pub(super) fn number(id: &str) -> u8 {
     id.strip_prefix("id-").and_then(|digits| digits.parse().ok()).expect("ids here are made by name()")
 }
 
-pub(super) fn wanted(visible: u8, secret: u8) -> Wanted {
-    build::wanted(&visible.to_string(), &secret.to_string())
-}
-
 pub(super) fn phase(status: Status) -> Phase {
     match status {
         Status::Busy => Phase::Deploying,
@@ -56,6 +57,22 @@ pub(super) fn phase(status: Status) -> Phase {
 }
 
 impl Explorer {
+    pub(super) fn wanted(&self, value: u8, secret: u8, key: u8) -> Wanted {
+        let mut wanted = build::wanted(&value.to_string(), &secret.to_string());
+        wanted.payload.digest = Digest::parse(&format!("key-{key}:{value}-{secret}"));
+        if self.settings.sources {
+            let (kind, name, uid) = ("Secret".into(), "secret".into(), "uid".into());
+            wanted.payload.sources = vec![Source { kind, name, uid, resource_version: secret.to_string() }];
+        }
+        wanted
+    }
+
+    /// A visible value as the remote shows it.
+    pub(super) fn shown(&self, value: u8) -> String {
+        let otherwise = if self.settings.normalises { " " } else { "" };
+        format!("{value}{otherwise}")
+    }
+
     fn seen(&self, found: &Deployment) -> Seen {
         let old = self.settings.late_values && (found.pending > 0 || found.status == Status::Busy);
         let value = if old { found.visible_before } else { found.visible };
@@ -63,44 +80,64 @@ impl Explorer {
         seen.id = name(found.id);
         seen.version = found.version.into();
         seen.build = Some(format!("build-{}", found.build));
-        seen.values = visible(&[("A", &value.to_string())]);
+        seen.values = visible(&[("A", &self.shown(value))]);
         seen
     }
 
-    fn intent(&self, question: &Question) -> Intent {
-        let resource = question.resource;
+    fn intent(&self, resource: &Resource) -> Intent {
+        let stays = resource.orphan || resource.observed;
         Intent {
             generation: resource.generation.into(),
             identity: identity(),
             remote_id: (resource.annotation != 0).then(|| name(resource.annotation)),
             redeploy_request: (resource.request != 0).then(|| resource.request.to_string()),
-            deletion: resource.deleting.then_some(if resource.orphan { Deletion::LetGo } else { Deletion::Undeploy }),
+            deletion: resource.deleting.then_some(if stays { Deletion::LetGo } else { Deletion::Undeploy }),
             adopt: self.settings.adopt,
+            observe_only: resource.observed,
+            suspended: resource.suspended,
+            correct_drift: self.settings.correct,
             ..intent()
         }
     }
 
-    pub(super) fn ask(&mut self, question: Question) -> Decided {
+    pub(super) fn ask(&mut self, mut question: Question) -> Decided {
+        // What people were told, and labels, steer nothing.
+        question.resource = Resource { told: Told::Unknown, told_generation: 0, labels: 0, ..question.resource };
         if let Some(decided) = self.decisions.get(&question) {
             return *decided;
         }
-        let ledger = self.ledgers.get(question.resource.ledger).clone();
+        let decided = self.decided(&question);
+        self.decisions.insert(question, decided);
+        decided
+    }
+
+    fn decided(&mut self, question: &Question) -> Decided {
+        let resource = question.resource;
+        let mut ledger = self.ledgers.get(resource.ledger).clone();
+        let mut intent = self.intent(&resource);
+        let mut memory = self.memories.get(question.memory).clone();
         let look = if question.found.id == 0 {
             Look::Absent { key_held_by: (question.other != 0).then(|| name(question.other)) }
         } else {
             Look::Present(self.seen(&question.found))
         };
-        let intent = self.intent(&question);
-        let wanted = wanted(question.resource.generation, question.secret);
-        let memory = self.memories.get(question.memory).clone();
-        let decision = decide(&Case {
+        // Values are not read if nothing can depend on them.
+        let reads = !resource.observed && !resource.deleting;
+        let wanted = reads.then(|| self.wanted(resource.value, question.secret, question.key));
+        if let Some(rule) = self.settings.without {
+            broken_rules::before(rule, &mut ledger, &mut intent, &mut memory, &look, wanted.as_ref());
+        }
+        let mut decision = decide(&Case {
             ledger: &ledger,
             intent: &intent,
-            wanted: Some(&wanted),
+            wanted: wanted.as_ref(),
             look: &look,
             memory: &memory,
             now: NOW,
         });
+        if let Some(rule) = self.settings.without {
+            broken_rules::after(rule, &ledger, &intent, &look, &mut decision);
+        }
         let (step, first, version, gone) = match &decision.step {
             Step::Send(Call { kind: CallKind::Create { gone }, first }) => (Verb::Create, *first, 0, gone.clone()),
             Step::Send(Call { kind: CallKind::Redeploy { version, .. }, first }) => {
@@ -110,7 +147,7 @@ impl Explorer {
             Step::Rest | Step::Release => (Verb::None, true, 0, None),
         };
         let from = |ledger: &Ledger| ledger.operation.as_ref().and_then(|operation| operation.from_version);
-        let decided = Decided {
+        Decided {
             told: told(decision.verdict, decision.ledger.unverified),
             ledger: self.number_ledger(decision.ledger.clone()),
             memory: self.number_memory(decision.memory.clone()),
@@ -120,9 +157,7 @@ impl Explorer {
             extra: step == Verb::Redeploy && !first && from(&ledger) != from(&decision.ledger),
             version,
             gone: gone.as_deref().map_or(0, number),
-        };
-        self.decisions.insert(question, decided);
-        decided
+        }
     }
 }
 
@@ -135,6 +170,9 @@ fn told(verdict: Verdict, unverified: bool) -> Told {
         Verdict::Settled { .. } => Told::Failed,
         Verdict::KeyTaken | Verdict::NotAdoptable => Told::KeyTaken,
         Verdict::Disappeared => Told::Disappeared,
+        Verdict::HeldBySuspend => Told::Suspended,
+        Verdict::Observed(phase) if !phase.is_busy() => Told::Observed,
+        Verdict::NothingToObserve => Told::NothingToObserve,
         _ => Told::Unknown,
     }
 }

@@ -1,32 +1,64 @@
-//! Explores everything that can happen to one resource and the real `decide` and `answered`, breadth first: calls that
-//! are lost or late, reads that lag, an old status after a redeploy, edits, deletions, strangers, and a death of the
-//! operator between any two steps.
+//! Explores everything that can happen to one resource and the real `decide` and `answered`, breadth first, with
+//! `stateright`: calls that are lost or late, reads that lag, an old status after a redeploy, edits, deletions,
+//! strangers, restored and recreated resources, two operators, views of the cluster that stand still, and a death of
+//! an operator between any two steps.
 //!
-//! Time moves in ticks of one request limit (30 s). A lost call arrives within one tick or never; a read may show what
-//! was before the last write, and a redeploy the old status, for two. `EXPLORE=full cargo test --lib explore` explores
-//! with larger bounds, which takes minutes.
+//! Time moves in ticks of one request limit (30 s), and in moments, which are short beside it. A lost call arrives
+//! within one tick or never; a read may show what was before the last write, and a redeploy the old status, for two.
+//! Ages are all that counts, so worlds hold ages, capped at the longest time that a row waits for.
+//!
+//! `EXPLORE=full cargo test --release --lib explore -- --nocapture` explores with larger bounds, which takes minutes.
+//! Follow `scenarios`, then `operator` and `remote`; `teeth` breaks one rule after the other.
 
 mod ages;
 mod ask;
+mod broken_rules;
 mod operator;
+mod others;
+mod pool;
+mod quiet;
 mod remote;
+mod rivals;
 mod scenarios;
+mod settings;
+mod teeth;
+mod trace;
 mod world;
 
-use std::collections::hash_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use stateright::{Checker, HasDiscoveries, Model, Property};
+
 use self::ask::{Decided, Question};
-use self::world::{Broken, Deployment, Map, Pool, Settings, Stage, Status, Told, Verb, World};
+use self::pool::{Map, Pool, Set};
+use self::settings::Settings;
+use self::world::{Broken, Deployment, Resource, Status, Told, World};
 use super::build::{NOW, visible};
 use crate::controllers::connector_deployment::decide::Memory;
 use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Phase};
-use crate::controllers::digest::{Digest, VisibleDigest};
 
 const TICK: Duration = Duration::from_secs(30);
 const LAG_TICKS: u8 = 2;
 /// Older than that is as old as that: the longest time that a row waits for.
 const CAP: Duration = Duration::from_mins(3);
+
+const OPERATORS: [&str; 2] = ["operator 1", "operator 2"];
+const REMOTE: &str = "the remote";
+const TIME: &str = "time:";
+/// Who edits the resource, and the other one.
+const SOMEBODY: [&str; 2] = ["somebody", "somebody, with the other resource,"];
+const STRANGER: &str = "a stranger";
+
+/// What happens next, and what the world is then: most steps have several ends.
+#[derive(Clone, Debug, PartialEq)]
+struct Step {
+    who: &'static str,
+    label: &'static str,
+    /// It needs no new event and no bad luck.
+    fair: bool,
+    next: World,
+}
 
 struct Explorer {
     settings: Settings,
@@ -34,7 +66,9 @@ struct Explorer {
     memories: Pool<Memory>,
     decisions: Map<Question, Decided>,
     older: Map<(bool, u32), u32>,
-    out: Vec<(&'static str, bool, World)>,
+    /// Quiet worlds from which all is well in the end.
+    recovering: Set<World>,
+    out: Vec<Step>,
 }
 
 impl Explorer {
@@ -45,163 +79,137 @@ impl Explorer {
             memories: Pool::new(&Memory::default()),
             decisions: Map::default(),
             older: Map::default(),
+            recovering: Set::default(),
             out: Vec::new(),
         }
     }
 
     fn first(&mut self) -> World {
-        let mut world = World { next_id: 1, budget: self.settings.budget, ..World::default() };
-        world.resource.exists = true;
-        let live = Deployment { id: 1, version: 1, build: 1, status: Status::Deployed, ..Deployment::default() };
-        if self.settings.live {
+        let Settings { budget, live, adopt, suspended, observed, rivals, .. } = self.settings;
+        let mut world = World { next_id: 1, budget, ..World::default() };
+        world.resources[0] =
+            Resource { exists: true, uid: 1, generation: 1, suspended, observed, ..Resource::default() };
+        if rivals {
+            world.resources[1] = Resource { exists: true, uid: 2, generation: 1, ..Resource::default() };
+            world.operators[1].on = 1;
+        }
+        if live {
+            let sent = self.wanted(0, 0, 0).payload;
             let applied = Applied {
-                generation: 0,
-                digest: Some(Digest::parse("key:0-0")),
+                generation: 1,
+                digest: Some(sent.digest),
                 outcome: Phase::Deployed,
                 from_version: None,
-                sent: Some(VisibleDigest::of(&visible(&[("A", "0")]))),
-                remote: Some(VisibleDigest::of(&visible(&[("A", "0")]))),
-                differs_again: false,
-                sources: Vec::new(),
+                remote: Some(sent.visible.again(&visible(&[("A", &self.shown(0))]))),
+                sent: Some(sent.visible),
+                differs_again: self.settings.normalises,
+                sources: sent.sources,
                 at: NOW - CAP,
             };
             let ledger = Ledger { id: Some(ask::name(1)), applied: Some(applied), ..Ledger::default() };
-            world.resource.ledger = self.ledgers.number(&ledger);
-            world.resource.annotation = 1;
-            world.resource.told = Told::Ready;
-            (world.remote, world.next_id) = (live, 2);
+            let resource = &mut world.resources[0];
+            resource.ledger = self.ledgers.number(&ledger);
+            (resource.annotation, resource.told, resource.told_generation) = (1, Told::Ready, 1);
+            let status = Status::Deployed;
+            world.remote = Deployment { id: 1, owner: 1, version: 1, build: 1, status, ..Deployment::default() };
+            (world.next_id, world.created) = (2, 1 << 1);
         }
-        if self.settings.adopt {
-            let (visible, secret) = (remote::STRANGE, remote::STRANGE);
-            world.remote = Deployment { stranger: true, visible, secret, visible_before: visible, ..live };
+        if adopt {
+            world.remote = others::strange(1);
             (world.next_id, world.allowed) = (2, 1);
         }
+        // What is shown otherwise is sent once more (rule 16).
+        world.allowed += self.settings.corrections();
         world
     }
 
-    fn emit(&mut self, label: &'static str, fair: bool, mut next: World) {
-        let remote = next.remote;
-        let kept = next.resource.exists || next.resource.orphan;
-        if next.broken.is_none() && !kept && remote.id != 0 && !remote.stranger {
+    fn emit(&mut self, who: &'static str, label: &'static str, fair: bool, mut next: World) {
+        let Deployment { id, owner, .. } = next.remote;
+        let held = next.resources.iter().any(|resource| self.id(resource.ledger) == id);
+        let there = next.resources.iter().any(|resource| resource.exists && resource.uid == owner);
+        if next.broken.is_none() && id != 0 && owner != 0 && !there && !held && next.let_go & (1 << owner) == 0 {
             next.broken = Some(Broken::Orphan);
         }
-        if self.settings.adopt && remote.stranger {
-            let id = self.ledgers.get(next.resource.ledger).id.as_deref();
-            next.adopted |= id.is_some_and(|id| ask::number(id) == remote.id);
-        }
-        self.out.push((label, fair, next));
+        next.adopted |= self.settings.adopt && owner == 0 && id != 0 && held;
+        self.out.push(Step { who, label, fair, next });
     }
 
-    fn successors(&mut self, world: &World) -> Vec<(&'static str, bool, World)> {
-        self.operator_steps(world);
-        self.remote_moves(world);
-        self.time_passes(world);
-        self.others_act(world);
+    /// The id in a ledger; 0: none.
+    fn id(&self, ledger: u32) -> u8 {
+        self.ledgers.get(ledger).id.as_deref().map_or(0, ask::number)
+    }
+
+    fn successors(&mut self, world: &World) -> Vec<Step> {
+        if world.broken.is_none() {
+            for who in 0..self.settings.operators {
+                self.operator_steps(world, who);
+            }
+            self.remote_moves(world);
+            self.time_passes(world);
+            self.others_act(world);
+        }
         std::mem::take(&mut self.out)
     }
+}
 
-    /// Nothing is left to do, and what people are told is so.
-    fn good(&self, world: &World) -> bool {
-        let World { resource, remote, .. } = world;
-        let quiet = world.flying.iter().all(|call| call.verb == Verb::None);
-        if !resource.exists {
-            return world.flying.iter().all(|call| call.verb != Verb::Create);
-        }
-        let ledger = self.ledgers.get(resource.ledger);
-        if resource.deleting || ledger.operation.is_some() || !quiet || world.run.stage != Stage::Idle {
-            return false;
-        }
-        let told_now = resource.told_generation == resource.generation;
-        let live =
-            told_now && !world.owed && remote.id != 0 && remote.status == Status::Deployed && remote.pending == 0;
-        match resource.told {
-            Told::Unknown => false,
-            Told::Ready => remote.has(resource.generation, world.secret) && live,
-            Told::ReadyUnverified => live && remote.visible == resource.generation,
-            Told::ReadyDrifted => live && remote.secret == world.secret,
-            Told::Failed => told_now && remote.status == Status::Failed && !world.owed,
-            Told::KeyTaken => remote.id != 0 && remote.stranger,
-            Told::Disappeared => remote.id == 0,
-            Told::UndeployFailed => remote.status == Status::UndeployFailed,
-        }
+/// The explorer as the checker takes it: its numbers of large values grow while it looks.
+struct Exploration(Mutex<Explorer>);
+
+impl Exploration {
+    fn lock(&self) -> MutexGuard<'_, Explorer> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Every world that can be reached, and how.
-struct Found {
-    worlds: Vec<World>,
-    from: Vec<(usize, &'static str)>,
-    /// Steps that need no new event and no bad luck, as (to, from).
-    fair: Vec<(usize, usize)>,
-}
+impl Model for Exploration {
+    type State = World;
+    type Action = Step;
 
-impl Found {
-    fn trace(&self, explorer: &Explorer, mut number: usize) -> String {
-        let mut lines = Vec::new();
-        while number != 0 {
-            let (before, label) = self.from[number];
-            let world = &self.worlds[number];
-            lines.push(format!(
-                "{label}\n    {:?}\n    {:?}\n    {:?}",
-                explorer.ledgers.get(world.resource.ledger),
-                world.resource,
-                world.remote
-            ));
-            number = before;
-        }
-        lines.reverse();
-        lines.join("\n")
+    fn init_states(&self) -> Vec<World> {
+        vec![self.lock().first()]
     }
 
-    /// The first world from which no good one can be reached.
-    fn stuck(&self, explorer: &Explorer) -> Option<usize> {
-        let mut before = vec![Vec::new(); self.worlds.len()];
-        for (to, from) in &self.fair {
-            before[*to].push(*from);
-        }
-        let mut fine: Vec<bool> = self.worlds.iter().map(|world| explorer.good(world)).collect();
-        let mut open: Vec<usize> = (0..fine.len()).filter(|number| fine[*number]).collect();
-        while let Some(number) = open.pop() {
-            for from in &before[number] {
-                if !std::mem::replace(&mut fine[*from], true) {
-                    open.push(*from);
-                }
-            }
-        }
-        fine.iter().position(|fine| !fine)
+    fn actions(&self, world: &World, actions: &mut Vec<Step>) {
+        actions.extend(self.lock().successors(world));
+    }
+
+    fn next_state(&self, _: &World, step: Step) -> Option<World> {
+        Some(step.next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("STRANGER", |_, world: &World| world.broken != Some(Broken::Stranger)),
+            Property::always("READY-WRONG", |_, world: &World| world.broken != Some(Broken::ReadyWrong)),
+            Property::always("TOO-MANY", |_, world: &World| world.broken != Some(Broken::TooMany)),
+            Property::always("CREATED-TWICE", |_, world: &World| world.broken != Some(Broken::CreatedTwice)),
+            Property::always("ORPHAN", |_, world: &World| world.broken != Some(Broken::Orphan)),
+            Property::always("FORGOTTEN", |_, world: &World| world.broken != Some(Broken::Forgotten)),
+            Property::always("STUCK", |exploration: &Self, world: &World| exploration.lock().recovers(world)),
+        ]
     }
 }
 
-/// How many worlds there are, or how a property breaks.
-fn explore(settings: Settings) -> Result<usize, (Broken, String)> {
-    let mut explorer = Explorer::new(settings);
-    let first = explorer.first();
-    let mut numbers = Map::from_iter([(first, 0)]);
-    let mut found = Found { worlds: vec![first], from: vec![(0, "")], fair: Vec::new() };
-    let mut number = 0;
-    while number < found.worlds.len() {
-        let world = found.worlds[number];
-        for (label, fair, next) in explorer.successors(&world) {
-            let to = match numbers.entry(next) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => {
-                    let to = *new.insert(found.worlds.len());
-                    found.worlds.push(next);
-                    found.from.push((number, label));
-                    to
-                }
-            };
-            if let Some(broken) = next.broken {
-                return Err((broken, found.trace(&explorer, to)));
-            }
-            if fair {
-                found.fair.push((to, number));
-            }
-        }
-        number += 1;
+/// Whether to explore larger bounds, to their end.
+fn full() -> bool {
+    std::env::var_os("EXPLORE").is_some_and(|value| value == "full")
+}
+
+/// How many worlds there are, or which property breaks and how it comes to that. Unless it is [`full`], it ends after
+/// so many steps.
+fn explore(settings: Settings, steps: usize) -> Result<usize, (&'static str, String)> {
+    let exploration = Exploration(Mutex::new(Explorer::new(settings)));
+    // One thread finds the shortest way; the scenarios run beside each other.
+    let mut checker = exploration.checker().finish_when(HasDiscoveries::AnyFailures);
+    if !full() {
+        checker = checker.target_state_count(steps);
     }
-    match found.stuck(&explorer) {
-        Some(number) => Err((Broken::Stuck, found.trace(&explorer, number))),
-        None => Ok(found.worlds.len()),
-    }
+    let checker = checker.spawn_bfs().join();
+    let found = checker.discoveries().into_iter().map(|(property, path)| (property, path.into_vec()));
+    let Some((property, path)) = found.min_by_key(|(_, path)| path.len()) else {
+        assert!(!full() || checker.is_done(), "everything was explored");
+        return Ok(checker.unique_state_count());
+    };
+    let steps: Vec<_> = path.into_iter().filter_map(|(world, step)| Some((world, step?))).collect();
+    Err((property, checker.model().lock().trace(&steps)))
 }

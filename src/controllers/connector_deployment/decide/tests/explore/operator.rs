@@ -1,197 +1,302 @@
-//! The operator in this world: it looks, decides with the real `decide`, writes, calls, takes the answer in with the
+//! An operator in this world: it looks, decides with the real `decide`, writes, calls, takes the answer in with the
 //! real `answered`, and may die between any two of these.
 
-use super::ask::{Question, name, number, phase, wanted};
+use super::ask::{Question, name, number, phase};
 use super::remote::{Effect, arrive};
-use super::world::{Deployment, Request, Resource, Run, Stage, Told, Verb, World};
-use super::{Broken, Explorer, NOW};
+use super::settings::{Conflict, Rule};
+use super::world::{Broken, Deployment, Operator, Reading, Request, Resource, Run, Stage, Told, Verb, World};
+use super::{Explorer, NOW, OPERATORS};
 use crate::clock::between;
 use crate::controllers::connector_deployment::decide::{Answer, Call, CallKind, Cause, LIMIT, answered};
 use crate::controllers::connector_deployment::ledger::{OperationKind, OperationState};
 
+impl Operator {
+    /// What a run begins with: its view of the cluster, unless it has written since.
+    fn reads(&self, resource: Resource) -> Reading {
+        self.stalled.filter(|_| !self.wrote).unwrap_or(Reading { resource, fresh: true })
+    }
+
+    /// The same without anything that only the process knew. What it is shown of the cluster may be as old as before.
+    pub(super) fn restarted(&self, key: u8) -> Self {
+        Self { on: self.on, stalled: self.stalled, key, ..Self::default() }
+    }
+}
+
 impl Explorer {
-    fn look(&mut self, world: &World, lagging: bool) {
+    /// One step of this operator.
+    pub(super) fn operator_steps(&mut self, world: &World, who: usize) {
+        let operator = world.operators[who];
+        let mut next = *world;
+        match operator.run.stage {
+            Stage::Idle => self.idle(world, who),
+            Stage::WriteOperation => {
+                let stored = self.settings.without == Some(Rule::OperationFirst) || self.write(&mut next, who);
+                if stored {
+                    let operator = &mut next.operators[who];
+                    operator.memory = operator.run.memory;
+                    next.allowed += u8::from(operator.run.extra);
+                    operator.run.extra = false;
+                    let creates = operator.run.call.verb == Verb::Create;
+                    operator.run.stage = if creates { Stage::LookAgain } else { Stage::Call };
+                }
+                let labels = ["writes the operation", "cannot write the operation: somebody has changed the resource"];
+                self.emit(OPERATORS[who], labels[usize::from(!stored)], true, next);
+            }
+            Stage::LookAgain => self.look_again(world, who),
+            Stage::Call => self.call(world, who),
+            Stage::WriteAnswer => {
+                let written = self.write_answer(&mut next, who);
+                let labels = ["writes the answer", "cannot write the answer: somebody has changed the resource"];
+                self.emit(OPERATORS[who], labels[usize::from(!written)], true, next);
+            }
+            Stage::WriteStatus => {
+                if self.write(&mut next, who) {
+                    next.operators[who].memory = operator.run.memory;
+                    self.annotate(&mut next, who);
+                }
+                next.operators[who].run = Run::default();
+                self.emit(OPERATORS[who], "writes the status", true, next);
+            }
+            Stage::Release => {
+                if operator.run.read.fresh {
+                    let Resource { orphan, observed, .. } = *world.of(who);
+                    next.vanish(usize::from(operator.on), orphan || observed);
+                }
+                next.operators[who].run = Run::default();
+                self.emit(OPERATORS[who], "removes the finalizer", true, next);
+            }
+        }
+        self.accidents(world, who);
+    }
+
+    fn accidents(&mut self, world: &World, who: usize) {
+        let operator = world.operators[who];
+        if world.budget.crashes > 0 && operator != operator.restarted(operator.key) {
+            let mut next = *world;
+            next.budget.crashes -= 1;
+            next.operators[who] = operator.restarted(world.key);
+            self.emit(OPERATORS[who], "dies and starts again", false, next);
+        }
+        if world.budget.stalls > 0 && operator.stalled.is_none() && world.of(who).exists {
+            let mut next = *world;
+            next.budget.stalls -= 1;
+            next.operators[who].stalled = Some(Reading { resource: *world.of(who), fresh: true });
+            self.emit(OPERATORS[who], "sees no more of the cluster", false, next);
+        }
+    }
+
+    fn idle(&mut self, world: &World, who: usize) {
+        let operator = world.operators[who];
+        if operator.stalled.is_some() {
+            let mut next = *world;
+            next.operators[who].stalled = None;
+            next.operators[who].wrote = false;
+            self.emit(OPERATORS[who], "sees the cluster as it is", true, next);
+        }
+        let read = operator.reads(*world.of(who));
+        if read.resource.exists && self.is_second(world, who) {
+            self.step_aside(world, who, read);
+        } else if read.resource.exists {
+            self.look(world, who, read, false);
+            if world.lag > 0 {
+                self.look(world, who, read, true);
+            }
+        }
+    }
+
+    fn look(&mut self, world: &World, who: usize, read: Reading, lagging: bool) {
+        let Operator { memory, key, .. } = world.operators[who];
+        let resource = read.resource;
         let source = if lagging { world.before } else { world.remote };
-        let ledger = self.ledgers.get(world.resource.ledger);
+        let ledger = self.ledgers.get(resource.ledger);
         let creating = ledger.operation.as_ref().is_some_and(|operation| {
             (operation.kind, operation.state) == (OperationKind::Create, OperationState::Planned)
         });
         let by_key = ledger.id.is_none() || creating;
         let mine = by_key || ledger.id.as_ref().is_some_and(|id| number(id) == source.id);
         let (found, other) = if mine { (source, 0) } else { (Deployment::default(), source.id) };
-        let decided =
-            self.ask(Question { resource: world.resource, memory: world.memory, secret: world.secret, found, other });
-        let mut next = *world;
-        next.memory = decided.memory;
-        let generation = world.resource.generation;
-        let told_generation = if decided.told == Told::Unknown { world.resource.told_generation } else { generation };
-        let after = Resource { ledger: decided.ledger, told: decided.told, told_generation, ..world.resource };
+        let decided = self.ask(Question { resource, memory, secret: world.secret, key, found, other });
+        let told_generation =
+            if decided.told == Told::Unknown { resource.told_generation } else { resource.generation };
+        let after = Resource { ledger: decided.ledger, told: decided.told, told_generation, ..resource };
         let stage = match decided.step {
             _ if decided.release => Stage::Release,
-            Verb::None if after == world.resource => Stage::Idle,
+            Verb::None if after == resource => Stage::Idle,
             Verb::None => Stage::WriteStatus,
             _ => Stage::WriteOperation,
         };
-        if stage != Stage::Idle {
+        let mut next = *world;
+        if stage == Stage::Idle {
+            next.operators[who].memory = decided.memory;
+        } else {
             let ledger = self.ledgers.get(decided.ledger);
             let served = ledger.operation.as_ref().and_then(|operation| operation.redeploy_request.as_ref());
             let call = Request {
                 verb: decided.step,
+                owner: resource.uid,
                 id: ledger.id.as_deref().map_or(0, number),
                 version: decided.version,
-                visible: generation,
+                visible: resource.value,
                 secret: world.secret,
                 serves: served.map_or(0, |request| request.parse().expect("requests here are numbers")),
             };
-            next.run = Run {
+            next.operators[who].run = Run {
                 stage,
+                read,
                 ledger: decided.ledger,
+                memory: decided.memory,
                 told: decided.told,
-                fresh: true,
-                truth: world.remote.has(generation, world.secret) || world.foreign_recent > 0,
+                truth: world.remote.has(resource.value, world.secret) || world.foreign_recent > 0,
                 first: decided.first,
                 extra: decided.extra,
                 call: if decided.step == Verb::None { Request::default() } else { call },
                 gone: decided.gone,
+                announced: self.announces(resource.ledger, decided.ledger, decided.step == Verb::Create),
             };
         }
         if next != *world {
-            self.emit(if lagging { "operator looks, the read lags" } else { "operator looks" }, !lagging, next);
+            self.emit(OPERATORS[who], if lagging { "looks, the read lags" } else { "looks" }, !lagging, next);
         }
     }
 
-    /// One step of the operator.
-    pub(super) fn operator_steps(&mut self, world: &World) {
-        let run = world.run;
-        match run.stage {
-            Stage::Idle if !world.resource.exists => {}
-            Stage::Idle => {
-                self.look(world, false);
-                if world.lag > 0 {
-                    self.look(world, true);
-                }
-            }
-            Stage::WriteOperation => {
-                let mut next = *world;
-                if write(&mut next) {
-                    next.allowed += u8::from(run.extra);
-                    next.run.extra = false;
-                    next.run.stage = if run.call.verb == Verb::Create { Stage::LookAgain } else { Stage::Call };
-                }
-                self.emit("operator writes the operation", true, next);
-            }
-            Stage::LookAgain => {
-                for lagging in [false, true] {
-                    let source = if lagging { world.before } else { world.remote };
-                    let mut next = *world;
-                    if source.id == 0 || source.id == run.gone {
-                        next.run.stage = Stage::Call;
-                    } else {
-                        self.take_in(&mut next, &Answer::Duplicate);
-                    }
-                    if !lagging || world.lag > 0 {
-                        self.emit("operator looks the key up again", !lagging, next);
-                    }
-                }
-            }
-            Stage::Call => self.call(world),
-            Stage::WriteStatus => {
-                let mut next = *world;
-                write(&mut next);
-                self.annotate(&mut next);
-                next.run = Run::default();
-                self.emit("operator writes the status", true, next);
-            }
-            Stage::Release => {
-                let mut next = *world;
-                if run.fresh {
-                    next.resource = Resource { orphan: world.resource.orphan, ..Default::default() };
-                }
-                next.run = Run::default();
-                self.emit("operator removes the finalizer", true, next);
-            }
-        }
-        if world.budget.crashes > 0 && (run.stage != Stage::Idle || world.memory != 0) {
+    /// Rule 1: the key is looked up once more before a create.
+    fn look_again(&mut self, world: &World, who: usize) {
+        for lagging in [false, true] {
+            let source = if lagging { world.before } else { world.remote };
             let mut next = *world;
-            next.budget.crashes -= 1;
-            next.run = Run::default();
-            next.memory = 0;
-            self.emit("operator dies", false, next);
+            let run = &mut next.operators[who].run;
+            if source.id == 0 || source.id == run.gone {
+                run.stage = Stage::Call;
+            } else {
+                self.take_in(&mut next, who, &Answer::Duplicate);
+            }
+            if !lagging || world.lag > 0 {
+                self.emit(OPERATORS[who], "looks the key up again", !lagging, next);
+            }
         }
     }
 
-    fn call(&mut self, world: &World) {
+    fn call(&mut self, world: &World, who: usize) {
+        let run = world.operators[who].run;
         let mut next = *world;
-        let started = self.ledgers.get(world.run.ledger).operation.as_ref().expect("it is written first").started_at;
-        if between(started, NOW) >= LIMIT {
-            next.run = Run::default();
-            self.emit("operator is too late to send", true, next);
+        let started = self.ledgers.get(run.ledger).operation.as_ref().expect("it is written first").started_at;
+        if between(started, NOW) >= LIMIT && self.settings.without != Some(Rule::Deadline) {
+            next.operators[who].run = Run::default();
+            self.emit(OPERATORS[who], "is too late to send", true, next);
             return;
         }
-        for (effect, mut next) in arrive(&self.settings, world, world.run.call) {
+        for (effect, mut next) in arrive(&self.settings, world, run.call) {
             let answer = match effect {
                 Effect::Done => Answer::Accepted { id: name(next.remote.id), phase: phase(next.remote.status) },
                 Effect::Duplicate => Answer::Duplicate,
                 Effect::Busy => Answer::NotNow,
                 Effect::NotFound => Answer::NotFound,
             };
-            self.take_in(&mut next, &answer);
-            self.emit("operator calls", true, next);
+            self.take_in(&mut next, who, &answer);
+            self.emit(OPERATORS[who], "calls", true, next);
         }
         if world.budget.lost > 0 && world.flying[0].verb == Verb::None {
             next.budget.lost -= 1;
-            next.flying[0] = world.run.call;
+            next.flying[0] = run.call;
             next.flying.sort_unstable();
-            next.run = Run::default();
-            self.emit("operator calls, and gives up on an answer", false, next);
+            next.operators[who].run = Run::default();
+            self.emit(OPERATORS[who], "calls, and gives up on an answer", false, next);
         }
     }
 
-    fn take_in(&mut self, world: &mut World, answer: &Answer) {
-        let run = world.run;
+    fn take_in(&mut self, world: &mut World, who: usize, answer: &Answer) {
+        let Operator { run, key, memory, .. } = world.operators[who];
+        let resource = run.read.resource;
         let cause = (run.call.verb != Verb::Undeploy).then(|| Cause {
-            digest: wanted(run.call.visible, run.call.secret).payload.digest,
-            generation: run.call.visible.into(),
-            request: (world.resource.request != 0).then(|| world.resource.request.to_string()),
+            digest: self.wanted(run.call.visible, run.call.secret, key).payload.digest,
+            generation: resource.generation.into(),
+            request: (resource.request != 0).then(|| resource.request.to_string()),
         });
         let call = Call { kind: CallKind::Undeploy { id: String::new() }, first: run.first };
-        let outcome =
-            answered(self.ledgers.get(run.ledger), self.memories.get(world.memory), &call, cause, answer, NOW);
-        world.memory = self.number_memory(outcome.memory);
-        world.run.ledger = self.number_ledger(outcome.ledger);
-        world.run.stage = if outcome.release { Stage::Release } else { Stage::WriteStatus };
+        let outcome = answered(self.ledgers.get(run.ledger), self.memories.get(memory), &call, cause, answer, NOW);
+        let operator = &mut world.operators[who];
+        operator.memory = self.number_memory(outcome.memory);
+        operator.run.ledger = self.number_ledger(outcome.ledger);
+        operator.run.memory = 0;
+        operator.run.stage = if outcome.release { Stage::Release } else { Stage::WriteAnswer };
         if outcome.key_taken {
-            world.run.told = Told::KeyTaken;
+            operator.run.told = Told::KeyTaken;
         }
     }
 
-    fn annotate(&self, world: &mut World) {
-        if let Some(id) = &self.ledgers.get(world.resource.ledger).id {
-            world.resource.annotation = number(id);
+    /// Writes what came of a call; if somebody has changed the resource meanwhile, as the scenario has it.
+    fn write_answer(&self, world: &mut World, who: usize) -> bool {
+        let run = world.operators[who].run;
+        let operation = |resource: &Resource| &self.ledgers.get(resource.ledger).operation;
+        let stored = world.of(who);
+        let same = operation(stored) == operation(&run.read.resource);
+        let again = stored.exists
+            && match self.settings.conflict {
+                Conflict::Lost => false,
+                Conflict::Compared => same && stored.uid == run.read.resource.uid,
+                Conflict::ComparedWithoutUid => same,
+                Conflict::Forced => true,
+            };
+        let written = if again && !run.read.fresh {
+            self.store(world, who);
+            true
+        } else {
+            self.write(world, who)
+        };
+        if written {
+            self.annotate(world, who);
         }
-        let ledger = self.ledgers.get(world.resource.ledger);
-        let forgotten = world.resource.told == Told::KeyTaken && ledger.id.is_none() && ledger.operation.is_none();
-        if forgotten && world.remote.id != 0 && !world.remote.stranger && world.lag == 0 {
+        world.operators[who].run = Run::default();
+        written
+    }
+
+    fn annotate(&self, world: &mut World, who: usize) {
+        let which = usize::from(world.operators[who].on);
+        let Resource { told, uid, ledger, annotation, .. } = world.resources[which];
+        let ledger = self.ledgers.get(ledger);
+        let id = ledger.id.as_deref().map_or(0, number);
+        if id != 0 && annotation != id {
+            world.resources[which].annotation = id;
+            world.changed(which, Some(who));
+        }
+        let ours = world.remote.id != 0 && world.remote.owner == uid;
+        if self.settings.rivals && !ours && id != 0 && id == world.remote.id {
+            world.broken = Some(Broken::Stranger);
+        }
+        let taken = told == Told::KeyTaken && id == 0 && ledger.operation.is_none() && world.lag == 0;
+        if ours && (taken || told == Told::KeyConflict || (told == Told::Disappeared && id == world.remote.id)) {
             world.broken = Some(Broken::Forgotten);
         }
     }
-}
 
-/// Writes what the run has decided, if nobody has changed the resource since it was read.
-fn write(world: &mut World) -> bool {
-    let run = world.run;
-    if !run.fresh {
-        world.run = Run::default();
-        return false;
+    /// Writes what the run has decided, if nobody has changed the resource since it was read.
+    fn write(&self, world: &mut World, who: usize) -> bool {
+        let heedless = self.settings.without == Some(Rule::ResourceVersions) && world.of(who).exists;
+        if !world.operators[who].run.read.fresh && !heedless {
+            world.operators[who].run = Run::default();
+            return false;
+        }
+        self.store(world, who);
+        true
     }
-    let before = world.resource;
-    world.resource.ledger = run.ledger;
-    world.resource.told = run.told;
-    if run.told != Told::Unknown {
-        world.resource.told_generation = world.resource.generation;
+
+    fn store(&self, world: &mut World, who: usize) {
+        let run = world.operators[who].run;
+        let which = usize::from(world.operators[who].on);
+        let before = world.resources[which];
+        let mut after = Resource { ledger: run.ledger, told: run.told, ..before };
+        if run.told != Told::Unknown {
+            after.told_generation = run.read.resource.generation;
+        }
+        world.resources[which] = after;
+        // The operation that is written before a call always differs, if only by its start.
+        if after != before || run.stage == Stage::WriteOperation {
+            world.changed(which, Some(who));
+            world.operators[who].wrote = world.operators[who].stalled.is_some();
+        }
+        if after != before && run.told == Told::Ready && !run.truth {
+            world.broken = Some(Broken::ReadyWrong);
+        }
+        world.operators[who].run.read = Reading { resource: after, fresh: true };
     }
-    if world.resource != before && run.told == Told::Ready && !run.truth {
-        world.broken = Some(Broken::ReadyWrong);
-    }
-    true
 }

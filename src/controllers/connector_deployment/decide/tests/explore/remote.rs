@@ -1,8 +1,8 @@
-//! The remote and everybody else: what can happen while the operator does nothing.
+//! The remote of the contract: what comes of a call, how a deployment goes on, and time.
 
-use super::ages::a_moment_later;
-use super::world::{Build, Deployment, Request, Resource, Settings, Stage, Status, Verb, World};
-use super::{Broken, Explorer, LAG_TICKS};
+use super::settings::{Build, Settings};
+use super::world::{Broken, Deployment, Request, Stage, Status, Verb, World};
+use super::{Explorer, LAG_TICKS, REMOTE, TIME};
 
 /// What a call comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,8 @@ pub(super) enum Effect {
     NotFound,
 }
 
-fn remember(settings: &Settings, world: &mut World) {
+/// Reads may show for a while what was before this write.
+pub(super) fn remember(settings: &Settings, world: &mut World) {
     if settings.lag {
         world.before = world.remote;
         world.lag = LAG_TICKS;
@@ -23,34 +24,19 @@ fn remember(settings: &Settings, world: &mut World) {
 /// All that can come of a call which arrives now.
 pub(super) fn arrive(settings: &Settings, world: &World, call: Request) -> Vec<(Effect, World)> {
     let mut next = *world;
+    let strange = is_strange(settings, world, call);
     match call.verb {
         Verb::None => Vec::new(),
         Verb::Create if world.remote.id != 0 => vec![(Effect::Duplicate, next)],
-        Verb::Create => {
-            remember(settings, &mut next);
-            let (visible, secret) = (call.visible, call.secret);
-            let id = world.next_id;
-            next.remote = Deployment {
-                id,
-                version: 1,
-                build: 1,
-                visible,
-                secret,
-                visible_before: visible,
-                ..Deployment::default()
-            };
-            next.next_id += 1;
-            next.owed &= call.serves != world.resource.request;
-            vec![(Effect::Done, next)]
-        }
+        Verb::Create => vec![(Effect::Done, created(settings, world, call))],
         _ if world.remote.id != call.id => vec![(Effect::NotFound, next)],
         Verb::Redeploy if world.remote.busy() || world.remote.version != call.version => vec![(Effect::Busy, next)],
         Verb::Redeploy => redeployed(settings, world, call),
+        Verb::Undeploy if strange => {
+            next.broken = Some(Broken::Stranger);
+            vec![(Effect::Done, next)]
+        }
         Verb::Undeploy => {
-            if world.remote.stranger && !world.adopted {
-                next.broken = Some(Broken::Stranger);
-                return vec![(Effect::Done, next)];
-            }
             let mut outcomes = Vec::new();
             if world.remote.busy() {
                 outcomes.push((Effect::Busy, next));
@@ -59,6 +45,7 @@ pub(super) fn arrive(settings: &Settings, world: &World, call: Request) -> Vec<(
                 remember(settings, &mut next);
                 next.remote.status = Status::Undeploying;
                 next.remote.pending = 0;
+                next.remote.version += u8::from(settings.version_counts_statuses);
                 outcomes.push((Effect::Done, next));
             }
             outcomes
@@ -66,9 +53,32 @@ pub(super) fn arrive(settings: &Settings, world: &World, call: Request) -> Vec<(
     }
 }
 
+/// Whether the deployment is not one that this call may touch.
+fn is_strange(settings: &Settings, world: &World, call: Request) -> bool {
+    let of_the_other = settings.rivals && world.remote.owner != call.owner;
+    !world.adopted && (world.remote.owner == 0 || of_the_other)
+}
+
+fn created(settings: &Settings, world: &World, call: Request) -> World {
+    let mut next = *world;
+    remember(settings, &mut next);
+    let Request { owner, visible, secret, .. } = call;
+    let id = world.next_id;
+    let visible_before = visible;
+    let first = Deployment { id, owner, version: 1, build: 1, ..Deployment::default() };
+    next.remote = Deployment { visible, secret, visible_before, ..first };
+    next.next_id += 1;
+    next.owed &= call.serves != world.resources[0].request;
+    if world.created & (1 << owner) != 0 {
+        next.broken = Some(Broken::CreatedTwice);
+    }
+    next.created |= 1 << owner;
+    next
+}
+
 fn redeployed(settings: &Settings, world: &World, call: Request) -> Vec<(Effect, World)> {
     let mut next = *world;
-    if world.remote.stranger && !world.adopted {
+    if is_strange(settings, world, call) {
         next.broken = Some(Broken::Stranger);
     }
     remember(settings, &mut next);
@@ -81,11 +91,15 @@ fn redeployed(settings: &Settings, world: &World, call: Request) -> Vec<(Effect,
     next.remote.secret = call.secret;
     next.remote.version += 1;
     next.remote.build += u8::from(settings.build == Build::AtOnce);
-    next.owed &= call.serves != world.resource.request;
+    next.owed &= call.serves != world.resources[0].request;
     let mut late = next;
     late.remote.pending = LAG_TICKS;
     shows_busy(settings, &mut next.remote);
-    vec![(Effect::Done, next), (Effect::Done, late)]
+    let mut outcomes = vec![(Effect::Done, next)];
+    if settings.old_status {
+        outcomes.push((Effect::Done, late));
+    }
+    outcomes
 }
 
 fn shows_busy(settings: &Settings, remote: &mut Deployment) {
@@ -104,7 +118,7 @@ impl Explorer {
         } else if world.remote.pending > 0 {
             shows_busy(&settings, &mut next.remote);
             next.remote.version += step;
-            self.emit("remote: shows Deploying", true, next);
+            self.emit(REMOTE, "shows Deploying", true, next);
         } else if matches!(world.remote.status, Status::Busy | Status::Undeploying) {
             let deploying = world.remote.status == Status::Busy;
             let mut failed = next;
@@ -118,28 +132,33 @@ impl Explorer {
                 failed.remote.status = Status::UndeployFailed;
             }
             failed.remote.version += step;
-            self.emit("remote: ends", true, next);
+            self.emit(REMOTE, if deploying { "has deployed" } else { "has taken it down" }, true, next);
             if failed.budget.failures > 0 {
                 failed.budget.failures -= 1;
-                self.emit("remote: fails", false, failed);
+                self.emit(REMOTE, "fails", false, failed);
             }
         }
         for (number, call) in world.flying.into_iter().enumerate() {
             for (_, mut next) in arrive(&settings, world, call) {
                 next.flying[number] = Request::default();
                 next.flying.sort_unstable();
-                self.emit("a late call arrives", true, next);
+                self.emit(REMOTE, "gets a late call", true, next);
             }
         }
     }
 
-    /// A tick passes: one time limit of a request.
+    /// A tick passes, which is one time limit of a request; or a moment, which is short beside it.
     pub(super) fn time_passes(&mut self, world: &World) {
         let settings = self.settings;
+        if world.operators[..settings.operators].iter().any(|operator| operator.run.stage == Stage::Idle) {
+            let mut next = *world;
+            self.a_moment_older(&mut next);
+            if next != *world {
+                self.emit(TIME, "a moment passes", true, next);
+            }
+        }
         let mut next = *world;
-        next.resource.ledger = self.older_ledger(world.resource.ledger);
-        next.run.ledger = self.older_ledger(world.run.ledger);
-        next.memory = self.older_memory(world.memory);
+        self.older(&mut next);
         next.lag = world.lag.saturating_sub(1);
         if next.lag == 0 {
             next.before = Deployment::default();
@@ -152,117 +171,7 @@ impl Explorer {
         }
         next.remote.pending = next.remote.pending.saturating_sub(1);
         if next != *world {
-            self.emit("30 s pass", true, next);
+            self.emit(TIME, "30 s pass", true, next);
         }
-        let mut next = *world;
-        let memory = a_moment_later(self.memories.get(world.memory).clone());
-        next.memory = self.number_memory(memory);
-        if world.run.stage == Stage::Idle {
-            next.resource.ledger = self.repeatable(world.resource.ledger);
-        }
-        if next != *world {
-            self.emit("a moment passes", true, next);
-        }
-    }
-
-    /// People and other programs.
-    pub(super) fn others_act(&mut self, world: &World) {
-        let live = world.resource.exists && !world.resource.deleting;
-        let mut edit = |label, allowed: bool, change: &dyn Fn(&mut World)| {
-            if allowed {
-                let mut next = *world;
-                change(&mut next);
-                next.run.fresh &= next.resource == world.resource;
-                self.emit(label, false, next);
-            }
-        };
-        let budget = world.budget;
-        edit("somebody edits the spec", live && budget.specs > 0, &|next| {
-            next.budget.specs -= 1;
-            next.resource.generation += 1;
-            next.allowed += 1;
-        });
-        edit("somebody edits the Secret", live && budget.secrets > 0, &|next| {
-            next.budget.secrets -= 1;
-            next.secret += 1;
-            next.allowed += 1;
-        });
-        edit("somebody asks for a redeploy", live && budget.requests > 0, &|next| {
-            next.budget.requests -= 1;
-            next.resource.request += 1;
-            next.allowed += 1;
-            next.owed = true;
-        });
-        edit("somebody deletes the resource", live && budget.deletions > 0, &|next| {
-            next.budget.deletions -= 1;
-            next.resource.deleting = true;
-        });
-        edit("somebody sets deletionPolicy Orphan", world.resource.exists && budget.orphans > 0, &|next| {
-            next.budget.orphans -= 1;
-            next.resource.orphan = true;
-        });
-        let quiet = world.run.stage == Stage::Idle && world.flying.iter().all(|call| call.verb == Verb::None);
-        let restorable = live && quiet && world.resource.annotation != 0;
-        edit("the status is lost", restorable && budget.restores > 0, &|next| {
-            next.budget.restores -= 1;
-            next.allowed += 1;
-            let Resource { exists, orphan, generation, request, annotation, .. } = world.resource;
-            next.resource = Resource { exists, orphan, generation, request, annotation, ..Resource::default() };
-        });
-        edit("the version grows by itself", world.remote.id != 0 && budget.versions > 0, &|next| {
-            next.budget.versions -= 1;
-            next.remote.version += 1;
-        });
-        if budget.foreign > 0 {
-            self.foreigners_act(world);
-        }
-    }
-
-    fn foreigners_act(&mut self, world: &World) {
-        let settings = self.settings;
-        let foreign = settings.foreign;
-        let idle = world.remote.id != 0 && !world.remote.busy();
-        let mut act = |label, allowed: bool, change: &dyn Fn(&mut World)| {
-            if allowed {
-                let mut next = *world;
-                remember(&settings, &mut next);
-                change(&mut next);
-                next.budget.foreign -= 1;
-                next.foreign_recent = if settings.lag { LAG_TICKS } else { 0 };
-                next.allowed += 1;
-                next.run.truth |= next.run.stage != Stage::Idle;
-                self.emit(label, false, next);
-            }
-        };
-        let redeploy = |next: &mut World, visible: u8| {
-            next.remote.visible_before = next.remote.visible;
-            next.remote.visible = visible;
-            next.remote.version += 1;
-            next.remote.build += u8::from(settings.build != Build::Never);
-            next.remote.status = Status::Busy;
-        };
-        let create = |next: &mut World| {
-            let status = Status::Deployed;
-            let (id, values) = (next.next_id, STRANGE);
-            next.remote = Deployment {
-                id,
-                stranger: true,
-                version: 1,
-                build: 1,
-                status,
-                visible: values,
-                visible_before: values,
-                secret: STRANGE,
-                pending: 0,
-            };
-            next.next_id += 1;
-        };
-        act("a stranger redeploys other values", idle && foreign.redeploys, &|next| redeploy(next, STRANGE));
-        act("a stranger deletes it", idle && foreign.deletes, &|next| next.remote.status = Status::Undeploying);
-        act("a stranger replaces it", idle && foreign.recreates, &create);
-        act("a stranger creates the key", world.remote.id == 0 && foreign.creates, &create);
     }
 }
-
-/// A value that nobody but a stranger sends.
-pub(super) const STRANGE: u8 = 8;

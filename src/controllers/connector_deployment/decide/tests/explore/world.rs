@@ -1,62 +1,10 @@
-//! A whole world in a few bytes: the resource, the remote, what is on its way, and what is still to happen.
+//! A whole world in a few bytes: the resource, the operators, the remote, what is on its way, and what is still to
+//! happen.
 
-use std::collections::HashMap;
-use std::fmt::Debug;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{Hash, Hasher};
 
-/// What a scenario contains, and how the remote behaves where its contract leaves it open.
-#[derive(Clone, Copy, Debug, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "switches of a scenario")]
-pub(super) struct Settings {
-    /// What may still happen, at most so often.
-    pub(super) budget: Budget,
-    /// Begins with a live deployment that is applied.
-    pub(super) live: bool,
-    /// Begins with somebody's deployment, and `adoptionPolicy: Adopt`.
-    pub(super) adopt: bool,
-    /// Reads may show what was before the last write for 60 s.
-    pub(super) lag: bool,
-    /// What somebody else may do.
-    pub(super) foreign: Foreign,
-    /// When the build id of a redeploy changes.
-    pub(super) build: Build,
-    /// Visible values of a redeploy show only when it ended.
-    pub(super) late_values: bool,
-    /// The version grows with each status.
-    pub(super) version_counts_statuses: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Build {
-    #[default]
-    WhenBusy,
-    AtOnce,
-    Never,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "switches of a scenario")]
-pub(super) struct Foreign {
-    pub(super) redeploys: bool,
-    pub(super) deletes: bool,
-    pub(super) recreates: bool,
-    pub(super) creates: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Budget {
-    pub(super) specs: u8,
-    pub(super) secrets: u8,
-    pub(super) requests: u8,
-    pub(super) deletions: u8,
-    pub(super) orphans: u8,
-    pub(super) restores: u8,
-    pub(super) crashes: u8,
-    pub(super) lost: u8,
-    pub(super) failures: u8,
-    pub(super) foreign: u8,
-    pub(super) versions: u8,
-}
+use super::pool::Quick;
+use super::settings::Budget;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Status {
@@ -72,7 +20,8 @@ pub(super) enum Status {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Deployment {
     pub(super) id: u8,
-    pub(super) stranger: bool,
+    /// Uid of the resource that it was created for; 0: a stranger's.
+    pub(super) owner: u8,
     pub(super) version: u8,
     pub(super) build: u8,
     pub(super) status: Status,
@@ -109,6 +58,8 @@ pub(super) enum Verb {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Request {
     pub(super) verb: Verb,
+    /// Uid of the resource that it is sent for.
+    pub(super) owner: u8,
     pub(super) id: u8,
     pub(super) version: u8,
     pub(super) visible: u8,
@@ -127,24 +78,42 @@ pub(super) enum Told {
     ReadyDrifted,
     Failed,
     KeyTaken,
+    KeyConflict,
     Disappeared,
     UndeployFailed,
+    Suspended,
+    Observed,
+    NothingToObserve,
 }
 
+/// The resource, as it is stored or as somebody has read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Resource {
     pub(super) exists: bool,
+    pub(super) uid: u8,
     pub(super) deleting: bool,
+    /// `deletionPolicy: Orphan`.
     pub(super) orphan: bool,
-    /// Doubles as the visible value that is wanted.
+    pub(super) suspended: bool,
+    pub(super) observed: bool,
     pub(super) generation: u8,
+    /// The visible value that is wanted.
+    pub(super) value: u8,
     pub(super) request: u8,
+    pub(super) labels: u8,
     /// The annotation with the id of the remote deployment.
     pub(super) annotation: u8,
     pub(super) ledger: u32,
     pub(super) told: Told,
     pub(super) told_generation: u8,
+}
+
+/// A resource that was read, and whether it has not changed since: what its resourceVersion tells the API server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Reading {
+    pub(super) resource: Resource,
+    pub(super) fresh: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -154,19 +123,24 @@ pub(super) enum Stage {
     WriteOperation,
     LookAgain,
     Call,
+    /// Writes what came of the call.
+    WriteAnswer,
     WriteStatus,
     Release,
 }
 
-/// A run of the operator between two of its steps.
+/// A run of an operator between two of its steps; while it is idle there is nothing else in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Run {
     pub(super) stage: Stage,
+    /// What it works on; after its first write, what it has written.
+    pub(super) read: Reading,
+    /// What is to be written next.
     pub(super) ledger: u32,
+    /// What is to be remembered once that is written.
+    pub(super) memory: u32,
     pub(super) told: Told,
-    /// The resource has not changed since it was read.
-    pub(super) fresh: bool,
     /// What was desired was there when the run looked.
     pub(super) truth: bool,
     pub(super) first: bool,
@@ -174,23 +148,46 @@ pub(super) struct Run {
     pub(super) extra: bool,
     pub(super) call: Request,
     pub(super) gone: u8,
+    /// It has said that it begins to own or to create something (rule 4).
+    pub(super) announced: bool,
 }
 
+/// An operator: what it remembers, what it sees of the cluster, and its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct World {
-    pub(super) resource: Resource,
+pub(super) struct Operator {
+    /// Which of the resources it works on.
+    pub(super) on: u8,
     pub(super) memory: u32,
+    /// Number of the digest key that it has loaded.
+    pub(super) key: u8,
+    /// Its view of the cluster stands still at this, if at anything.
+    pub(super) stalled: Option<Reading>,
+    /// It has written since, and reads the resource itself until its view shows that.
+    pub(super) wrote: bool,
+    pub(super) run: Run,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct World {
+    /// The resource, and another one that wants the same key, if the scenario has one.
+    pub(super) resources: [Resource; 2],
+    pub(super) operators: [Operator; 2],
     pub(super) secret: u8,
+    /// Number of the digest key in the cluster.
+    pub(super) key: u8,
     pub(super) remote: Deployment,
     /// What a lagging read may show for so many ticks.
     pub(super) before: Deployment,
     pub(super) lag: u8,
     pub(super) next_id: u8,
     pub(super) flying: [Request; 2],
-    pub(super) run: Run,
     pub(super) budget: Budget,
     pub(super) redeploys: u8,
     pub(super) allowed: u8,
+    /// Uids, as bits, of the resources whose create was accepted and whose deployment nobody else has taken down.
+    pub(super) created: u8,
+    /// Uids, as bits, of the resources that were let go on purpose.
+    pub(super) let_go: u8,
     /// A redeploy request that no call has carried yet.
     pub(super) owed: bool,
     pub(super) adopted: bool,
@@ -198,80 +195,104 @@ pub(super) struct World {
     pub(super) broken: Option<Broken>,
 }
 
+impl Hash for World {
+    /// One number, and what is not there is left out: the checker's own hash is slow for many small fields when
+    /// nothing is optimised, and most worlds are mostly empty.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mut quick = Quick::default();
+        let Self {
+            resources: [resource, other],
+            operators,
+            secret,
+            key,
+            remote,
+            before,
+            lag,
+            next_id,
+            flying,
+            budget,
+            ..
+        } = self;
+        let Self { redeploys, allowed, created, let_go, owed, adopted, foreign_recent, broken, .. } = self;
+        (resource, other.exists, secret, key, remote.id, before.id, lag, next_id, budget).hash(&mut quick);
+        (redeploys, allowed, created, let_go, owed, adopted, foreign_recent, broken).hash(&mut quick);
+        if other.exists {
+            other.hash(&mut quick);
+        }
+        for Operator { on: _, memory, key, stalled, wrote, run } in operators {
+            (memory, key, stalled, wrote, run.stage).hash(&mut quick);
+            if run.stage != Stage::Idle {
+                run.hash(&mut quick);
+            }
+        }
+        for call in flying {
+            call.verb.hash(&mut quick);
+            if call.verb != Verb::None {
+                call.hash(&mut quick);
+            }
+        }
+        for deployment in [remote, before] {
+            if deployment.id != 0 {
+                deployment.hash(&mut quick);
+            }
+        }
+        state.write_u64(quick.finish());
+    }
+}
+
+impl World {
+    /// The resource that this operator works on.
+    pub(super) fn of(&self, who: usize) -> &Resource {
+        &self.resources[usize::from(self.operators[who].on)]
+    }
+
+    /// A resource has another resourceVersion now: what others have read is old.
+    pub(super) fn changed(&mut self, which: usize, by: Option<usize>) {
+        for (number, operator) in self.operators.iter_mut().enumerate() {
+            if usize::from(operator.on) != which {
+                continue;
+            }
+            if Some(number) != by {
+                operator.run.read.fresh = false;
+            }
+            if let Some(stalled) = &mut operator.stalled {
+                stalled.fresh = false;
+            }
+        }
+    }
+
+    /// A resource is gone. `let_go`: the remote deployment may stay.
+    pub(super) fn vanish(&mut self, which: usize, let_go: bool) {
+        let Resource { uid, value, .. } = self.resources[which];
+        self.let_go |= u8::from(let_go) << uid;
+        // What is created again is created from the same manifest.
+        self.resources[which] = Resource { uid, value, ..Resource::default() };
+        self.owed = false;
+        self.changed(which, None);
+        for operator in self.operators.iter_mut().filter(|operator| usize::from(operator.on) == which) {
+            operator.memory = 0;
+        }
+    }
+
+    pub(super) fn calm(&self) -> bool {
+        self.flying.iter().all(|call| call.verb == Verb::None)
+            && self.operators.iter().all(|operator| operator.run.stage == Stage::Idle)
+    }
+}
+
 /// Properties that can break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Broken {
-    /// Somebody else's deployment was redeployed or taken down.
+    /// Somebody else's deployment was redeployed or taken down, or is taken for its own by the other resource.
     Stranger,
     /// `Ready=True` though the remote has not what is desired.
     ReadyWrong,
     /// More redeploys than changes.
     TooMany,
+    /// A second create for one resource.
+    CreatedTwice,
     /// The resource is gone, our deployment stays.
     Orphan,
-    /// Our own deployment is called somebody else's.
+    /// Our own deployment is called somebody else's, or gone.
     Forgotten,
-    /// No good state can be reached without new events.
-    Stuck,
-}
-
-/// A hash that is quick without optimisation: worlds are many small fields.
-#[derive(Default)]
-pub(super) struct Quick(u64);
-
-impl Hasher for Quick {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 29)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u8(*byte);
-        }
-    }
-
-    fn write_u8(&mut self, value: u8) {
-        self.write_u64(value.into());
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(value.into());
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    // Discriminants of enumerations come as this.
-    fn write_isize(&mut self, value: isize) {
-        self.write_u64(value.cast_unsigned() as u64);
-    }
-}
-
-pub(super) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
-
-/// Values by small numbers, so that worlds are cheap to compare.
-pub(super) struct Pool<T> {
-    numbers: HashMap<String, u32>,
-    items: Vec<T>,
-}
-
-impl<T: Debug + Clone> Pool<T> {
-    pub(super) fn new(first: &T) -> Self {
-        let mut pool = Self { numbers: HashMap::new(), items: Vec::new() };
-        pool.number(first);
-        pool
-    }
-
-    pub(super) fn number(&mut self, item: &T) -> u32 {
-        let next = u32::try_from(self.items.len()).expect("there are not so many");
-        *self.numbers.entry(format!("{item:?}")).or_insert_with(|| {
-            self.items.push(item.clone());
-            next
-        })
-    }
-
-    pub(super) fn get(&self, number: u32) -> &T {
-        &self.items[number as usize]
-    }
 }

@@ -1,0 +1,72 @@
+//! The protocol with one of its rules broken: what `decide` is shown, or what it decides, is bent. Every property has
+//! to notice the rules that it depends on.
+
+use super::settings::Rule;
+use super::{CAP, NOW};
+use crate::controllers::connector_deployment::decide::{ABSENCE, Decision, Intent, Memory, Step, Wanted};
+use crate::controllers::connector_deployment::ledger::{Ledger, Look, OperationKind, OperationState};
+use crate::controllers::digest::{Comparison, Digest, VisibleDigest};
+
+/// What `decide` is shown.
+pub(super) fn before(
+    rule: Rule,
+    ledger: &mut Ledger,
+    intent: &mut Intent,
+    memory: &mut Memory,
+    look: &Look,
+    wanted: Option<&Wanted>,
+) {
+    let old = NOW - CAP;
+    match (rule, &mut ledger.operation, &mut ledger.applied, look) {
+        (Rule::Calm, Some(operation), _, _) => operation.started_at = old,
+        (Rule::Identity, _, _, Look::Present(seen)) => intent.remote_id = Some(seen.id.clone()),
+        (Rule::Fit, Some(operation), _, Look::Present(seen)) => {
+            if let Some(payload) = &mut operation.payload {
+                payload.visible = VisibleDigest::of(&seen.values);
+            }
+        }
+        (Rule::SeenBusy, Some(operation), _, _) => operation.seen_busy = true,
+        (Rule::TwoAbsences, operation, applied, Look::Absent { .. }) => {
+            memory.absent_since = Some(NOW - ABSENCE);
+            if let Some(operation) = operation {
+                operation.started_at = old;
+            }
+            if let Some(applied) = applied {
+                applied.at = old;
+            }
+        }
+        (Rule::OldReads, _, Some(applied), _) => applied.from_version = None,
+        (Rule::UnknownDigest, _, Some(applied), _) => {
+            let today = wanted.map(|wanted| &wanted.payload.digest);
+            if applied.digest.as_ref().zip(today).is_some_and(|(old, new)| old.compare(new) == Comparison::Unknown) {
+                let key = today.map(|digest| digest.to_string().split(':').next().unwrap_or_default().to_owned());
+                applied.digest = key.map(|key| Digest::parse(&format!("{key}:different")));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What it decides.
+pub(super) fn after(rule: Rule, ledger: &Ledger, intent: &Intent, look: &Look, decision: &mut Decision) {
+    let creating = ledger
+        .operation
+        .as_ref()
+        .is_some_and(|operation| (operation.kind, operation.state) == (OperationKind::Create, OperationState::Planned));
+    let rests = decision.step == Step::Rest;
+    match rule {
+        Rule::ForgottenDigest => {
+            if let (Some(before), Some(after)) = (&ledger.applied, &mut decision.ledger.applied)
+                && after.digest.is_none()
+            {
+                after.digest.clone_from(&before.digest);
+            }
+        }
+        Rule::OutstandingCreate if intent.deletion.is_some() && creating && rests => decision.step = Step::Release,
+        Rule::AnsweredUndeploy if intent.deletion.is_some() && matches!(look, Look::Absent { .. }) => {
+            decision.step = Step::Release;
+        }
+        Rule::HandledRequest => decision.ledger.handled_redeploy = None,
+        _ => {}
+    }
+}

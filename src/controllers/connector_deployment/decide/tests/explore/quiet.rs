@@ -1,0 +1,104 @@
+//! What comes of a world if nothing more happens: no faults, no edits, no strangers, and one operator that leads.
+
+use super::Explorer;
+use super::world::{Operator, Resource, Stage, Status, Told, World};
+
+/// Most steps until all is well: some minutes of ticks with all that an operator does in each.
+const STEPS: usize = 300;
+
+impl Explorer {
+    /// Whether all is well in the end. What follows from a world is the same each time, so it is remembered.
+    pub(super) fn recovers(&mut self, world: &World) -> bool {
+        if world.broken.is_some() {
+            return true;
+        }
+        let mut world = quiet(world, self.settings.rivals);
+        let mut way = Vec::new();
+        let well = loop {
+            if self.recovering.contains(&world) || self.good(&world) {
+                break true;
+            }
+            way.push(world);
+            match self.next_quiet(&world) {
+                Some(next) if way.len() < STEPS => world = quiet(&next, self.settings.rivals),
+                _ => break false,
+            }
+        };
+        if well {
+            self.recovering.extend(way);
+        }
+        well
+    }
+
+    /// One step: the operators', else the remote's, else that of time.
+    fn next_quiet(&mut self, world: &World) -> Option<World> {
+        let before = std::mem::take(&mut self.out);
+        let rivals = self.settings.rivals;
+        let next = (0..self.settings.operators)
+            // Leader election: in the end one leads, and another ends its run and then rests.
+            .filter(|who| *who == 0 || rivals || world.operators[*who].run.stage != Stage::Idle)
+            .find_map(|who| self.first_fair(world, |explorer| explorer.operator_steps(world, who)))
+            .or_else(|| self.first_fair(world, |explorer| explorer.remote_moves(world)))
+            .or_else(|| self.first_fair(world, |explorer| explorer.time_passes(world)));
+        self.out = before;
+        next
+    }
+
+    fn first_fair(&mut self, world: &World, steps: impl FnOnce(&mut Self)) -> Option<World> {
+        self.out.clear();
+        steps(self);
+        let rivals = self.settings.rivals;
+        self.out.iter().find(|step| step.fair && quiet(&step.next, rivals) != *world).map(|step| step.next)
+    }
+
+    /// Nothing is left to do, and what people are told is so.
+    fn good(&self, world: &World) -> bool {
+        world.calm() && (0..self.settings.operators).all(|who| self.good_for(world, who))
+    }
+
+    fn good_for(&self, world: &World, who: usize) -> bool {
+        let (resource, remote) = (world.of(who), &world.remote);
+        if !resource.exists {
+            return true;
+        }
+        let ledger = self.ledgers.get(resource.ledger);
+        let told_now = resource.told_generation == resource.generation;
+        let still = remote.id != 0 && !remote.busy();
+        match resource.told {
+            _ if resource.deleting => false,
+            Told::Suspended => resource.suspended && told_now,
+            Told::Observed => resource.observed && told_now && still,
+            Told::NothingToObserve => resource.observed && told_now && remote.id == 0,
+            Told::KeyConflict => told_now && self.is_second(world, who),
+            _ if resource.observed || ledger.operation.is_some() => false,
+            Told::KeyTaken => remote.id != 0 && remote.owner != resource.uid,
+            Told::Disappeared => remote.id == 0,
+            Told::UndeployFailed => remote.status == Status::UndeployFailed,
+            Told::Failed => told_now && remote.status == Status::Failed && !world.owed,
+            told => told_now && still && !world.owed && is_so(told, resource, world),
+        }
+    }
+}
+
+/// What `Ready=True` in its kinds says of the values.
+fn is_so(told: Told, resource: &Resource, world: &World) -> bool {
+    let remote = &world.remote;
+    remote.status == Status::Deployed
+        && match told {
+            Told::Ready => remote.has(resource.value, world.secret),
+            Told::ReadyUnverified => remote.visible == resource.value,
+            Told::ReadyDrifted => remote.secret == world.secret,
+            _ => false,
+        }
+}
+
+/// The same world without anything that may still go wrong, and without what was counted.
+fn quiet(world: &World, rivals: bool) -> World {
+    let mut world = World { budget: super::settings::Budget::default(), redeploys: 0, allowed: 100, ..*world };
+    let [_, second] = &mut world.operators;
+    if second.run.stage == Stage::Idle && !rivals {
+        *second = Operator::default();
+    }
+    world.broken = None;
+    world
+}

@@ -1,0 +1,58 @@
+//! Rule 4 in this world: two resources want one key, and the real choice between their claims.
+
+use jiff::Timestamp;
+
+use super::settings::Rule;
+use super::world::{Reading, Run, Stage, Told, World};
+use super::{Explorer, OPERATORS, ask};
+use crate::controllers::keys::{Claim, rival};
+use crate::controllers::subject::Subject;
+
+impl Explorer {
+    fn claim(&self, world: &World, which: usize) -> Option<Claim> {
+        let resource = &world.resources[which];
+        let ledger = self.ledgers.get(resource.ledger);
+        let announced =
+            world.operators.iter().any(|operator| usize::from(operator.on) == which && operator.run.announced);
+        (resource.exists && !resource.observed).then(|| Claim {
+            subject: Subject::deployment("namespace", &format!("resource-{}", resource.uid)),
+            id: ledger.id.clone(),
+            operation: ledger.operation.is_some() || announced,
+            annotated: resource.annotation != 0,
+            created: Timestamp::from_second(resource.uid.into()).expect("uids here are small"),
+        })
+    }
+
+    /// Whether somebody else has the key that this operator's resource wants.
+    pub(super) fn is_second(&self, world: &World, who: usize) -> bool {
+        if !self.settings.rivals || self.settings.without == Some(Rule::OneWinner) {
+            return false;
+        }
+        let all: Vec<_> = (0..world.resources.len()).filter_map(|which| self.claim(world, which)).collect();
+        let mine = self.claim(world, usize::from(world.operators[who].on));
+        mine.is_some_and(|mine| rival(&mine, &all).is_some())
+    }
+
+    /// Touches nothing, says so, and lets the resource go if it is deleted.
+    pub(super) fn step_aside(&mut self, world: &World, who: usize, read: Reading) {
+        let mut next = *world;
+        next.operators[who].memory = 0;
+        let resource = read.resource;
+        let said = resource.told == Told::KeyConflict && resource.told_generation == resource.generation;
+        if resource.deleting || !said {
+            let stage = if resource.deleting { Stage::Release } else { Stage::WriteStatus };
+            let ledger = resource.ledger;
+            next.operators[who].run = Run { stage, read, ledger, told: Told::KeyConflict, ..Run::default() };
+        }
+        if next != *world {
+            self.emit(OPERATORS[who], "leaves the key to the other resource", true, next);
+        }
+    }
+
+    /// Whether what is decided has to be announced first: to create, or to own something.
+    pub(super) fn announces(&self, before: u32, after: u32, creates: bool) -> bool {
+        let id = |ledger| self.ledgers.get(ledger).id.as_deref().map_or(0, ask::number);
+        let begins = creates || id(before) != id(after);
+        self.settings.rivals && self.settings.without != Some(Rule::Announcement) && begins
+    }
+}

@@ -1,0 +1,95 @@
+//! Each rule of the protocol, broken: the property that depends on it has to notice.
+
+use super::scenarios::{NOTHING, ONE};
+use super::settings::{Budget, Conflict, Foreign, Rule, Settings};
+use super::{explore, full};
+
+/// So many steps are enough to notice each broken rule.
+const ENOUGH: usize = 40_000;
+
+/// Two operators that begin with nothing, and a resource that is created again.
+const RECREATED: Budget = Budget { deletions: 1, releases: 1, recreations: 1, ..NOTHING };
+
+fn new(budget: Budget) -> Settings {
+    Settings { budget, ..Settings::default() }
+}
+
+fn live(budget: Budget) -> Settings {
+    Settings { live: true, ..new(budget) }
+}
+
+fn two(settings: Settings) -> Settings {
+    Settings { operators: 2, ..settings }
+}
+
+fn lags(settings: Settings) -> Settings {
+    Settings { lag: true, ..settings }
+}
+
+/// The rule, a world that needs it, and the property that breaks without it.
+fn rules() -> Vec<(Rule, Settings, &'static str)> {
+    let secret = Budget { secrets: 1, ..NOTHING };
+    let deleted = Budget { deletions: 1, ..ONE };
+    let lost = Budget { lost: 1, ..NOTHING };
+    let creates = Foreign { creates: true, ..Foreign::default() };
+    let rivals = Settings { rivals: true, ..two(new(NOTHING)) };
+    let redeploys = Foreign { redeploys: true, ..Foreign::default() };
+    let stranger = Budget { specs: 1, foreign: 1, ..NOTHING };
+    vec![
+        (Rule::ResourceVersions, two(new(NOTHING)), "FORGOTTEN"),
+        (Rule::OperationFirst, live(Budget { crashes: 1, ..secret }), "TOO-MANY"),
+        (Rule::OperationFirst, new(ONE), "FORGOTTEN"),
+        (Rule::Deadline, new(Budget { deletions: 1, ..lost }), "ORPHAN"),
+        (Rule::Calm, new(deleted), "ORPHAN"),
+        (Rule::Identity, Settings { foreign: creates, ..new(stranger) }, "STRANGER"),
+        (Rule::Fit, Settings { foreign: creates, ..new(Budget { lost: 1, ..stranger }) }, "STUCK"),
+        (Rule::SeenBusy, live(secret), "READY-WRONG"),
+        (Rule::TwoAbsences, lags(new(NOTHING)), "FORGOTTEN"),
+        (
+            Rule::ForgottenDigest,
+            Settings { back: true, foreign: redeploys, ..live(Budget { secrets: 2, foreign: 1, ..lost }) },
+            "STUCK",
+        ),
+        (Rule::OutstandingCreate, new(deleted), "ORPHAN"),
+        (Rule::OldReads, lags(live(Budget { failures: 1, ..secret })), "READY-WRONG"),
+        (Rule::HandledRequest, live(Budget { requests: 1, ..NOTHING }), "TOO-MANY"),
+        (Rule::UnknownDigest, Settings { sources: true, ..live(Budget { keys: 1, ..NOTHING }) }, "TOO-MANY"),
+        (Rule::AnsweredUndeploy, lags(new(deleted)), "ORPHAN"),
+        (Rule::OneWinner, rivals, "STRANGER"),
+        (
+            Rule::Announcement,
+            Settings { observed: true, budget: Budget { observes: 1, ..lost }, ..rivals },
+            "FORGOTTEN",
+        ),
+    ]
+}
+
+#[test]
+fn every_broken_rule_is_noticed() {
+    let broken = rules().into_iter().map(|(rule, settings, property)| {
+        (format!("without {rule:?}"), Settings { without: Some(rule), ..settings }, property)
+    });
+    let normalises = Settings { normalises: true, ..new(Budget { labels: 1, ..NOTHING }) };
+    let conflicts = [
+        (Conflict::Lost, normalises, "FORGOTTEN"),
+        (Conflict::Forced, two(new(NOTHING)), "FORGOTTEN"),
+        (Conflict::Forced, new(RECREATED), "TOO-MANY"),
+        (Conflict::ComparedWithoutUid, two(new(RECREATED)), "STUCK"),
+    ]
+    .map(|(conflict, settings, property)| {
+        (format!("answers {conflict:?}"), Settings { conflict, ..settings }, property)
+    });
+    let mut unnoticed = Vec::new();
+    for (case, settings, property) in broken.chain(conflicts) {
+        match explore(settings, ENOUGH) {
+            Ok(worlds) => unnoticed.push(format!("{case}: {property} was to break, and holds in {worlds} worlds")),
+            Err((found, _)) if found == property => {}
+            Err((found, trace)) => unnoticed.push(format!("{case}: {property} was to break, not {found}\n{trace}")),
+        }
+        let kept = Settings { without: None, conflict: Conflict::Compared, ..settings };
+        if let Some((found, trace)) = full().then(|| explore(kept, ENOUGH)).and_then(Result::err) {
+            unnoticed.push(format!("not {case}: {found}\n{trace}"));
+        }
+    }
+    assert!(unnoticed.is_empty(), "{}", unnoticed.join("\n"));
+}

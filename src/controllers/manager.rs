@@ -317,13 +317,15 @@ fn strip<K: Resource>(object: &mut K) {
     object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
 }
 
-/// A write of ours changes the status or our own annotation, and is no event; what people change is.
+/// A write of ours changes the status or our own annotation, and is no event; what people change is, and that somebody
+/// took our finalizer away.
 #[allow(clippy::unnecessary_wraps, reason = "what a predicate returns")]
 fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let meta = object.meta();
     let mut hasher = DefaultHasher::new();
     (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
+    meta.finalizers.as_ref().is_some_and(|held| held.iter().any(|name| name == names::FINALIZER)).hash(&mut hasher);
     for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT] {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
     }

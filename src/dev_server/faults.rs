@@ -46,6 +46,7 @@ pub struct Fault {
 /// A wrong answer. Where nothing says what is answered, only how (`delayMs`, `cutAt`, `stallAt`), it is the right one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a member of the file that people write")]
 pub struct FaultAnswer {
     /// HTTP status; left out: that of the code, or 500.
     pub status: Option<u16>,

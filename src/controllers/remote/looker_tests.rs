@@ -231,7 +231,7 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_woken_once_it_lives() {
 }
 
 #[tokio::test]
-async fn rule_20_who_stands_in_the_queue_when_the_remote_goes_away_is_woken_to_say_why() {
+async fn rule_20_who_waits_for_a_turn_or_a_look_when_the_remote_goes_away_is_woken_to_say_why() {
     let mut bench = Bench::new(3, 1);
     bench.settle().await;
     let turn = bench.remote.enter(&subject(0));
@@ -241,9 +241,11 @@ async fn rule_20_who_stands_in_the_queue_when_the_remote_goes_away_is_woken_to_s
     wish(&bench, 2..3);
     bench.settle().await;
     assert!(matches!(bench.remote.enter(&subject(2)), Err(NotNow::Closed(_))));
+    // In its turn, which began before.
+    wish(&bench, 0..1);
     bench.woken();
     bench.pass(Duration::from_mins(30)).await;
-    assert_eq!(bench.woken(), [subject(1)], "once, and nobody who knows already");
+    assert_eq!(bench.woken(), [subject(1), subject(0)], "once, and nobody who knows already");
     assert!(matches!(bench.remote.enter(&subject(1)), Err(NotNow::Closed(_))));
 }
 

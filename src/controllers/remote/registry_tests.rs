@@ -134,6 +134,7 @@ async fn new_credentials_open_the_gate_and_what_is_watched_stays() {
     let remote = bench.claim(&project("one"), "wrong", 10);
     assert!(remote.sighting(&subject(1), &id(1), START).is_none());
     assert_eq!(bench.next().await, project("one"));
+    assert_eq!(bench.next().await, subject(1), "it has to say why it waits");
     assert!(matches!(remote.health(), Health::Failing(why) if why.kind == TroubleKind::CredentialsRejected));
     assert!(matches!(remote.enter(&subject(2)), Err(NotNow::Closed(_))));
 

@@ -287,11 +287,12 @@ impl Remote {
             if turned {
                 state.log_health();
             }
-            let State { claims, wake, turns, .. } = &mut *state;
+            let State { claims, wake, turns, view, .. } = &mut *state;
             wake.extend(claims.keys().cloned());
             if turned && after.trouble.is_some() {
-                // Nobody is invited any more: who stands in the queue has to say why it waits.
+                // Nobody is invited and nothing is looked at any more: who waits for that has to say why.
                 wake.extend(turns.take_unaware());
+                wake.extend(view.take_unaware());
             }
         }
         let due = subject.and_then(|subject| state.view.due(subject));

@@ -51,6 +51,8 @@ pub(super) struct Entry {
     wish: Option<Timestamp>,
     /// Looks that failed in a row.
     misses: u32,
+    /// Who waits was told since the last good look that it takes longer.
+    aware: bool,
     /// Fingerprint of what was seen last.
     seen: Option<u64>,
     /// News that nobody took yet; boxed, because hardly any entry has some.
@@ -60,7 +62,7 @@ pub(super) struct Entry {
 impl Entry {
     fn new(id: &str) -> Self {
         let due = Timestamp::MAX;
-        Self { id: id.into(), pace: None, due, wish: None, misses: 0, seen: None, news: None }
+        Self { id: id.into(), pace: None, due, wish: None, misses: 0, aware: false, seen: None, news: None }
     }
 
     fn schedule(&mut self, now: Timestamp, jitter: &mut Jitter) {
@@ -71,7 +73,7 @@ impl Entry {
 
     /// Takes note of what was seen; true if the subject is to be woken.
     fn see(&mut self, sighting: Sighting, now: Timestamp, jitter: &mut Jitter, hasher: &RandomState) -> bool {
-        self.misses = 0;
+        (self.misses, self.aware) = (0, false);
         // Too old for the run that waits, or older than what it will find: it would only be thrown away there.
         let useless = self.wish.is_some_and(|wish| sighting.at < wish)
             || self.news.as_ref().is_some_and(|news| news.at > sighting.at);
@@ -188,12 +190,24 @@ impl View {
             if let Some(entry) = self.entries.get_mut(subject).filter(|entry| *entry.id == *id) {
                 entry.misses = entry.misses.saturating_add(1);
                 entry.due = later(now, jitter.growing(entry.misses));
-                if entry.wish.is_some() && entry.misses == 1 {
+                if entry.wish.is_some() && !entry.aware {
+                    entry.aware = true;
                     waiting.push(subject.clone());
                 }
             }
         }
         waiting
+    }
+
+    /// Those who wait for a look and think that it comes soon, each once.
+    pub(super) fn take_unaware(&mut self) -> Vec<Subject> {
+        let unaware = self.entries.iter_mut().filter(|(_, entry)| entry.wish.is_some() && !entry.aware);
+        unaware
+            .map(|(subject, entry)| {
+                entry.aware = true;
+                subject.clone()
+            })
+            .collect()
     }
 
     pub(super) fn forget(&mut self, subject: &Subject) {

@@ -74,8 +74,11 @@ async fn an_answer_of_the_remote_that_cannot_be_kept_is_found_again() {
         let (shop, unreliable) = shop().await;
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
         until_live(&shop).await;
-        // From the moment at which the redeploy is planned until long after its call.
-        shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+        // From the moment at which the redeploy is planned until long after its call: runs that the cluster refused are
+        // repeated by the machine's clock, so that minutes of the stepped one go by. The visible value tells.
+        let mut changed = shop.deployment();
+        changed["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
+        shop.sandbox.apply(&changed).await.unwrap();
         let planned =
             shop.until("planned", |object| object.status.as_ref().is_some_and(|status| status.operation.is_some()));
         meanwhile(&shop.clock, FINE, planned).await;

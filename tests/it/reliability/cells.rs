@@ -7,7 +7,7 @@ use connect_operator::connect::api::{ConnectApi, DeploymentPaths, LogRequest, Pa
 use connect_operator::connect::model::DeploymentStatus;
 use connect_operator::connect::{ApiError, http::HttpConnect};
 use connect_operator::controllers::connector_deployment::act;
-use connect_operator::controllers::connector_deployment::decide::{Answer, Verdict};
+use connect_operator::controllers::connector_deployment::decide::{Answer, Outcome, Verdict};
 use connect_operator::controllers::connector_deployment::ledger::{OperationKind, OperationState};
 use connect_operator::controllers::connector_deployment::status;
 use connect_operator::controllers::problem;
@@ -15,6 +15,7 @@ use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::remote::{Trouble, TroubleKind};
 use connect_operator::dev_server::{DevServer, Fault as Wrong, FaultAnswer, Options};
 use futures::FutureExt as _;
+use jiff::Timestamp;
 use tokio::net::TcpListener;
 
 use super::desk::{Desk, START, Turn, at_a_standstill};
@@ -139,9 +140,11 @@ pub(super) async fn cell(operation: Operation, fault: &Fault) -> Cell {
         | Operation::TokenToLook
         | Operation::Logs
         | Operation::ConnectorById
-        | Operation::ConnectorByKey => return at_a_standstill(&clock, read(operation, clock.clone(), fault)).await,
+        | Operation::ConnectorByKey => {
+            return at_a_standstill(&clock, Box::pin(read(operation, clock.clone(), fault))).await;
+        }
     };
-    at_a_standstill(&clock, change(operation, kind, clock.clone(), fault)).await
+    at_a_standstill(&clock, Box::pin(change(operation, kind, clock.clone(), fault))).await
 }
 
 /// The dev server with the fault, from now on.
@@ -221,18 +224,7 @@ async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: 
         OperationKind::Redeploy => desk.rotate(),
         OperationKind::Undeploy => desk.delete(),
     }
-    let start = desk.clock.now();
-    let (sent_at, call) = loop {
-        let sent_at = desk.clock.now();
-        let (api, client) = (desk.remote.api(), desk.client.clone());
-        let wrong = async |dev: &mut DevServer| go_wrong(dev, &client, operation, fault).await;
-        match desk.turn(&*api, wrong).await {
-            Turn::Sent(call) => break (sent_at, call),
-            Turn::Rest(_, Some(again)) if between(start, desk.clock.now()) < Duration::from_mins(1) => desk.pass(again),
-            Turn::Rest(verdict, _) => panic!("{}: {verdict:?} before the call", fault.name),
-            Turn::Released | Turn::Blind(_) => panic!("{}: no call", fault.name),
-        }
-    };
+    let (sent_at, call) = sent(&mut desk, operation, fault).await;
     let (done, outcome) = &*call;
     let trouble = desk.closed();
     let verdict = if outcome.key_taken { Verdict::KeyTaken } else { Verdict::Running(kind) };
@@ -247,17 +239,34 @@ async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: 
         (Answer::Unknown, Some(OperationState::Planned)) => Knows::Open,
         other => panic!("{}: {other:?}, {outcome:?}", fault.name),
     };
-    let cell = Cell { knows, again: None, reason: Some(told.reason), closed: None };
-    let cell = Cell { closed: trouble.as_ref().map(|trouble| closed(&desk, trouble)), ..cell };
+    let closed = trouble.as_ref().map(|trouble| closed(&desk, trouble));
+    let at_first = Cell { knows, again: None, reason: Some(told.reason), closed };
     come_right(&mut desk, fault).await;
     if knows == Knows::Absent {
-        return Cell { reason: None, ..cell };
+        return Cell { reason: None, ..at_first };
     }
     let open_again = trouble.map(|trouble| between(desk.clock.now(), trouble.until));
     desk.pass(desk.after(&call).max(open_again.unwrap_or_default()));
-    let again = desk.to_the_end().await.map(|at| between(sent_at, at));
+    let again = desk.follow_to_the_end().await.map(|at| between(sent_at, at));
     happened_once(&desk, kind, &fault.name);
-    Cell { again: again.map(about), ..cell }
+    Cell { again: again.map(about), ..at_first }
+}
+
+/// Looks until the call is sent, which goes wrong. Returns when that was, and what it came to.
+async fn sent(desk: &mut Desk, operation: Operation, fault: &Fault) -> (Timestamp, Box<(act::Done, Outcome)>) {
+    // A redeploy gathers changes first.
+    for _ in 0..5 {
+        let sent_at = desk.clock.now();
+        let (api, client) = (desk.remote.api(), desk.client.clone());
+        let wrong = async |dev: &mut DevServer| go_wrong(dev, &client, operation, fault).await;
+        match desk.turn(&*api, wrong).await {
+            Turn::Sent(call) => return (sent_at, call),
+            Turn::Rest(_, Some(again)) => desk.pass(again),
+            Turn::Rest(verdict, None) => panic!("{}: {verdict:?} before the call", fault.name),
+            Turn::Released | Turn::Blind(_) => panic!("{}: no call", fault.name),
+        }
+    }
+    panic!("{operation:?} is not called");
 }
 
 /// A share of chance is left out, and what is below a second.

@@ -202,7 +202,7 @@ impl Desk {
     /// The same, live.
     pub(super) async fn live(paths: DeploymentPaths, clock: Clock, fault: &Fault) -> Self {
         let mut desk = Self::new(paths, clock, fault).await;
-        desk.to_the_end().await;
+        desk.follow_to_the_end().await;
         desk
     }
 
@@ -294,7 +294,7 @@ impl Desk {
     }
 
     /// Looks and calls until the resource is settled or gone. Returns when a call was sent next, if one was.
-    pub(super) async fn to_the_end(&mut self) -> Option<Timestamp> {
+    pub(super) async fn follow_to_the_end(&mut self) -> Option<Timestamp> {
         let mut sent = None;
         for _ in 0..MOST_LOOKS {
             let client = Arc::clone(&self.client);

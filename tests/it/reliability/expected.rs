@@ -109,7 +109,6 @@ fn change(operation: Operation, running: Reason, says: Says) -> Cell {
         }
         // It is looked at again until it is sure (rule 5).
         Says::Absent | Says::AbsentPerhaps if operation == Operation::Redeploy => soon(running, None),
-        Says::Absent => refused(Reason::RequestRejected, None),
         Says::Fix(reason) => refused(reason, None),
         Says::Forbidden => refused(Reason::PermissionMissing, None),
         Says::Credentials => refused(Reason::CredentialsRejected, Some(CREDENTIALS)),
@@ -117,7 +116,7 @@ fn change(operation: Operation, running: Reason, says: Says) -> Cell {
         Says::Taken if creates => {
             Cell { knows: Knows::KeyTaken, again: Some(TAKEN), reason: Some(Reason::KeyTaken), closed: None }
         }
-        Says::Taken => refused(Reason::RequestRejected, None),
+        Says::Absent | Says::Taken => refused(Reason::RequestRejected, None),
         Says::NotThere | Says::AbsentPerhaps => soon(Reason::ServiceUnavailable, Some(UNAVAILABLE)),
         Says::Throttled(seconds) => {
             let again = seconds.map_or(SOON, Duration::from_secs);

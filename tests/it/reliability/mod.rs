@@ -44,7 +44,7 @@ async fn matrix(faults: &[Fault]) -> Vec<Met<'_>> {
     let pairs = Operation::ALL.into_iter().flat_map(|operation| faults.iter().map(move |fault| (operation, fault)));
     let cells = pairs.filter(|(operation, fault)| can_meet(*operation, fault));
     let cells = cells.map(async |(operation, fault)| {
-        let met = tokio::time::timeout(PATIENCE, cell(operation, fault)).await;
+        let met = tokio::time::timeout(PATIENCE, Box::pin(cell(operation, fault))).await;
         let cell = met.unwrap_or_else(|_| panic!("{operation:?} does not come to an end: {}", fault.name));
         Met { fault, operation, cell }
     });

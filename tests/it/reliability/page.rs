@@ -27,7 +27,7 @@ pub(super) fn tables(all: &[Met<'_>]) -> Vec<(&'static str, String)> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
     /// What it is called.
-    name: String,
+    text: String,
     /// The operation, if the others of the table say something else.
     to: Option<&'static str>,
     /// Whether the change was made all the same, if that makes a difference.
@@ -63,7 +63,7 @@ fn name(met: &Met<'_>, of_kind: &[&Met<'_>]) -> Name {
     let happened = met.fault.happened();
     let to = others.iter().any(|other| other.fault.happened() == happened).then(|| met.operation.name());
     let happened = others.iter().any(|other| other.fault.happened() != happened).then_some(happened);
-    Name { name: met.fault.name.clone(), to, happened }
+    Name { text: met.fault.name.clone(), to, happened }
 }
 
 /// The faults of a row: codes, then statuses without one, then the rest; those apart whose effect matters.
@@ -80,7 +80,7 @@ fn listed(names: &[Name]) -> String {
 
 fn together(names: &[&Name]) -> String {
     let (mut codes, mut statuses, mut rest) = (Vec::new(), Vec::new(), Vec::new());
-    for Name { name, to, .. } in names {
+    for Name { text: name, to, .. } in names {
         let to = to.map(|operation| format!(" to `{operation}`")).unwrap_or_default();
         match name.strip_suffix(" without a code") {
             Some(status) if to.is_empty() => statuses.push(status.to_owned()),

@@ -30,23 +30,23 @@ async fn a_service_whose_clock_is_an_hour_wrong_costs_neither_tokens_nor_calls()
         let clock = Clock::stepped(ours);
         let life = async {
             let mut desk = Desk::with(DeploymentPaths::Project, None, clock.clone(), Clock::stepped(theirs)).await;
-            desk.to_the_end().await;
+            desk.follow_to_the_end().await;
             happened_once(&desk, OperationKind::Create, case);
             // The token ends by the service's clock, and is renewed by ours before that.
             desk.pass(TOKEN_LIFETIME);
             desk.rotate();
-            desk.to_the_end().await;
+            desk.follow_to_the_end().await;
             happened_once(&desk, OperationKind::Redeploy, case);
             desk.pass(TOKEN_LIFETIME);
             desk.delete();
-            desk.to_the_end().await;
+            desk.follow_to_the_end().await;
             happened_once(&desk, OperationKind::Undeploy, case);
             let refused = desk.dev.calls().into_iter().filter(|call| call.status == 401).count();
             let counts = desk.dev.counts();
             assert_eq!((refused, counts["token"]), (0, 3), "{case}: {counts:?}");
             assert_eq!((counts["createDeployment"], counts["updateDeploymentById"]), (1, 1), "{case}");
         };
-        at_a_standstill(&clock, life).await;
+        at_a_standstill(&clock, Box::pin(life)).await;
     }
 }
 
@@ -91,7 +91,7 @@ impl Change {
     async fn lost(self, clock: &Clock, happens: bool) -> Desk {
         let mut desk = Desk::with(DeploymentPaths::Project, None, clock.clone(), clock.clone()).await;
         if self != Self::Create {
-            desk.to_the_end().await;
+            desk.follow_to_the_end().await;
         }
         match self {
             Self::Create => {}
@@ -116,10 +116,10 @@ async fn an_operation_whose_time_is_an_hour_off_ends_once_whoever_goes_on_with_i
                     desk.take_over(desk.clock.now().saturating_add(SignedDuration::from_hours(hours)).unwrap());
                     // Long enough for what is under way to arrive.
                     desk.pass(Duration::from_secs(30));
-                    desk.to_the_end().await;
+                    desk.follow_to_the_end().await;
                     desk
                 };
-                let desk = at_a_standstill(&clock, life).await;
+                let desk = at_a_standstill(&clock, Box::pin(life)).await;
                 // Its two minutes seem to be over, and nothing that can be seen tells a redeploy of secrets only from
                 // somebody else's: rule 6 allows one more.
                 if change == Change::Secret && happens && hours < 0 {

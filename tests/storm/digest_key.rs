@@ -8,7 +8,7 @@ use kube::Api;
 use kube::api::DeleteParams;
 
 use crate::judge::Verdict;
-use crate::place::Place;
+use crate::place::{DIGEST_KEY, Place};
 use crate::size::{self, pick};
 use crate::watched::digest_keys;
 
@@ -66,8 +66,7 @@ async fn rotate_all(place: &Place, names: &[String]) {
 /// Deletes the only Secret that the operator has for itself.
 async fn lose(place: &Place) {
     let secrets = Api::<Secret>::namespaced(place.client.clone(), &place.home());
-    let name = "connect-operator-digest-key";
-    secrets.delete(name, &DeleteParams::default()).await.expect("the operator made it");
+    secrets.delete(DIGEST_KEY, &DeleteParams::default()).await.expect("the operator made it");
 }
 
 fn redeploys(place: &Place) -> usize {

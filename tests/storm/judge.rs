@@ -93,7 +93,7 @@ impl Verdict {
     }
 
     /// Judges everything so far. `others`: other clusters in which the same was seen.
-    fn of(place: &Place, others: &[&Place]) -> Self {
+    pub(crate) fn of(place: &Place, others: &[&Place]) -> Self {
         let mut verdict = Self { found: BTreeSet::new(), done: Vec::new() };
         let now = place.dev.now();
         let mut world = place.dev.world();
@@ -220,7 +220,7 @@ impl Verdict {
     }
 
     /// What was not as it was asked for when patience was at its end.
-    fn unsettled(&mut self, place: &Place) {
+    pub(crate) fn unsettled(&mut self, place: &Place) {
         let latest = place.watched.latest();
         for (name, asked) in place.ledger.all() {
             match latest.get(&name) {
@@ -232,6 +232,11 @@ impl Verdict {
         }
     }
 
+    /// How often there was what must not be.
+    pub(crate) fn found(&self) -> [(&'static str, usize); CRIMES.len()] {
+        CRIMES.map(|(crime, what)| (what, self.found.iter().filter(|(found, ..)| *found == crime).count()))
+    }
+
     /// Prints the table, and fails if anything of it must not be.
     fn pronounce(self, place: &Place, others: &[&Place]) {
         let size = if size::is_full() { "full" } else { "small" };
@@ -240,8 +245,7 @@ impl Verdict {
         for (what, count) in &self.done {
             let _ = writeln!(table, "  {what:<34}{count:>8}");
         }
-        for (crime, what) in CRIMES {
-            let count = self.found.iter().filter(|(found, ..)| *found == crime).count();
+        for (what, count) in self.found() {
             let _ = writeln!(table, "  {what:<34}{count:>8}{}", if count == 0 { "" } else { "  <--" });
         }
         crate::say(&table);

@@ -12,9 +12,11 @@ mod judge;
 mod killed;
 mod ledger;
 mod life;
+mod namespace;
 mod operator;
 mod place;
 mod size;
+mod trial;
 mod two;
 mod watched;
 

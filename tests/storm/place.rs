@@ -25,8 +25,11 @@ use crate::watched::Watched;
 const STRANGERS: usize = 5;
 const TAKEN: usize = 2;
 
+/// The Secret with the key of the digests, as the operator calls it by itself.
+pub(crate) const DIGEST_KEY: &str = "connect-operator-digest-key";
+
 /// Project and credentials.
-const PROJECT: &str = "shop";
+pub(crate) const PROJECT: &str = "shop";
 const CREDENTIALS: &str = "shop-credentials";
 
 pub(crate) struct Place {
@@ -131,11 +134,16 @@ impl Place {
 
     /// A deployment of somebody else, with this key.
     fn stranger(&self, key: &str) -> String {
+        self.deploy(key, "of-a-stranger", "a-token-of-a-stranger")
+    }
+
+    /// A deployment that was made without the operator and is live. Returns its id.
+    pub(crate) fn deploy(&self, key: &str, plain: &str, token: &str) -> String {
         let draft: DeploymentDraft = serde_json::from_value(json!({
             "key": key, "type": "sandbox", "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
             "configurations": [{"applicationName": APPLICATION,
-                "standardConfiguration": [{"key": PLAIN, "value": "of-a-stranger"}],
-                "securedConfiguration": [{"key": SECURED, "value": "a-token-of-a-stranger"}]}],
+                "standardConfiguration": [{"key": PLAIN, "value": plain}],
+                "securedConfiguration": [{"key": SECURED, "value": token}]}],
         }))
         .unwrap();
         let now = self.dev.now();

@@ -1,0 +1,59 @@
+//! A namespace is deleted with everything in it, Secrets first, while the operator is killed and restarted. There is no
+//! namespace controller here, so the test does what that does.
+
+use std::time::Duration;
+
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::dev_server::Options;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::runtime::wait;
+use kube::{Api, ResourceExt};
+
+use crate::judge::Verdict;
+use crate::place::{DIGEST_KEY, PROJECT, Place};
+use crate::size::{self, pick};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_namespace_takes_its_deployments_down() {
+    let (resources, kills) = pick((8, 3), (50, 20));
+    let options = Options { deploy_duration: Duration::from_secs(2), ..Options::default() };
+    let mut place = Place::open("namespace", options).await;
+    let operator = place.operator().now();
+    for number in 0..resources {
+        place.create(&format!("tax-{number}")).await;
+    }
+    place.create_taken().await;
+    Verdict::must_settle(&place).await;
+
+    let mut chance = size::chance("namespace", "killer");
+    let storm = operator.suffer(kills, Duration::from_secs(5), &mut chance);
+    let (operator, ()) = tokio::join!(storm, end(&place));
+    Verdict::at_the_end(&place, &[], vec![operator], &[("kills", u64::from(kills))]).await;
+}
+
+/// Deletes the namespace with everything in it, and returns once it is gone, or nothing more happens.
+async fn end(place: &Place) {
+    let namespaces = Api::<Namespace>::all(place.client.clone());
+    for name in place.ledger.wanted() {
+        place.ledger.note(&name, |asked| asked.wanted = false);
+    }
+    namespaces.delete(place.part, &DeleteParams::default()).await.unwrap();
+    let (how, all) = (DeleteParams::default(), ListParams::default());
+    place.api::<Secret>().delete_collection(&how, &all).await.unwrap();
+    place.api::<ConnectProject>().delete_collection(&how, &all).await.unwrap();
+    place.api::<ConnectorDeployment>().delete_collection(&how, &all).await.unwrap();
+    Verdict::must_settle(place).await;
+    let no_project = |project: Option<&ConnectProject>| project.is_none();
+    let gone = wait::await_condition(place.api::<ConnectProject>(), PROJECT, no_project);
+    let gone = tokio::time::timeout(size::patience(), gone).await;
+    assert!(gone.is_ok_and(|gone| gone.is_ok()), "the project goes once nothing uses it any more");
+
+    let mut namespace = namespaces.get(place.part).await.unwrap();
+    namespace.spec.get_or_insert_default().finalizers = None;
+    let _: Namespace =
+        namespaces.replace_subresource("finalize", place.part, &PostParams::default(), &namespace).await.unwrap();
+    let left = Api::<Secret>::namespaced(place.client.clone(), &place.home()).list(&all).await.unwrap();
+    let left: Vec<_> = left.items.iter().map(ResourceExt::name_any).collect();
+    assert_eq!(left, [DIGEST_KEY], "no copy of the credentials is left");
+}

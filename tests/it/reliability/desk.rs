@@ -54,16 +54,12 @@ pub(super) const INTERVAL: Duration = Duration::from_mins(5);
 /// No resource needs more looks than this to come to its end.
 const MOST_LOOKS: usize = 200;
 
-/// Limits that what never ends reaches soon, and that everything else keeps on a busy machine.
-fn limits() -> Limits {
-    Limits {
-        connect: Duration::from_secs(3),
-        call: Duration::from_secs(3),
-        silence: Duration::from_secs(2),
-        page_body: 128 << 10,
-        body: 128 << 10,
-        small_body: 32 << 10,
-    }
+/// Limits of the requests: those of the operator, which a busy machine keeps, but for what would take as long as they
+/// are; and sizes that are reached soon.
+fn limits(takes_time: bool) -> Limits {
+    let (page_body, body, small_body) = (128 << 10, 128 << 10, 32 << 10);
+    let usual = Limits { page_body, body, small_body, ..Limits::default() };
+    if takes_time { Limits { call: Duration::from_secs(3), silence: Duration::from_secs(2), ..usual } } else { usual }
 }
 
 /// A clock that stands still, but for the turns of requests, which go by it too: without them one would wait for ever.
@@ -127,11 +123,24 @@ impl Desk {
         // Only what is started again has to remember.
         let folder = matches!(fault.how, How::Refused).then(|| tempfile::tempdir().unwrap());
         let state_file = folder.as_ref().map(|folder| folder.path().join("state.json"));
-        Self { _folder: folder, ..Self::with(paths, state_file, clock.clone(), clock).await }
+        Self {
+            _folder: folder,
+            ..Self::within(limits(fault.takes_time()), paths, state_file, clock.clone(), clock).await
+        }
     }
 
     /// The same with a remote whose clock goes as it likes.
-    pub(super) async fn with(paths: DeploymentPaths, state_file: Option<PathBuf>, clock: Clock, theirs: Clock) -> Self {
+    pub(super) async fn with_clocks(clock: Clock, theirs: Clock) -> Self {
+        Self::within(limits(false), DeploymentPaths::Project, None, clock, theirs).await
+    }
+
+    async fn within(
+        limits: Limits,
+        paths: DeploymentPaths,
+        state_file: Option<PathBuf>,
+        clock: Clock,
+        theirs: Clock,
+    ) -> Self {
         let options = Options {
             deploy_duration: DEPLOY_DURATION,
             token_lifetime: TOKEN_LIFETIME,
@@ -153,7 +162,7 @@ impl Desk {
                 scopes: None,
             },
             requests_per_second: rate,
-            limits: limits(),
+            limits,
             extra_ca_pem: None,
         };
         let client = Arc::new(HttpConnect::new(settings, clock.clone()).unwrap());

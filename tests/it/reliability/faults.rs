@@ -339,6 +339,12 @@ impl Fault {
         matches!(self.how, How::Answer(FaultEffect::After, _))
     }
 
+    /// Whether it lasts as long as a limit of time.
+    pub(super) fn takes_time(&self) -> bool {
+        let How::Answer(_, answer) = &self.how else { return false };
+        answer.delay_ms > 0 || answer.stall_at.is_some() || answer.endless
+    }
+
     /// Lets calls of this operation go wrong from now on.
     pub(super) fn begin(&self, dev: &DevServer, operation: &str) {
         match &self.how {

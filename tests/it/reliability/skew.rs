@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use connect_operator::clock::{Clock, later};
-use connect_operator::connect::api::DeploymentPaths;
 use connect_operator::controllers::connector_deployment::ledger::{OperationKind, OperationState};
 use connect_operator::dev_server::{DevServer, Fault, FaultAnswer};
 use jiff::{SignedDuration, Timestamp};
@@ -29,7 +28,7 @@ async fn a_service_whose_clock_is_an_hour_wrong_costs_neither_tokens_nor_calls()
     for (case, ours, theirs) in clocks() {
         let clock = Clock::stepped(ours);
         let life = async {
-            let mut desk = Desk::with(DeploymentPaths::Project, None, clock.clone(), Clock::stepped(theirs)).await;
+            let mut desk = Desk::with_clocks(clock.clone(), Clock::stepped(theirs)).await;
             desk.follow_to_the_end().await;
             happened_once(&desk, OperationKind::Create, case);
             // The token ends by the service's clock, and is renewed by ours before that.
@@ -89,7 +88,7 @@ impl Change {
 
     /// A new desk at which the call of this change was lost, before or after it happened.
     async fn lost(self, clock: &Clock, happens: bool) -> Desk {
-        let mut desk = Desk::with(DeploymentPaths::Project, None, clock.clone(), clock.clone()).await;
+        let mut desk = Desk::with_clocks(clock.clone(), clock.clone()).await;
         if self != Self::Create {
             desk.follow_to_the_end().await;
         }

@@ -54,7 +54,7 @@ async fn matrix(faults: &[Fault]) -> Vec<Met<'_>> {
     met
 }
 
-async fn meet<'a>(pairs: Vec<(Operation, &'a Fault)>, at_once: usize) -> Vec<Met<'a>> {
+async fn meet(pairs: Vec<(Operation, &Fault)>, at_once: usize) -> Vec<Met<'_>> {
     let cells = pairs.into_iter().map(async |(operation, fault)| {
         let met = tokio::time::timeout(PATIENCE, Box::pin(cell(operation, fault))).await;
         let cell = met.unwrap_or_else(|_| panic!("{operation:?} does not come to an end: {}", fault.name));

@@ -238,7 +238,7 @@ impl Explorer {
                 Conflict::Forced => true,
             };
         let written = if again && !run.read.fresh {
-            self.store(world, who);
+            store(world, who);
             true
         } else {
             self.write(world, who)
@@ -276,27 +276,28 @@ impl Explorer {
             world.operators[who].run = Run::default();
             return false;
         }
-        self.store(world, who);
+        store(world, who);
         true
     }
+}
 
-    fn store(&self, world: &mut World, who: usize) {
-        let run = world.operators[who].run;
-        let which = usize::from(world.operators[who].on);
-        let before = world.resources[which];
-        let mut after = Resource { ledger: run.ledger, told: run.told, ..before };
-        if run.told != Told::Unknown {
-            after.told_generation = run.read.resource.generation;
-        }
-        world.resources[which] = after;
-        // The operation that is written before a call always differs, if only by its start.
-        if after != before || run.stage == Stage::WriteOperation {
-            world.changed(which, Some(who));
-            world.operators[who].wrote = world.operators[who].stalled.is_some();
-        }
-        if after != before && run.told == Told::Ready && !run.truth {
-            world.broken = Some(Broken::ReadyWrong);
-        }
-        world.operators[who].run.read = Reading { resource: after, fresh: true };
+/// Writes what the run has decided, whatever was read.
+fn store(world: &mut World, who: usize) {
+    let run = world.operators[who].run;
+    let which = usize::from(world.operators[who].on);
+    let before = world.resources[which];
+    let mut after = Resource { ledger: run.ledger, told: run.told, ..before };
+    if run.told != Told::Unknown {
+        after.told_generation = run.read.resource.generation;
     }
+    world.resources[which] = after;
+    // The operation that is written before a call always differs, if only by its start.
+    if after != before || run.stage == Stage::WriteOperation {
+        world.changed(which, Some(who));
+        world.operators[who].wrote = world.operators[who].stalled.is_some();
+    }
+    if after != before && run.told == Told::Ready && !run.truth {
+        world.broken = Some(Broken::ReadyWrong);
+    }
+    world.operators[who].run.read = Reading { resource: after, fresh: true };
 }

@@ -102,7 +102,7 @@ fn what_is_deleted_is_taken_down() {
     let new = Settings { budget: bounds(small, full), ..Settings::default() };
     let lagging = bounds(Budget { crashes: 0, ..small }, full);
     let live = Budget { secrets: 1, crashes: 0, failures: 1, ..small };
-    let live = bounds(live, Budget { crashes: 2, lost: 2, orphans: 1, ..live });
+    let live = bounds(live, Budget { crashes: 1, orphans: 1, ..live });
     let foreign = Foreign { deletes: true, creates: true, recreates: true, redeploys: false };
     let stranger = Budget { foreign: 1, lost: 0, ..small };
     let stranger = bounds(stranger, Budget { lost: 1, failures: 1, ..stranger });

@@ -25,11 +25,11 @@ impl Explorer {
             format!("a lagging read shows: {}", if world.lag > 0 { remote(&world.before) } else { "the same".into() }),
             format!("redeploys: {} of {}", world.redeploys, world.allowed),
         ]);
-        facts.extend(world.flying.iter().map(|call| format!("on its way: {}", request(call))));
+        facts.extend(world.flying.iter().map(|call| format!("on its way: {}", request(*call))));
         for (number, Operator { run, stalled, .. }) in world.operators.iter().enumerate() {
             let version = if run.read.fresh { "the newest" } else { "no or an old" };
             let seen = if stalled.is_some() { ", its view stands still" } else { "" };
-            let call = request(&run.call);
+            let call = request(run.call);
             facts.push(format!("operator {}: {:?} on {version} version, {call}{seen}", number + 1, run.stage));
         }
         facts.push(world.broken.map_or_else(String::new, |broken| format!("BROKEN: {broken:?}")));
@@ -93,9 +93,9 @@ fn remote(deployment: &Deployment) -> String {
     format!("id-{id} of {owner} version {version} build {build} {status:?}{old}, A={visible} secret={secret}")
 }
 
-fn request(call: &Request) -> String {
+fn request(call: Request) -> String {
     let Request { verb, owner, id, version, visible, secret, .. } = call;
-    if *verb == Verb::None {
+    if verb == Verb::None {
         return "no call".into();
     }
     format!("{verb:?} for {owner} of id-{id} at version {version} with A={visible} secret={secret}")

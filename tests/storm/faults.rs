@@ -12,7 +12,7 @@ use crate::size::pick;
 /// Share of the calls that go wrong.
 const SHARE: f64 = 0.1;
 
-/// Operations that a small storm spares: a lost redeploy, and a create that never arrived, take minutes to repair.
+/// What goes wrong in a small storm: a lost redeploy, and a create that never arrived, would take minutes to repair.
 const LOOKS: [&str; 5] =
     ["token", "queryDeployments", "getDeploymentById", "getDeploymentByKey", "deleteDeploymentById"];
 

@@ -12,7 +12,7 @@ use crate::size::{self, pick};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_random_moments_it_neither_repeats_nor_forgets() {
     let (kills, resources) = pick((10, 10), (200, 40));
-    // Slow calls, so that it dies in the middle of many; small, only before they arrive or after they are answered.
+    // Slow calls, so that it often dies in the middle of one. Not in a small storm: each such death takes minutes to repair.
     let slow = |operation| {
         let answer = FaultAnswer { delay_ms: 300, ..FaultAnswer::default() };
         let before = Fault { share: Some(0.25), ..Fault::of(operation, answer) };

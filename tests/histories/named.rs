@@ -75,12 +75,12 @@ fn each_named_history_comes_to_what_was_asked_for() {
             (1, 1, 0),
         ),
         (
-            "rule 16: corrected once",
+            "rule 16: corrected once for each difference: a value that is not sent stays where lists are merged",
             History {
                 live: Some(Shape { correct: true, ..shape }),
                 ..live(vec![Step::Foreign(0, Foreign::Visible), Step::Pass(400), Step::Pass(400)])
             },
-            (1, 1, 1),
+            (1, 2, 2),
         ),
         (
             "rule 22: deleted while its create is still to arrive",

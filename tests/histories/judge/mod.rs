@@ -43,7 +43,8 @@ pub(crate) enum Allowance {
     GivenUp,
     /// Taken over with other visible values (rule 13).
     TakenOver,
-    /// Somebody else changed visible values: `Correct` redeploys once for each difference (rule 16).
+    /// Visible values differ from what was sent, because somebody else changed them, or because our own redeploy left
+    /// others than it sent: `Correct` redeploys once for each distinct difference (rule 16).
     Drift,
     /// Two objects changed while a run read one after the other: it sent a state that never was, and serves one ask of
     /// the two with it.
@@ -61,6 +62,9 @@ pub(crate) struct Life {
     planned: usize,
     status: ConnectorDeploymentStatus,
     allowed: BTreeSet<Allowance>,
+    /// Plain values that were sent last, and every difference that an operation has left since its creation.
+    sent: BTreeMap<String, String>,
+    differences: BTreeSet<(BTreeMap<String, String>, BTreeMap<String, String>)>,
     pub(crate) alive: bool,
     /// Its deployment may outlive it: people wanted that, or removed the finalizer.
     pub(crate) may_leave: bool,
@@ -149,6 +153,8 @@ impl Judge {
             planned: 0,
             status: ConnectorDeploymentStatus::default(),
             allowed: BTreeSet::new(),
+            sent: BTreeMap::new(),
+            differences: BTreeSet::new(),
             alive: true,
             may_leave: false,
             disguised: false,
@@ -170,6 +176,15 @@ impl Judge {
             let request = operation.redeploy_request.as_ref().or(status.handled_redeploy_request.as_ref());
             let newest = life.asks.len().saturating_sub(1);
             life.planned = life.asks.iter().rposition(|ask| ask.request.as_ref() == request).unwrap_or(newest);
+        }
+        if before.operation.is_some() && status.operation.is_none() && object.spec.drift.policy == DriftPolicy::Correct
+        {
+            let plain = status.id.as_ref().and_then(|id| self.truth.now(id)).map(|state| state.plain.clone());
+            if let Some(plain) = plain.filter(|plain| *plain != life.sent)
+                && life.differences.insert((life.sent.clone(), plain))
+            {
+                life.allowed.insert(Allowance::Drift);
+            }
         }
         self.judge_give_up(&uid, &before, &status, now);
         if status.id != before.id
@@ -279,6 +294,7 @@ impl Judge {
         let fits = (newer..=life.planned)
             .rev()
             .find(|index| life.asks.get(*index).is_some_and(|ask| ask.values.as_ref() == Some(values)));
+        life.sent.clone_from(&values.plain);
         let used = match fits {
             Some(index) => {
                 life.served = Some(index);

@@ -112,6 +112,7 @@ pub(super) async fn run_with(
         operator_namespace: namespace,
         digest_key,
         factory: Arc::new(factory),
+        jitter_seed: rand::random(),
     };
     manager::run(options, shutdown).await;
     tracing::info!("the controllers have ended");

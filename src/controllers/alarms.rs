@@ -63,10 +63,18 @@ impl Alarms {
             }
             let next = self.lock().order.first().map_or(Timestamp::MAX, |(at, _)| *at);
             tokio::select! {
+                // In order, so that the same events have the same effect whenever a test runs.
+                biased;
                 () = self.clock.sleep_until(next) => {}
                 () = self.bell.notified() => {}
             }
         }
+    }
+
+    /// Every subject that has one.
+    #[must_use]
+    pub fn subjects(&self) -> Vec<Subject> {
+        self.lock().times.keys().cloned().collect()
     }
 
     /// Takes out those whose time has come.

@@ -2,7 +2,7 @@
 //!
 //! Nothing in it must survive a restart. Next: the folder of each kind, whose `reconcile` gets it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube::runtime::events::{Event, EventType, Recorder};
@@ -18,7 +18,7 @@ use super::keys::Keys;
 use super::reason::Stance;
 use super::references::{Named, References};
 use super::remote::{Login, Remote, Remotes};
-use super::subject::Subject;
+use super::subject::{Kind, Subject};
 use crate::clock::Clock;
 use crate::crd::shared::RemoteIdentity;
 
@@ -65,6 +65,15 @@ impl Context {
         for user in self.references.users(kind, namespace, name) {
             self.wake(user);
         }
+    }
+
+    /// Every subject that this process keeps anything for, in order: what exists, and nothing that is gone for good.
+    #[must_use]
+    pub fn subjects(&self) -> BTreeSet<Subject> {
+        let kept = [self.memories.subjects(), self.projects.subjects(), self.alarms.subjects()];
+        let kept = kept.into_iter().chain([self.references.subjects(), self.remotes.subjects()]);
+        let kept = kept.chain([Kind::Deployment, Kind::Project].map(|kind| self.keys.subjects(kind)));
+        kept.flatten().collect()
     }
 
     /// Reports an Event; one that cannot be written is no error, it is for people only.

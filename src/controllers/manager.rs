@@ -3,7 +3,7 @@
 //! Specs, Secrets, ConfigMaps and projects wake just those that use them. Of Secrets and ConfigMaps only the names are
 //! watched; nothing of them is kept here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::Future;
@@ -27,6 +27,7 @@ use super::connect_project::copy::{self, Copies};
 use super::connector_deployment::memory::Memories;
 use super::context::{Context, Projects};
 use super::digest::DigestKey;
+use super::events::{self, Lifes, Ours, strip, what_people_change};
 use super::keys::Keys;
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
@@ -60,31 +61,46 @@ pub struct Options {
     pub digest_key: DigestKey,
     /// Makes the clients of remote projects.
     pub factory: Arc<dyn ConnectFactory>,
+    /// Start of the chance by which looks and pauses are spread.
+    pub jitter_seed: u64,
+}
+
+/// What the runs of one operator are given, with nothing in it yet. `scopes`: in how many each kind is listed; `wake` gets every
+/// subject that is to run again.
+#[must_use]
+pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>) -> Arc<Context> {
+    let clock = &options.clock;
+    let remotes = Remotes::new(
+        clock.clone(),
+        Arc::clone(&options.factory),
+        wake.clone(),
+        options.concurrency,
+        options.jitter_seed,
+    );
+    Arc::new(Context {
+        client: options.client.clone(),
+        clock: clock.clone(),
+        remotes,
+        recorder: Recorder::new(options.client.clone(), names::EVENT_REPORTER.into()),
+        digest_key: options.digest_key.clone(),
+        references: References::default(),
+        // Each scope lists both kinds.
+        keys: Keys::new(2 * scopes, wake.clone()),
+        projects: Projects::default(),
+        copies: Copies::new(options.operator_namespace.clone()),
+        memories: Memories::default(),
+        alarms: Arc::new(Alarms::new(clock.clone(), wake.clone())),
+        wake: wake.clone(),
+    })
 }
 
 /// Runs the controllers until `shutdown`; then runs that are under way end first.
 pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let scopes: Vec<Option<String>> =
-        if options.namespaces.is_empty() { vec![None] } else { options.namespaces.into_iter().map(Some).collect() };
+        if options.namespaces.is_empty() { vec![None] } else { options.namespaces.iter().cloned().map(Some).collect() };
     let (wake, woken) = mpsc::unbounded_channel();
-    let remotes = Remotes::new(options.clock.clone(), Arc::clone(&options.factory), wake.clone(), options.concurrency);
-    let alarms = Arc::new(Alarms::new(options.clock.clone(), wake.clone()));
-    // Each scope lists both kinds.
-    let keys = Keys::new(2 * scopes.len(), wake.clone());
-    let context = Arc::new(Context {
-        client: options.client.clone(),
-        clock: options.clock,
-        remotes,
-        recorder: Recorder::new(options.client.clone(), names::EVENT_REPORTER.into()),
-        digest_key: options.digest_key,
-        references: References::default(),
-        keys,
-        projects: Projects::default(),
-        copies: Copies::new(options.operator_namespace),
-        memories: Memories::default(),
-        alarms: Arc::clone(&alarms),
-        wake,
-    });
+    let context = context(&options, scopes.len(), &wake);
+    let alarms = Arc::clone(&context.alarms);
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let (stop, _) = tokio::sync::watch::channel(false);
     let mut routes = BTreeMap::new();
@@ -152,29 +168,6 @@ impl<K> Watched for K where
 {
 }
 
-/// One of our kinds: what is seen of it counts for who has which key (rule 4).
-trait Ours: Watched {
-    const KIND: Kind;
-
-    fn note(&self, keys: &Keys);
-}
-
-impl Ours for ConnectorDeployment {
-    const KIND: Kind = Kind::Deployment;
-
-    fn note(&self, keys: &Keys) {
-        keys.saw(self);
-    }
-}
-
-impl Ours for ConnectProject {
-    const KIND: Kind = Kind::Project;
-
-    fn note(&self, keys: &Keys) {
-        keys.saw_project(self);
-    }
-}
-
 /// The controllers of one namespace, or of all.
 struct Scope {
     context: Arc<Context>,
@@ -188,10 +181,7 @@ impl Scope {
         deployment_events: UnboundedReceiver<ObjectRef<ConnectorDeployment>>,
         project_events: UnboundedReceiver<ObjectRef<ConnectProject>>,
     ) {
-        let forget = |context: &Context, subject: &Subject| {
-            connector_deployment::gone(context, subject);
-        };
-        let (deployments, store) = self.objects::<ConnectorDeployment>(forget);
+        let (deployments, store) = self.objects::<ConnectorDeployment>();
         let deployments =
             Controller::for_stream(deployments, store)
                 .with_config(Config::default().concurrency(RUNS_AT_ONCE))
@@ -204,8 +194,8 @@ impl Scope {
                     |_, never, _| match *never {},
                     Arc::clone(&self.context),
                 )
-                .for_each(self.after_runs(Kind::Deployment, forget));
-        let (projects, store) = self.objects::<ConnectProject>(connect_project::gone);
+                .for_each(self.after_runs(Kind::Deployment));
+        let (projects, store) = self.objects::<ConnectProject>();
         let projects = Controller::for_stream(projects, store)
             .with_config(Config::default().debounce(std::time::Duration::from_millis(50)))
             .reconcile_on(receive(project_events))
@@ -215,7 +205,7 @@ impl Scope {
                 |_, never, _| match *never {},
                 Arc::clone(&self.context),
             )
-            .for_each(self.after_runs(Kind::Project, connect_project::gone));
+            .for_each(self.after_runs(Kind::Project));
         let secrets = self.sources::<Secret>(Named::Secret, watcher::Config::default().fields(SECRETS_OF_INTEREST));
         let config_maps = self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default());
         future::join4(deployments, projects, secrets, config_maps).await;
@@ -232,11 +222,10 @@ impl Scope {
     }
 
     /// What was gone when its run began is forgotten once more: a run that was under way may have remembered it again.
-    fn after_runs<K: Resource<DynamicType = ()>, Gone: Fn(&Context, &Subject) + Send + 'static>(
+    fn after_runs<K: Resource<DynamicType = ()>>(
         &self,
         kind: Kind,
-        gone: Gone,
-    ) -> impl FnMut(RunResult<K>) -> future::Ready<()> + Send + use<K, Gone> {
+    ) -> impl FnMut(RunResult<K>) -> future::Ready<()> + Send + use<K> {
         let context = Arc::clone(&self.context);
         let watched = self.namespace.clone().unwrap_or_else(|| "all".to_owned());
         move |result| {
@@ -244,7 +233,7 @@ impl Scope {
                 Ok(_) => {}
                 Err(kube::runtime::controller::Error::ObjectNotFound(object)) => {
                     let namespace = object.namespace.unwrap_or_default();
-                    gone(&context, &Subject { kind, namespace, name: object.name });
+                    events::gone(&context, &Subject { kind, namespace, name: object.name });
                 }
                 Err(error) => tracing::warn!(%error, ?kind, namespace = %watched, "watching is interrupted"),
             }
@@ -261,12 +250,9 @@ impl Scope {
     }
 
     /// Objects of one of our kinds: kept in a store without what nobody needs, and passed on when people changed them.
-    fn objects<K>(
-        &self,
-        gone: impl Fn(&Context, &Subject) + Send + Sync + 'static,
-    ) -> (BoxStream<'static, Result<K, watcher::Error>>, Store<K>)
+    fn objects<K>(&self) -> (BoxStream<'static, Result<K, watcher::Error>>, Store<K>)
     where
-        K: Ours,
+        K: Watched + Ours,
     {
         let (reader, writer) = reflector::store();
         let context = Arc::clone(&self.context);
@@ -276,8 +262,7 @@ impl Scope {
             .modify(strip)
             .inspect_ok(move |event| {
                 for subject in lifes.note(&context, event) {
-                    context.keys.gone(&subject);
-                    gone(&context, &subject);
+                    events::ended(&context, &subject);
                 }
             })
             .reflect(writer)
@@ -309,75 +294,6 @@ impl Scope {
 
 fn receive<T: Send + 'static>(mut events: UnboundedReceiver<T>) -> impl Stream<Item = T> + Send + 'static {
     futures::stream::poll_fn(move |task| events.poll_recv(task))
-}
-
-/// Removes what no run needs from what is kept: who wrote which field, and kubectl's copy of the manifest.
-fn strip<K: Resource>(object: &mut K) {
-    object.managed_fields_mut().clear();
-    object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
-}
-
-/// A write of ours changes the status or our own annotation, and is no event; what people change is, and that somebody
-/// took our finalizer away.
-#[allow(clippy::unnecessary_wraps, reason = "what a predicate returns")]
-fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let meta = object.meta();
-    let mut hasher = DefaultHasher::new();
-    (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
-    meta.finalizers.as_ref().is_some_and(|held| held.iter().any(|name| name == names::FINALIZER)).hash(&mut hasher);
-    for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT] {
-        meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
-    }
-    Some(hasher.finish())
-}
-
-/// Which objects exist, so that those are noticed that went while nobody watched.
-struct Lifes {
-    namespace: Option<String>,
-    listed: Option<BTreeSet<Subject>>,
-    /// Whether the first list is complete.
-    complete: bool,
-}
-
-impl Lifes {
-    fn new(namespace: Option<String>) -> Self {
-        Self { namespace, listed: None, complete: false }
-    }
-
-    /// The objects that this event says are gone. What is there has its claim before any run sees it.
-    fn note<K: Ours>(&mut self, context: &Context, event: &watcher::Event<K>) -> Vec<Subject> {
-        match event {
-            watcher::Event::Init => self.listed = Some(BTreeSet::new()),
-            watcher::Event::InitApply(object) => {
-                object.note(&context.keys);
-                if let Some(listed) = &mut self.listed {
-                    listed.insert(subject(object));
-                }
-            }
-            watcher::Event::InitDone => {
-                if !std::mem::replace(&mut self.complete, true) {
-                    context.keys.listed();
-                }
-                let listed = self.listed.take().unwrap_or_default();
-                let mut known = context.keys.subjects(K::KIND);
-                known.extend(match K::KIND {
-                    Kind::Deployment => context.memories.subjects(),
-                    Kind::Project => context.projects.subjects(),
-                });
-                let here =
-                    |subject: &Subject| self.namespace.as_ref().is_none_or(|namespace| *namespace == subject.namespace);
-                return known.into_iter().filter(|subject| here(subject) && !listed.contains(subject)).collect();
-            }
-            watcher::Event::Delete(object) => return vec![subject(object)],
-            watcher::Event::Apply(object) => object.note(&context.keys),
-        }
-        Vec::new()
-    }
-}
-
-fn subject<K: Ours>(object: &K) -> Subject {
-    Subject { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }
 
 type RunResult<K> = Result<(ObjectRef<K>, Action), kube::runtime::controller::Error<Infallible, watcher::Error>>;

@@ -8,6 +8,7 @@ pub mod connector_deployment;
 pub mod context;
 pub mod digest;
 pub mod digest_key;
+pub mod events;
 pub mod keys;
 pub mod manager;
 pub mod patch;

@@ -68,6 +68,12 @@ impl References {
         uses.filter(|(named, _)| *named == kind).map(|(_, name)| name.clone()).collect()
     }
 
+    /// Everyone who names something.
+    #[must_use]
+    pub fn subjects(&self) -> Vec<Subject> {
+        self.lock().uses.keys().cloned().collect()
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Index> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

@@ -37,6 +37,8 @@ impl Remote {
                 }
             };
             tokio::select! {
+                // In order, so that the same events have the same effect whenever a test runs.
+                biased;
                 () = self.clock.sleep_until(until) => {}
                 () = self.bell.notified() => {}
             }

@@ -21,6 +21,7 @@ pub struct Remotes {
     factory: Arc<dyn ConnectFactory>,
     wake: UnboundedSender<Subject>,
     concurrency: usize,
+    jitter_seed: u64,
     registry: Mutex<Registry>,
 }
 
@@ -28,6 +29,8 @@ pub struct Remotes {
 struct Registry {
     remotes: Vec<(Arc<Remote>, Looker)>,
     by_project: HashMap<Subject, Arc<Remote>>,
+    /// How many there were, so that no two have the same chance.
+    opened: u64,
 }
 
 /// The task of a remote; ends with its place in the registry.
@@ -41,15 +44,16 @@ impl Drop for Looker {
 
 impl Remotes {
     /// None yet. `wake` gets every subject that is to run again; `concurrency` is the number of turns that each
-    /// remote gives out at once.
+    /// remote gives out at once, `jitter_seed` the start of its chance.
     #[must_use]
     pub fn new(
         clock: Clock,
         factory: Arc<dyn ConnectFactory>,
         wake: UnboundedSender<Subject>,
         concurrency: usize,
+        jitter_seed: u64,
     ) -> Arc<Self> {
-        Arc::new(Self { clock, factory, wake, concurrency, registry: Mutex::default() })
+        Arc::new(Self { clock, factory, wake, concurrency, jitter_seed, registry: Mutex::default() })
     }
 
     /// Says how `project` reaches its remote: makes it, joins it, or updates it. To be called in every run of the
@@ -100,13 +104,22 @@ impl Remotes {
         }
     }
 
+    /// Every subject that something is kept for, at whichever remote, and every project that claims one.
+    #[must_use]
+    pub fn subjects(&self) -> Vec<Subject> {
+        let registry = self.lock();
+        let kept = registry.remotes.iter().flat_map(|(remote, _)| remote.subjects());
+        kept.chain(registry.by_project.keys().cloned()).collect()
+    }
+
     fn open(&self, registry: &mut Registry, project: &Subject, settings: &Settings) -> Result<Arc<Remote>, String> {
         let client = self.factory.connect(settings)?;
+        registry.opened = registry.opened.wrapping_add(1);
         let remote = Remote::new(
             self.clock.clone(),
             self.wake.clone(),
             self.concurrency,
-            rand::random(),
+            self.jitter_seed.wrapping_add(registry.opened),
             client,
             settings.clone(),
         );

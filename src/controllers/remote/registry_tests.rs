@@ -20,7 +20,7 @@ impl Bench {
         let service = Service::new(&clock);
         service.world().deployments = (0..10).map(|number| (id(number), 1)).collect();
         let (wake, woken) = unbounded_channel();
-        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(service.clone())), wake, 16);
+        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(service.clone())), wake, 16, 1);
         Self { clock, service, remotes, woken }
     }
 

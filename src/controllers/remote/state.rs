@@ -192,6 +192,13 @@ impl Remote {
         });
     }
 
+    /// Every subject that something is kept for: watch, wish or place in the queue.
+    pub(super) fn subjects(&self) -> Vec<Subject> {
+        let state = self.lock();
+        let watched = state.view.entries().map(|(subject, _)| subject);
+        watched.chain(state.turns.subjects()).cloned().collect()
+    }
+
     /// Number of deployments in the project, as the last LIST said; each change wakes the projects that claim it.
     #[must_use]
     pub fn total(&self) -> Option<u64> {

@@ -115,6 +115,11 @@ impl Turns {
         dismissed
     }
 
+    /// Everyone who waits or is invited.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = &Subject> {
+        self.queue.iter().chain(self.invited.keys())
+    }
+
     fn unqueue(&mut self, subject: &Subject) {
         self.unaware.remove(subject);
         if self.queued.remove(subject) {

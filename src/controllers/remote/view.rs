@@ -3,7 +3,7 @@
 //! Of a settled deployment only a fingerprint is kept, about 340 bytes with all names; a record stays only while it is
 //! news that nobody took yet.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::RandomState;
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,7 +97,8 @@ impl Entry {
 /// What is watched at one remote.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    entries: HashMap<Subject, Entry>,
+    /// In order, so that chance falls to each in the same order whenever a test runs.
+    entries: BTreeMap<Subject, Entry>,
     hasher: RandomState,
 }
 
@@ -216,7 +217,7 @@ impl View {
 
     /// Forgets all that are chosen, and returns them.
     pub(super) fn dismiss(&mut self, chosen: impl Fn(&Subject) -> bool) -> Vec<Subject> {
-        self.entries.extract_if(|subject, _| chosen(subject)).map(|(subject, _)| subject).collect()
+        self.entries.extract_if(.., |subject, _| chosen(subject)).map(|(subject, _)| subject).collect()
     }
 
     /// The entry of the subject for that id; one for another id is thrown away.

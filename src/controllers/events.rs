@@ -1,0 +1,127 @@
+//! What an event of the cluster ends, and whom it wakes: what every driver of the runs needs, be it [`super::manager`]
+//! on a real watch, or a test that delivers the events itself, late, twice or not at all.
+
+use std::collections::BTreeSet;
+
+use kube::runtime::watcher;
+use kube::{Resource, ResourceExt};
+
+use super::context::Context;
+use super::keys::Keys;
+use super::subject::{Kind, Subject};
+use super::{connect_project, connector_deployment};
+use crate::crd::{ConnectProject, ConnectorDeployment};
+use crate::names;
+
+/// Forgets everything about a subject that is gone.
+pub fn gone(context: &Context, subject: &Subject) {
+    match subject.kind {
+        Kind::Deployment => {
+            connector_deployment::gone(context, subject);
+        }
+        Kind::Project => connect_project::gone(context, subject),
+    }
+}
+
+/// The same for one that an event says is gone: others may have its key from now on (rule 4).
+pub fn ended(context: &Context, subject: &Subject) {
+    context.keys.gone(subject);
+    gone(context, subject);
+}
+
+/// One of our kinds: what is seen of it counts for who has which key (rule 4).
+pub trait Ours: Resource<DynamicType = ()> {
+    /// Which one.
+    const KIND: Kind;
+
+    /// Takes note of what is seen.
+    fn note(&self, keys: &Keys);
+}
+
+impl Ours for ConnectorDeployment {
+    const KIND: Kind = Kind::Deployment;
+
+    fn note(&self, keys: &Keys) {
+        keys.saw(self);
+    }
+}
+
+impl Ours for ConnectProject {
+    const KIND: Kind = Kind::Project;
+
+    fn note(&self, keys: &Keys) {
+        keys.saw_project(self);
+    }
+}
+
+/// Removes what no run needs from what is kept: who wrote which field, and kubectl's copy of the manifest.
+pub fn strip<K: Resource>(object: &mut K) {
+    object.managed_fields_mut().clear();
+    object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
+}
+
+/// A write of ours changes the status or our own annotation, and is no event; what people change is, and that somebody
+/// took our finalizer away.
+#[must_use]
+#[allow(clippy::unnecessary_wraps, reason = "what a predicate returns")]
+pub fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let meta = object.meta();
+    let mut hasher = DefaultHasher::new();
+    (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
+    meta.finalizers.as_ref().is_some_and(|held| held.iter().any(|name| name == names::FINALIZER)).hash(&mut hasher);
+    for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT] {
+        meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
+    }
+    Some(hasher.finish())
+}
+
+/// Which objects exist, so that those are noticed that went while nobody watched.
+pub struct Lifes {
+    namespace: Option<String>,
+    listed: Option<BTreeSet<Subject>>,
+    /// Whether the first list is complete.
+    complete: bool,
+}
+
+impl Lifes {
+    /// `namespace`: the only one that is watched.
+    #[must_use]
+    pub fn new(namespace: Option<String>) -> Self {
+        Self { namespace, listed: None, complete: false }
+    }
+
+    /// The objects that this event says are gone. What is there has its claim before any run sees it.
+    pub fn note<K: Ours>(&mut self, context: &Context, event: &watcher::Event<K>) -> Vec<Subject> {
+        match event {
+            watcher::Event::Init => self.listed = Some(BTreeSet::new()),
+            watcher::Event::InitApply(object) => {
+                object.note(&context.keys);
+                if let Some(listed) = &mut self.listed {
+                    listed.insert(subject(object));
+                }
+            }
+            watcher::Event::InitDone => {
+                if !std::mem::replace(&mut self.complete, true) {
+                    context.keys.listed();
+                }
+                let listed = self.listed.take().unwrap_or_default();
+                let mut known = context.keys.subjects(K::KIND);
+                known.extend(match K::KIND {
+                    Kind::Deployment => context.memories.subjects(),
+                    Kind::Project => context.projects.subjects(),
+                });
+                let here =
+                    |subject: &Subject| self.namespace.as_ref().is_none_or(|namespace| *namespace == subject.namespace);
+                return known.into_iter().filter(|subject| here(subject) && !listed.contains(subject)).collect();
+            }
+            watcher::Event::Delete(object) => return vec![subject(object)],
+            watcher::Event::Apply(object) => object.note(&context.keys),
+        }
+        Vec::new()
+    }
+}
+
+fn subject<K: Ours>(object: &K) -> Subject {
+    Subject { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
+}

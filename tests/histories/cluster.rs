@@ -1,0 +1,272 @@
+//! An API server without a network: objects, versions, and everything that ever changed. Pure.
+//!
+//! It keeps what the operator relies on (Kubernetes API conventions): a resource version that grows with each change and
+//! is a condition of a write that names it (409), a generation that grows with the spec, a status of its own, finalizers,
+//! and a new uid for each object, also of the same name. A write that changes nothing makes no version.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// A kind that is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    Project,
+    Deployment,
+    Secret,
+    ConfigMap,
+    Namespace,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 5] = [Self::Project, Self::Deployment, Self::Secret, Self::ConfigMap, Self::Namespace];
+
+    /// Its name in a path.
+    pub(crate) fn plural(self) -> &'static str {
+        match self {
+            Self::Project => "connectprojects",
+            Self::Deployment => "connectordeployments",
+            Self::Secret => "secrets",
+            Self::ConfigMap => "configmaps",
+            Self::Namespace => "namespaces",
+        }
+    }
+
+    fn header(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Project => ("connect-operator.io/v1alpha1", "ConnectProject"),
+            Self::Deployment => ("connect-operator.io/v1alpha1", "ConnectorDeployment"),
+            Self::Secret => ("v1", "Secret"),
+            Self::ConfigMap => ("v1", "ConfigMap"),
+            Self::Namespace => ("v1", "Namespace"),
+        }
+    }
+
+    fn has_status(self) -> bool {
+        matches!(self, Self::Project | Self::Deployment)
+    }
+}
+
+/// Which object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) kind: Kind,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl Key {
+    pub(crate) fn new(kind: Kind, namespace: &str, name: &str) -> Self {
+        Self { kind, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+}
+
+/// One change of an object.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) version: u64,
+    pub(crate) key: Key,
+    /// As it is since then, or was last.
+    pub(crate) object: Arc<Value>,
+    pub(crate) deleted: bool,
+}
+
+/// Why a request was refused: the HTTP status, and Kubernetes' word for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal(pub(crate) u16, pub(crate) &'static str);
+
+const NOT_FOUND: Refusal = Refusal(404, "NotFound");
+const CONFLICT: Refusal = Refusal(409, "Conflict");
+const EXISTS: Refusal = Refusal(409, "AlreadyExists");
+const FORBIDDEN: Refusal = Refusal(422, "Invalid");
+
+/// All objects.
+#[derive(Default)]
+pub(crate) struct Cluster {
+    objects: BTreeMap<Key, Arc<Value>>,
+    changes: Vec<Change>,
+    version: u64,
+    uids: u64,
+}
+
+impl Cluster {
+    pub(crate) fn get(&self, key: &Key) -> Option<&Arc<Value>> {
+        self.objects.get(key)
+    }
+
+    pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.objects.iter().filter(move |(key, _)| key.kind == kind)
+    }
+
+    /// The newest version.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Everything that changed after a version, oldest first.
+    pub(crate) fn changes_after(&self, version: u64) -> &[Change] {
+        &self.changes[self.changes.partition_point(|change| change.version <= version)..]
+    }
+
+    /// What was there at a version.
+    pub(crate) fn at(&self, kind: Kind, version: u64) -> BTreeMap<Key, Arc<Value>> {
+        let mut objects = BTreeMap::new();
+        let earlier = self.changes.iter().take_while(|change| change.version <= version);
+        for change in earlier.filter(|change| change.key.kind == kind) {
+            if change.deleted {
+                objects.remove(&change.key);
+            } else {
+                objects.insert(change.key.clone(), Arc::clone(&change.object));
+            }
+        }
+        objects
+    }
+
+    pub(crate) fn create(&mut self, key: &Key, mut object: Value, now: Timestamp) -> Result<Arc<Value>, Refusal> {
+        if self.objects.contains_key(key) {
+            return Err(EXISTS);
+        }
+        let (api_version, kind) = key.kind.header();
+        self.uids += 1;
+        object["apiVersion"] = json!(api_version);
+        object["kind"] = json!(kind);
+        object["metadata"]["name"] = json!(key.name);
+        object["metadata"]["namespace"] = json!(key.namespace);
+        object["metadata"]["uid"] = json!(format!("uid-{}", self.uids));
+        object["metadata"]["creationTimestamp"] = json!(seconds(now));
+        object["metadata"]["generation"] = json!(1);
+        if key.kind.has_status() {
+            object["status"] = json!({"observedGeneration": -1});
+        }
+        Ok(self.store(key, object))
+    }
+
+    /// A merge patch (RFC 7386) of everything but the status, or of the status alone.
+    pub(crate) fn patch(&mut self, key: &Key, patch: &Value, status: bool) -> Result<Arc<Value>, Refusal> {
+        let before = self.objects.get(key).ok_or(NOT_FOUND)?;
+        let wanted = patch.pointer("/metadata/resourceVersion").filter(|version| !version.is_null());
+        if wanted.is_some_and(|wanted| *wanted != before["metadata"]["resourceVersion"]) {
+            return Err(CONFLICT);
+        }
+        let mut after = Value::clone(before);
+        for (name, change) in patch.as_object().into_iter().flatten() {
+            let applies = match name.as_str() {
+                "status" => status,
+                "metadata" => !status,
+                _ => !(status && key.kind.has_status()),
+            };
+            if applies {
+                merge(&mut after[name], change);
+            }
+        }
+        for fixed in
+            ["uid", "name", "namespace", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp"]
+        {
+            restore(&mut after["metadata"], &before["metadata"], fixed);
+        }
+        let deleting = before["metadata"].get("deletionTimestamp").is_some();
+        let (old, new) = (finalizers(before), finalizers(&after));
+        if deleting && new.iter().any(|name| !old.contains(name)) {
+            return Err(FORBIDDEN);
+        }
+        let ends = deleting && new.is_empty();
+        if after == **before {
+            return Ok(Arc::clone(before));
+        }
+        if after.get("spec") != before.get("spec") {
+            grow(&mut after);
+        }
+        if ends {
+            return Ok(self.remove(key, after));
+        }
+        Ok(self.store(key, after))
+    }
+
+    pub(crate) fn delete(&mut self, key: &Key, now: Timestamp) -> Result<Arc<Value>, Refusal> {
+        let before = self.objects.get(key).ok_or(NOT_FOUND)?;
+        let mut after = Value::clone(before);
+        if finalizers(before).is_empty() {
+            return Ok(self.remove(key, after));
+        }
+        if before["metadata"].get("deletionTimestamp").is_some() {
+            return Ok(Arc::clone(before));
+        }
+        after["metadata"]["deletionTimestamp"] = json!(seconds(now));
+        grow(&mut after);
+        Ok(self.store(key, after))
+    }
+
+    fn store(&mut self, key: &Key, object: Value) -> Arc<Value> {
+        let object = self.change(key, object, false);
+        self.objects.insert(key.clone(), Arc::clone(&object));
+        object
+    }
+
+    fn remove(&mut self, key: &Key, object: Value) -> Arc<Value> {
+        self.objects.remove(key);
+        self.change(key, object, true)
+    }
+
+    fn change(&mut self, key: &Key, mut object: Value, deleted: bool) -> Arc<Value> {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let object = Arc::new(object);
+        let change = Change { version: self.version, key: key.clone(), object: Arc::clone(&object), deleted };
+        self.changes.push(change);
+        object
+    }
+}
+
+/// The finalizers of an object.
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
+    object
+        .pointer("/metadata/finalizers")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+fn grow(object: &mut Value) {
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
+    object["metadata"]["generation"] = json!(generation + 1);
+}
+
+fn restore(after: &mut Value, before: &Value, name: &str) {
+    match before.get(name) {
+        Some(value) => after[name] = value.clone(),
+        None => {
+            if let Some(members) = after.as_object_mut() {
+                members.remove(name);
+            }
+        }
+    }
+}
+
+/// Kubernetes writes times in whole seconds.
+fn seconds(now: Timestamp) -> String {
+    Timestamp::from_second(now.as_second()).expect("a time in range").to_string()
+}
+
+/// Merges a patch (RFC 7386).
+pub(crate) fn merge(target: &mut Value, change: &Value) {
+    let Value::Object(members) = change else {
+        *target = change.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    for (name, value) in members {
+        if value.is_null() {
+            if let Some(target) = target.as_object_mut() {
+                target.remove(name);
+            }
+        } else {
+            merge(&mut target[name], value);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The kinds of operations that are cut, and what each has to come to.
+
+use std::time::Duration;
+
+use connect_operator::names;
+
+use crate::history::{Foreign, NAMES, Shape};
+use crate::simulation::Simulation;
+
+/// Level of [`crate::people::LEVELS`] with which a deployment fails.
+const FAILING: u8 = 4;
+
+/// A kind of operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Create,
+    RedeployBySpec,
+    RedeployBySecret,
+    RedeployByAnnotation,
+    Undeploy,
+    Orphan,
+    Adoption,
+    Restore,
+    DriftCorrection,
+    Failure,
+    Repair,
+    RecreateAfterDisappearance,
+}
+
+/// What it has to come to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) creates: u64,
+    pub(super) redeploys: u64,
+    /// Deployments at the remote, in the end.
+    pub(super) there: usize,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 12] = [
+        Self::Create,
+        Self::RedeployBySpec,
+        Self::RedeployBySecret,
+        Self::RedeployByAnnotation,
+        Self::Undeploy,
+        Self::Orphan,
+        Self::Adoption,
+        Self::Restore,
+        Self::DriftCorrection,
+        Self::Failure,
+        Self::Repair,
+        Self::RecreateAfterDisappearance,
+    ];
+
+    pub(super) fn wanted(self) -> Wanted {
+        let (creates, redeploys, there) = match self {
+            Self::Create | Self::Failure | Self::RecreateAfterDisappearance => (1, 0, 1),
+            Self::RedeployBySpec
+            | Self::RedeployBySecret
+            | Self::RedeployByAnnotation
+            | Self::Adoption
+            | Self::DriftCorrection
+            | Self::Repair => (0, 1, 1),
+            Self::Undeploy => (0, 0, 0),
+            Self::Orphan | Self::Restore => (0, 0, 1),
+        };
+        Wanted { creates, redeploys, there }
+    }
+
+    fn shape(self) -> Shape {
+        Shape {
+            level: if matches!(self, Self::Failure | Self::Repair) { FAILING } else { 0 },
+            adopt: matches!(self, Self::Adoption),
+            orphan: matches!(self, Self::Orphan),
+            correct: matches!(self, Self::DriftCorrection | Self::RecreateAfterDisappearance),
+            ..Shape::default()
+        }
+    }
+
+    /// What is there before; the operator runs, and everything is settled.
+    pub(super) async fn prepare(self, simulation: &mut Simulation) -> Result<(), String> {
+        simulation.start(0, 0);
+        match self {
+            Self::Create | Self::Failure => {}
+            Self::Adoption => {
+                simulation.stranger(NAMES[0], Foreign::Create, 0);
+                simulation.pass(Duration::from_secs(100)).await;
+            }
+            _ => simulation.write(NAMES[0], self.shape()),
+        }
+        simulation.settle(Duration::ZERO, 0).await?;
+        if matches!(self, Self::Restore) {
+            simulation.stop(0).await;
+            simulation.restore(NAMES[0]);
+        }
+        Ok(())
+    }
+
+    /// What begins it.
+    pub(super) fn act(self, simulation: &mut Simulation) {
+        let name = NAMES[0];
+        match self {
+            Self::Create | Self::Failure | Self::Adoption => simulation.write(name, self.shape()),
+            Self::RedeployBySpec | Self::Repair => simulation.write(name, Shape { level: 1, ..self.shape() }),
+            Self::RedeployBySecret => simulation.secret(2),
+            Self::RedeployByAnnotation => simulation.annotate(name, names::REDEPLOY_REQUESTED_AT, 1),
+            Self::Undeploy | Self::Orphan => simulation.delete(name),
+            Self::DriftCorrection => simulation.stranger(name, Foreign::Visible, 1),
+            Self::RecreateAfterDisappearance => simulation.stranger(name, Foreign::Remove, 1),
+            Self::Restore => simulation.start(0, 0),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The crash matrix: each kind of operation, cut at each call to the cluster or to the remote.
+//!
+//! A run is recorded first, so a call that is new is cut without anybody remembering. The operator is stopped before a
+//! call, or after it and before its answer; then it is started again: at once or when it is calm, on a fresh view or on
+//! an old one. With `CRASHES=full` in all four ways, and stopped a second time, at each call of what follows.
+
+mod kinds;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use self::kinds::Kind;
+use crate::gate::lock;
+use crate::history::Reading;
+use crate::play::stage;
+use crate::simulation::Simulation;
+
+/// Longer than after which nothing of an earlier write can arrive or be hidden.
+const CALM: Duration = Duration::from_secs(150);
+
+/// How long it is away, and how many changes old its first lists are then.
+const WAYS: [(Duration, u64); 4] = [(Duration::ZERO, 0), (CALM, 3), (Duration::ZERO, 3), (CALM, 0)];
+
+/// Where and how an operator is stopped and started again.
+#[derive(Clone, Debug)]
+struct Plan {
+    /// At which calls, each counted from the stop before; and whether after the call.
+    cuts: Vec<(usize, bool)>,
+    /// How long it is away.
+    pause: Duration,
+    /// How old its first lists are, in changes.
+    behind: u64,
+}
+
+impl Plan {
+    const NONE: Self = Self { cuts: Vec::new(), pause: Duration::ZERO, behind: 0 };
+}
+
+/// What a run showed.
+struct Seen {
+    /// Its calls since the last stop, and which may change something.
+    calls: Vec<(String, bool)>,
+    /// Redeploys beyond those that were asked for, which the rules allow.
+    extra: u64,
+}
+
+fn play(kind: Kind, plan: &Plan, telling: bool) -> Result<Seen, String> {
+    let (simulation, result) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+        kind.prepare(simulation).await?;
+        simulation.telling = telling;
+        let before = simulation.judge.counts.clone();
+        simulation.calls.clear();
+        simulation.cuts.extend(plan.cuts.iter().copied());
+        kind.act(simulation);
+        let settled = simulation.settle(plan.pause, plan.behind).await;
+        let count = |what: &str| {
+            let now = simulation.judge.counts.get(what).copied().unwrap_or_default();
+            now - before.get(what).copied().unwrap_or_default()
+        };
+        let (creates, redeploys) = (count("creates"), count("redeploys"));
+        let extra = count("redeploys allowed as GivenUp");
+        settled?;
+        let wanted = kind.wanted();
+        if creates != wanted.creates || redeploys != wanted.redeploys + extra {
+            return Err(format!(
+                "{creates} creates and {redeploys} redeploys, {extra} of them allowed; wanted {wanted:?}"
+            ));
+        }
+        let there = simulation.deployments();
+        if there != wanted.there {
+            return Err(format!("{there} deployments, wanted {wanted:?}"));
+        }
+        let left = simulation.cuts.len();
+        if left > 0 {
+            return Err(format!("{left} of {} stops were not reached", plan.cuts.len()));
+        }
+        Ok(Seen { calls: std::mem::take(&mut simulation.calls), extra })
+    });
+    result.map_err(|text| format!("{kind:?}, {plan:?}: {text}\n{}", simulation.told.join("\n")))
+}
+
+/// What is counted while the matrix is walked.
+#[derive(Default)]
+struct Walked {
+    points: AtomicUsize,
+    extra: AtomicUsize,
+    failed: Mutex<Vec<String>>,
+}
+
+impl Walked {
+    fn walk(&self, kind: Kind, plan: &Plan) -> Option<Seen> {
+        self.points.fetch_add(1, Ordering::Relaxed);
+        if let Ok(seen) = play(kind, plan, false) {
+            self.extra.fetch_add(usize::try_from(seen.extra).unwrap_or(0), Ordering::Relaxed);
+            return Some(seen);
+        }
+        let text = play(kind, plan, true).err().unwrap_or_default();
+        println!("{text}");
+        lock(&self.failed).push(text);
+        None
+    }
+
+    /// Once at each call of the recording; with `whole` also a second time, at each call of what follows.
+    fn matrix(&self, kind: Kind, whole: bool) {
+        let Some(recorded) = self.walk(kind, &Plan::NONE) else { return };
+        let ways: &[_] = if whole { &WAYS } else { &WAYS[..2] };
+        for cut in cuts(&recorded) {
+            for (pause, behind) in ways {
+                let plan = Plan { cuts: vec![cut], pause: *pause, behind: *behind };
+                let Some(seen) = self.walk(kind, &plan) else { return };
+                if whole && *behind == 0 && !self.again(kind, &plan, &seen) {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn again(&self, kind: Kind, plan: &Plan, seen: &Seen) -> bool {
+        cuts(seen).into_iter().all(|cut| {
+            let mut plan = plan.clone();
+            plan.cuts.push(cut);
+            self.walk(kind, &plan).is_some()
+        })
+    }
+}
+
+/// Where to stop: before each call, and after each that may change something. Nothing but memory differs between the
+/// time after a read and the time before the call that follows, and memory is lost.
+fn cuts(seen: &Seen) -> Vec<(usize, bool)> {
+    let calls = seen.calls.iter().enumerate();
+    calls
+        .flat_map(|(number, (_, changes))| [Some((number, false)), changes.then_some((number, true))])
+        .flatten()
+        .collect()
+}
+
+#[test]
+fn wherever_it_is_stopped_it_does_what_was_asked_for_and_no_more() {
+    let whole = std::env::var_os("CRASHES").is_some_and(|value| value == "full");
+    let walked = Walked::default();
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from).min(4) {
+            scope.spawn(|| {
+                while let Some(kind) = Kind::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let before = walked.points.load(Ordering::Relaxed);
+                    walked.matrix(*kind, whole);
+                    println!("{kind:?} after {before} points");
+                }
+            });
+        }
+    });
+    let failed = lock(&walked.failed);
+    println!("{:?} points, {:?} redeploys more, as the rules allow", walked.points, walked.extra);
+    assert!(failed.is_empty(), "{} kinds failed; the first:\n{}", failed.len(), failed[0]);
+}

@@ -1,0 +1,242 @@
+//! What a history is made of: steps of people, of strangers, of bad luck and of time. Values only, so that a failing one
+//! can be shrunk and printed.
+
+use connect_operator::dev_server::{BuildIds, DeleteBusy, Normalise, Partial, ValuesShow, Variant, Versions};
+use proptest::prelude::*;
+use std::time::Duration;
+
+use crate::gate::Place;
+use crate::simulation::{Armed, Trouble};
+
+/// Resources that a history may have at once.
+pub(crate) const NAMES: [&str; 2] = ["one", "two"];
+
+/// How the remote reads what the contract leaves open, in a form that shrinks to the friendliest.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one thing that the contract leaves open")]
+pub(crate) struct Reading {
+    pub(crate) lag: bool,
+    pub(crate) shows_old: bool,
+    pub(crate) versions_grow: bool,
+    pub(crate) build_ids: u8,
+    pub(crate) late_values: bool,
+    /// 1: blanks are cut; 2: defaults appear.
+    pub(crate) normalise: u8,
+    pub(crate) replace: bool,
+    pub(crate) late_keys: bool,
+    pub(crate) refuse_delete: bool,
+}
+
+impl Reading {
+    /// Longest time that a read may show what was before.
+    pub(crate) fn lag(self) -> Duration {
+        self.variant().read_lag + self.variant().redeploy_shows_old
+    }
+
+    pub(crate) fn variant(self) -> Variant {
+        let seconds = |on: bool, seconds| Duration::from_secs(if on { seconds } else { 0 });
+        Variant {
+            read_lag: seconds(self.lag, 20),
+            redeploy_shows_old: seconds(self.shows_old, 20),
+            versions: if self.versions_grow { Versions::Status } else { Versions::Update },
+            build_ids: [BuildIds::Start, BuildIds::End, BuildIds::Never][usize::from(self.build_ids) % 3],
+            values_show: if self.late_values { ValuesShow::End } else { ValuesShow::Start },
+            normalise: [Normalise::No, Normalise::Trim, Normalise::Defaults][usize::from(self.normalise) % 3],
+            partial: if self.replace { Partial::Replace } else { Partial::Merge },
+            key_held: seconds(self.late_keys, 30),
+            delete_busy: if self.refuse_delete { DeleteBusy::Refuse } else { DeleteBusy::Accept },
+        }
+    }
+}
+
+/// How a resource is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a field of the spec")]
+pub(crate) struct Shape {
+    /// `LOG_LEVEL`, see [`crate::people::LEVELS`].
+    pub(crate) level: u8,
+    /// `FEATURES` comes from the ConfigMap.
+    pub(crate) config: bool,
+    pub(crate) adopt: bool,
+    pub(crate) orphan: bool,
+    pub(crate) correct: bool,
+    pub(crate) suspend: bool,
+    pub(crate) observe: bool,
+}
+
+/// What strangers do to the deployment of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Foreign {
+    /// A redeploy with the same values.
+    Redeploy,
+    /// One with another plain value.
+    Visible,
+    /// One with another secured value.
+    Secured,
+    /// It is gone at once.
+    Remove,
+    /// It is taken down.
+    Undeploy,
+    /// They create one of this key.
+    Create,
+    /// Its version grows.
+    Bump,
+}
+
+/// One step.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// A resource is created, or its spec replaced.
+    Write(u8, Shape),
+    /// A Secret value; 0: the key is missing.
+    Secret(u8),
+    /// The value of the ConfigMap; 0: the key is missing.
+    Config(u8),
+    /// Another key of Secret and ConfigMap.
+    Unrelated,
+    Redeploy(u8),
+    Look(u8),
+    Delete(u8),
+    /// The finalizer is removed by hand.
+    Unfinalize(u8),
+    /// How the running or next build ends.
+    Fails(u8),
+    UndeployFails(u8),
+    Foreign(u8, Foreign),
+    Trouble(Armed),
+    Stop(u8),
+    /// Starts with lists that are so many changes old.
+    Start(u8, u8),
+    Cut(u8),
+    Relist(u8),
+    /// Seconds pass, and everybody does what there is to do.
+    Pass(u16),
+    /// Seconds pass, and nobody gets to do anything.
+    Freeze(u8),
+    /// So many things happen.
+    Run(u8),
+    Rest,
+}
+
+/// A history.
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    /// Who is next whenever several could be; 0: always the first.
+    pub(crate) order: u64,
+    pub(crate) reading: Reading,
+    /// It begins with a resource that is live.
+    pub(crate) live: Option<Shape>,
+    pub(crate) steps: Vec<Step>,
+}
+
+fn reading() -> impl Strategy<Value = Reading> {
+    let chance = || prop::bool::weighted(0.25);
+    let first = (chance(), chance(), chance(), 0..3_u8, chance());
+    let second = (0..3_u8, chance(), chance(), chance());
+    (first, second).prop_map(|(first, second)| {
+        let (lag, shows_old, versions_grow, build_ids, late_values) = first;
+        let (normalise, replace, late_keys, refuse_delete) = second;
+        Reading { lag, shows_old, versions_grow, build_ids, late_values, normalise, replace, late_keys, refuse_delete }
+    })
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    let rare = || prop::bool::weighted(0.15);
+    let rarer = || prop::bool::weighted(0.05);
+    let level = prop_oneof![6 => 0..3_u8, 1 => Just(3_u8), 2 => Just(4_u8)];
+    (level, any::<bool>(), rare(), rare(), rare(), rarer(), rarer()).prop_map(
+        |(level, config, adopt, orphan, correct, suspend, observe)| Shape {
+            level,
+            config,
+            adopt,
+            orphan,
+            correct,
+            suspend,
+            observe,
+        },
+    )
+}
+
+fn trouble() -> impl Strategy<Value = Armed> {
+    let remote = prop_oneof![
+        3 => Just(Trouble::LostThere),
+        4 => Just(Trouble::LostBack),
+        4 => (1..30_u8).prop_map(Trouble::Late),
+        3 => (1..30_u8).prop_map(Trouble::Slow),
+        1 => Just(Trouble::Invalid),
+        1 => Just(Trouble::Forbidden),
+        1 => Just(Trouble::Conflict),
+        1 => Just(Trouble::Busy),
+        1 => Just(Trouble::Broken),
+        1 => Just(Trouble::Unavailable),
+        3 => Just(Trouble::DieBefore),
+        4 => Just(Trouble::DieAfter),
+    ];
+    let cluster = prop_oneof![
+        2 => Just(Trouble::LostThere),
+        3 => Just(Trouble::LostBack),
+        1 => (1..30_u8).prop_map(Trouble::Slow),
+        1 => Just(Trouble::Conflict),
+        1 => Just(Trouble::Broken),
+        3 => Just(Trouble::DieBefore),
+        3 => Just(Trouble::DieAfter),
+    ];
+    let remote = (remote, prop::bool::weighted(0.7), 0..3_u8);
+    let cluster = (cluster, any::<bool>(), 0..6_u8);
+    prop_oneof![
+        3 => remote.prop_map(|(trouble, changes, skip)| Armed { place: Place::Remote, changes, skip, trouble }),
+        2 => cluster.prop_map(|(trouble, changes, skip)| Armed { place: Place::Cluster, changes, skip, trouble }),
+    ]
+}
+
+fn foreign() -> impl Strategy<Value = Foreign> {
+    prop_oneof![
+        2 => Just(Foreign::Redeploy),
+        2 => Just(Foreign::Visible),
+        1 => Just(Foreign::Secured),
+        1 => Just(Foreign::Remove),
+        1 => Just(Foreign::Undeploy),
+        1 => Just(Foreign::Create),
+        1 => Just(Foreign::Bump),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let name = || prop_oneof![3 => Just(0_u8), 1 => Just(1_u8)];
+    let value = || prop_oneof![6 => 1..4_u8, 1 => Just(0_u8)];
+    let number = || prop_oneof![2 => Just(0_u8), 1 => Just(1_u8)];
+    prop_oneof![
+        10 => (name(), shape()).prop_map(|(name, shape)| Step::Write(name, shape)),
+        6 => value().prop_map(Step::Secret),
+        4 => value().prop_map(Step::Config),
+        1 => Just(Step::Unrelated),
+        4 => name().prop_map(Step::Redeploy),
+        1 => name().prop_map(Step::Look),
+        4 => name().prop_map(Step::Delete),
+        1 => name().prop_map(Step::Unfinalize),
+        1 => name().prop_map(Step::Fails),
+        1 => name().prop_map(Step::UndeployFails),
+        3 => (name(), foreign()).prop_map(|(name, foreign)| Step::Foreign(name, foreign)),
+        8 => trouble().prop_map(Step::Trouble),
+        1 => number().prop_map(Step::Stop),
+        4 => (number(), 0..6_u8).prop_map(|(number, behind)| Step::Start(number, behind)),
+        1 => number().prop_map(Step::Cut),
+        1 => number().prop_map(Step::Relist),
+        12 => prop_oneof![2 => 1..12_u16, 4 => 12..70_u16, 2 => 70..400_u16].prop_map(Step::Pass),
+        2 => prop_oneof![3 => 1..12_u8, 1 => 12..150_u8].prop_map(Step::Freeze),
+        6 => (1..20_u8).prop_map(Step::Run),
+        6 => Just(Step::Rest),
+    ]
+}
+
+/// All histories.
+pub(crate) fn histories() -> impl Strategy<Value = History> {
+    let order = prop_oneof![1 => Just(0), 3 => any::<u64>()];
+    let live = prop::option::weighted(0.8, shape());
+    (order, reading(), live, prop::collection::vec(step(), 1..30)).prop_map(|(order, reading, live, steps)| History {
+        order,
+        reading,
+        live,
+        steps,
+    })
+}

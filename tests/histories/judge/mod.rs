@@ -1,0 +1,374 @@
+//! Counts and judges, from what everybody can see: the objects of the cluster, the calls that arrived at the remote,
+//! and the deployments there. It knows nothing of what an operator believes.
+//!
+//! What a resource asks for is a row of *asks*: one entry for each state of values and redeploy request that was ever
+//! desired. A redeploy has to serve an ask that is newer than the one that was served last; that is "exactly once",
+//! counted. What the rules allow beyond is named where it is allowed ([`Life::allowed`]).
+
+mod truth;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use connect_operator::clock::between;
+use connect_operator::controllers::conditions;
+use connect_operator::controllers::connector_deployment::decide::CALM;
+use connect_operator::controllers::subject::Subject;
+use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState, OperationType};
+use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy};
+use connect_operator::names;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use serde::Deserialize;
+
+use self::truth::Truth;
+use crate::cluster::{Change, Cluster, Kind};
+use crate::desired;
+use crate::remote::{Arrived, Remote, Values, Verb};
+
+/// One state that was desired.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask {
+    /// `None`: something that is named is missing.
+    pub(crate) values: Option<Values>,
+    /// The last redeploy request that was there.
+    request: Option<String>,
+    since: Timestamp,
+}
+
+/// Why one redeploy more than the asks is allowed. Each is used up by the next redeploy of the resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Allowance {
+    /// An operation was given up that may have been sent: what is there is unknown, one redeploy (rules, *Operations*).
+    GivenUp,
+    /// Taken over with other visible values (rule 13).
+    TakenOver,
+    /// Visible values differ from what was sent, because somebody else changed them, or because our own redeploy left
+    /// others than it sent: `Correct` redeploys once for each distinct difference (rule 16).
+    Drift,
+    /// Two objects changed while a run read one after the other: it sent a state that never was, and serves one ask of
+    /// the two with it.
+    Torn,
+}
+
+/// One resource, from its creation to its end.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) subject: Subject,
+    pub(crate) asks: Vec<Ask>,
+    /// The newest ask that was served.
+    served: Option<usize>,
+    /// The newest ask when the operation that is stored was written.
+    planned: usize,
+    status: ConnectorDeploymentStatus,
+    allowed: BTreeSet<Allowance>,
+    /// Plain values that were sent last, and every difference that an operation has left since its creation.
+    sent: BTreeMap<String, String>,
+    differences: BTreeSet<(BTreeMap<String, String>, BTreeMap<String, String>)>,
+    pub(crate) alive: bool,
+    /// Its deployment may outlive it: people wanted that, or removed the finalizer.
+    pub(crate) may_leave: bool,
+    /// It was created with values that the remote shows otherwise, so a create whose answer was lost does not look like
+    /// ours: rule 2 says `KeyTaken` of it and leaves it alone, rather than to risk a stranger's.
+    pub(crate) disguised: bool,
+}
+
+/// The judge.
+#[derive(Default)]
+pub(crate) struct Judge {
+    judged: u64,
+    pub(crate) lives: BTreeMap<String, Life>,
+    /// Who may change a deployment: the resources that created it, or took it over as the rules allow.
+    pub(crate) owners: BTreeMap<String, BTreeSet<String>>,
+    pub(crate) truth: Truth,
+    /// The first thing that was wrong.
+    pub(crate) broken: Option<String>,
+    /// How often what happened, for people.
+    pub(crate) counts: BTreeMap<String, u64>,
+    /// When the oldest run that is under way for a subject began; what it says may be as old as that.
+    pub(crate) began: BTreeMap<Subject, Timestamp>,
+}
+
+impl Judge {
+    /// Looks at everything that is new.
+    pub(crate) fn look(&mut self, cluster: &Cluster, remote: &mut Remote, now: Timestamp) {
+        for arrived in std::mem::take(&mut remote.arrived) {
+            self.truth.see(&mut remote.world, now, true);
+            self.arrived(cluster, &arrived);
+        }
+        self.truth.see(&mut remote.world, now, false);
+        let changes = cluster.changes_after(self.judged).to_vec();
+        for change in &changes {
+            if change.key.kind == Kind::Deployment {
+                self.changed(change, now);
+            }
+        }
+        if !changes.is_empty() {
+            self.judged = cluster.version();
+            self.note_asks(cluster, now);
+        }
+    }
+
+    fn count(&mut self, what: &str) {
+        *self.counts.entry(what.to_owned()).or_default() += 1;
+    }
+
+    fn wrong(&mut self, text: String) {
+        self.broken.get_or_insert(text);
+    }
+
+    /// Somebody else did something to a deployment; `visible`: its plain values are others now.
+    pub(crate) fn foreign(&mut self, id: &str, visible: bool, secured: bool) {
+        self.truth.foreign(id, visible, secured);
+        for uid in self.owners.get(id).into_iter().flatten() {
+            if let Some(life) = self.lives.get_mut(uid).filter(|_| visible) {
+                life.allowed.insert(Allowance::Drift);
+            }
+        }
+    }
+
+    fn note_asks(&mut self, cluster: &Cluster, now: Timestamp) {
+        for (key, value) in cluster.of_kind(Kind::Deployment) {
+            let uid = value["metadata"]["uid"].as_str().unwrap_or_default();
+            let Some(life) = self.lives.get_mut(uid) else { continue };
+            let asked = value["metadata"]["annotations"][names::REDEPLOY_REQUESTED_AT].as_str();
+            let before = life.asks.last();
+            let request = asked.map(str::to_owned).or_else(|| before.and_then(|ask| ask.request.clone()));
+            let values = desired::values(cluster, &key.namespace, value);
+            if before.is_none_or(|before| before.values != values || before.request != request) {
+                life.asks.push(Ask { values, request, since: now });
+            }
+        }
+    }
+
+    fn changed(&mut self, change: &Change, now: Timestamp) {
+        let object = ConnectorDeployment::deserialize(&*change.object).expect("what is stored is of its kind");
+        let uid = object.uid().unwrap_or_default();
+        let subject = Subject::deployment(&change.key.namespace, &change.key.name);
+        let status = object.status.clone().unwrap_or_default();
+        let life = self.lives.entry(uid.clone()).or_insert_with(|| Life {
+            subject,
+            asks: Vec::new(),
+            served: None,
+            planned: 0,
+            status: ConnectorDeploymentStatus::default(),
+            allowed: BTreeSet::new(),
+            sent: BTreeMap::new(),
+            differences: BTreeSet::new(),
+            alive: true,
+            may_leave: false,
+            disguised: false,
+        });
+        life.alive = !change.deleted;
+        let kept = object.spec.effective_deletion_policy() == DeletionPolicy::Orphan
+            || object.spec.management_policy == ManagementPolicy::ObserveOnly;
+        life.may_leave |= kept && object.metadata.deletion_timestamp.is_some();
+        let before = std::mem::replace(&mut life.status, status.clone());
+        if status == before {
+            return;
+        }
+        if let Some(operation) = status
+            .operation
+            .as_ref()
+            .filter(|operation| operation.state == OperationState::Planned && status.operation != before.operation)
+        {
+            // A request that came while a call was repeated is none of that operation's: it is served by a redeploy.
+            let request = operation.redeploy_request.as_ref().or(status.handled_redeploy_request.as_ref());
+            let newest = life.asks.len().saturating_sub(1);
+            life.planned = life.asks.iter().rposition(|ask| ask.request.as_ref() == request).unwrap_or(newest);
+        }
+        if before.operation.is_some() && status.operation.is_none() && object.spec.drift.policy == DriftPolicy::Correct
+        {
+            let plain = status.id.as_ref().and_then(|id| self.truth.now(id)).map(|state| state.plain.clone());
+            if let Some(plain) = plain.filter(|plain| *plain != life.sent)
+                && life.differences.insert((life.sent.clone(), plain))
+            {
+                life.allowed.insert(Allowance::Drift);
+            }
+        }
+        self.judge_give_up(&uid, &before, &status, now);
+        if status.id != before.id
+            && let Some(id) = &status.id
+        {
+            self.judge_claim(&uid, id, &object);
+        }
+        if conditions::is_ready(&status.conditions) {
+            self.count("looks at Ready");
+            self.judge_ready(&uid, &object, &status, now);
+        }
+    }
+
+    /// Giving up an operation that may have been sent is right only once nothing of it can arrive any more.
+    fn judge_give_up(
+        &mut self,
+        uid: &str,
+        before: &ConnectorDeploymentStatus,
+        after: &ConnectorDeploymentStatus,
+        now: Timestamp,
+    ) {
+        let Some(old) = &before.operation else { return };
+        if old.operation_type != OperationType::Redeploy || old.state != OperationState::Planned {
+            return;
+        }
+        let forgotten = after.applied.as_ref().is_some_and(|applied| applied.digest.is_none());
+        let given_up = forgotten
+            && after.operation.as_ref().is_none_or(|new| {
+                new.operation_type == OperationType::Redeploy && new.from_version != old.from_version
+            });
+        if !given_up {
+            return;
+        }
+        // Refused at its first call: nothing was sent, nothing is unknown that was not before.
+        let calm = between(old.started_at.0, now) >= CALM;
+        if let Some(life) = self.lives.get_mut(uid).filter(|_| calm) {
+            life.allowed.insert(Allowance::GivenUp);
+        }
+    }
+
+    fn judge_claim(&mut self, uid: &str, id: &str, object: &ConnectorDeployment) {
+        let created = self.owners.get(id).is_some_and(|owners| owners.contains(uid));
+        let restored = object.annotations().get(names::REMOTE_ID).is_some_and(|known| known == id);
+        let adopted = object.spec.adoption_policy == AdoptionPolicy::Adopt;
+        if !(created || restored || adopted) {
+            return self.wrong(format!("{} claims {id}, which it neither created nor may adopt", object.name_any()));
+        }
+        if !created {
+            self.owners.entry(id.to_owned()).or_default().insert(uid.to_owned());
+            if let Some(life) = self.lives.get_mut(uid) {
+                life.served = Some(life.asks.len().saturating_sub(1));
+                life.allowed.insert(Allowance::TakenOver);
+            }
+        }
+    }
+
+    /// A call that wants to change something arrived.
+    fn arrived(&mut self, cluster: &Cluster, arrived: &Arrived) {
+        self.count(match (&arrived.verb, arrived.changed.is_some()) {
+            (Verb::Create { .. }, true) => "creates",
+            (Verb::Redeploy { .. }, true) => "redeploys",
+            (Verb::Undeploy { .. }, true) => "undeploys",
+            (_, false) => "refused by the remote",
+        });
+        let (subject, uid) = &arrived.run;
+        let key = crate::cluster::Key::new(Kind::Deployment, &subject.namespace, &subject.name);
+        let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
+        let owned = |id: &str| self.owners.get(id).is_some_and(|owners| owners.contains(uid));
+        match &arrived.verb {
+            Verb::Create { values } => {
+                let Some(id) = &arrived.changed else { return };
+                self.truth.ours(id);
+                self.owners.entry(id.clone()).or_default().insert(uid.clone());
+                self.serve(uid, values, true);
+                let blanks = values.plain.values().any(|value| value.trim() != value);
+                if let Some(life) = self.lives.get_mut(uid) {
+                    life.disguised = self.truth.trims && blanks;
+                }
+                if object.is_none() {
+                    self.wrong(format!("{subject} is gone, and {id} was created for it"));
+                }
+            }
+            Verb::Redeploy { id, values } => {
+                if !owned(id) {
+                    self.wrong(format!("{subject} asked for a redeploy of {id}, which is not its own"));
+                } else if arrived.changed.is_some() {
+                    self.truth.ours(id);
+                    self.serve(uid, values, false);
+                }
+            }
+            Verb::Undeploy { id } => {
+                let deleting = object.is_none_or(|object| object["metadata"].get("deletionTimestamp").is_some());
+                if !owned(id) {
+                    self.wrong(format!("{subject} asked to take down {id}, which is not its own"));
+                } else if !deleting {
+                    self.wrong(format!("{subject} asked to take down {id}, and is not being deleted"));
+                }
+            }
+        }
+    }
+
+    /// These values were sent and took effect.
+    fn serve(&mut self, uid: &str, values: &Values, create: bool) {
+        let Some(life) = self.lives.get_mut(uid) else { return };
+        let from = life.served.map_or(0, |served| served + 1);
+        let newer = if create { 0 } else { from };
+        let fits = (newer..=life.planned)
+            .rev()
+            .find(|index| life.asks.get(*index).is_some_and(|ask| ask.values.as_ref() == Some(values)));
+        life.sent.clone_from(&values.plain);
+        let used = match fits {
+            Some(index) => {
+                life.served = Some(index);
+                None
+            }
+            None if create => {
+                life.served = Some(life.planned);
+                Some(Allowance::Torn)
+            }
+            None if life.planned > from => {
+                life.served = Some(from);
+                Some(Allowance::Torn)
+            }
+            None => {
+                let Some(allowance) = life.allowed.first().copied() else {
+                    let text = format!(
+                        "{} was redeployed with {values:?} for no change: served {:?}, planned {}, asks {:?}",
+                        life.subject, life.served, life.planned, life.asks
+                    );
+                    return self.wrong(text);
+                };
+                Some(allowance)
+            }
+        };
+        life.allowed.clear();
+        if let Some(used) = used {
+            self.count(&format!("redeploys allowed as {used:?}"));
+        }
+    }
+
+    /// `Ready=True`: the remote ran, when it was looked at, exactly what was desired then.
+    fn judge_ready(
+        &mut self,
+        uid: &str,
+        object: &ConnectorDeployment,
+        status: &ConnectorDeploymentStatus,
+        now: Timestamp,
+    ) {
+        let Some(life) = self.lives.get(uid) else { return };
+        let subject = life.subject.clone();
+        let generation = object.metadata.generation.unwrap_or_default();
+        let written = conditions::ready_reason(&status.conditions).unwrap_or_default().to_owned();
+        if status.observed_generation > generation {
+            return self.wrong(format!("{subject} is Ready of a generation to come"));
+        }
+        // A run that began earlier may use a look that is as old as that; what a read shows may be older still.
+        let began = self.began.get(&subject).copied().unwrap_or(now);
+        let since = began.saturating_sub(Duration::from_secs(30) + self.truth.lag).unwrap_or(Timestamp::MIN);
+        let has = |type_: &str| status.conditions.iter().any(|condition| condition.type_ == type_);
+        let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
+        let any_plain = observed || has(names::DRIFTED) || object.spec.drift.policy == DriftPolicy::Ignore;
+        let any_secured = observed || has(names::SECRETS_UNVERIFIED);
+        let asks = life
+            .asks
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| life.asks.get(index + 1).is_none_or(|next| next.since >= began));
+        let wanted: Vec<&Values> = asks.filter_map(|(_, ask)| ask.values.as_ref()).collect();
+        let id = match (&status.id, observed) {
+            (Some(id), _) => id.clone(),
+            (None, true) => return,
+            (None, false) => return self.wrong(format!("{subject} is Ready without an id")),
+        };
+        let fits = self.truth.since(&id, since).any(|truth| {
+            truth.status == "Deployed"
+                && (observed
+                    || wanted.iter().any(|wanted| {
+                        (any_plain || truth.plain_is(&wanted.plain))
+                            && (any_secured || truth.foreign_secured || truth.secured_is(&wanted.secured))
+                    }))
+        });
+        if !fits {
+            let seen: Vec<_> = self.truth.since(&id, since).collect();
+            self.wrong(format!("{subject} is Ready ({written}), but wanted {wanted:?} and there was {seen:?}"));
+        }
+    }
+}

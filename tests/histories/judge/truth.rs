@@ -1,0 +1,119 @@
+//! What really was at the remote, and since when.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use connect_operator::dev_server::World;
+use jiff::Timestamp;
+
+/// How a deployment was for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) status: String,
+    pub(crate) plain: BTreeMap<String, String>,
+    pub(crate) secured: Option<String>,
+    /// Secured values were changed elsewhere since our last operation, which nobody can see.
+    pub(crate) foreign_secured: bool,
+    /// Plain values were changed elsewhere since our last operation.
+    pub(crate) foreign_visible: bool,
+}
+
+impl State {
+    /// Plain values are as wanted; a server may cut blanks, and add its defaults.
+    pub(crate) fn plain_is(&self, wanted: &BTreeMap<String, String>) -> bool {
+        wanted.iter().all(|(key, value)| self.plain.get(key).is_some_and(|there| there.trim() == value.trim()))
+    }
+
+    pub(crate) fn secured_is(&self, wanted: &BTreeMap<String, String>) -> bool {
+        self.secured.as_ref() == wanted.get(TOKEN)
+    }
+}
+
+/// The one secured value of the connector.
+pub(crate) const TOKEN: &str = "API_TOKEN";
+const APPLICATION: &str = "service";
+
+/// Everything that was.
+#[derive(Default)]
+pub(crate) struct Truth {
+    rows: BTreeMap<String, Vec<(Timestamp, State)>>,
+    foreign: BTreeMap<String, (bool, bool)>,
+    /// Every secured value that is ever sent, by anybody.
+    pub(crate) tokens: Vec<String>,
+    /// How long reads may show what was before.
+    pub(crate) lag: Duration,
+    /// Blanks at both ends of plain values are cut.
+    pub(crate) trims: bool,
+    seen: Option<Timestamp>,
+}
+
+impl Truth {
+    /// Notes how everything is now.
+    pub(crate) fn see(&mut self, world: &mut World, now: Timestamp, changed: bool) {
+        if !changed && self.seen == Some(now) {
+            return;
+        }
+        self.seen = Some(now);
+        let all = world.all(now);
+        for deployment in &all {
+            let plain = deployment.applications.iter().flat_map(|application| &application.standard_configuration);
+            let secured = self
+                .tokens
+                .iter()
+                .find(|token| world.secured_is(&deployment.id, Some(APPLICATION), TOKEN, token) == Some(true));
+            let (foreign_visible, foreign_secured) = self.foreign.get(&deployment.id).copied().unwrap_or_default();
+            let state = State {
+                status: deployment.status.as_str().to_owned(),
+                plain: plain.map(|pair| (pair.key.clone(), pair.value.clone())).collect(),
+                secured: secured.cloned(),
+                foreign_secured,
+                foreign_visible,
+            };
+            self.note(&deployment.id, now, state);
+        }
+        let gone: Vec<String> =
+            self.rows.keys().filter(|id| !all.iter().any(|deployment| deployment.id == **id)).cloned().collect();
+        for id in gone {
+            let state = State {
+                status: "gone".to_owned(),
+                plain: BTreeMap::new(),
+                secured: None,
+                foreign_secured: false,
+                foreign_visible: false,
+            };
+            self.note(&id, now, state);
+        }
+    }
+
+    fn note(&mut self, id: &str, now: Timestamp, state: State) {
+        let rows = self.rows.entry(id.to_owned()).or_default();
+        if rows.last().is_none_or(|(_, last)| *last != state) {
+            rows.push((now, state));
+        }
+    }
+
+    /// Somebody else changed a deployment.
+    pub(crate) fn foreign(&mut self, id: &str, visible: bool, secured: bool) {
+        let foreign = self.foreign.entry(id.to_owned()).or_default();
+        *foreign = (foreign.0 || visible, foreign.1 || secured);
+        self.seen = None;
+    }
+
+    /// An operator sent all values.
+    pub(crate) fn ours(&mut self, id: &str) {
+        self.foreign.remove(id);
+        self.seen = None;
+    }
+
+    /// How a deployment was at any moment since a time.
+    pub(crate) fn since(&self, id: &str, since: Timestamp) -> impl Iterator<Item = &State> {
+        let rows = self.rows.get(id).map(Vec::as_slice).unwrap_or_default();
+        let first = rows.partition_point(|(at, _)| *at <= since).saturating_sub(1);
+        rows[first..].iter().map(|(_, state)| state)
+    }
+
+    /// How a deployment is now.
+    pub(crate) fn now(&self, id: &str) -> Option<&State> {
+        self.rows.get(id)?.last().map(|(_, state)| state).filter(|state| state.status != "gone")
+    }
+}

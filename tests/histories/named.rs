@@ -1,0 +1,134 @@
+//! Histories with a name: what random ones once found, and what must stay so.
+
+use connect_operator::controllers::conditions;
+use connect_operator::crd::ConnectorDeployment;
+use serde::Deserialize;
+
+use crate::cluster::{Key, Kind};
+use crate::gate::{Place, lock};
+use crate::history::{Foreign, History, NAMES, Reading, Shape, Step};
+use crate::people::NAMESPACE;
+use crate::play::{play, stage};
+use crate::simulation::{Armed, Simulation, Trouble};
+
+fn trouble(place: Place, skip: u8, trouble: Trouble) -> Step {
+    Step::Trouble(Armed { place, changes: true, skip, trouble })
+}
+
+fn live(steps: Vec<Step>) -> History {
+    History { order: 0, reading: Reading::default(), live: Some(Shape::default()), steps }
+}
+
+/// Plays it, and counts what it came to: creates, redeploys, and those of them that only an allowance explains.
+fn counted(history: &History) -> (u64, u64, u64) {
+    let (simulation, result) = play(history, true);
+    assert!(result.is_ok(), "{}\n{result:?}", simulation.told.join("\n"));
+    let counts = &simulation.judge.counts;
+    let of = |what: &str| counts.get(what).copied().unwrap_or_default();
+    let allowed = counts.iter().filter(|(what, _)| what.starts_with("redeploys allowed"));
+    (of("creates"), of("redeploys"), allowed.map(|(_, times)| times).sum())
+}
+
+#[test]
+fn each_named_history_comes_to_what_was_asked_for() {
+    use Trouble::{DieAfter, DieBefore, Late, LostBack};
+    let shape = Shape::default();
+    let debug = Shape { level: 1, ..shape };
+    for (case, history, wanted) in [
+        ("a change, and nothing goes wrong", live(vec![Step::Write(0, debug), Step::Pass(90)]), (1, 1, 0)),
+        (
+            "rule 6: the answer to a redeploy is lost",
+            live(vec![trouble(Place::Remote, 0, LostBack), Step::Secret(2), Step::Pass(200)]),
+            (1, 1, 0),
+        ),
+        (
+            "rule 6: a redeploy arrives after its caller gave up",
+            live(vec![trouble(Place::Remote, 0, Late(25)), Step::Write(0, debug), Step::Pass(200)]),
+            (1, 1, 0),
+        ),
+        (
+            "rule 6: killed after a redeploy of secrets only, and away until nothing of it can be seen",
+            live(vec![trouble(Place::Remote, 0, DieAfter), Step::Secret(2), Step::Pass(20), Step::Freeze(250)]),
+            (1, 2, 1),
+        ),
+        (
+            "rule 6: killed between the write of an operation and its call",
+            live(vec![trouble(Place::Remote, 0, DieBefore), Step::Secret(2), Step::Pass(20), Step::Start(0, 3)]),
+            (1, 1, 0),
+        ),
+        (
+            "rule 9: back again before the first redeploy was sent",
+            live(vec![Step::Write(0, debug), Step::Rest, Step::Write(0, shape), Step::Pass(90)]),
+            (1, 0, 0),
+        ),
+        (
+            "rule 11: a request that comes while a create is repeated is served by one redeploy",
+            History {
+                live: None,
+                ..live(vec![
+                    trouble(Place::Remote, 0, Trouble::Broken),
+                    Step::Write(0, shape),
+                    Step::Pass(1),
+                    Step::Redeploy(0),
+                ])
+            },
+            (1, 1, 0),
+        ),
+        (
+            "rule 16: corrected once for each difference: a value that is not sent stays where lists are merged",
+            History {
+                live: Some(Shape { correct: true, ..shape }),
+                ..live(vec![Step::Foreign(0, Foreign::Visible), Step::Pass(400), Step::Pass(400)])
+            },
+            (1, 2, 2),
+        ),
+        (
+            "rule 22: deleted while its create is still to arrive",
+            History {
+                live: None,
+                ..live(vec![
+                    trouble(Place::Remote, 0, Late(25)),
+                    Step::Write(0, shape),
+                    Step::Rest,
+                    Step::Delete(0),
+                    Step::Pass(12),
+                ])
+            },
+            (1, 0, 0),
+        ),
+        ("two operators, one change", live(vec![Step::Start(1, 0), Step::Rest, Step::Write(0, debug)]), (1, 1, 0)),
+    ] {
+        assert_eq!(counted(&history), wanted, "{case}: creates, redeploys, allowed ones");
+    }
+}
+
+#[test]
+fn the_same_history_happens_again_in_the_same_way() {
+    let steps =
+        vec![Step::Start(1, 2), Step::Secret(2), Step::Run(9), Step::Write(1, Shape::default()), Step::Pass(60)];
+    let history = History { order: 99, ..live(steps) };
+    let [once, again] = [play(&history, true), play(&history, true)].map(|(simulation, _)| simulation.told);
+    assert_eq!(once, again);
+}
+
+/// What is known and accepted: a server that cuts blanks makes a create of ours look like somebody else's, if its answer
+/// was lost. It is left alone and said, and the message names what to do.
+#[test]
+fn rule_2_a_lost_create_whose_values_are_shown_otherwise_is_left_alone() {
+    let reading = Reading { normalise: 1, ..Reading::default() };
+    let (simulation, reason) = stage(0, reading, async |simulation: &mut Simulation| {
+        simulation.start(0, 0);
+        let lost = Armed { place: Place::Remote, changes: true, skip: 0, trouble: Trouble::LostBack };
+        simulation.armed.push(lost);
+        // ` error ` is shown as `error`.
+        simulation.write(NAMES[0], Shape { level: 3, ..Shape::default() });
+        let settled = simulation.settle(std::time::Duration::ZERO, 0).await;
+        assert_eq!(settled, Ok(()));
+        let cluster = lock(&simulation.reach.cluster);
+        let object = cluster.get(&Key::new(Kind::Deployment, NAMESPACE, NAMES[0])).cloned().expect("it is there");
+        let object = ConnectorDeployment::deserialize(&*object).expect("it is one");
+        conditions::ready_reason(&object.status.unwrap_or_default().conditions).map(str::to_owned)
+    });
+    assert_eq!(reason.as_deref(), Some("KeyTaken"));
+    assert_eq!(simulation.deployments(), 1);
+}

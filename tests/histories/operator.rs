@@ -1,0 +1,291 @@
+//! One operator process: the real runs, views and alarms, on watches and a queue that the driver owns.
+//!
+//! As kube's controller does it, a subject runs at most once at a time; what is woken during its run runs once more.
+//! Stopping an operator drops all of its futures and all of its memory at the call at which it is stopped.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use connect_operator::clock::{Clock, later};
+use connect_operator::controllers::context::Context;
+use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::manager::{self, Options};
+use connect_operator::controllers::references::Named;
+use connect_operator::controllers::subject::{Kind as Subjects, Subject};
+use connect_operator::controllers::{connect_project, connector_deployment, events};
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use futures::FutureExt;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use kube::runtime::controller::Action;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::task::JoinHandle;
+
+use crate::cluster::{Cluster, Kind};
+use crate::gate::{Gate, lock};
+use crate::informer::{Informer, Names};
+use crate::remote::{Line, RUN, Remote};
+use crate::service::Service;
+
+/// What every operator reaches.
+#[derive(Clone)]
+pub(crate) struct Reach {
+    pub(crate) gate: Gate,
+    pub(crate) cluster: Arc<Mutex<Cluster>>,
+    pub(crate) remote: Arc<Mutex<Remote>>,
+    pub(crate) clock: Clock,
+}
+
+/// A run that is under way.
+struct Running {
+    task: JoinHandle<Action>,
+    began: Timestamp,
+    /// Woken meanwhile.
+    again: bool,
+}
+
+/// An operator.
+pub(crate) struct Operator {
+    pub(crate) context: Arc<Context>,
+    reach: Reach,
+    woken: UnboundedReceiver<Subject>,
+    ringing: JoinHandle<()>,
+    deployments: Informer<ConnectorDeployment>,
+    projects: Informer<ConnectProject>,
+    secrets: Names,
+    config_maps: Names,
+    /// Who is to run, in the order in which they were woken.
+    queue: Vec<Subject>,
+    running: BTreeMap<Subject, Running>,
+    timers: BTreeMap<Subject, Timestamp>,
+}
+
+/// One thing that may happen next inside an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Move {
+    Run(Subject),
+    Deliver(Kind),
+}
+
+impl Operator {
+    /// Starts one that lists what was there at `version`. `number`: which one it is; `start`: how many were started before.
+    pub(crate) fn start(number: usize, start: u64, reach: &Reach, version: u64) -> Self {
+        let service = Service {
+            operator: number,
+            gate: reach.gate.clone(),
+            cluster: Arc::clone(&reach.cluster),
+            clock: reach.clock.clone(),
+        };
+        let line = Line {
+            operator: number,
+            gate: reach.gate.clone(),
+            remote: Arc::clone(&reach.remote),
+            clock: reach.clock.clone(),
+        };
+        let options = Options {
+            client: service.client(),
+            namespaces: Vec::new(),
+            concurrency: 16,
+            clock: reach.clock.clone(),
+            operator_namespace: "operator".to_owned(),
+            digest_key: DigestKey::new([7; 32]),
+            factory: Arc::new(line),
+            jitter_seed: start,
+        };
+        let (wake, woken) = mpsc::unbounded_channel();
+        let context = manager::context(&options, 1, &wake);
+        let alarms = Arc::clone(&context.alarms);
+        let mut operator = Self {
+            context,
+            reach: reach.clone(),
+            woken,
+            ringing: tokio::spawn(async move { alarms.ring().await }),
+            deployments: Informer::new(Kind::Deployment),
+            projects: Informer::new(Kind::Project),
+            secrets: Names::new(Kind::Secret),
+            config_maps: Names::new(Kind::ConfigMap),
+            queue: Vec::new(),
+            running: BTreeMap::new(),
+            timers: BTreeMap::new(),
+        };
+        operator.list(version);
+        operator
+    }
+
+    /// Every watch lists anew, as of a version.
+    pub(crate) fn list(&mut self, version: u64) {
+        let cluster = Arc::clone(&self.reach.cluster);
+        let cluster = lock(&cluster);
+        let mut run = self.projects.list(&self.context, &cluster, version);
+        run.extend(self.deployments.list(&self.context, &cluster, version));
+        for key in self.secrets.list(&cluster, version) {
+            self.context.wake_users(Named::Secret, &key.namespace, &key.name);
+        }
+        for key in self.config_maps.list(&cluster, version) {
+            self.context.wake_users(Named::ConfigMap, &key.namespace, &key.name);
+        }
+        for subject in run {
+            self.enqueue(subject);
+        }
+    }
+
+    /// No event arrives any more until it lists again.
+    pub(crate) fn cut(&mut self) {
+        self.deployments.cut = true;
+        self.projects.cut = true;
+        self.secrets.cut = true;
+        self.config_maps.cut = true;
+    }
+
+    /// Takes in what happened; to be called whenever everything is idle.
+    pub(crate) fn settle(&mut self) {
+        let finished: Vec<Subject> = self
+            .running
+            .iter()
+            .filter(|(_, running)| running.task.is_finished())
+            .map(|(subject, _)| subject.clone())
+            .collect();
+        for subject in finished {
+            let Some(Running { task, again, .. }) = self.running.remove(&subject) else { continue };
+            let action = task.now_or_never().expect("it is finished").expect("a run does not panic");
+            let pause = pause(&action);
+            if let Some(pause) = pause {
+                let at = later(self.reach.clock.now(), pause);
+                let timer = self.timers.entry(subject.clone()).or_insert(at);
+                *timer = at.min(*timer);
+            }
+            if again {
+                self.enqueue(subject);
+            }
+        }
+        // Whoever waits for the clock is woken by it in any order, so what came of that is put into one.
+        let mut woken: Vec<Subject> = std::iter::from_fn(|| self.woken.try_recv().ok()).collect();
+        woken.sort();
+        for subject in woken {
+            self.enqueue(subject);
+        }
+        let now = self.reach.clock.now();
+        let due: Vec<Subject> =
+            self.timers.iter().filter(|(_, at)| **at <= now).map(|(subject, _)| subject.clone()).collect();
+        for subject in due {
+            self.timers.remove(&subject);
+            self.enqueue(subject);
+        }
+    }
+
+    fn enqueue(&mut self, subject: Subject) {
+        if let Some(running) = self.running.get_mut(&subject) {
+            running.again = true;
+        } else if !self.queue.contains(&subject) {
+            self.queue.push(subject);
+        }
+    }
+
+    /// What may happen next.
+    pub(crate) fn moves(&self) -> Vec<Move> {
+        let cluster = lock(&self.reach.cluster);
+        let mut moves: Vec<Move> = self.queue.iter().cloned().map(Move::Run).collect();
+        for (kind, waits) in [
+            (Kind::Project, self.projects.waits(&cluster)),
+            (Kind::Deployment, self.deployments.waits(&cluster)),
+            (Kind::Secret, self.secrets.waits(&cluster)),
+            (Kind::ConfigMap, self.config_maps.waits(&cluster)),
+        ] {
+            if waits {
+                moves.push(Move::Deliver(kind));
+            }
+        }
+        moves
+    }
+
+    /// Does it.
+    pub(crate) fn make(&mut self, next: Move) {
+        match next {
+            Move::Run(subject) => self.run(subject),
+            Move::Deliver(kind) => self.deliver(kind),
+        }
+    }
+
+    fn deliver(&mut self, kind: Kind) {
+        let cluster = Arc::clone(&self.reach.cluster);
+        let cluster = lock(&cluster);
+        let run = match kind {
+            Kind::Project => self.projects.deliver(&self.context, &cluster),
+            Kind::Deployment => self.deployments.deliver(&self.context, &cluster),
+            Kind::Secret | Kind::ConfigMap | Kind::Namespace => {
+                let (watch, source) = if kind == Kind::Secret {
+                    (&mut self.secrets, Named::Secret)
+                } else {
+                    (&mut self.config_maps, Named::ConfigMap)
+                };
+                if let Some(key) = watch.deliver(&cluster) {
+                    self.context.wake_users(source, &key.namespace, &key.name);
+                }
+                None
+            }
+        };
+        if let Some(subject) = run {
+            self.enqueue(subject);
+        }
+    }
+
+    fn run(&mut self, subject: Subject) {
+        self.queue.retain(|queued| *queued != subject);
+        self.timers.remove(&subject);
+        let context = Arc::clone(&self.context);
+        let task = match subject.kind {
+            Subjects::Deployment => self.deployments.get(&subject).map(|object| {
+                let run = (subject.clone(), object.uid().unwrap_or_default());
+                tokio::spawn(RUN.scope(run, connector_deployment::reconcile(object, context)))
+            }),
+            Subjects::Project => self.projects.get(&subject).map(|object| {
+                let run = (subject.clone(), object.uid().unwrap_or_default());
+                tokio::spawn(RUN.scope(run, connect_project::reconcile(object, context)))
+            }),
+        };
+        match task {
+            Some(task) => {
+                let began = self.reach.clock.now();
+                self.running.insert(subject, Running { task, began, again: false });
+            }
+            // What kube's controller says of it, and the manager does then.
+            None => events::gone(&self.context, &subject),
+        }
+    }
+
+    /// The runs that are under way, and when they began.
+    pub(crate) fn began(&self) -> impl Iterator<Item = (&Subject, Timestamp)> {
+        self.running.iter().map(|(subject, running)| (subject, running.began))
+    }
+
+    /// Whether runs are under way.
+    pub(crate) fn is_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Who waits to run, or has a time at which it does.
+    pub(crate) fn queued(&self) -> impl Iterator<Item = &Subject> {
+        self.queue.iter().chain(self.timers.keys())
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        self.ringing.abort();
+        for running in self.running.values() {
+            running.task.abort();
+        }
+    }
+}
+
+/// When to run again by itself.
+fn pause(action: &Action) -> Option<Duration> {
+    // An action does not show what it is, so it is compared with what it may be.
+    if *action == Action::await_change() {
+        return None;
+    }
+    let candidates = [Duration::from_millis(200), Duration::from_secs(5), Duration::from_secs(10)];
+    let known = candidates.into_iter().find(|pause| *action == Action::requeue(*pause));
+    Some(known.unwrap_or_else(|| panic!("a run asks for a pause that is not known here: {action:?}")))
+}

@@ -1,0 +1,160 @@
+//! Plays a history: its steps, then quiet until everything is as it has to be, then the end of all resources.
+
+use std::time::Duration;
+
+use connect_operator::dev_server::Normalise;
+use connect_operator::names;
+
+use crate::history::{History, NAMES, Reading, Step};
+use crate::settled;
+use crate::simulation::Simulation;
+
+/// Time between two looks at whether everything has settled: first short, then long enough for every pause of the
+/// rules (an hour at most).
+const PATIENCE: [(usize, Duration); 4] = [
+    (24, Duration::from_secs(5)),
+    (20, Duration::from_secs(30)),
+    (12, Duration::from_mins(5)),
+    (12, Duration::from_mins(15)),
+];
+
+/// Parts of a time in which everybody does what there is to do.
+const PARTS: u64 = 6;
+
+/// Plays it; returns what happened, and what was wrong with it, if anything.
+pub(crate) fn play(history: &History, telling: bool) -> (Simulation, Result<(), String>) {
+    stage(history.order, history.reading, async |simulation| {
+        simulation.telling = telling;
+        whole(simulation, history).await
+    })
+}
+
+/// Plays something of one's own in a world of its own.
+pub(crate) fn stage<T>(order: u64, reading: Reading, play: impl AsyncFnOnce(&mut Simulation) -> T) -> (Simulation, T) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.expect("a runtime");
+    runtime.block_on(async {
+        let mut simulation = Simulation::new(order, reading.variant());
+        simulation.judge.truth.lag = reading.lag();
+        simulation.judge.truth.trims = reading.variant().normalise == Normalise::Trim;
+        simulation.furnish();
+        let result = play(&mut simulation).await;
+        for number in 0..simulation.operators.len() {
+            simulation.stop(number).await;
+        }
+        (simulation, result)
+    })
+}
+
+async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), String> {
+    simulation.start(0, 0);
+    if let Some(shape) = history.live {
+        simulation.write(NAMES[0], shape);
+        simulation.quiet().await?;
+    }
+    for (number, step) in history.steps.iter().enumerate() {
+        let text = format!("── {step:?}");
+        simulation.reorder(history.order, &text);
+        simulation.tell(|| text);
+        simulation.step(step, number).await;
+        simulation.verdict()?;
+    }
+    simulation.tell(|| "── quiet".to_owned());
+    simulation.quiet().await?;
+    for name in NAMES {
+        simulation.delete(name);
+    }
+    simulation.tell(|| "── the end".to_owned());
+    simulation.quiet().await
+}
+
+impl Simulation {
+    fn verdict(&self) -> Result<(), String> {
+        self.judge.broken.clone().map_or(Ok(()), Err)
+    }
+
+    /// Does one step. `number` makes what it writes different from what others wrote.
+    async fn step(&mut self, step: &Step, number: usize) {
+        let name = |index: &u8| NAMES[usize::from(*index) % NAMES.len()];
+        let operator = |index: &u8| usize::from(*index) % 2;
+        match step {
+            Step::Write(index, shape) => self.write(name(index), *shape),
+            Step::Secret(value) => self.secret(*value),
+            Step::Config(value) => self.config(*value),
+            Step::Unrelated => self.unrelated(number),
+            Step::Redeploy(index) => self.annotate(name(index), names::REDEPLOY_REQUESTED_AT, number),
+            Step::Look(index) => self.annotate(name(index), names::RECONCILE_REQUESTED_AT, number),
+            Step::Delete(index) => self.delete(name(index)),
+            Step::Unfinalize(index) => self.unfinalize(name(index)),
+            Step::Fails(index) => self.fails(name(index)),
+            Step::UndeployFails(index) => self.undeploy_fails(name(index)),
+            Step::Foreign(index, act) => self.stranger(name(index), *act, number),
+            Step::Trouble(armed) => self.armed.push(armed.clone()),
+            Step::Stop(index) => self.stop(operator(index)).await,
+            Step::Start(index, behind) => self.start(operator(index), u64::from(*behind)),
+            Step::Cut(index) => {
+                if let Some(operator) = &mut self.operators[operator(index)] {
+                    operator.cut();
+                }
+            }
+            Step::Relist(index) => self.relist(operator(index)),
+            Step::Pass(seconds) => {
+                let part = Duration::from_secs(u64::from(*seconds).div_ceil(PARTS));
+                for _ in 0..PARTS {
+                    self.rest().await;
+                    self.pass(part).await;
+                }
+                self.rest().await;
+            }
+            Step::Freeze(seconds) => self.pass(Duration::from_secs(u64::from(*seconds))).await,
+            Step::Run(count) => {
+                for _ in 0..*count {
+                    if !self.micro().await {
+                        break;
+                    }
+                }
+            }
+            Step::Rest => self.rest().await,
+        }
+    }
+
+    fn relist(&mut self, number: usize) {
+        let version = crate::gate::lock(&self.reach.cluster).version();
+        if let Some(operator) = &mut self.operators[number] {
+            operator.list(version);
+        }
+    }
+
+    /// No trouble from here on: within a bounded time everything is as the specs ask.
+    async fn quiet(&mut self) -> Result<(), String> {
+        self.armed.clear();
+        self.start(0, 0);
+        for number in 0..self.operators.len() {
+            self.relist(number);
+        }
+        self.settle(Duration::ZERO, 0).await
+    }
+
+    /// Goes on until everything is as the specs ask. An operator that is stopped meanwhile is started after `pause`, with
+    /// lists that are `behind` changes old.
+    pub(crate) async fn settle(&mut self, pause: Duration, behind: u64) -> Result<(), String> {
+        let mut last = String::new();
+        for (times, span) in PATIENCE {
+            for _ in 0..times {
+                self.rest().await;
+                while self.operators[0].is_none() {
+                    self.pass(pause).await;
+                    self.start(0, behind);
+                    self.rest().await;
+                }
+                self.verdict()?;
+                match settled::unsettled(self) {
+                    None => return Ok(()),
+                    Some(text) => last = text,
+                }
+                self.pass(span).await;
+            }
+        }
+        Err(format!("it does not settle: {last}"))
+    }
+}

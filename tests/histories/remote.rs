@@ -1,0 +1,239 @@
+//! The remote: the dev server's state machine behind the operator's own trait, without HTTP.
+//!
+//! Keeps every change that an operator asked for and what it sent, so that a judge can count.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::api::{Answer, LogRequest, PageRequest};
+use connect_operator::connect::error::Failure as Failed;
+use connect_operator::connect::model::{
+    ApplicationConfiguration, Connector, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction,
+};
+use connect_operator::connect::{ApiError, ConnectApi, Selector};
+use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
+use connect_operator::controllers::subject::Subject;
+use connect_operator::dev_server::{ListQuery, LogQuery, Refusal, World};
+use jiff::Timestamp;
+use secrecy::ExposeSecret;
+
+use crate::gate::{Failure, Gate, Place, What, lock};
+
+/// The project that everything here is in.
+pub(crate) const PROJECT: &str = "demo";
+
+tokio::task_local! {
+    /// The run that calls: subject and uid.
+    pub(crate) static RUN: (Subject, String);
+}
+
+/// The values of a deployment, as far as they count: plain and secured ones of its one application.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Values {
+    pub(crate) plain: BTreeMap<String, String>,
+    pub(crate) secured: BTreeMap<String, String>,
+}
+
+/// What an operator asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Create { values: Values },
+    Redeploy { id: String, values: Values },
+    Undeploy { id: String },
+}
+
+/// A call that wants to change something, as it arrived.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrived {
+    /// The run that sent it.
+    pub(crate) run: (Subject, String),
+    pub(crate) verb: Verb,
+    /// Id of the deployment that it changed; `None`: it was refused.
+    pub(crate) changed: Option<String>,
+}
+
+/// The world, and what arrived there.
+pub(crate) struct Remote {
+    pub(crate) world: World,
+    pub(crate) arrived: Vec<Arrived>,
+}
+
+/// The remote as one operator reaches it.
+#[derive(Clone)]
+pub(crate) struct Line {
+    pub(crate) operator: usize,
+    pub(crate) gate: Gate,
+    pub(crate) remote: Arc<Mutex<Remote>>,
+    pub(crate) clock: Clock,
+}
+
+impl ConnectFactory for Line {
+    fn connect(&self, _: &Settings) -> Result<Arc<dyn Connection>, String> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl Connection for Line {
+    fn set_rate(&self, _: NonZeroU32) {}
+
+    fn scopes(&self) -> Option<Vec<String>> {
+        None
+    }
+}
+
+impl Line {
+    fn ask<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        name: String,
+        send_before: Option<Timestamp>,
+        effect: impl FnOnce(&mut Remote, Timestamp) -> Result<T, Refusal> + Send + 'static,
+    ) -> Answer<'_, T> {
+        let what = What { place: Place::Remote, name, changes: send_before.is_some(), send_before };
+        let (remote, clock) = (Arc::clone(&self.remote), self.clock.clone());
+        let effect = move || {
+            let mut remote = lock(&remote);
+            let now = clock.now();
+            effect(&mut remote, now).map_err(|refusal| refused(operation, &refusal))
+        };
+        let fail = move |failure| {
+            let failure = match failure {
+                Failure::Lost => Failed::NoAnswer,
+                Failure::NotSent => Failed::NotSent,
+                Failure::Refused(status, code) => Failed::Answered { status, codes: code.into_iter().collect() },
+            };
+            Err(error(operation, failure))
+        };
+        Box::pin(self.gate.call(self.operator, what, self.clock.now(), effect, fail))
+    }
+
+    fn change<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        name: String,
+        send_before: Timestamp,
+        verb: Verb,
+        effect: impl FnOnce(&mut World, Timestamp) -> Result<T, Refusal> + Send + 'static,
+        id: impl FnOnce(&T) -> String + Send + 'static,
+    ) -> Answer<'_, T> {
+        let run = RUN.with(Clone::clone);
+        self.ask(operation, name, Some(send_before), move |remote, at| {
+            let result = effect(&mut remote.world, at);
+            let changed = result.as_ref().ok().map(id);
+            remote.arrived.push(Arrived { run, verb, changed });
+            result
+        })
+    }
+}
+
+impl ConnectApi for Line {
+    fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
+        let query = ListQuery { limit: page.limit, offset: page.offset, ..ListQuery::default() };
+        self.ask("queryDeployments", format!("list {}", page.limit), None, move |remote, now| {
+            let Paged { limit, offset, count, total, results } = remote.world.list(PROJECT, &query, now);
+            Ok(Paged { limit, offset, count, total, results: results.into_iter().map(Arc::new).collect() })
+        })
+    }
+
+    fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {
+        let selector = selector.clone();
+        self.ask("getDeploymentById", format!("get {}", selector.segment()), None, move |remote, now| {
+            present(remote.world.read(PROJECT, &selector, now))
+        })
+    }
+
+    fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment> {
+        let draft = draft.clone();
+        let verb = Verb::Create { values: values(&draft.configurations) };
+        let name = format!("create {}", draft.key.as_deref().unwrap_or_default());
+        let effect = move |world: &mut World, now| world.create(PROJECT, &draft, true, now);
+        self.change("createDeployment", name, send_before, verb, effect, |made| made.id.clone())
+    }
+
+    fn redeploy<'a>(
+        &'a self,
+        selector: &'a Selector,
+        version: i64,
+        action: &'a RedeployAction,
+        send_before: Timestamp,
+    ) -> Answer<'a, Option<Deployment>> {
+        let (selector, action) = (selector.clone(), action.clone());
+        let name = format!("redeploy {} from {version}", selector.segment());
+        let values = values(action.configuration_values.as_deref().unwrap_or_default());
+        let verb = Verb::Redeploy { id: selector.segment(), values };
+        let effect = move |world: &mut World, now| world.redeploy(PROJECT, &selector, version, &action, now);
+        let done = self.change("updateDeploymentById", name, send_before, verb, effect, |made| made.id.clone());
+        Box::pin(async move { found(done.await) })
+    }
+
+    fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
+        let selector = selector.clone();
+        let name = format!("undeploy {}", selector.segment());
+        let verb = Verb::Undeploy { id: selector.segment() };
+        let effect = move |world: &mut World, now| world.undeploy(PROJECT, &selector, now);
+        let done = self.change("deleteDeploymentById", name, send_before, verb, effect, |made| made.id.clone());
+        Box::pin(async move { found(done.await) })
+    }
+
+    fn logs<'a>(&'a self, selector: &'a Selector, _: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
+        let selector = selector.clone();
+        self.ask("getDeploymentLogsById", format!("logs {}", selector.segment()), None, move |remote, now| {
+            present(remote.world.logs(PROJECT, &selector, &LogQuery::default(), now))
+        })
+    }
+
+    fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
+        let selector = selector.clone();
+        self.ask("getConnectorByKey", format!("connector {}", selector.segment()), None, move |remote, _| {
+            present(remote.world.read_connector(&[PROJECT.to_owned()], &selector))
+        })
+    }
+}
+
+/// The service's own 404 says that there is none.
+fn present<T>(result: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(refusal) if refusal.status == 404 => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+fn found<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(ApiError { failure: Failed::Answered { status: 404, .. }, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn refused(operation: &'static str, refusal: &Refusal) -> ApiError {
+    let codes = refusal.errors.iter().map(|error| error.code.clone()).collect();
+    error(operation, Failed::Answered { status: refusal.status, codes })
+}
+
+fn error(operation: &'static str, failure: Failed) -> ApiError {
+    ApiError {
+        operation,
+        failure,
+        message: "as the history wants it".to_owned(),
+        correlation_id: None,
+        retry_after: None,
+    }
+}
+
+/// What was sent, in clear: nothing here is secret.
+fn values(configurations: &[ApplicationConfiguration]) -> Values {
+    let mut values = Values::default();
+    for configuration in configurations {
+        for pair in &configuration.standard_configuration {
+            values.plain.insert(pair.key.clone(), pair.value.clone());
+        }
+        for pair in &configuration.secured_configuration {
+            values.secured.insert(pair.key.clone(), pair.value.expose_secret().to_owned());
+        }
+    }
+    values
+}

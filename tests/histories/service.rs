@@ -1,0 +1,135 @@
+//! The simulated API server as the operator's own client sees it: requests in, answers out, without a socket.
+//!
+//! Knows the paths and verbs that the operator uses; anything else fails the test. Events are swallowed.
+
+use std::sync::{Arc, Mutex};
+
+use connect_operator::clock::Clock;
+use http::{Method, Request, Response};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, Key, Kind, Refusal};
+use crate::gate::{Failure, Gate, Place, What, lock};
+
+/// The cluster as one operator reaches it.
+#[derive(Clone)]
+pub(crate) struct Service {
+    pub(crate) operator: usize,
+    pub(crate) gate: Gate,
+    pub(crate) cluster: Arc<Mutex<Cluster>>,
+    pub(crate) clock: Clock,
+}
+
+type Answered = Result<Response<Body>, String>;
+
+impl Service {
+    /// A client of it.
+    pub(crate) fn client(self) -> Client {
+        let service = tower::service_fn(move |request: Request<Body>| self.clone().answer(request));
+        Client::new(service, "default")
+    }
+
+    async fn answer(self, request: Request<Body>) -> Result<Response<Body>, String> {
+        let (head, body) = request.into_parts();
+        let body = body.collect_bytes().await.map_err(|error| error.to_string())?;
+        let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).expect("JSON") };
+        let asked = Asked::read(&head.method, head.uri.path(), body);
+        let Self { operator, gate, cluster, clock } = self;
+        if asked.kind.is_none() {
+            // An Event: for people only, and nobody reads it here.
+            return Ok(answered(201, &asked.body));
+        }
+        let what = What {
+            place: Place::Cluster,
+            name: asked.name(&head.method),
+            changes: head.method != Method::GET,
+            send_before: None,
+        };
+        let since = clock.now();
+        let effect = move || -> Answered { Ok(asked.carry_out(&head.method, &mut lock(&cluster), &clock)) };
+        gate.call(operator, what, since, effect, |failure| match failure {
+            Failure::Lost | Failure::NotSent => Err("the connection was lost".to_owned()),
+            Failure::Refused(status, _) => Ok(refused(&Refusal(status, "Refused"))),
+        })
+        .await
+    }
+}
+
+/// A request, read.
+struct Asked {
+    kind: Option<Kind>,
+    namespace: String,
+    name: Option<String>,
+    status: bool,
+    body: Value,
+}
+
+impl Asked {
+    fn read(method: &Method, path: &str, body: Value) -> Self {
+        let mut parts = path.trim_start_matches('/').split('/').skip_while(|part| *part != "namespaces").skip(1);
+        let namespace = parts.next().unwrap_or_default().to_owned();
+        let plural = parts.next();
+        let name = parts.next().map(str::to_owned);
+        let status = parts.next() == Some("status");
+        let (kind, name) = match plural {
+            None => (Some(Kind::Namespace), Some(namespace.clone())),
+            Some("events") => (None, name),
+            Some(plural) => {
+                let kind = Kind::ALL.into_iter().find(|kind| kind.plural() == plural);
+                assert!(kind.is_some(), "the simulated API server does not know {method} {path}");
+                (kind, name)
+            }
+        };
+        Self { kind, namespace, name, status, body }
+    }
+
+    fn name(&self, method: &Method) -> String {
+        let plural = self.kind.map(Kind::plural).unwrap_or_default();
+        let name = self.name.as_deref().unwrap_or_default();
+        let status = if self.status { " status" } else { "" };
+        format!("{method} {plural}/{name}{status}")
+    }
+
+    fn carry_out(self, method: &Method, cluster: &mut Cluster, clock: &Clock) -> Response<Body> {
+        let Self { kind, namespace, name, status, body } = self;
+        let kind = kind.expect("Events were answered before");
+        let now = clock.now();
+        if *method == Method::GET && name.is_none() {
+            let items: Vec<&Value> = cluster
+                .of_kind(kind)
+                .filter(|(key, _)| key.namespace == namespace)
+                .map(|(_, object)| &**object)
+                .collect();
+            let version = cluster.version().to_string();
+            return answered(200, &json!({"metadata": {"resourceVersion": version}, "items": items}));
+        }
+        let name = name.or_else(|| body.pointer("/metadata/name")?.as_str().map(str::to_owned)).unwrap_or_default();
+        let key = Key::new(kind, if kind == Kind::Namespace { "" } else { &namespace }, &name);
+        let result = match method.as_str() {
+            "GET" => cluster.get(&key).cloned().ok_or(Refusal(404, "NotFound")),
+            "POST" => cluster.create(&key, body, now),
+            "PATCH" => cluster.patch(&key, &body, status),
+            "DELETE" => cluster.delete(&key, now),
+            other => panic!("the simulated API server does not know {other}"),
+        };
+        match result {
+            Ok(object) => answered(if *method == Method::POST { 201 } else { 200 }, &object),
+            Err(refusal) => refused(&refusal),
+        }
+    }
+}
+
+fn answered(status: u16, body: &Value) -> Response<Body> {
+    let body = serde_json::to_vec(body).expect("JSON");
+    Response::builder().status(status).body(Body::from(body)).expect("an answer")
+}
+
+fn refused(Refusal(status, reason): &Refusal) -> Response<Body> {
+    let body = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": reason, "reason": reason, "code": status,
+    });
+    answered(*status, &body)
+}

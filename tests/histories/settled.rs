@@ -1,0 +1,133 @@
+//! What has to be the case once nothing goes wrong any more, and what may be kept then.
+
+use std::collections::BTreeSet;
+
+use connect_operator::controllers::conditions;
+use connect_operator::controllers::subject::Subject;
+use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DriftPolicy, ManagementPolicy};
+use connect_operator::names;
+use kube::ResourceExt;
+use serde::Deserialize;
+
+use crate::cluster::{Cluster, Key, Kind};
+use crate::desired;
+use crate::gate::lock;
+use crate::judge::Judge;
+use crate::simulation::Simulation;
+
+/// Longest status that is still small, in bytes of JSON.
+const LARGEST_STATUS: usize = 8 * 1024;
+
+/// What is not yet as it has to be.
+pub(crate) fn unsettled(simulation: &Simulation) -> Option<String> {
+    let cluster = lock(&simulation.reach.cluster);
+    let judge = &simulation.judge;
+    if let Some(text) = left_behind(judge) {
+        return Some(text);
+    }
+    for (key, value) in cluster.of_kind(Kind::Deployment) {
+        let object = ConnectorDeployment::deserialize(&**value).expect("what is stored is of its kind");
+        let values = desired::values(&cluster, &key.namespace, value);
+        if let Some(text) = resource(simulation, &object, values.as_ref()) {
+            return Some(format!("{}: {text}; it is {}", key.name, short(&object)));
+        }
+    }
+    growth(simulation, &cluster)
+}
+
+fn short(object: &ConnectorDeployment) -> String {
+    let status = object.status.clone().unwrap_or_default();
+    let told: Vec<_> = status
+        .conditions
+        .iter()
+        .map(|condition| {
+            format!("{}={} ({}: {})", condition.type_, condition.status, condition.reason, condition.message)
+        })
+        .collect();
+    format!("{told:?}, id {:?}, applied {:?}, operation {:?}", status.id, status.applied, status.operation)
+}
+
+/// A deployment of a resource that is gone, though it was to be taken down.
+fn left_behind(judge: &Judge) -> Option<String> {
+    let owners = |id: &str| judge.owners.get(id).into_iter().flatten().filter_map(|uid| judge.lives.get(uid));
+    let mut ids = judge.owners.keys();
+    let left = ids.find(|id| {
+        judge.truth.now(id).is_some()
+            && owners(id).all(|life| !life.alive)
+            && !owners(id).any(|life| life.may_leave || life.disguised)
+    })?;
+    Some(format!("{left} is left behind"))
+}
+
+fn resource(
+    simulation: &Simulation,
+    object: &ConnectorDeployment,
+    values: Option<&crate::remote::Values>,
+) -> Option<String> {
+    let judge = &simulation.judge;
+    let status = object.status.clone().unwrap_or_default();
+    let generation = object.metadata.generation.unwrap_or_default();
+    let reason = conditions::ready_reason(&status.conditions).unwrap_or_default();
+    let ready = conditions::is_ready(&status.conditions);
+    if object.metadata.deletion_timestamp.is_some() {
+        return Some("it is not gone".to_owned());
+    }
+    if status.observed_generation != generation {
+        return Some(format!("generation {generation} was not observed"));
+    }
+    let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
+    // What is paused or not known stays as it is, whatever that was.
+    let wanted = values.filter(|_| !observed && !object.spec.suspend)?;
+    if status.operation.is_some() {
+        return Some("an operation runs".to_owned());
+    }
+    let Some(id) = &status.id else {
+        let adopts = object.spec.adoption_policy == AdoptionPolicy::Adopt;
+        return (reason != "KeyTaken" || adopts).then(|| "it has no deployment".to_owned());
+    };
+    let Some(state) = judge.truth.now(id) else {
+        let stays = object.spec.drift.policy != DriftPolicy::Correct || reason == "KeyTaken";
+        let told = ["RemoteDisappeared", "KeyTaken"].contains(&reason);
+        return (!(stays && told)).then(|| "its deployment is gone".to_owned());
+    };
+    let requested = object.annotations().get(names::REDEPLOY_REQUESTED_AT);
+    if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) {
+        return Some("a redeploy that was asked for is not served".to_owned());
+    }
+    let corrects = object.spec.drift.policy == DriftPolicy::Correct;
+    let unverified = status.conditions.iter().any(|condition| condition.type_ == names::SECRETS_UNVERIFIED);
+    let plain = (state.foreign_visible && !corrects) || state.plain_is(&wanted.plain);
+    let secured = state.foreign_secured || unverified || state.secured_is(&wanted.secured);
+    let told = match state.status.as_str() {
+        "Deployed" => ready,
+        "Failed" => reason == "DeploymentFailed",
+        "UndeployFailed" => reason == "UndeployFailed",
+        _ => false,
+    };
+    (!(plain && secured && told)).then(|| format!("it wants {wanted:?}, and there is {state:?}"))
+}
+
+/// What is kept though it does not exist, or is more than it may be.
+fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
+    let exists: BTreeSet<Subject> =
+        subjects(cluster, Kind::Deployment).chain(subjects(cluster, Kind::Project)).collect();
+    for (number, operator) in simulation.operators.iter().enumerate() {
+        let Some(operator) = operator else { continue };
+        let mut kept = operator.context.subjects();
+        kept.extend(operator.queued().cloned());
+        let lost: Vec<_> = kept.difference(&exists).collect();
+        if !lost.is_empty() {
+            return Some(format!("operator {number} keeps something of {lost:?}"));
+        }
+    }
+    let sizes = cluster.of_kind(Kind::Deployment).map(|(key, object)| (key, object["status"].to_string().len()));
+    let large = sizes.into_iter().find(|(_, size)| *size > LARGEST_STATUS);
+    large.map(|(key, size)| format!("the status of {} has {size} bytes", key.name))
+}
+
+fn subjects(cluster: &Cluster, kind: Kind) -> impl Iterator<Item = Subject> {
+    cluster.of_kind(kind).map(move |(Key { namespace, name, .. }, _)| match kind {
+        Kind::Project => Subject::project(namespace, name),
+        _ => Subject::deployment(namespace, name),
+    })
+}

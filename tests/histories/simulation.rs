@@ -1,0 +1,327 @@
+//! Everything together, and who is next: operators, cluster, remote, the gate between them, and one clock.
+//!
+//! [`Simulation::micro`] does one thing at a time: it lets one waiting call happen, starts one run, or delivers one
+//! event. Which one is chosen by numbers that come from the history, so the same history happens again in the same way.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Duration;
+
+use connect_operator::clock::{Clock, between, later};
+use connect_operator::connect::ErrorCode;
+use connect_operator::dev_server::{Catalogue, Variant, World};
+use jiff::Timestamp;
+
+use crate::cluster::Cluster;
+use crate::gate::{Call, Effect, Fate, Gate, Left, Place, lock};
+use crate::judge::Judge;
+use crate::operator::{Move, Operator, Reach};
+use crate::remote::Remote;
+
+/// L of the design: the time limit of a request.
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+/// Time that a build takes.
+const BUILD: Duration = Duration::from_secs(40);
+
+/// Read once: it is a text.
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::built_in);
+
+/// What is to become of a call that is still to come.
+#[derive(Clone, Debug)]
+pub(crate) struct Armed {
+    pub(crate) place: Place,
+    /// Only calls that may change something.
+    pub(crate) changes: bool,
+    /// Calls that fit and pass before.
+    pub(crate) skip: u8,
+    pub(crate) trouble: Trouble,
+}
+
+/// What becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    LostThere,
+    LostBack,
+    /// Its caller gives up, and it arrives so many seconds later, less than [`LIMIT`].
+    Late(u8),
+    /// It works at once, and its answer takes so many seconds, less than [`LIMIT`].
+    Slow(u8),
+    /// 400 `InvalidJsonInput`.
+    Invalid,
+    /// 403 `AuthorizationError`.
+    Forbidden,
+    /// 409 `ConcurrentModification`.
+    Conflict,
+    /// 400 `DeploymentInvalidStatusTransition`.
+    Busy,
+    /// 500 before anything happened.
+    Broken,
+    /// 503.
+    Unavailable,
+    /// The operator dies before the call.
+    DieBefore,
+    /// It dies when the call has happened.
+    DieAfter,
+}
+
+/// Chance that a history decides on.
+#[derive(Clone, Debug)]
+pub(crate) struct Chooser(u64);
+
+impl Chooser {
+    /// With 0 it is always the first one.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn choose(&mut self, of: usize) -> usize {
+        if self.0 == 0 || of < 2 {
+            return 0;
+        }
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15).max(1);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % of as u64).unwrap_or(0)
+    }
+}
+
+/// Everything together.
+pub(crate) struct Simulation {
+    pub(crate) reach: Reach,
+    pub(crate) operators: [Option<Operator>; 2],
+    pub(crate) armed: Vec<Armed>,
+    pub(crate) judge: Judge,
+    chooser: Chooser,
+    /// Effects of calls whose callers gave up, and when they come.
+    late: Vec<(Timestamp, Effect)>,
+    /// Answers that are on their way to an operator, and when they come.
+    slow: Vec<(Timestamp, usize, Effect)>,
+    lives: u64,
+    /// Where operators are stopped: at which call since they were stopped last, and whether after it.
+    pub(crate) cuts: VecDeque<(usize, bool)>,
+    /// Every call since then, and whether it may change something.
+    pub(crate) calls: Vec<(String, bool)>,
+    /// Whether what happens is noted.
+    pub(crate) telling: bool,
+    /// What happened, for people.
+    pub(crate) told: Vec<String>,
+}
+
+enum Next {
+    Call(usize),
+    Move(usize, Move),
+}
+
+impl Simulation {
+    pub(crate) fn new(seed: u64, variant: Variant) -> Self {
+        let start = Timestamp::from_second(1_800_000_000).expect("a time in range");
+        let world = World::new(CATALOGUE.clone(), variant, BUILD, Some(1));
+        let reach = Reach {
+            gate: Gate::default(),
+            cluster: Arc::new(Mutex::new(Cluster::default())),
+            remote: Arc::new(Mutex::new(Remote { world, arrived: Vec::new() })),
+            clock: Clock::stepped(start),
+        };
+        let judge = Judge::default();
+        let chooser = Chooser::new(seed);
+        let (late, slow) = (Vec::new(), Vec::new());
+        Self {
+            reach,
+            operators: [None, None],
+            armed: Vec::new(),
+            judge,
+            chooser,
+            late,
+            slow,
+            lives: 0,
+            cuts: VecDeque::new(),
+            calls: Vec::new(),
+            telling: false,
+            told: Vec::new(),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.reach.clock.now()
+    }
+
+    /// Notes what happens, if somebody wants to read it.
+    pub(crate) fn tell(&mut self, text: impl FnOnce() -> String) {
+        if self.telling {
+            let now = self.now();
+            self.told.push(format!("{now} {}", text()));
+        }
+    }
+
+    /// Starts an operator, unless it runs; `behind`: how many changes old its first lists are.
+    pub(crate) fn start(&mut self, number: usize, behind: u64) {
+        if self.operators[number].is_none() {
+            self.lives += 1;
+            let version = lock(&self.reach.cluster).version().saturating_sub(behind);
+            self.tell(|| format!("operator {number} starts, {behind} changes behind"));
+            self.operators[number] = Some(Operator::start(number, self.lives, &self.reach, version));
+        }
+    }
+
+    /// Stops an operator where it is: its calls that wait never happen, nor are their answers seen.
+    pub(crate) async fn stop(&mut self, number: usize) {
+        if self.operators[number].take().is_some() {
+            self.tell(|| format!("operator {number} is stopped"));
+            self.reach.gate.parked().retain(|call| call.operator != number);
+            self.slow.retain(|(_, operator, _)| *operator != number);
+            idle().await;
+            // What its tasks began while they ended.
+            self.reach.gate.parked().retain(|call| call.operator != number);
+        }
+    }
+
+    /// Lets time pass. Calls that wait go on waiting.
+    pub(crate) async fn pass(&mut self, by: Duration) {
+        let until = later(self.now(), by);
+        loop {
+            idle().await;
+            let effects = self.late.iter().map(|(at, _)| *at);
+            let next = effects.chain(self.slow.iter().map(|(at, _, _)| *at)).min().filter(|at| *at <= until);
+            let now = self.now();
+            self.reach.clock.step(between(now, next.unwrap_or(until)));
+            let Some(at) = next else { break };
+            for (_, effect) in self.late.extract_if(.., |(due, _)| *due <= at) {
+                effect();
+            }
+            for (_, _, answer) in self.slow.extract_if(.., |(due, _, _)| *due <= at) {
+                answer();
+            }
+            self.judge();
+        }
+        self.judge();
+        idle().await;
+    }
+
+    /// Does one thing; false if there is nothing to do.
+    pub(crate) async fn micro(&mut self) -> bool {
+        idle().await;
+        for operator in self.operators.iter_mut().flatten() {
+            operator.settle();
+        }
+        self.reach.gate.order();
+        let mut next: Vec<Next> = (0..self.reach.gate.parked().len()).map(Next::Call).collect();
+        for (number, operator) in self.operators.iter().enumerate() {
+            next.extend(operator.iter().flat_map(Operator::moves).map(|step| Next::Move(number, step)));
+        }
+        if next.is_empty() {
+            let running = self.slow.is_empty() && self.operators.iter().flatten().any(Operator::is_running);
+            assert!(!running, "a run waits for something that is not at the gate");
+            return false;
+        }
+        let chosen = self.chooser.choose(next.len());
+        match next.swap_remove(chosen) {
+            Next::Call(index) => {
+                let call = self.reach.gate.parked().remove(index);
+                self.happen(call).await;
+            }
+            Next::Move(number, step) => {
+                self.tell(|| format!("{number}: {step:?}"));
+                if let Some(operator) = &mut self.operators[number] {
+                    operator.make(step);
+                }
+            }
+        }
+        self.judge();
+        true
+    }
+
+    /// Does everything that can be done without time passing.
+    pub(crate) async fn rest(&mut self) {
+        for _ in 0..5_000 {
+            if !self.micro().await {
+                return;
+            }
+        }
+        panic!("it does not come to rest");
+    }
+
+    async fn happen(&mut self, call: Call) {
+        let trouble = self.trouble(&call);
+        let (operator, waited) = (call.operator, between(call.since, self.now()));
+        let remote = call.what.place == Place::Remote;
+        let too_late = call.what.send_before.is_some_and(|before| self.now() >= before);
+        self.tell(|| format!("{operator}: {} {trouble:?}", call.what.name));
+        let fate = match trouble {
+            Some(Trouble::DieBefore) => return self.stop(operator).await,
+            Some(Trouble::DieAfter) => {
+                if !too_late {
+                    call.happen();
+                }
+                return self.stop(operator).await;
+            }
+            _ if too_late => Fate::NotSent,
+            // Whoever called has given up by now.
+            _ if remote && waited >= LIMIT => Fate::LostThere,
+            None => Fate::Pass,
+            Some(Trouble::LostThere) => Fate::LostThere,
+            Some(Trouble::LostBack) => Fate::LostBack,
+            Some(Trouble::Late(_)) => Fate::Late,
+            Some(Trouble::Slow(_)) => Fate::Slow,
+            Some(Trouble::Invalid) => Fate::Refused(400, Some(ErrorCode::InvalidJsonInput)),
+            Some(Trouble::Forbidden) => Fate::Refused(403, Some(ErrorCode::AuthorizationError)),
+            Some(Trouble::Conflict) => Fate::Refused(409, Some(ErrorCode::ConcurrentModification)),
+            Some(Trouble::Busy) => Fate::Refused(400, Some(ErrorCode::DeploymentInvalidStatusTransition)),
+            Some(Trouble::Broken) => Fate::Refused(500, None),
+            Some(Trouble::Unavailable) => Fate::Refused(503, None),
+        };
+        let seconds = if let Some(Trouble::Late(seconds) | Trouble::Slow(seconds)) = trouble { seconds } else { 1 };
+        let at = later(self.now(), Duration::from_secs(u64::from(seconds).clamp(1, LIMIT.as_secs() - 1)));
+        match call.decide(fate) {
+            Left::Nothing => {}
+            Left::Answer(answer) => self.slow.push((at, operator, answer)),
+            Left::Effect(effect) => self.late.push((at, effect)),
+        }
+    }
+
+    /// The first trouble that is meant for this call.
+    fn trouble(&mut self, call: &Call) -> Option<Trouble> {
+        let number = self.calls.len();
+        self.calls.push((call.what.name.clone(), call.what.changes));
+        if let Some((_, after)) = self.cuts.pop_front_if(|(cut, _)| *cut == number) {
+            self.calls.clear();
+            return Some(if after { Trouble::DieAfter } else { Trouble::DieBefore });
+        }
+        let fits = |armed: &Armed| armed.place == call.what.place && (call.what.changes || !armed.changes);
+        let index = self.armed.iter().position(fits)?;
+        if self.armed[index].skip > 0 {
+            self.armed[index].skip -= 1;
+            return None;
+        }
+        let trouble = self.armed.remove(index).trouble;
+        // Only a change can come late; a read just gets no answer.
+        Some(if matches!(trouble, Trouble::Late(_)) && !call.what.changes { Trouble::LostThere } else { trouble })
+    }
+
+    /// Begins another row of choices, which depends on nothing that came before: so what is left of a history that is
+    /// shrunk goes on as it did.
+    pub(crate) fn reorder(&mut self, order: u64, text: &str) {
+        // FNV-1a.
+        let mixed = text.bytes().fold(order, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        self.chooser = Chooser::new(if order == 0 { 0 } else { mixed });
+    }
+
+    /// Has the judge look at what happened since.
+    pub(crate) fn judge(&mut self) {
+        let now = self.now();
+        self.judge.began.clear();
+        for (subject, began) in self.operators.iter().flatten().flat_map(Operator::began) {
+            let oldest = self.judge.began.entry(subject.clone()).or_insert(began);
+            *oldest = began.min(*oldest);
+        }
+        let mut remote = lock(&self.reach.remote);
+        let cluster = lock(&self.reach.cluster);
+        self.judge.look(&cluster, &mut remote, now);
+    }
+}
+
+/// Returns once every task waits for the driver. Time is paused, so this takes none.
+pub(crate) async fn idle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}

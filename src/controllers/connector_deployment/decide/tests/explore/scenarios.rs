@@ -241,7 +241,8 @@ fn rule_20_what_is_suspended_or_observed_is_left_alone() {
 fn drift_is_corrected_once() {
     let foreign = Foreign { redeploys: true, deletes: true, recreates: true, creates: true };
     let small = Budget { foreign: 1, crashes: 0, ..ONE };
-    let full = Budget { foreign: 2, crashes: 1, ..small };
+    // Two strangers' acts are too many: what they change before we know of our create is not known again.
+    let full = Budget { crashes: 1, ..small };
     let correct = Settings { live: true, correct: true, foreign, budget: bounds(small, full), ..Settings::default() };
     holds(&[("drift corrected", correct), ("drift corrected, reads lag", Settings { lag: true, ..correct })]);
 }
@@ -299,6 +300,6 @@ fn rule_4_of_two_resources_that_want_one_key_one_has_it() {
         ("rivals, live and deleted", with(deleted, Budget { deletions: 2, ..ONE }, live)),
         ("rivals, restored", with(Budget { restores: 1, ..NOTHING }, Budget { restores: 1, secrets: 1, ..ONE }, live)),
         ("rivals, observed", with(Budget { observes: 2, ..NOTHING }, Budget { observes: 2, secrets: 1, ..ONE }, live)),
-        ("rivals, observed first", with(late, Budget { observes: 2, deletions: 1, ..late }, first_observed)),
+        ("rivals, observed first", with(late, Budget { deletions: 1, ..late }, first_observed)),
     ]);
 }

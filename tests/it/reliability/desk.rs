@@ -167,7 +167,7 @@ impl Desk {
         };
         let client = Arc::new(HttpConnect::new(settings, clock.clone()).unwrap());
         let (wake, mut woken) = unbounded_channel();
-        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), wake, 16);
+        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), wake, 16, 1);
         let claimed = Settings {
             api_url: dev.url(),
             auth_url: dev.url(),

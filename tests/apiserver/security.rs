@@ -53,6 +53,7 @@ fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str
         operator_namespace: own.to_owned(),
         digest_key,
         factory: Arc::new(factory),
+        jitter_seed: 1,
     };
     Operator(tokio::spawn(manager::run(options, std::future::pending())).abort_handle())
 }

@@ -114,6 +114,7 @@ impl Shop {
             operator_namespace: self.operator_namespace.clone(),
             digest_key: DigestKey::new(digest_key),
             factory: Arc::new(factory),
+            jitter_seed: 1,
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let ended = tokio::spawn(manager::run(options, async {

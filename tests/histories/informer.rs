@@ -59,7 +59,7 @@ where
             let object = parse::<K>(&value);
             gone.extend(self.lifes.note(context, &Event::InitApply(object.clone())));
             run.extend(self.news(&key, &object));
-            store.insert(self.subject(&key), Arc::new(object));
+            store.insert(Self::subject(&key), Arc::new(object));
         }
         self.store = store;
         gone.extend(self.lifes.note(context, &Event::<K>::InitDone));
@@ -74,7 +74,7 @@ where
         let change = cluster.changes_after(self.cursor).iter().find(|change| change.key.kind == self.kind)?;
         self.cursor = change.version;
         let object = parse::<K>(&change.object);
-        let subject = self.subject(&change.key);
+        let subject = Self::subject(&change.key);
         let event = if change.deleted { Event::Delete(object.clone()) } else { Event::Apply(object.clone()) };
         let gone = self.lifes.note(context, &event);
         if change.deleted {
@@ -89,13 +89,13 @@ where
     }
 
     fn news(&mut self, key: &Key, object: &K) -> Option<Subject> {
-        let subject = self.subject(key);
+        let subject = Self::subject(key);
         let hash = what_people_change(object);
         let before = self.seen.insert((subject.clone(), object.meta().uid.clone()), hash);
         (before != Some(hash)).then_some(subject)
     }
 
-    fn subject(&self, key: &Key) -> Subject {
+    fn subject(key: &Key) -> Subject {
         Subject { kind: K::KIND, namespace: key.namespace.clone(), name: key.name.clone() }
     }
 }

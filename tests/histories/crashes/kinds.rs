@@ -70,6 +70,8 @@ impl Kind {
     fn shape(self) -> Shape {
         Shape {
             level: if matches!(self, Self::Failure | Self::Repair) { FAILING } else { 0 },
+            // Sent again, so that one redeploy sets right what a stranger wrote there.
+            config: matches!(self, Self::DriftCorrection),
             adopt: matches!(self, Self::Adoption),
             orphan: matches!(self, Self::Orphan),
             correct: matches!(self, Self::DriftCorrection | Self::RecreateAfterDisappearance),

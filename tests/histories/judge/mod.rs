@@ -177,8 +177,9 @@ impl Judge {
             let newest = life.asks.len().saturating_sub(1);
             life.planned = life.asks.iter().rposition(|ask| ask.request.as_ref() == request).unwrap_or(newest);
         }
-        if before.operation.is_some() && status.operation.is_none() && object.spec.drift.policy == DriftPolicy::Correct
-        {
+        // What follows the end of an operation may stand in the same write.
+        let ended = before.operation.is_some() && status.applied != before.applied;
+        if ended && object.spec.drift.policy == DriftPolicy::Correct {
             let plain = status.id.as_ref().and_then(|id| self.truth.now(id)).map(|state| state.plain.clone());
             if let Some(plain) = plain.filter(|plain| *plain != life.sent)
                 && life.differences.insert((life.sent.clone(), plain))

@@ -48,7 +48,6 @@ fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str
         client,
         namespaces: namespaces.iter().map(|name| (*name).to_owned()).collect(),
         concurrency: 16,
-        jitter_seed: 7,
         clock,
         operator_namespace: own.to_owned(),
         digest_key,

@@ -109,7 +109,6 @@ impl Shop {
             client,
             namespaces: [&self.sandbox.namespace].into_iter().chain(&self.also_watched).cloned().collect(),
             concurrency: 16,
-            jitter_seed: 7,
             clock,
             operator_namespace: self.operator_namespace.clone(),
             digest_key: DigestKey::new(digest_key),

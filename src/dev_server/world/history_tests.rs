@@ -13,7 +13,7 @@ fn each_moment_tells_what_happened_when_and_with_which_values() {
     stage.redeploy(&id, &action).expect("it is idle");
     stage.step(Duration::from_secs(3));
     stage.undeploy(&id).expect("it is there");
-    stage.step(Duration::from_secs(60));
+    stage.step(Duration::from_mins(1));
     let other = stage.live("other");
     stage.world.remove(&other, stage.now).expect("it is there");
 

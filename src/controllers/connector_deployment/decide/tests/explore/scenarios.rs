@@ -149,25 +149,17 @@ fn what_is_adopted_or_restored_goes_on() {
 
 #[test]
 fn two_operators_do_what_one_does() {
-    let two = Settings { operators: 2, ..Settings::default() };
-    let live = Settings { live: true, ..two };
-    let small = Budget { crashes: 0, ..ONE };
-    let with = |small: Budget, full: Budget, settings: Settings| Settings { budget: bounds(small, full), ..settings };
+    let two = |live: bool, budget: Budget| Settings { operators: 2, live, budget, ..Settings::default() };
+    let stale = Budget { stalls: 1, ..NOTHING };
+    let secret = Budget { secrets: 1, ..NOTHING };
+    let deleted = Budget { deletions: 1, ..NOTHING };
+    // Two operators at once are as much as can be explored to the end, so larger bounds are one more stale view.
     holds(&[
-        ("two create", with(Budget { stalls: 1, ..NOTHING }, Budget { secrets: 1, stalls: 1, ..small }, two)),
-        ("two redeploy", with(Budget { specs: 1, ..NOTHING }, Budget { specs: 1, stalls: 1, ..small }, live)),
-        (
-            "two redeploy a secret",
-            with(Budget { secrets: 1, stalls: 1, ..NOTHING }, Budget { secrets: 1, stalls: 1, ..small }, live),
-        ),
-        (
-            "two delete",
-            with(Budget { deletions: 1, stalls: 1, ..NOTHING }, Budget { deletions: 1, stalls: 2, ..small }, live),
-        ),
-        (
-            "two create and delete",
-            with(Budget { deletions: 1, ..NOTHING }, Budget { deletions: 1, stalls: 1, ..small }, two),
-        ),
+        ("two create", two(false, bounds(NOTHING, stale))),
+        ("two redeploy", two(true, Budget { specs: 1, ..NOTHING })),
+        ("two redeploy a secret", two(true, bounds(secret, Budget { secrets: 1, ..stale }))),
+        ("two delete", two(true, bounds(deleted, Budget { deletions: 1, ..stale }))),
+        ("two create and delete", two(false, deleted)),
     ]);
 }
 
@@ -188,13 +180,13 @@ fn a_stale_view_after_a_restart_sends_nothing() {
 #[test]
 fn another_resource_of_the_same_name_starts_afresh() {
     let small = Budget { deletions: 1, releases: 1, recreations: 1, crashes: 0, ..ONE };
-    let full = Budget { crashes: 1, secrets: 1, stalls: 1, ..small };
+    let full = Budget { crashes: 1, ..small };
     let new = Settings { budget: bounds(small, full), ..Settings::default() };
     let live = Settings { live: true, budget: bounds(Budget { secrets: 1, ..small }, full), ..new };
     let orphaned = Budget { releases: 0, orphans: 1, ..small };
     let orphaned = bounds(orphaned, Budget { orphans: 1, ..full });
     let two = Budget { lost: 0, ..small };
-    let two = bounds(two, Budget { lost: 1, stalls: 1, ..two });
+    let two = bounds(two, Budget { stalls: 1, ..two });
     holds(&[
         ("recreated while it is created", new),
         ("recreated, live", live),
@@ -220,7 +212,7 @@ fn rule_7_a_lost_digest_key_redeploys_nothing() {
 #[test]
 fn rule_20_what_is_suspended_or_observed_is_left_alone() {
     let small = Budget { suspends: 2, secrets: 1, ..ONE };
-    let full = Budget { deletions: 1, failures: 1, specs: 1, ..small };
+    let full = Budget { deletions: 1, ..small };
     let suspend = Settings { live: true, budget: bounds(small, full), ..Settings::default() };
     let observe = Budget { suspends: 0, observes: 2, ..small };
     let observe = bounds(observe, Budget { suspends: 0, observes: 2, ..full });

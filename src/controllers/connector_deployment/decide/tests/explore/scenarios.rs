@@ -220,7 +220,7 @@ fn rule_20_what_is_suspended_or_observed_is_left_alone() {
     let born = bounds(born, Budget { suspends: 1, deletions: 1, ..small });
     let watched = Budget { observes: 1, secrets: 0, deletions: 1, ..ONE };
     let watched = bounds(watched, Budget { observes: 2, foreign: 1, ..watched });
-    let foreign = Foreign { redeploys: true, deletes: true, recreates: true, creates: true };
+    let foreign = Foreign { deletes: true, recreates: true, creates: true, redeploys: false };
     holds(&[
         ("suspended and not", suspend),
         ("suspended from the start", Settings { live: false, suspended: true, budget: born, ..suspend }),

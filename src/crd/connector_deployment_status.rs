@@ -195,9 +195,11 @@ pub struct Applied {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub remote_digest: Option<String>,
-    /// Whether the remote showed other visible values than it was sent, and did so again when they were sent once more.
-    #[serde(default, skip_serializing_if = "super::shared::is_default")]
-    pub differs_again: bool,
+    /// Digest of the visible values that the remote shows in place of those that were sent, also after they were sent once
+    /// more: sending them again would not help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub accepted_digest: Option<String>,
     /// The Secrets and ConfigMaps whose contents were sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::sources")]

@@ -39,8 +39,9 @@ pub struct Applied {
     pub sent: Option<VisibleDigest>,
     /// Digest of the visible values that were seen at the end, or when the operation after it began.
     pub remote: Option<VisibleDigest>,
-    /// Whether these differ from what was sent though it was sent twice: sending it once more would not help (rule 16).
-    pub differs_again: bool,
+    /// Digest of what the remote shows in place of what was sent, also after it was sent once more: sending it again would
+    /// not help (rule 16).
+    pub accepted: Option<VisibleDigest>,
     /// Secrets and ConfigMaps that the values came from.
     pub sources: Vec<Source>,
     /// When the end was seen; later than the start of our last write.

@@ -44,14 +44,14 @@ fn applied(applied: &stored::Applied) -> Applied {
         from_version: applied.from_version,
         sent: applied.visible_digest.as_deref().map(VisibleDigest::parse),
         remote: applied.remote_digest.as_deref().map(VisibleDigest::parse),
-        differs_again: applied.differs_again,
+        accepted: applied.accepted_digest.as_deref().map(VisibleDigest::parse),
         sources: sources(&applied.sources),
         at: applied.at.as_ref().map(|at| at.0).unwrap_or_default(),
     }
 }
 
 fn stored_applied(applied: &Applied) -> stored::Applied {
-    let Applied { generation, digest, outcome, from_version, sent, remote, differs_again, sources, at } = applied;
+    let Applied { generation, digest, outcome, from_version, sent, remote, accepted, sources, at } = applied;
     stored::Applied {
         generation: *generation,
         digest: digest.as_ref().map(ToString::to_string),
@@ -65,7 +65,7 @@ fn stored_applied(applied: &Applied) -> stored::Applied {
         from_version: *from_version,
         visible_digest: sent.as_ref().map(ToString::to_string),
         remote_digest: remote.as_ref().map(ToString::to_string),
-        differs_again: *differs_again,
+        accepted_digest: accepted.as_ref().map(ToString::to_string),
         sources: stored_sources(sources),
         at: Some(Time(whole_seconds(*at))),
     }
@@ -189,7 +189,7 @@ mod tests {
                         from_version: Some(4),
                         sent: Some(VisibleDigest::parse("sent")),
                         remote: Some(VisibleDigest::parse("other")),
-                        differs_again: true,
+                        accepted: Some(VisibleDigest::parse("accepted")),
                         sources: vec![source.clone()],
                         at: time,
                     }),

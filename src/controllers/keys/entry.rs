@@ -6,6 +6,7 @@ use kube::ResourceExt;
 use super::{Claim, Place};
 use crate::controllers::connector_deployment::intent;
 use crate::controllers::subject::Subject;
+use crate::crd::connector_deployment_status::OperationType;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectorDeployment, ManagementPolicy};
 use crate::names;
@@ -37,7 +38,8 @@ impl Entry {
         let namespace = object.namespace().unwrap_or_default();
         let status = object.status.as_ref();
         let id = status.and_then(|status| status.id.clone());
-        let operation = status.is_some_and(|status| status.operation.is_some());
+        let begun = status.and_then(|status| status.operation.as_ref()).map(|operation| operation.operation_type);
+        let operation = begun.is_some();
         let let_go = object.metadata.deletion_timestamp.is_some()
             && !object.finalizers().iter().any(|finalizer| finalizer == names::FINALIZER);
         Self {
@@ -47,7 +49,10 @@ impl Entry {
             named: None,
             held: status.and_then(|status| status.remote.clone()).filter(|_| id.is_some() || operation),
             key: intent::key(object),
-            claims: object.spec.management_policy == ManagementPolicy::Full && !let_go,
+            // What only observes never claims, but a create that it began before may still arrive, and would be taken for
+            // somebody else's answer.
+            claims: (object.spec.management_policy == ManagementPolicy::Full || begun == Some(OperationType::Create))
+                && !let_go,
             operation,
             announced: false,
             claim: Claim {

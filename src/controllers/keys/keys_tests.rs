@@ -68,6 +68,11 @@ fn operating() -> Value {
         "generation": 1, "startedAt": "2026-01-01T00:00:01Z"}}})
 }
 
+fn observed(mut change: Value) -> Value {
+    change["spec"] = json!({"managementPolicy": "ObserveOnly"});
+    change
+}
+
 fn owning(id: &str) -> Value {
     json!({"status": {"observedGeneration": 1, "id": id, "remote": {"apiUrl": place().remote.api_url, "projectKey": "demo"}}})
 }
@@ -219,15 +224,8 @@ fn rule_4_who_claims_and_who_does_not() {
         ("the same", json!({}), true),
         ("suspended", json!({"spec": {"suspend": true}}), true),
         ("only observed", json!({"spec": {"managementPolicy": "ObserveOnly"}}), false),
-        (
-            "only observed, though it owned it",
-            {
-                let mut observed = owning("1");
-                observed["spec"] = json!({"managementPolicy": "ObserveOnly"});
-                observed
-            },
-            false,
-        ),
+        ("only observed, though what it began to create may still arrive", observed(operating()), true),
+        ("only observed, though it owned it", observed(owning("1")), false),
         ("being deleted", held, true),
         ("let go, and kept by somebody else", being_deleted, false),
         ("another key", json!({"spec": {"key": "tax-us"}}), false),

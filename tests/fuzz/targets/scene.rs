@@ -179,7 +179,7 @@ impl Make<'_, '_> {
             from_version: (!self.bytes.flag()).then(|| self.version()),
             sent: (!self.bytes.flag()).then(|| VisibleDigest::of(&self.values())),
             remote: (!self.bytes.flag()).then(|| VisibleDigest::of(&self.values())),
-            differs_again: self.bytes.flag(),
+            accepted: self.bytes.flag().then(|| VisibleDigest::of(&self.values())),
             sources: self.payload().sources,
             at: self.past(),
         }

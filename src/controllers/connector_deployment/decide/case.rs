@@ -186,10 +186,11 @@ pub(super) fn ended(operation: &Operation, before: Option<&Applied>, seen: &Seen
     let payload = operation.payload.as_ref()?;
     let remote = payload.visible.again(&seen.values);
     let same = |one: Option<&VisibleDigest>, other| one.is_some_and(|one| one.compare(other) == Comparison::Same);
-    let differs_again = payload.visible.compare(&remote) == Comparison::Different
-        && before.is_some_and(|before| {
-            same(before.sent.as_ref(), &payload.visible) && same(before.remote.as_ref(), &remote)
-        });
+    // What was sent before is sent once more: what shows again in its place is all that there will be.
+    let before = before.filter(|before| same(before.sent.as_ref(), &payload.visible));
+    let again = before.is_some_and(|before| same(before.remote.as_ref(), &remote))
+        && payload.visible.compare(&remote) == Comparison::Different;
+    let accepted = if again { Some(remote.clone()) } else { before.and_then(|before| before.accepted.clone()) };
     Some(Applied {
         generation: operation.generation,
         digest: Some(payload.digest.clone()),
@@ -197,7 +198,7 @@ pub(super) fn ended(operation: &Operation, before: Option<&Applied>, seen: &Seen
         from_version: operation.from_version,
         sent: Some(payload.visible.clone()),
         remote: Some(remote),
-        differs_again,
+        accepted,
         sources: payload.sources.clone(),
         at: now,
     })

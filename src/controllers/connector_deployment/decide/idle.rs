@@ -6,7 +6,7 @@ use super::super::ledger::{Applied, Ledger, Look, OperationKind, Seen};
 use super::case::{Gone, left, serve};
 use super::{CallKind, Case, Change, Decision, GATHER, GATHER_AT_MOST, LAG, LIMIT, TOO_LONG, Verdict, Wanted};
 use crate::clock::{between, later};
-use crate::controllers::digest::Comparison;
+use crate::controllers::digest::{Comparison, VisibleDigest};
 
 pub(super) fn decide(case: &Case<'_>) -> Decision {
     match (&case.ledger.id, case.look) {
@@ -88,7 +88,7 @@ fn take_over(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         from_version: None,
         sent: None,
         remote: Some(wanted.payload.visible.again(&seen.values)),
-        differs_again: false,
+        accepted: None,
         sources: Vec::new(),
         at: case.now,
     });
@@ -216,11 +216,12 @@ fn drift(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Drift {
     if !remote.ignores_the_same(&now) {
         return Drift::Unknown;
     }
-    match (remote.compare(&now), remote.compare(sent)) {
-        (Comparison::Different, _) => Drift::Elsewhere,
-        (_, Comparison::Different) if applied.differs_again => Drift::Normalised,
-        (_, Comparison::Different) => Drift::AtOnce,
-        (_, Comparison::Same | Comparison::Unknown) => Drift::No,
+    let shows = |digest: &VisibleDigest| digest.compare(&now) == Comparison::Same;
+    match sent.compare(&now) {
+        Comparison::Different if applied.accepted.as_ref().is_some_and(shows) => Drift::Normalised,
+        Comparison::Different if shows(remote) => Drift::AtOnce,
+        Comparison::Different => Drift::Elsewhere,
+        Comparison::Same | Comparison::Unknown => Drift::No,
     }
 }
 
@@ -230,7 +231,7 @@ fn compare_from_here_on(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decisi
     let mut ledger = case.ledger.clone();
     if let Some(applied) = &mut ledger.applied {
         let remote = sent.again(&seen.values);
-        applied.differs_again = sent.compare(&remote) == Comparison::Different;
+        applied.accepted = (sent.compare(&remote) == Comparison::Different).then(|| remote.clone());
         applied.remote = Some(remote);
         applied.sent = applied.sent.as_ref().map(|_| sent.clone());
     }

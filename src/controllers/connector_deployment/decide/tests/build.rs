@@ -120,7 +120,7 @@ impl Scene {
             from_version: None,
             sent: Some(wanted("1", "secret").payload.visible),
             remote: Some(wanted("1", "secret").payload.visible),
-            differs_again: false,
+            accepted: None,
             sources: Vec::new(),
             at: ago(86_400),
         };

@@ -54,7 +54,7 @@ fn rule_16_drift_is_what_differs_from_what_our_last_operation_left() {
             "the server shows it otherwise again: sending it again would not help",
             |scene| {
                 scene.applied().remote = Some(VisibleDigest::of(&visible(&[("A", "one")])));
-                scene.applied().differs_again = true;
+                scene.applied().accepted = Some(VisibleDigest::of(&visible(&[("A", "one")])));
                 scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
                 scene.intent.correct_drift = true;
             },
@@ -119,6 +119,25 @@ fn rule_16_a_server_that_writes_values_its_own_way_is_corrected_once_and_not_aft
         let sent = std::iter::repeat_with(|| redeployed(&mut scene, "one")).take(5).filter(|sent| *sent).count();
         assert_eq!(sent, redeploys, "{secret}: the difference is corrected the first time only");
     }
+}
+
+#[test]
+fn rule_16_what_a_server_writes_its_own_way_is_known_after_somebody_changed_it() {
+    let mut scene = live();
+    scene.intent.correct_drift = true;
+    scene.applied().remote = Some(VisibleDigest::of(&visible(&[("A", "one")])));
+    scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
+    assert!(redeployed(&mut scene, "one"), "once for the difference that is there at once");
+    assert!(!redeployed(&mut scene, "one"));
+    let changes = |scene: &mut Scene, version, shows| {
+        let seen = scene.sees(Phase::Deployed);
+        (seen.version, seen.values) = (version, visible(&[("A", shows)]));
+    };
+    changes(&mut scene, 20, "9");
+    assert!(redeployed(&mut scene, "one"), "once for what somebody changed");
+    assert!(!redeployed(&mut scene, "one"), "and not again for what is known");
+    changes(&mut scene, 30, "1");
+    assert!(!redeployed(&mut scene, "1"), "what was sent is no drift, whatever showed before");
 }
 
 #[test]

@@ -37,6 +37,7 @@ use self::world::{Broken, Deployment, Resource, Status, Told, World};
 use super::build::{NOW, visible};
 use crate::controllers::connector_deployment::decide::Memory;
 use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Phase};
+use crate::controllers::digest::VisibleDigest;
 
 const TICK: Duration = Duration::from_secs(30);
 const LAG_TICKS: u8 = 2;
@@ -102,7 +103,7 @@ impl Explorer {
                 from_version: None,
                 remote: Some(sent.visible.again(&visible(&[("A", &self.shown(0))]))),
                 sent: Some(sent.visible),
-                differs_again: self.settings.normalises,
+                accepted: self.settings.normalises.then(|| VisibleDigest::of(&visible(&[("A", &self.shown(0))]))),
                 sources: sent.sources,
                 at: NOW - CAP,
             };

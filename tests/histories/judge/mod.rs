@@ -65,11 +65,14 @@ pub(crate) struct Life {
     /// Plain values that were sent last, and every difference that an operation has left since its creation.
     sent: BTreeMap<String, String>,
     differences: BTreeSet<(BTreeMap<String, String>, BTreeMap<String, String>)>,
+    /// `drift.policy` was `Correct` at some time; a run may still go by that.
+    corrected: bool,
     pub(crate) alive: bool,
     /// Its deployment may outlive it: people wanted that, or removed the finalizer.
     pub(crate) may_leave: bool,
-    /// It was created with values that the remote shows otherwise, so a create whose answer was lost does not look like
-    /// ours: rule 2 says `KeyTaken` of it and leaves it alone, rather than to risk a stranger's.
+    /// The remote shows other values than it was created with, or somebody changed them before its id was known, so a create
+    /// whose answer was lost does not look like ours: rule 2 says `KeyTaken` of it and leaves it alone, rather than to risk a
+    /// stranger's.
     pub(crate) disguised: bool,
 }
 
@@ -123,6 +126,7 @@ impl Judge {
         for uid in self.owners.get(id).into_iter().flatten() {
             if let Some(life) = self.lives.get_mut(uid).filter(|_| visible) {
                 life.allowed.insert(Allowance::Drift);
+                life.disguised |= life.status.id.is_none();
             }
         }
     }
@@ -158,8 +162,10 @@ impl Judge {
             alive: true,
             may_leave: false,
             disguised: false,
+            corrected: false,
         });
         life.alive = !change.deleted;
+        life.corrected |= object.spec.drift.policy == DriftPolicy::Correct;
         let kept = object.spec.effective_deletion_policy() == DeletionPolicy::Orphan
             || object.spec.management_policy == ManagementPolicy::ObserveOnly;
         life.may_leave |= kept && object.metadata.deletion_timestamp.is_some();
@@ -177,9 +183,10 @@ impl Judge {
             let newest = life.asks.len().saturating_sub(1);
             life.planned = life.asks.iter().rposition(|ask| ask.request.as_ref() == request).unwrap_or(newest);
         }
-        // What follows the end of an operation may stand in the same write.
-        let ended = before.operation.is_some() && status.applied != before.applied;
-        if ended && object.spec.drift.policy == DriftPolicy::Correct {
+        // What follows the end of an operation may stand in the same write; giving one up is no end.
+        let at = |status: &ConnectorDeploymentStatus| status.applied.as_ref().and_then(|applied| applied.at.clone());
+        let ended = before.operation.is_some() && at(&status) != at(&before);
+        if ended {
             let plain = status.id.as_ref().and_then(|id| self.truth.now(id)).map(|state| state.plain.clone());
             if let Some(plain) = plain.filter(|plain| *plain != life.sent)
                 && life.differences.insert((life.sent.clone(), plain))
@@ -261,10 +268,13 @@ impl Judge {
                 self.owners.entry(id.clone()).or_default().insert(uid.clone());
                 self.serve(uid, values, true);
                 let blanks = values.plain.values().any(|value| value.trim() != value);
-                if let Some(life) = self.lives.get_mut(uid) {
+                let life = self.lives.get_mut(uid);
+                // Whoever takes the finalizer off by hand may do so while the call is under way.
+                let torn_out = life.as_ref().is_some_and(|life| life.may_leave);
+                if let Some(life) = life {
                     life.disguised = self.truth.trims && blanks;
                 }
-                if object.is_none() {
+                if object.is_none() && !torn_out {
                     self.wrong(format!("{subject} is gone, and {id} was created for it"));
                 }
             }
@@ -310,7 +320,9 @@ impl Judge {
                 Some(Allowance::Torn)
             }
             None => {
-                let Some(allowance) = life.allowed.first().copied() else {
+                let mut allowed =
+                    life.allowed.iter().filter(|allowance| **allowance != Allowance::Drift || life.corrected);
+                let Some(allowance) = allowed.next().copied() else {
                     let text = format!(
                         "{} was redeployed with {values:?} for no change: served {:?}, planned {}, asks {:?}",
                         life.subject, life.served, life.planned, life.asks

@@ -338,6 +338,7 @@ mod tests {
             ("unavailable", answered(503, &[]), Reaction::Retry, Unknown),
             ("server failed", answered(500, &[]), Reaction::Verify, Unknown),
             ("throttled", answered(429, &[]), Reaction::Retry, None),
+            ("a conflict without a code", answered(409, &[]), Reaction::Refetch, None),
             ("not found by a gateway proves nothing", answered(404, &[]), Reaction::Retry, None),
             ("not found by the service", answered(404, &["ResourceNotFound"]), Reaction::Gone, None),
             ("a redirect is not followed", answered(302, &[]), Reaction::Fix, None),
@@ -346,5 +347,14 @@ mod tests {
             assert_eq!(error.reaction(), reaction, "{case}");
             assert_eq!(error.effect(), effect, "{case}");
         }
+    }
+
+    #[test]
+    fn an_error_says_what_the_service_said() {
+        let plain = answered(503, &[]);
+        assert_eq!(plain.to_string(), "createDeployment answered 503");
+        let told =
+            ApiError { message: "try later".into(), correlation_id: Some("7".into()), ..answered(400, &["General"]) };
+        assert_eq!(told.to_string(), "createDeployment answered 400 General: try later (correlation id 7)");
     }
 }

@@ -98,6 +98,7 @@ mod tests {
                 Reason::ConfigurationInvalid,
             ),
             ("right missing", answered(403, "AuthorizationError"), Reason::PermissionMissing),
+            ("right missing, with another status", answered(400, "AuthorizationError"), Reason::PermissionMissing),
             ("403 without a code", answered(403, ""), Reason::PermissionMissing),
             ("second 401", answered(401, "invalid_token"), Reason::CredentialsRejected),
             ("client secret wrong", Failure::CredentialsRefused, Reason::CredentialsRejected),
@@ -134,6 +135,7 @@ mod tests {
             })
         };
         assert_eq!(failed(503, "one"), failed(503, "two"));
+        assert_eq!(failed(503, "one").message, "getDeploymentByKey answered 503: no");
         assert!(failed(400, "one").message.contains("one"), "who has to ask the support needs the number");
     }
 

@@ -67,6 +67,8 @@ fn what_was_seen_is_shown_and_what_is_gone_is_not() {
     assert_eq!(status.version, Some(3));
     let connector = status.connector.clone().unwrap();
     assert_eq!((connector.key.as_deref(), connector.version), (Some("demo-connector"), Some(7)));
+    assert_eq!(connector.id.as_deref(), Some("0c5a3d7e-3f43-4a0a-8b39-5d0d3ef2c1aa"));
+    assert_eq!(connector.name.as_deref(), Some("Demo connector"));
     let application = &status.applications[0];
     assert_eq!(application.name, "service");
     assert_eq!(application.application_type.as_deref(), Some("service"));

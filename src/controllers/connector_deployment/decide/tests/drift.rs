@@ -233,4 +233,8 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
     scene.intent.version = latest(Some(1), Some(2));
     let Step::Send(call) = scene.aged(120).decide().step else { panic!("it is sent anew") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false });
+    scene.intent.version = latest(Some(1), Some(1));
+    let Step::Send(call) = scene.decide().step else { panic!("it is sent anew") };
+    let stays = CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false };
+    assert_eq!(call.kind, stays, "it runs already");
 }

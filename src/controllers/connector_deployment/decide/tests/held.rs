@@ -190,3 +190,16 @@ fn rule_20_what_is_only_observed_is_told_and_nothing_else() {
         rows,
     );
 }
+
+#[test]
+fn rule_20_what_is_only_observed_is_looked_at_often_while_it_moves() {
+    let mut scene = Scene::live();
+    scene.intent.observe_only = true;
+    scene.sees(Phase::Deploying);
+    let busy = scene.decide();
+    assert!(busy.again.is_some() && busy.memory.busy_since.is_some(), "{busy:?}");
+    scene.memory = busy.memory;
+    scene.sees(Phase::Deployed);
+    let over = scene.decide();
+    assert_eq!((over.again, over.memory.busy_since), (None, None));
+}

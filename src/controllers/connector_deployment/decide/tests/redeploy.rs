@@ -2,7 +2,7 @@
 
 use super::build::{Does, Row, Scene, Stored, check, ignoring, moved, visible, wanted};
 use crate::controllers::connector_deployment::decide::{CallKind, Step, Verdict};
-use crate::controllers::connector_deployment::ledger::{OperationKind, Phase};
+use crate::controllers::connector_deployment::ledger::{Look, OperationKind, OperationState, Phase};
 use crate::controllers::digest::VisibleDigest;
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
@@ -245,4 +245,20 @@ fn what_is_ignored_since_proves_nothing() {
         ),
     ];
     check(Scene::redeploying, rows);
+}
+
+#[test]
+fn a_redeploy_that_is_found_at_its_end_is_read_for_a_minute_from_then_on() {
+    let mut scene = Scene::rotating();
+    moved(&mut scene, 90, "1");
+    scene.operation().seen_busy = true;
+    let idle = scene.decide();
+    assert!(idle.memory.resting.is_some(), "{idle:?}");
+    let mut scene = Scene::redeploying();
+    moved(&mut scene, 90, "2");
+    let Look::Present(seen) = &mut scene.look else { panic!("it is there") };
+    seen.phase = Phase::Deploying;
+    let busy = scene.decide();
+    assert_eq!(busy.ledger.operation.as_ref().map(|operation| operation.state), Some(OperationState::Accepted));
+    assert_eq!(busy.memory.resting, None);
 }

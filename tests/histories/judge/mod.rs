@@ -53,6 +53,7 @@ pub(crate) enum Allowance {
 
 /// One resource, from its creation to its end.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Life {
     pub(crate) subject: Subject,
     pub(crate) asks: Vec<Ask>,

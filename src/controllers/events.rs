@@ -69,7 +69,9 @@ pub fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
     let meta = object.meta();
     let mut hasher = DefaultHasher::new();
     (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
-    meta.finalizers.as_ref().is_some_and(|held| held.iter().any(|name| name == names::FINALIZER)).hash(&mut hasher);
+    let held = object.finalizers().iter().any(|name| name == names::FINALIZER);
+    // That we set it ourselves, before there is anything to hold, needs no run of its own.
+    (!held && object.annotations().contains_key(names::REMOTE_ID)).hash(&mut hasher);
     for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT] {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
     }

@@ -114,15 +114,14 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     }
     let mut running = pin!(future::join_all(running));
     let mut dispatch = pin!(dispatch(woken, routes));
-    let mut alarms = pin!(alarms.ring());
-    let mut sweep = pin!(sweep);
-    let mut shutdown = pin!(shutdown);
     tokio::select! {
         _ = &mut running => return,
         () = &mut dispatch => {}
-        () = &mut alarms => {}
-        () = &mut sweep => {}
-        () = &mut shutdown => {}
+        // By value: once this is over they are dropped, and hold nothing that a last run waits for, such as a connection
+        // that is being made.
+        () = alarms.ring() => {}
+        () = sweep => {}
+        () = shutdown => {}
     }
     // Nobody listens any more if all have ended.
     let _ = stop.send(true);

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use connect_operator::connect::model::{DeploymentStatus, RedeployAction};
-use connect_operator::crd::ConnectProject;
 use connect_operator::names;
 use kube::ResourceExt;
-use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, Leaping, QUIET, condition, is_accepted, level, ready, status};
 use crate::manifests::with_spec;
-use crate::shop::{PROJECT, SECRET};
+use crate::shop::SECRET;
 
 fn adopting(level_wanted: &str) -> Value {
     let mut change = level(level_wanted);
@@ -196,7 +194,7 @@ async fn rule_03_a_project_that_is_set_back_goes_on_as_if_nothing_had_been() {
     for (remote, reason) in [("http://127.0.0.1:1", "IdentityChanged"), (shop.dev.url().as_str(), "Deployed")] {
         let mut project = shop.project();
         project["spec"]["apiUrl"] = json!(remote);
-        shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
+        shop.tear_out_project().await;
         shop.until_reason("ProjectMissing").await;
         shop.sandbox.apply(&project).await.unwrap();
         let told = shop.until_reason(reason).await;

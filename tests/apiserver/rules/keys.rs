@@ -310,7 +310,10 @@ async fn rule_04_a_winner_that_goes_to_another_project_leaves_the_key() {
     shop.change(&json!({"spec": {"projectRef": {"name": PROJECT}, "suspend": false}})).await;
     assert_aside(&shop.until_reason("KeyConflict").await, "zzz");
     // So does one whose project is made anew and names the same remote.
-    shop.api::<ConnectProject>().delete("elsewhere", &DeleteParams::default()).await.unwrap();
+    let projects = shop.api::<ConnectProject>();
+    projects.delete("elsewhere", &DeleteParams::default()).await.unwrap();
+    let gone = wait::await_condition(projects, "elsewhere", |object: Option<&ConnectProject>| object.is_none());
+    tokio::time::timeout(PATIENCE, gone).await.expect("nothing uses it").unwrap();
     shop.change(&json!({"spec": {"projectRef": {"name": "elsewhere"}}})).await;
     shop.until_reason("ProjectMissing").await;
     elsewhere["spec"]["projectKey"] = json!("demo");

@@ -12,8 +12,10 @@ use super::faults::{Fault, Happened, Says};
 const SOON: Duration = Duration::from_secs(5);
 /// A redeploy that is decided on anew gathers changes for so long.
 const GATHERED: Duration = Duration::from_secs(2);
-/// A write whose answer was lost is looked for after this time, doubling to 5 minutes.
+/// A DELETE whose answer was lost is looked for, and sent again, after this time, doubling to 5 minutes.
 const AFTER_A_LOSS: Duration = Duration::from_secs(8);
+/// A redeploy whose answer was lost is looked for at once, and not sent again before this time, doubling to 5 minutes.
+const REDEPLOY_AFTER_A_LOSS: Duration = Duration::from_secs(10);
 /// A create whose answer was lost is not sent again before this time: 2 L.
 const CREATE_AFTER_A_LOSS: Duration = Duration::from_mins(1);
 /// A DELETE that was accepted, and did nothing, is sent again after this time.
@@ -98,7 +100,8 @@ fn change(operation: Operation, running: Reason, says: Says) -> Cell {
     };
     // What happened is found, and not sent again; only a DELETE is, since its 404 is the end.
     let lost = |happened| match (operation, happened) {
-        (Operation::Undeploy, _) | (Operation::Redeploy, Happened::No) => Some(AFTER_A_LOSS),
+        (Operation::Undeploy, _) => Some(AFTER_A_LOSS),
+        (Operation::Redeploy, Happened::No) => Some(REDEPLOY_AFTER_A_LOSS),
         (_, Happened::No) => Some(CREATE_AFTER_A_LOSS),
         (_, Happened::Yes) => None,
     };

@@ -12,6 +12,10 @@ use super::{CALM, CallKind, Case, Decision, LAG, LIMIT, Step, TOO_LONG, Verdict,
 use crate::clock::between;
 use crate::controllers::digest::Comparison;
 
+/// Shortest pause before a redeploy is sent again whose answer was lost. It is looked for at once, so an attempt is a look,
+/// the call, the call that finds out whether the service works again, and a look: at most 6 calls in any 10 s.
+const REDEPLOY_AGAIN: Duration = Duration::from_secs(10);
+
 pub(super) fn decide(case: &Case<'_>, operation: &Operation) -> Decision {
     match (operation.kind, operation.state) {
         (OperationKind::Create, OperationState::Planned) => create_planned(case, operation),
@@ -176,7 +180,7 @@ enum Evidence {
 fn redeploy_same_version(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Decision {
     let Some(wanted) = case.wanted else { return look(case, operation) };
     let same = unchanged(operation, wanted);
-    let pause = if same { repeat_after(operation.attempt) } else { CALM };
+    let pause = if same { repeat_after(operation.attempt).max(REDEPLOY_AGAIN) } else { CALM };
     if case.age(operation) < pause {
         return wait(case, operation, pause);
     }

@@ -37,7 +37,7 @@ fn an_operation_that_starts_in_the_future_ages_from_when_it_was_met() {
     let rest = Does::Rest;
     assert_eq!(over_time(ahead(Scene::creating()), [0, 59, 60]), [rest, rest, Does::SendAgain(Create)]);
     assert_eq!(over_time(changed(ahead(Scene::creating())), [0, 119, 120]), [rest, rest, Does::SendAgain(Create)]);
-    assert_eq!(over_time(ahead(Scene::redeploying()), [0, 5, 6]), [rest, rest, Does::SendAgain(Redeploy)]);
+    assert_eq!(over_time(ahead(Scene::redeploying()), [0, 9, 10]), [rest, rest, Does::SendAgain(Redeploy)]);
     assert_eq!(over_time(changed(ahead(Scene::redeploying())), [0, 119, 120]), [rest, rest, Does::Send(Redeploy)]);
     assert_eq!(over_time(deleted(ahead(Scene::creating())), [0, 119, 120]), [rest, rest, Does::Release]);
     let mut undeploying = deleted(ahead(Scene::creating()));

@@ -14,8 +14,8 @@ const RUNS: (Does, Stored, Verdict) = (Does::Rest, Stored::Accepted, Verdict::Ru
 #[test]
 fn redeploy_planned_at_the_same_version() {
     let rows: &[Row] = &[
-        ("before its pause", |scene| _ = scene.aged(5), WAITS),
-        ("after its pause", |scene| _ = scene.aged(6), AGAIN),
+        ("before its pause", |scene| _ = scene.aged(9), WAITS),
+        ("after its pause", |scene| _ = scene.aged(10), AGAIN),
         ("the third time, before its pause", |scene| scene.aged(23).operation().attempt = 3, WAITS),
         ("the third time, after its pause", |scene| scene.aged(24).operation().attempt = 3, AGAIN),
         (

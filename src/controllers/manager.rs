@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures::stream::{BoxStream, Stream, StreamExt};
-use futures::{TryStreamExt, future};
+use futures::{FutureExt, TryStreamExt, future};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::{NamespaceResourceScope, PartialObjectMeta};
 use kube::runtime::controller::{Action, Config, Controller};
@@ -181,6 +181,7 @@ impl Scope {
         project_events: UnboundedReceiver<ObjectRef<ConnectProject>>,
     ) {
         let (deployments, store) = self.objects::<ConnectorDeployment>();
+        let no_deployments = self.stopped_before_the_first_list(store.clone());
         let deployments =
             Controller::for_stream(deployments, store)
                 .with_config(Config::default().concurrency(RUNS_AT_ONCE))
@@ -195,6 +196,7 @@ impl Scope {
                 )
                 .for_each(self.after_runs(Kind::Deployment));
         let (projects, store) = self.objects::<ConnectProject>();
+        let no_projects = self.stopped_before_the_first_list(store.clone());
         let projects = Controller::for_stream(projects, store)
             .with_config(Config::default().debounce(std::time::Duration::from_millis(50)))
             .reconcile_on(receive(project_events))
@@ -207,7 +209,24 @@ impl Scope {
             .for_each(self.after_runs(Kind::Project));
         let secrets = self.sources::<Secret>(Named::Secret, watcher::Config::default().fields(SECRETS_OF_INTEREST));
         let config_maps = self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default());
+        let deployments = future::select(deployments.boxed(), no_deployments.boxed());
+        let projects = future::select(projects.boxed(), no_projects.boxed());
         future::join4(deployments, projects, secrets, config_maps).await;
+    }
+
+    /// Returns when a controller is stopped that has no list yet: it has begun no run, and would wait for the list, which
+    /// nobody fetches any more.
+    fn stopped_before_the_first_list<K>(&self, store: Store<K>) -> impl Future<Output = ()> + use<K>
+    where
+        K: Watched,
+    {
+        let stopped = self.stopped();
+        async move {
+            stopped.await;
+            if store.wait_until_ready().now_or_never().is_some() {
+                future::pending::<()>().await;
+            }
+        }
     }
 
     fn api<K>(&self) -> Api<K>

@@ -1,4 +1,5 @@
-//! Writes of a status: one merge patch with what changed, on the version that was read. Pure but for the one call.
+//! Writes of a status, one merge patch with what changed, and of metadata that we own, both on the version that was read.
+//! Pure but for the one call of each.
 
 use std::fmt::Debug;
 
@@ -51,6 +52,19 @@ where
     let patch = json!({ "metadata": { "resourceVersion": object.resource_version() }, "status": status });
     let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     api.patch_status(&object.name_any(), &parameters, &Patch::Merge(patch)).await.map(Some)
+}
+
+/// Merges `metadata` into that of `object`, and only if the object is still the one that was read.
+///
+/// # Errors
+/// Those of the API server; 409 if the object was changed meanwhile.
+pub async fn patch_metadata<K>(api: &Api<K>, object: &K, mut metadata: Value) -> Result<K, kube::Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    metadata["resourceVersion"] = json!(object.resource_version());
+    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    api.patch(&object.name_any(), &parameters, &Patch::Merge(json!({ "metadata": metadata }))).await
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::Api;
 use serde_json::json;
 
+use crate::controllers::patch::patch_metadata;
 use crate::crd::ConnectProject;
 use crate::names;
 
@@ -24,7 +25,7 @@ pub(super) async fn hold(
     }
     let mut finalizers = object.finalizers().to_vec();
     finalizers.push(names::PROJECT_FINALIZER.to_owned());
-    patch(api, &object, &finalizers).await.map(Arc::new)
+    patch_metadata(api, &*object, json!({ "finalizers": finalizers })).await.map(Arc::new)
 }
 
 /// Removes the finalizer: the object may go.
@@ -36,7 +37,7 @@ pub(super) async fn release(api: &Api<ConnectProject>, object: &ConnectProject) 
         return Ok(());
     }
     let others: Vec<_> = object.finalizers().iter().filter(|name| *name != names::PROJECT_FINALIZER).cloned().collect();
-    match patch(api, object, &others).await {
+    match patch_metadata(api, object, json!({ "finalizers": others })).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         answer => answer.map(|_| ()),
     }
@@ -44,14 +45,4 @@ pub(super) async fn release(api: &Api<ConnectProject>, object: &ConnectProject) 
 
 fn is_held(object: &ConnectProject) -> bool {
     object.finalizers().iter().any(|name| name == names::PROJECT_FINALIZER)
-}
-
-async fn patch(
-    api: &Api<ConnectProject>,
-    object: &ConnectProject,
-    finalizers: &[String],
-) -> Result<ConnectProject, kube::Error> {
-    let metadata = json!({ "resourceVersion": object.resource_version(), "finalizers": finalizers });
-    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    api.patch(&object.name_any(), &parameters, &Patch::Merge(json!({ "metadata": metadata }))).await
 }

@@ -4,8 +4,8 @@
 
 use jiff::Timestamp;
 use kube::ResourceExt;
-use kube::api::{Api, Patch, PatchParams};
-use serde_json::{Value, json};
+use kube::api::Api;
+use serde_json::json;
 
 use super::decide::{Answer, Call, CallKind, LIMIT};
 use super::intent;
@@ -19,6 +19,7 @@ use crate::connect::model::{
 };
 use crate::connect::{ApiError, ConnectApi, ErrorCode, Reaction, Selector};
 use crate::controllers::conditions::Told;
+use crate::controllers::patch::patch_metadata;
 use crate::controllers::problem;
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::ConnectorDeployment;
@@ -203,14 +204,4 @@ pub async fn annotate(
     id: &str,
 ) -> Result<ConnectorDeployment, kube::Error> {
     patch_metadata(api, object, json!({ "annotations": { names::REMOTE_ID: id } })).await
-}
-
-async fn patch_metadata(
-    api: &Api<ConnectorDeployment>,
-    object: &ConnectorDeployment,
-    mut metadata: Value,
-) -> Result<ConnectorDeployment, kube::Error> {
-    metadata["resourceVersion"] = json!(object.resource_version());
-    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    api.patch(&object.name_any(), &parameters, &Patch::Merge(json!({ "metadata": metadata }))).await
 }

@@ -237,9 +237,9 @@ async fn rule_02_what_does_not_fit_after_a_lost_answer_is_not_ours_once_it_is_ca
 #[tokio::test]
 async fn rule_03_once_the_id_is_known_every_call_goes_by_it() {
     let shop = Leaping::live().await;
-    let live = shop.look_again().await;
-    let id = status(&live).id.expect("an id");
-    assert_eq!(live.annotations().get(names::REMOTE_ID), Some(&id));
+    let id = status(&shop.look_again().await).id.expect("an id");
+    // The annotation is written after the status.
+    shop.until("annotated", |object| object.annotations().get(names::REMOTE_ID) == Some(&id)).await;
     let by_key = shop.calls("getDeploymentByKey");
 
     shop.change(&json!({"spec": level("debug")})).await;

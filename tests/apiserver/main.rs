@@ -15,5 +15,7 @@ mod rules;
 mod schema;
 mod security;
 mod shop;
+#[path = "../common/tls_listener.rs"]
+mod tls_listener;
 mod trouble;
 mod unreliable;

@@ -24,6 +24,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::cluster::Sandbox;
+use crate::unreliable;
 
 /// How long anything may take to show. Only a failing test waits for it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -106,7 +107,7 @@ impl Shop {
         let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
         let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: self.limits, extra_ca_pem: None };
         let options = manager::Options {
-            client,
+            client: unreliable::as_slow_as_asked_for(client),
             namespaces: [&self.sandbox.namespace].into_iter().chain(&self.also_watched).cloned().collect(),
             concurrency: 16,
             clock,

@@ -1,8 +1,11 @@
-//! A cluster that goes wrong on demand: what the operator's client sends is refused, lost, or never leaves.
+//! A cluster that goes wrong on demand: what the operator's client sends is refused, lost, late, or never leaves.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::body::Body;
+use connect_operator::clock::Clock;
 use futures::StreamExt as _;
 use http::{Method, Request, Response, StatusCode, header};
 use kube::Client;
@@ -30,11 +33,14 @@ pub(crate) enum Wrong {
     Refused(u16, &'static str),
     /// It happens, and its answer is lost.
     Lost,
+    /// It happens, and its answer comes so much later.
+    Late(Duration),
 }
 
 /// Lets requests go wrong.
 #[derive(Clone)]
 pub(crate) struct Unreliable {
+    clock: Clock,
     wrong: Arc<Mutex<Option<(Which, Wrong)>>>,
     /// How many requests went wrong.
     met: watch::Sender<u64>,
@@ -44,8 +50,9 @@ pub(crate) struct Unreliable {
 
 impl Unreliable {
     /// A client that goes wrong on demand, and what lets it.
-    pub(crate) fn client(client: &Client) -> (Self, Client) {
-        let unreliable = Self { wrong: Arc::default(), met: watch::Sender::new(0), cut: watch::Sender::new(0) };
+    pub(crate) fn client(client: &Client, clock: &Clock) -> (Self, Client) {
+        let (met, cut) = (watch::Sender::new(0), watch::Sender::new(0));
+        let unreliable = Self { clock: clock.clone(), wrong: Arc::default(), met, cut };
         let (inner, outer) = (client.clone(), unreliable.clone());
         let service = tower::service_fn(move |request| {
             let (inner, outer) = (inner.clone(), outer.clone());
@@ -93,10 +100,13 @@ impl Unreliable {
                 inner.send(request).await?;
                 return Err("the answer is lost, as the test wants it".into());
             }
-            None => {}
+            Some(Wrong::Late(_)) | None => {}
         }
         let mut cut = self.cut.subscribe();
         let response = inner.send(request).await?.map(Body::new);
+        if let Some((_, Wrong::Late(time))) = wrong {
+            self.clock.sleep(time).await;
+        }
         if !watches {
             return Ok(response);
         }
@@ -113,4 +123,27 @@ fn refusal(code: u16, reason: &str) -> Response<Body> {
     *response.status_mut() = StatusCode::from_u16(code).unwrap();
     response.headers_mut().insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
     response
+}
+
+/// With `SLOW_CLUSTER=N` in the environment every request of an operator leaves up to N milliseconds late and is answered
+/// up to N milliseconds late, which shows tests that look between two writes.
+pub(crate) fn as_slow_as_asked_for(client: Client) -> Client {
+    let Some(most) = std::env::var("SLOW_CLUSTER").ok().and_then(|most| most.parse::<u64>().ok()) else {
+        return client;
+    };
+    let namespace = client.default_namespace().to_owned();
+    let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+        let client = client.clone();
+        async move {
+            tokio::time::sleep(any_time(most)).await;
+            let response = client.send(request).await?;
+            tokio::time::sleep(any_time(most)).await;
+            Ok::<_, BoxError>(response)
+        }
+    });
+    Client::new(service, namespace)
+}
+
+fn any_time(most: u64) -> Duration {
+    Duration::from_millis(RandomState::new().hash_one(()) % (most + 1))
 }

@@ -14,3 +14,5 @@ mod official_client;
 mod reliability;
 mod secrecy;
 mod sources;
+#[path = "../common/tls_listener.rs"]
+mod tls_listener;

@@ -15,19 +15,23 @@ use super::pace::{FINE, meanwhile, pass, stepped};
 use crate::shop::{NAME, SECRET, Shop};
 use crate::unreliable::{Unreliable, Which, Wrong};
 
+/// A remote that takes a while.
+pub(super) fn options() -> Options {
+    Options { deploy_duration: Duration::from_secs(5), ..Options::default() }
+}
+
 /// A shop on a stepped clock, whose operator sees a cluster that goes wrong on demand; nothing is deployed.
-async fn shop() -> (Shop, Unreliable) {
-    let options = Options { deploy_duration: Duration::from_secs(5), ..Options::default() };
-    let mut shop = Shop::with(options, stepped()).await;
+pub(super) async fn shop() -> (Shop, Unreliable) {
+    let mut shop = Shop::with(options(), stepped()).await;
     shop.stop_operator().await;
-    let (unreliable, client) = Unreliable::client(&shop.sandbox.client);
+    let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     shop.start_operator_as(client);
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     shop.until_project("looked at", |project| project.status.is_some()).await;
     (shop, unreliable)
 }
 
-async fn until_live(shop: &Shop) -> ConnectorDeployment {
+pub(super) async fn until_live(shop: &Shop) -> ConnectorDeployment {
     let live = shop.until("live, and nothing runs", |object| {
         object.status.as_ref().is_some_and(|status| {
             status.operation.is_none()
@@ -38,7 +42,7 @@ async fn until_live(shop: &Shop) -> ConnectorDeployment {
 }
 
 /// One deployment, redeployed so often.
-fn left(shop: &Shop, case: &str, redeploys: i64) {
+pub(super) fn left(shop: &Shop, case: &str, redeploys: i64) {
     let versions: Vec<_> = shop.dev.world().all(shop.clock.now()).iter().map(|live| live.version).collect();
     assert_eq!(versions, [1 + redeploys], "{case}: {:?}", shop.dev.counts());
     assert_eq!(shop.calls("createDeployment"), 1, "{case}");

@@ -9,8 +9,10 @@ mod missing;
 mod outage;
 mod pace;
 mod refused;
+mod slow;
 mod stalled;
 mod values;
+mod webhook;
 
 use connect_operator::crd::ConnectorDeployment;
 

@@ -1,64 +1,23 @@
 //! Certificates: those of the platform and the extra ones, nothing else.
 
-use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
-
 use connect_operator::clock::Clock;
 use connect_operator::connect::api::{ConnectApi, Selector};
 use connect_operator::connect::error::Failure;
 use connect_operator::connect::http::{BuildError, HttpConnect};
-use rcgen::{CertifiedKey, generate_simple_self_signed};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::server::TlsStream;
+use tokio::net::TcpListener;
 
 use super::remote::{Remote, deployment, json_answer, later, settings, token};
-
-/// Accepts only connections whose handshake succeeds.
-struct TlsListener {
-    listener: TcpListener,
-    acceptor: TlsAcceptor,
-}
-
-impl axum::serve::Listener for TlsListener {
-    type Io = TlsStream<TcpStream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        loop {
-            let Ok((connection, address)) = self.listener.accept().await else { continue };
-            if let Ok(connection) = self.acceptor.accept(connection).await {
-                return (connection, address);
-            }
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<Self::Addr> {
-        self.listener.local_addr()
-    }
-}
+use crate::tls_listener::{self, TlsListener};
 
 /// A server with a certificate for 127.0.0.1 that nobody else signed, and that certificate in PEM. It offers HTTP/2.
 pub(super) async fn tls_remote() -> (Remote, Vec<u8>) {
-    let CertifiedKey { cert, signing_key } =
-        generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
-    let key = signing_key.serialize_der().try_into().expect("a key");
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("TLS 1.2 and 1.3")
-        .with_no_client_auth()
-        .with_single_cert(vec![cert.der().clone()], key)
-        .expect("certificate and key belong together");
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let (acceptor, pem) = tls_listener::acceptor(&[b"h2", b"http/1.1"]);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let remote = Remote::on(listener.local_addr().expect("bound"));
     let router = remote.router(later(|_| json_answer(200, &deployment("42"))), later(|seen| token(seen.before + 1)));
-    let listener = TlsListener { listener, acceptor: TlsAcceptor::from(Arc::new(config)) };
+    let listener = TlsListener { listener, acceptor };
     tokio::spawn(async move { axum::serve(listener, router).await });
-    (remote, cert.pem().into_bytes())
+    (remote, pem.into_bytes())
 }
 
 pub(super) fn tls_client(remote: &Remote, extra_ca_pem: Option<Vec<u8>>) -> Result<HttpConnect, BuildError> {

@@ -1,0 +1,53 @@
+//! An API server that answers late, or not at all while the operator starts.
+
+use std::time::Duration;
+
+use connect_operator::dev_server::Options;
+
+use super::cluster::{left, shop, until_live};
+use super::pace::{FINE, meanwhile, stepped};
+use crate::shop::{SECRET, Shop};
+use crate::unreliable::{Unreliable, Which, Wrong};
+
+/// Longer than a call may take: whoever learns after that time that the operation is stored may not send it any more.
+const TOO_LATE: Duration = Duration::from_secs(31);
+
+#[tokio::test]
+async fn an_api_server_that_takes_seconds_for_everything_costs_nothing_but_time() {
+    let (shop, unreliable) = shop().await;
+    unreliable.begin(Which::All, Wrong::Late(Duration::from_secs(3)));
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    until_live(&shop).await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    let redeploying = shop.until_reason("Redeploying");
+    meanwhile(&shop.clock, FINE, redeploying).await;
+    until_live(&shop).await;
+    left(&shop, "slow", 1);
+    shop.delete().await;
+    meanwhile(&shop.clock, FINE, shop.until_gone()).await;
+    assert!(shop.dev.world().all(shop.clock.now()).is_empty(), "nothing is left");
+}
+
+#[tokio::test]
+async fn what_is_known_to_be_stored_too_late_is_not_sent() {
+    let (shop, unreliable) = shop().await;
+    unreliable.begin(Which::StatusWrites, Wrong::Late(TOO_LATE));
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    meanwhile(&shop.clock, FINE, unreliable.until_met(3)).await;
+    assert_eq!(shop.calls("createDeployment"), 0, "each was stored, and known to be so too late");
+    unreliable.end();
+    until_live(&shop).await;
+    left(&shop, "too late", 0);
+}
+
+#[tokio::test]
+async fn an_operator_that_never_saw_the_cluster_ends_when_it_is_told_to() {
+    let mut shop = Shop::without_operator(Options::default(), stepped()).await;
+    for wrong in [Wrong::Away, Wrong::Refused(403, "Forbidden"), Wrong::Late(Duration::from_hours(1))] {
+        let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+        unreliable.begin(Which::All, wrong);
+        shop.start_operator_as(client);
+        unreliable.until_met(1).await;
+        shop.stop_operator().await;
+    }
+}

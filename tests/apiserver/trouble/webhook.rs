@@ -1,0 +1,142 @@
+//! An admission webhook, as policies are enforced with, that stands between the operator and its status.
+
+use std::sync::{Arc, Mutex};
+
+use axum::extract::{Json, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use kube::Api;
+use kube::api::{DeleteParams, PostParams};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use super::cluster::{left, until_live};
+use super::pace::{FINE, meanwhile, stepped};
+use crate::manifests::with_spec;
+use crate::shop::{SECRET, Shop};
+use crate::tls_listener::{self, TlsListener};
+
+/// What a webhook does with the writes of a status.
+#[derive(Clone, Copy, Debug)]
+enum Policy {
+    Allow,
+    Deny,
+    /// It cannot be asked.
+    Broken,
+    /// It takes longer than the API server waits.
+    Silent,
+    /// It takes the operation out, as one does that knows an older schema.
+    Strip,
+}
+
+#[derive(Clone)]
+struct Webhook {
+    policy: Arc<Mutex<Policy>>,
+    asked: watch::Sender<u64>,
+}
+
+impl Webhook {
+    /// Starts it, and has the API server ask it for every status in the namespace of `shop`.
+    async fn register(shop: &Shop) -> Self {
+        let webhook = Self { policy: Arc::new(Mutex::new(Policy::Allow)), asked: watch::Sender::new(0) };
+        let (acceptor, pem) = tls_listener::acceptor(&[b"http/1.1"]);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}/", listener.local_addr().unwrap());
+        let router = axum::Router::new().route("/", post(review)).with_state(webhook.clone());
+        tokio::spawn(async move { axum::serve(TlsListener { listener, acceptor }, router).await });
+        let namespace = &shop.sandbox.namespace;
+        let configuration: MutatingWebhookConfiguration = serde_json::from_value(json!({
+            "metadata": {"name": namespace},
+            "webhooks": [{
+                "name": "status.example.com",
+                "clientConfig": {"url": url, "caBundle": ByteString(pem.into_bytes())},
+                "rules": [{
+                    "operations": ["UPDATE"],
+                    "apiGroups": ["connect-operator.io"],
+                    "apiVersions": ["*"],
+                    "resources": ["connectordeployments/status"],
+                }],
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+                "failurePolicy": "Fail",
+                "timeoutSeconds": 1,
+            }],
+        }))
+        .unwrap();
+        let api: Api<MutatingWebhookConfiguration> = Api::all(shop.sandbox.client.clone());
+        api.create(&PostParams::default(), &configuration).await.unwrap();
+        webhook.until_it_counts(shop).await;
+        webhook
+    }
+
+    /// The API server learns of it a little later: writes a status of nobody's interest until it asks.
+    async fn until_it_counts(&self, shop: &Shop) {
+        let mut probe = with_spec(shop.deployment(), &json!({"suspend": true, "projectRef": {"name": "none"}}));
+        probe["metadata"]["name"] = json!("probe");
+        shop.sandbox.apply(&probe).await.unwrap();
+        for number in 0.. {
+            shop.sandbox.set_status(&probe, &json!({"message": number.to_string()})).await.unwrap();
+            if *self.asked.borrow() > 0 {
+                break;
+            }
+        }
+    }
+
+    /// From now on.
+    fn begin(&self, policy: Policy) {
+        *self.policy.lock().unwrap() = policy;
+        self.asked.send_replace(0);
+    }
+
+    async fn until_asked(&self, times: u64) {
+        self.asked.subscribe().wait_for(|asked| *asked >= times).await.unwrap();
+    }
+}
+
+async fn review(State(webhook): State<Webhook>, Json(review): Json<Value>) -> Response {
+    let policy = *webhook.policy.lock().unwrap();
+    webhook.asked.send_modify(|asked| *asked += 1);
+    let mut response = json!({"uid": review["request"]["uid"], "allowed": true});
+    match policy {
+        Policy::Deny => {
+            response["allowed"] = json!(false);
+            response["status"] = json!({"code": 403, "message": "no status today, as the test wants it"});
+        }
+        Policy::Broken => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Policy::Silent => std::future::pending().await,
+        Policy::Strip if review["request"]["object"]["status"]["operation"].is_object() => {
+            let patch = json!([{"op": "remove", "path": "/status/operation"}]);
+            response["patchType"] = json!("JSONPatch");
+            response["patch"] = json!(STANDARD.encode(patch.to_string()));
+        }
+        Policy::Allow | Policy::Strip => {}
+    }
+    Json(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})).into_response()
+}
+
+#[tokio::test]
+async fn nothing_is_sent_while_a_webhook_keeps_the_operation_from_being_stored() {
+    let rows = [Policy::Deny, Policy::Broken, Policy::Silent, Policy::Strip].map(|policy| async move {
+        let mut shop = Shop::with(super::cluster::options(), stepped()).await;
+        shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+        let webhook = Webhook::register(&shop).await;
+        webhook.begin(policy);
+        shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        meanwhile(&shop.clock, FINE, webhook.until_asked(3)).await;
+        assert_eq!(shop.calls("createDeployment"), 0, "{policy:?}");
+        webhook.begin(Policy::Allow);
+        until_live(&shop).await;
+        left(&shop, &format!("{policy:?}"), 0);
+        shop.stop_operator().await;
+        let api: Api<MutatingWebhookConfiguration> = Api::all(shop.sandbox.client.clone());
+        api.delete(&shop.sandbox.namespace, &DeleteParams::default()).await.unwrap();
+    });
+    futures::future::join_all(rows).await;
+}

@@ -79,6 +79,15 @@ pub fn refusal(status: StatusCode, body: &[u8], masker: &Masker) -> Refusal {
     Refusal { codes, message: masker.mask(&texts(&body, &errors).join("; ")), absent }
 }
 
+/// Whether this is the answer of a token endpoint to wrong credentials or scopes: 401, or a 400 that names an `error`
+/// (RFC 6749 section 5.2). Any other 400 is one of something in between, which may pass.
+#[must_use]
+pub fn refuses_a_grant(status: StatusCode, body: &[u8]) -> bool {
+    let names_an_error =
+        || serde_json::from_slice::<Value>(body).is_ok_and(|body| body.get("error").is_some_and(Value::is_string));
+    status == StatusCode::UNAUTHORIZED || (status == StatusCode::BAD_REQUEST && names_an_error())
+}
+
 /// The texts of an error, each once: of all its errors, else its own.
 fn texts<'a>(body: &'a serde_json::Map<String, Value>, errors: &[&'a Value]) -> Vec<&'a str> {
     let mut texts = Vec::new();

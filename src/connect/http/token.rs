@@ -198,8 +198,11 @@ impl Tokens {
             retry_after: reply.retry_after,
         };
         if !reply.status.is_success() {
-            let refused = matches!(reply.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED);
-            let failure = if refused { Failure::CredentialsRefused } else { Failure::NotSent };
+            let failure = if answer::refuses_a_grant(reply.status, &reply.body) {
+                Failure::CredentialsRefused
+            } else {
+                Failure::NotSent
+            };
             let said = answer::refusal(reply.status, &reply.body, &self.masker()).message;
             return Err(lost(failure, format!("status {}: {said}", reply.status.as_u16())));
         }

@@ -22,7 +22,8 @@ fn not_there() -> FaultAnswer {
 async fn rule_05_what_is_gone_is_created_again_if_drift_is_corrected_and_that_is_said() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"drift": {"policy": "Correct"}})).await;
-    let first = status(&shop.finish("Deployed").await).id.expect("an id");
+    shop.finish("Deployed").await;
+    let first = status(&shop.look_again().await).id.expect("an id");
     shop.clock.step(LATE);
     shop.dev.world().remove(&first, shop.dev.now()).unwrap();
     assert_eq!(ready(&shop.look_again().await).1, "ServiceUnavailable", "one 404 is no proof");

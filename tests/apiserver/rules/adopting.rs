@@ -64,9 +64,9 @@ async fn rule_02_a_key_that_is_taken_heals_once_it_may_be_adopted_or_the_other_o
     shop.apply_deployment(&json!({})).await;
     shop.until_reason("KeyTaken").await;
     shop.dev.world().remove(&id, shop.dev.now()).unwrap();
-    // At the next look, without anybody's doing.
+    // At the next look, without anybody's doing; no faster than a status is written.
     shop.until_so("a look of its own", || {
-        shop.clock.step(Duration::from_secs(10));
+        shop.clock.step(Duration::from_millis(250));
         shop.calls("createDeployment") > 0
     })
     .await;
@@ -151,10 +151,7 @@ async fn rule_13_an_exported_manifest_is_safe_until_its_secret_has_its_keys() {
 async fn rule_13_a_restored_backup_whose_values_differ_is_redeployed_once() {
     let mut shop = Leaping::live().await;
     let id = status(&shop.look_again().await).id.expect("an id");
-    shop.stop_operator().await;
-    shop.change(&json!({"metadata": {"finalizers": null}})).await;
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.lose().await;
     let mut restored = with_spec(shop.deployment(), &level("debug"));
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id, names::REDEPLOY_REQUESTED_AT: "long ago"});
     shop.sandbox.apply(&restored).await.unwrap();
@@ -171,10 +168,7 @@ async fn rule_13_a_restored_backup_whose_values_differ_is_redeployed_once() {
 async fn rule_03_a_restored_backup_that_is_deleted_before_it_was_seen_takes_its_deployment_down() {
     let mut shop = Leaping::live().await;
     let id = status(&shop.look_again().await).id.expect("an id");
-    shop.stop_operator().await;
-    shop.change(&json!({"metadata": {"finalizers": null}})).await;
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.lose().await;
     let mut restored = shop.deployment();
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});
     restored["metadata"]["finalizers"] = json!([names::FINALIZER]);

@@ -237,9 +237,9 @@ async fn rule_02_what_does_not_fit_after_a_lost_answer_is_not_ours_once_it_is_ca
 #[tokio::test]
 async fn rule_03_once_the_id_is_known_every_call_goes_by_it() {
     let shop = Leaping::live().await;
-    let id = status(&shop.look_again().await).id.expect("an id");
-    // The annotation is written after the status.
-    shop.until("annotated", |object| object.annotations().get(names::REMOTE_ID) == Some(&id)).await;
+    let live = shop.look_again().await;
+    let id = status(&live).id.expect("an id");
+    assert_eq!(live.annotations().get(names::REMOTE_ID), Some(&id));
     let by_key = shop.calls("getDeploymentByKey");
 
     shop.change(&json!({"spec": level("debug")})).await;
@@ -305,11 +305,7 @@ async fn rule_03_a_project_that_names_another_remote_touches_nothing() {
 async fn rule_03_a_restored_backup_finds_its_deployment_by_the_annotation() {
     let mut shop = Leaping::live().await;
     let id = status(&shop.look_again().await).id.expect("an id");
-    shop.stop_operator().await;
-    // A backup holds spec and metadata, and no status.
-    shop.change(&json!({"metadata": {"finalizers": null}})).await;
-    shop.delete().await;
-    shop.until_gone().await;
+    shop.lose().await;
     let mut restored = shop.deployment();
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});
     shop.sandbox.apply(&restored).await.unwrap();

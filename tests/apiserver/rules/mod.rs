@@ -25,12 +25,13 @@ use std::time::Duration;
 
 use connect_operator::clock::Clock;
 use connect_operator::connect::model::DeploymentDraft;
-use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState};
+use connect_operator::crd::{ConnectorDeployment, ManagementPolicy};
 use connect_operator::dev_server::Options;
 use connect_operator::names;
 use futures::stream::{BoxStream, StreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt as _;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -135,8 +136,19 @@ impl Leaping {
         self.clock.step(TICK);
         let request = format!("look-{}", self.looks.fetch_add(1, Ordering::Relaxed));
         self.annotate(names::RECONCILE_REQUESTED_AT, &request).await;
-        self.until("looked at again", |object| status(object).handled_reconcile_request.as_ref() == Some(&request))
-            .await
+        self.until("looked at again", |object| {
+            status(object).handled_reconcile_request.as_ref() == Some(&request) && is_annotated(object)
+        })
+        .await
+    }
+
+    /// The deployment is gone from the cluster and the remote knows nothing of that, as when a cluster is lost: what is
+    /// restored has no status. The operator is stopped.
+    pub(crate) async fn lose(&mut self) {
+        self.stop_operator().await;
+        self.change(&json!({"metadata": {"finalizers": null}})).await;
+        self.delete().await;
+        self.until_gone().await;
     }
 
     /// Lets the operation that was begun end at the remote; returns the deployment once Ready says so.
@@ -284,6 +296,13 @@ pub(crate) fn condition<'a>(object: &'a ConnectorDeployment, name: &str) -> Opti
 /// Status and reason of Ready.
 pub(crate) fn ready(object: &ConnectorDeployment) -> (&str, &str) {
     condition(object, "Ready").map_or(("", ""), |ready| (&ready.status, &ready.reason))
+}
+
+/// Whether the last thing that a run writes is there, the annotation with the id: it follows the status.
+fn is_annotated(object: &ConnectorDeployment) -> bool {
+    let id = status(object).id;
+    let claims = object.spec.management_policy == ManagementPolicy::Full;
+    !claims || id.is_none() || object.annotations().get(names::REMOTE_ID) == id.as_ref()
 }
 
 pub(crate) fn is_accepted(object: &ConnectorDeployment) -> bool {

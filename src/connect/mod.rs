@@ -1,7 +1,7 @@
 //! The Connect API: one contract, two sides.
 //!
-//! [`model`], [`routes`] and [`error`] are shared by the client and the dev server; controllers see only the trait
-//! [`ConnectApi`]. Nothing here knows of Kubernetes.
+//! [`model`], [`routes`] and [`error`] are shared by the client and the dev server; controllers see only the traits
+//! [`ConnectApi`], [`RegistryApi`] and [`StagedApi`]. Nothing here knows of Kubernetes.
 //!
 //! The client side: [`http`] sends, [`hosts`] says where to, [`mask`] keeps secured values out of what comes back,
 
@@ -12,9 +12,12 @@ pub mod http;
 pub mod lenient;
 pub mod mask;
 pub mod model;
+pub mod paging;
+pub mod registry;
 mod resolver;
 pub mod routes;
 
 pub use api::{ConnectApi, Selector};
 pub use error::{ApiError, ErrorCode, Reaction};
 pub use http::HttpConnect;
+pub use registry::{RegistryApi, StagedApi};

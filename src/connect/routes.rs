@@ -4,6 +4,10 @@ use super::Selector;
 
 /// Token endpoint, on the authorization host.
 pub const TOKEN: &str = "/oauth/token";
+/// Search among published connectors.
+pub const CONNECTOR_SEARCH: &str = "/connectors/search";
+/// Staged connectors.
+pub const CONNECTORS_STAGED: &str = "/connectors/drafts";
 /// Longest page of a list.
 pub const LARGEST_PAGE: u16 = 500;
 /// Page size where none is asked for.
@@ -48,6 +52,12 @@ pub fn connector(selector: &Selector) -> String {
     format!("/connectors/{}", selector.segment())
 }
 
+/// One staged connector.
+#[must_use]
+pub fn connector_staged(selector: &Selector) -> String {
+    format!("{CONNECTORS_STAGED}/{}", selector.segment())
+}
+
 /// Percent-encodes what RFC 3986 section 2.3 does not leave unreserved, so that no id can leave its segment.
 fn encode(segment: &str) -> String {
     use std::fmt::Write as _;
@@ -78,6 +88,12 @@ mod tests {
             (logs("demo", &Selector::Id("1".into())), "/demo/deployments/1/logs"),
             (connector(&Selector::Key("demo-connector".into())), "/connectors/key=demo-connector"),
             (connector(&Selector::Id("../drafts".into())), "/connectors/%2E%2E%2Fdrafts"),
+            (connector_staged(&Selector::Id("1".into())), "/connectors/drafts/1"),
+            (connector_staged(&Selector::Key("my-tax".into())), "/connectors/drafts/key=my-tax"),
+            (connector_staged(&Selector::Id("../search?a#b".into())), "/connectors/drafts/%2E%2E%2Fsearch%3Fa%23b"),
+            (connector_staged(&Selector::Id("%2e%2e".into())), "/connectors/drafts/%252e%252e"),
+            (connector_staged(&Selector::Id("a b\t/".into())), "/connectors/drafts/a%20b%09%2F"),
+            (connector_staged(&Selector::Id("key=x".into())), "/connectors/drafts/key%3Dx"),
         ] {
             assert_eq!(path, expected);
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::catalogue::{REGIONS, is_key};
 use crate::connect::model::{
     ApplicationType, Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, DeployedConnector,
-    Repository,
+    IntegrationType, Repository,
 };
 
 /// How the `postDeploy` scripts of a connector end.
@@ -56,7 +56,7 @@ pub struct ConnectorDefinition {
     pub description: Option<String>,
     /// What it integrates with.
     #[serde(default)]
-    pub integration_types: Vec<String>,
+    pub integration_types: Vec<IntegrationType>,
     /// Who owns it.
     #[serde(default)]
     pub creator: Creator,

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use super::record::Record;
-use crate::connect::model::{Deployment, Paged};
+use crate::connect::model::{Deployment, IntegrationType, Paged};
 use crate::connect::routes::DEFAULT_PAGE;
 
 /// Which deployments, as the query has them.
@@ -22,7 +22,7 @@ pub struct ListQuery {
     /// Any of these types; empty: all.
     pub types: Vec<String>,
     /// Any of these integration types; empty: all.
-    pub integration_types: Vec<String>,
+    pub integration_types: Vec<IntegrationType>,
 }
 
 impl Default for ListQuery {

@@ -7,26 +7,8 @@ use super::list::ListQuery;
 use super::logs::LogQuery;
 use super::refusal::{Refusal, cut, with_details};
 use crate::connect::ErrorCode;
-use crate::connect::model::{DeploymentType, ErrorObject};
+use crate::connect::model::{DeploymentType, ErrorObject, IntegrationType};
 use crate::connect::routes::{LARGEST_OFFSET, LARGEST_PAGE};
-
-/// The integration types of contract section 4.1.
-const INTEGRATION_TYPES: [&str; 14] = [
-    "tax",
-    "marketplace",
-    "oms",
-    "psp",
-    "pim",
-    "promotion",
-    "search",
-    "erp",
-    "crm",
-    "email",
-    "analytics",
-    "shipping",
-    "giftcard",
-    "other",
-];
 
 /// Parameters of `queryDeployments`; unknown ones are passed over.
 pub(super) fn list(uri: &Uri) -> Result<ListQuery, Refusal> {
@@ -48,8 +30,10 @@ pub(super) fn list(uri: &Uri) -> Result<ListQuery, Refusal> {
             },
             "deploymentType" if DeploymentType::KNOWN.contains(&value.as_str()) => query.types.push(value),
             "deploymentType" => errors.push(one_of("deploymentType", &value, DeploymentType::KNOWN)),
-            "integrationTypes" if INTEGRATION_TYPES.contains(&value.as_str()) => query.integration_types.push(value),
-            "integrationTypes" => errors.push(one_of("integrationTypes", &value, &INTEGRATION_TYPES)),
+            "integrationTypes" if IntegrationType::KNOWN.contains(&value.as_str()) => {
+                query.integration_types.push(value.as_str().into());
+            }
+            "integrationTypes" => errors.push(one_of("integrationTypes", &value, IntegrationType::KNOWN)),
             _ => {}
         }
     }

@@ -182,10 +182,19 @@ fn life(expires_in: Option<&Value>) -> Duration {
 /// # Errors
 /// When it is no page at all.
 pub fn deployments(body: &[u8]) -> Result<(Paged<Arc<Deployment>>, usize), serde_json::Error> {
+    let (Paged { limit, offset, count, total, results }, left_out) = paged::<Deployment>(body)?;
+    Ok((Paged { limit, offset, count, total, results: results.into_iter().map(Arc::new).collect() }, left_out))
+}
+
+/// Reads a page of a list, and counts the records that cannot be read and are left out.
+///
+/// # Errors
+/// When it is no page at all.
+pub fn paged<T: DeserializeOwned>(body: &[u8]) -> Result<(Paged<T>, usize), serde_json::Error> {
     let Paged { limit, offset, total, results, .. } = serde_json::from_slice::<Paged<&RawValue>>(body)?;
     let count = i64::try_from(results.len()).unwrap_or(i64::MAX);
-    let (results, left_out) = readable::<Deployment>(&results);
-    Ok((Paged { limit, offset, count, total, results: results.into_iter().map(Arc::new).collect() }, left_out))
+    let (results, left_out) = readable(&results);
+    Ok((Paged { limit, offset, count, total, results }, left_out))
 }
 
 /// Reads a page of a log, and counts the entries that cannot be read and are left out.

@@ -14,7 +14,7 @@ use super::token::Token;
 use super::wire::{Lost, Reply};
 use crate::connect::error::{ApiError, Failure, Reaction};
 use crate::connect::mask::Masker;
-use crate::connect::routes::KEY_PREFIX;
+use crate::connect::routes::{CONNECTOR_SEARCH, CONNECTORS_STAGED, KEY_PREFIX};
 
 /// One operation, ready to be sent any number of times.
 pub(super) struct Call<'a> {
@@ -83,6 +83,9 @@ impl HttpConnect {
     fn request(&self, call: &Call<'_>, token: &Token) -> Result<Request, Lost> {
         // Without an id or key the path would be that of the list.
         let named = !call.path.ends_with('/') && !call.path.ends_with(&format!("/{KEY_PREFIX}"));
+        // Two ids would be lists: no connector can have them.
+        let listed = [CONNECTOR_SEARCH, CONNECTORS_STAGED].contains(&call.path.as_str());
+        let named = named && !(listed && call.operation == "getConnectorById");
         let url = named.then(|| self.settings.api_url.at(&call.path)).flatten();
         let mut url = url.ok_or_else(|| Lost::not_sent("project, id or key is empty or cannot stand in a path"))?;
         if !call.query.is_empty() {

@@ -1,4 +1,5 @@
-//! The Connect API over HTTP: [`HttpConnect`] turns each operation of [`ConnectApi`] into one request.
+//! The Connect API over HTTP: [`HttpConnect`] turns each operation of [`ConnectApi`] into one request, and so those of
+//! registry and staged connectors (`registry`).
 //!
 //! The only thing that it repeats by itself is a call whose token was refused, once and with a new token. It logs
 //! operation, status, duration and correlation id, never a header or a body. Next: `wire` for one exchange, `token` for
@@ -7,6 +8,7 @@
 pub mod answer;
 mod call;
 mod pace;
+mod registry;
 mod settings;
 mod token;
 mod wire;

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ApplicationType;
+use super::{ApplicationType, IntegrationType};
 use crate::connect::lenient::nullable;
 
 /// A published connector (contract section 4.2).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Connector {
     /// Unique id.
@@ -24,7 +24,7 @@ pub struct Connector {
     pub description: Option<String>,
     /// What it integrates with.
     #[serde(default, deserialize_with = "nullable")]
-    pub integration_types: Vec<String>,
+    pub integration_types: Vec<IntegrationType>,
     /// Who owns it.
     #[serde(default, deserialize_with = "nullable")]
     pub creator: Creator,

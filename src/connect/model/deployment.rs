@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ConfigurationValue, Creator, DeclaredApplication, DeclaredGlobal, DeploymentStatus, DeploymentType, EntryType,
-    GlobalConfiguration, Repository, SecuredValue,
+    ConfigurationValue, Creator, DeclaredApplication, DeclaredGlobal, DeploymentStatus, DeploymentType,
+    GlobalConfiguration, IntegrationType, Report, ReportEntry, Repository, SecuredValue,
 };
 use crate::connect::lenient::nullable;
 
@@ -86,7 +86,7 @@ pub struct DeployedConnector {
     pub description: Option<String>,
     /// What it integrates with.
     #[serde(default, deserialize_with = "nullable")]
-    pub integration_types: Vec<String>,
+    pub integration_types: Vec<IntegrationType>,
     /// Who owns it.
     #[serde(default, deserialize_with = "nullable")]
     pub creator: Creator,
@@ -164,37 +164,4 @@ pub struct Build {
     /// Its findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Report>,
-}
-
-/// Findings of a build (contract section 4.4).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
-    /// In no particular order.
-    #[serde(default, deserialize_with = "nullable")]
-    pub entries: Vec<ReportEntry>,
-}
-
-/// A finding (contract section 4.4).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ReportEntry {
-    /// Weight.
-    #[serde(rename = "type", default = "information")]
-    pub kind: EntryType,
-    /// What, in short.
-    #[serde(default, deserialize_with = "nullable")]
-    pub title: String,
-    /// What, in more words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    /// Application that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub application: Option<String>,
-    /// When, RFC 3339; kept as it came.
-    #[serde(default, deserialize_with = "nullable")]
-    pub created_at: String,
-}
-
-fn information() -> EntryType {
-    EntryType::Information
 }

@@ -8,6 +8,9 @@ mod deployment;
 mod draft;
 mod failure;
 mod page;
+mod report;
+mod staged;
+mod staged_update;
 mod values;
 mod words;
 
@@ -15,11 +18,16 @@ pub use connector::{
     Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, Repository, SecuredKey, StandardKey,
 };
 pub use deployment::{
-    ApplicationDeployment, Build, DeployedConnector, Deployment, DeploymentApiClient, DeploymentDetails, Report,
-    ReportEntry,
+    ApplicationDeployment, Build, DeployedConnector, Deployment, DeploymentApiClient, DeploymentDetails,
 };
 pub use draft::{ConnectorReference, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, RedeployAction};
 pub use failure::{ErrorObject, ErrorResponse};
 pub use page::{LogEntry, LogPage, Paged};
+pub use report::{Report, ReportEntry};
+pub use staged::{CertificationInfo, CertificationInfoComment, ConnectorStaged, ConnectorStagedDraft};
+pub use staged_update::{ConnectorUpdate, ConnectorUpdateAction, RepositoryChange};
 pub use values::{ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, SecuredValue};
-pub use words::{ApplicationType, DeploymentStatus, DeploymentType, EntryType, LogSeverity, LogType};
+pub use words::{
+    ApplicationType, ConnectorStatus, DeploymentStatus, DeploymentType, EntryType, IntegrationType, IsPreviewable,
+    LogSeverity, LogType,
+};

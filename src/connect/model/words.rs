@@ -47,13 +47,83 @@ open_enum! {
 }
 
 open_enum! {
+    /// Where a staged connector is on its way to being published (contract section 4.1).
+    #[derive(Default)]
+    ConnectorStatus {
+        /// Nothing was asked for yet.
+        #[default]
+        Draft = "Draft",
+        /// Publishing runs; no update is accepted.
+        Processing = "Processing",
+        /// Waits for certification.
+        ReadyForCertification = "ReadyForCertification",
+        /// Is being certified.
+        InCertification = "InCertification",
+        /// Is published.
+        Published = "Published",
+        /// Was not published.
+        Failed = "Failed",
+    }
+}
+
+open_enum! {
+    /// Whether a staged connector may be deployed; words, not a boolean (contract section 4.1).
+    #[derive(Default)]
+    IsPreviewable {
+        /// It may.
+        Yes = "true",
+        /// It may not; the support has to be asked.
+        No = "false",
+        /// The request is being looked at.
+        Pending = "pending",
+        /// Nobody asked.
+        #[default]
+        NeverAsked = "none",
+    }
+}
+
+open_enum! {
+    /// What a connector integrates with (contract section 4.1).
+    IntegrationType {
+        /// Taxes.
+        Tax = "tax",
+        /// Marketplaces.
+        Marketplace = "marketplace",
+        /// Order management.
+        Oms = "oms",
+        /// Payment.
+        Psp = "psp",
+        /// Product information.
+        Pim = "pim",
+        /// Promotions.
+        Promotion = "promotion",
+        /// Search.
+        Search = "search",
+        /// Resource planning.
+        Erp = "erp",
+        /// Customer relations.
+        Crm = "crm",
+        /// Mail.
+        Email = "email",
+        /// Analytics.
+        Analytics = "analytics",
+        /// Shipping.
+        Shipping = "shipping",
+        /// Gift cards.
+        Giftcard = "giftcard",
+        /// Anything else: the word `other`, which the contract lists.
+        SomethingElse = "other",
+    }
+}
+
+open_enum! {
     /// Weight of an entry of a report.
     EntryType {
         /// To know.
         Information = "Information",
         /// To look at.
         Warning = "Warning",
-        /// The deployment broke off.
+        /// What was asked for broke off.
         Error = "Error",
     }
 }

@@ -6,6 +6,7 @@ mod operations;
 mod pauses;
 mod proxy;
 mod refusals;
+mod registry;
 mod remote;
 mod secrets;
 mod tls;

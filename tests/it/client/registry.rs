@@ -1,0 +1,349 @@
+//! Registry and staged connectors: what each operation sends, what it makes of the answer, and lists over many pages.
+
+use connect_operator::connect::api::{ConnectApi, PageRequest, Selector};
+use connect_operator::connect::error::{ApiError, Effect, Failure};
+use connect_operator::connect::model::{
+    ConnectorStagedDraft, ConnectorStatus, ConnectorUpdate, ConnectorUpdateAction, IntegrationType, Repository,
+};
+use connect_operator::connect::paging;
+use connect_operator::connect::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
+use futures::TryStreamExt as _;
+use http::header;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::limits::closed_port;
+use super::remote::{Remote, answer, error_answer, json_answer, no_hurry, settings, with_header};
+
+const PAGE: PageRequest = PageRequest { limit: 50, offset: 150 };
+
+fn id() -> Selector {
+    Selector::Id("42".to_owned())
+}
+
+fn key() -> Selector {
+    Selector::Key("my-tax".to_owned())
+}
+
+fn draft() -> ConnectorStagedDraft {
+    serde_json::from_value(json!({
+        "key": "my-tax", "name": "Tax", "creator": {"email": "dev@example.com"},
+        "repository": {"url": "https://example.com/tax.git", "tag": "v1"}, "integrationTypes": ["tax"],
+    }))
+    .expect("a draft")
+}
+
+fn update() -> ConnectorUpdate {
+    let repository = Repository { url: "https://example.com/tax.git".into(), tag: "v2".into() };
+    ConnectorUpdate {
+        version: 3,
+        actions: vec![
+            ConnectorUpdateAction::SetRepository(repository.into()),
+            ConnectorUpdateAction::Publish { certification: false },
+        ],
+    }
+}
+
+fn staged(id: &str) -> Value {
+    json!({
+        "id": id, "key": "my-tax", "version": 3, "name": "Tax", "description": "", "integrationTypes": ["tax"],
+        "creator": {"email": "dev@example.com"}, "repository": {"url": "https://example.com/tax.git", "tag": "v1"},
+        "configurations": [], "private": true, "privateProjects": [], "supportedRegions": [], "status": "Draft",
+        "alreadyListed": false, "hasChanges": false, "isPreviewable": "none",
+    })
+}
+
+fn connector(id: &str) -> Value {
+    json!({
+        "id": id, "version": 1, "name": "Tax", "integrationTypes": ["tax"], "creator": {"email": "dev@example.com"},
+        "repository": {"url": "https://example.com/tax.git", "tag": "v1"}, "private": false, "supportedRegions": [],
+        "certified": true,
+    })
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn narrow() -> ConnectorQuery {
+    ConnectorQuery {
+        text: Some("tax & more".into()),
+        private: Some(false),
+        creator_company: Some("Example/1".into()),
+        ids: words(&["1", "2"]),
+        keys: words(&["a", "b"]),
+        integration_types: vec![IntegrationType::Tax, IntegrationType::Psp],
+        sort: words(&["name desc"]),
+    }
+}
+
+/// Sends every operation once, in a fixed order: the names of the operations and how each ended.
+async fn send_all(api: &(impl RegistryApi + StagedApi)) -> Vec<Result<bool, ApiError>> {
+    let query =
+        StagedQuery { is_private: Some(true), integration_types: vec!["moon".into()], sort: words(&["a", "b"]) };
+    let found = |answer: Result<Option<_>, ApiError>| answer.map(|found: Option<_>| found.is_some());
+    vec![
+        api.search(&ConnectorQuery::default(), PAGE).await.map(|_| true),
+        api.search(&narrow(), PAGE).await.map(|_| true),
+        api.all_staged(&StagedQuery::default(), PAGE).await.map(|_| true),
+        api.all_staged(&query, PAGE).await.map(|_| true),
+        found(api.staged(&id()).await),
+        found(api.staged(&key()).await),
+        api.stage(&draft(), no_hurry()).await.map(|_| true),
+        found(api.update(&id(), &update(), no_hurry()).await),
+        found(api.update(&key(), &update(), no_hurry()).await),
+        found(api.discard(&id(), no_hurry()).await),
+        found(api.discard(&key(), no_hurry()).await),
+    ]
+}
+
+const LINES: [&str; 11] = [
+    "GET /connectors/search?limit=50&offset=150",
+    "GET /connectors/search?text=tax+%26+more&private=false&creator.company=Example%2F1&id=1&id=2&key=a&key=b\
+        &integrationTypes=tax&integrationTypes=psp&sort=name+desc&limit=50&offset=150",
+    "GET /connectors/drafts?limit=50&offset=150",
+    "GET /connectors/drafts?isPrivate=true&integrationTypes=moon&sort=a&sort=b&limit=50&offset=150",
+    "GET /connectors/drafts/42",
+    "GET /connectors/drafts/key=my-tax",
+    "POST /connectors/drafts",
+    "POST /connectors/drafts/42",
+    "POST /connectors/drafts/key=my-tax",
+    "DELETE /connectors/drafts/42",
+    "DELETE /connectors/drafts/key=my-tax",
+];
+
+const OPERATIONS: [&str; 11] = [
+    "searchConnectors",
+    "searchConnectors",
+    "queryConnectorsStaged",
+    "queryConnectorsStaged",
+    "getConnectorStagedById",
+    "getConnectorStagedByKey",
+    "createConnectorStaged",
+    "updateConnectorStagedById",
+    "updateConnectorStagedByKey",
+    "deleteConnectorStagedById",
+    "deleteConnectorStagedByKey",
+];
+
+#[tokio::test]
+async fn each_operation_is_one_request_to_the_path_of_the_contract_and_errors_name_it() {
+    let remote = Remote::start(|_| answer(500, "")).await;
+    let outcomes = send_all(&remote.client()).await;
+    let seen = remote.seen();
+    assert_eq!(seen.iter().map(|seen| seen.line.as_str()).collect::<Vec<_>>(), LINES);
+    let operations: Vec<_> = outcomes.into_iter().map(|outcome| outcome.expect_err("status 500").operation).collect();
+    assert_eq!(operations, OPERATIONS);
+    for seen in &seen {
+        let content_type = if seen.line.starts_with("POST") { "application/json" } else { "" };
+        assert_eq!((seen.header("accept"), seen.header("content-type")), ("application/json", content_type));
+        assert_eq!((seen.token(), seen.body.is_empty()), (1, content_type.is_empty()), "{}", seen.line);
+    }
+    let body = |at: usize| serde_json::from_str::<Value>(&seen[at].body).expect("JSON");
+    assert_eq!(
+        body(6),
+        json!({"key": "my-tax", "name": "Tax", "creator": {"email": "dev@example.com"}, "integrationTypes": ["tax"],
+            "repository": {"url": "https://example.com/tax.git", "tag": "v1"}})
+    );
+    let changes = json!({"version": 3, "actions": [
+        {"action": "setRepository", "url": "https://example.com/tax.git", "tag": "v2"},
+        {"action": "publish", "certification": false},
+    ]});
+    assert_eq!((body(7), body(8)), (changes.clone(), changes));
+}
+
+#[tokio::test]
+async fn successes_are_read_whatever_their_status() {
+    for status in [200, 201, 202] {
+        let remote = Remote::start(move |seen| match seen.line.as_str() {
+            line if line.contains('?') => {
+                let odd = json!({"id": "odd", "version": 2, "integrationTypes": null, "status": "Resting"});
+                let results = json!([connector("1"), null, {"id": 7}, odd]);
+                json_answer(status, &json!({"limit": 50, "offset": 150, "count": 4, "total": 154, "results": results}))
+            }
+            _ => json_answer(status, &staged("42")),
+        })
+        .await;
+        let api = remote.client();
+        for outcome in send_all(&api).await {
+            assert_eq!(outcome, Ok(true), "{status}");
+        }
+        let page = api.search(&narrow(), PAGE).await.expect("a page");
+        let ids: Vec<_> = page.results.iter().map(|connector| connector.id.as_str()).collect();
+        assert_eq!((ids, page.count, page.total), (vec!["1", "odd"], 4, 154));
+        let page = api.all_staged(&StagedQuery::default(), PAGE).await.expect("a page");
+        assert_eq!(page.results[1].status, ConnectorStatus::Other("Resting".into()));
+    }
+}
+
+#[tokio::test]
+async fn a_404_of_the_service_is_no_error_and_one_of_a_gateway_is() {
+    let service = Remote::start(|_| error_answer(404, "ResourceNotFound", "gone")).await;
+    for (operation, outcome) in OPERATIONS.into_iter().zip(send_all(&service.client()).await) {
+        let expected = match operation {
+            "searchConnectors" | "queryConnectorsStaged" | "createConnectorStaged" => Err(Some(404)),
+            _ => Ok(false),
+        };
+        assert_eq!(outcome.map_err(|error| error.status()), expected, "{operation}");
+    }
+    let gateway = Remote::start(|_| answer(404, "<html>")).await;
+    for outcome in send_all(&gateway.client()).await {
+        assert_eq!(outcome.map_err(|error| error.status()), Err(Some(404)));
+    }
+}
+
+#[tokio::test]
+async fn a_delete_whose_answer_has_no_record_is_followed_by_a_read() {
+    let gone = || error_answer(404, "ResourceNotFound", "gone");
+    for (case, deleted, read, expected) in [
+        ("404 without a body, and gone", answer(404, ""), gone(), Ok(false)),
+        ("404 without a body, and there", answer(404, ""), json_answer(200, &staged("42")), Err(Some(404))),
+        ("404 without a body, and not known", answer(404, ""), answer(500, ""), Err(Some(404))),
+        ("success without a body, and gone", answer(204, ""), gone(), Ok(false)),
+        ("success without a body, and there", answer(200, "{}"), json_answer(200, &staged("42")), Ok(true)),
+        ("success without a body, and not known", answer(200, ""), answer(500, ""), Err(None)),
+    ] {
+        let answers = std::sync::Mutex::new(vec![read, deleted]);
+        let remote = Remote::start(move |_| answers.lock().expect("not poisoned").pop().expect("two requests")).await;
+        let outcome = remote.client().discard(&id(), no_hurry()).await;
+        assert_eq!(outcome.map(|left| left.is_some()).map_err(|error| error.status()), expected, "{case}");
+        let lines: Vec<_> = remote.seen().into_iter().map(|seen| seen.line).collect();
+        assert_eq!(lines, ["DELETE /connectors/drafts/42", "GET /connectors/drafts/42"], "{case}");
+    }
+}
+
+#[tokio::test]
+async fn ids_and_keys_stay_in_their_segment_of_the_path_or_are_not_sent() {
+    let remote = Remote::start(|_| answer(500, "")).await;
+    let api = remote.client();
+    for segment in ["..", ".", "", "%2e%2e/", "a/../../b", "a b", "key=x", "drafts", "a?b#c", "ä", "\n"] {
+        let before = remote.seen().len();
+        for selector in [Selector::Id(segment.into()), Selector::Key(segment.into())] {
+            let _ = api.staged(&selector).await;
+            let _ = api.connector(&selector).await;
+            let _ = api.update(&selector, &update(), no_hurry()).await;
+            let _ = api.discard(&selector, no_hurry()).await;
+        }
+        for seen in &remote.seen()[before..] {
+            let (_, path) = seen.line.split_once(' ').expect("a method");
+            let (folder, last) = path.rsplit_once('/').expect("a path");
+            assert!(
+                matches!(folder, "/connectors" | "/connectors/drafts") && !path.contains(".."),
+                "{segment:?}: {path}"
+            );
+            assert!(path != "/connectors/drafts", "{segment:?} is no list");
+            let last = last.strip_prefix("key=").unwrap_or(last);
+            let decoded: Vec<_> = form_urlencoded::parse(last.as_bytes()).collect();
+            assert_eq!(decoded, [(segment.into(), "".into())], "{path}");
+        }
+        let never = matches!(segment, "" | "." | "..");
+        let sent = remote.seen().len() - before;
+        // With `key=` before it, a dot is no step.
+        let expected = match segment {
+            "" => 0,
+            _ if never => 4,
+            "drafts" => 7,
+            _ => 8,
+        };
+        assert_eq!(sent, expected, "{segment:?}");
+    }
+    for taken in ["search", "drafts"] {
+        let error = api.connector(&Selector::Id(taken.into())).await.expect_err("it would be a list");
+        assert_eq!(error.failure, Failure::NotSent, "{taken}");
+    }
+}
+
+#[tokio::test]
+async fn changes_leave_in_time_or_not_at_all_and_lost_answers_leave_it_open() {
+    let remote = Remote::start(|_| json_answer(201, &staged("42"))).await;
+    let api = remote.client();
+    let late = Timestamp::UNIX_EPOCH;
+    for error in [
+        api.stage(&draft(), late).await.map(drop).expect_err("too late"),
+        api.update(&id(), &update(), late).await.map(drop).expect_err("too late"),
+        api.discard(&id(), late).await.map(drop).expect_err("too late"),
+    ] {
+        assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None), "{error}");
+    }
+    assert!(remote.seen().is_empty());
+
+    // Announces more than it sends.
+    let cut = Remote::start(|_| with_header(answer(200, "{"), header::CONTENT_LENGTH.as_str(), "9")).await;
+    let api = cut.client();
+    for error in [
+        api.stage(&draft(), no_hurry()).await.map(drop).expect_err("lost"),
+        api.update(&id(), &update(), no_hurry()).await.map(drop).expect_err("lost"),
+        api.discard(&id(), no_hurry()).await.map(drop).expect_err("lost"),
+    ] {
+        assert_eq!((error.failure.clone(), error.effect()), (Failure::NoAnswer, Effect::Unknown), "{error}");
+    }
+    assert_eq!(cut.seen().len(), 3, "each was sent once");
+
+    let (address, _socket) = closed_port();
+    let nobody = settings(&format!("http://{address}"), &remote.url());
+    let api = connect_operator::connect::HttpConnect::new(nobody, connect_operator::clock::Clock::system());
+    let error = api.expect("a client").stage(&draft(), no_hurry()).await.expect_err("nobody listens");
+    assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None));
+}
+
+/// Two hundred and fifty connectors, of which one leaves while they are read.
+#[tokio::test]
+async fn lists_are_read_page_after_page_and_no_id_comes_twice() {
+    let remote = Remote::start(|seen| {
+        let number = |name: &str| -> usize {
+            let value = seen.line.split(['?', '&']).find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+            value.expect("it is sent").parse().expect("a number")
+        };
+        let (limit, offset) = (number("limit"), number("offset"));
+        // After the first page one more stands in front.
+        let first = if offset == 0 { 0_usize } else { 1 };
+        let total = 250 + first;
+        let ids = (offset..total.min(offset + limit)).map(|at| (at + 1 - first).to_string());
+        let record = if seen.line.contains("drafts") { staged } else { connector };
+        let results: Vec<_> = ids.map(|id| record(&id)).collect();
+        json_answer(
+            200,
+            &json!({"limit": limit, "offset": offset, "count": results.len(), "total": total, "results": results}),
+        )
+    })
+    .await;
+    let api = remote.client();
+    let expected: Vec<_> = (1..=250).map(|id| id.to_string()).collect();
+    let query = ConnectorQuery { keys: words(&["a", "b"]), ..ConnectorQuery::default() };
+    let found: Vec<_> = paging::connectors(&api, &query).map_ok(|found| found.id).try_collect().await.expect("pages");
+    assert_eq!(found, expected);
+    let query = StagedQuery::default();
+    let found: Vec<_> =
+        paging::connectors_staged(&api, &query).map_ok(|found| found.id).try_collect().await.expect("pages");
+    assert_eq!(found, expected);
+    let lines: Vec<_> = remote.seen().into_iter().map(|seen| seen.line).collect();
+    let pages = [(100, 0), (100, 100), (100, 200)];
+    let searches =
+        pages.map(|(limit, offset)| format!("GET /connectors/search?key=a&key=b&limit={limit}&offset={offset}"));
+    let lists = pages.map(|(limit, offset)| format!("GET /connectors/drafts?limit={limit}&offset={offset}"));
+    assert_eq!(lines, [searches, lists].concat());
+}
+
+#[tokio::test]
+async fn a_page_that_fails_ends_the_list_with_its_error() {
+    let remote = Remote::start(|seen| match seen.before {
+        0 => {
+            let results: Vec<_> = (0..100).map(|id| connector(&id.to_string())).collect();
+            json_answer(200, &json!({"limit": 100, "offset": 0, "count": 100, "total": 300, "results": results}))
+        }
+        _ => error_answer(403, "AuthorizationError", "no"),
+    })
+    .await;
+    let api = remote.client();
+    let query = ConnectorQuery::default();
+    let mut pages = std::pin::pin!(paging::connectors(&api, &query));
+    let mut count = 0;
+    let error = loop {
+        match pages.try_next().await {
+            Ok(found) => count += usize::from(found.is_some()),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((count, error.operation, error.status()), (100, "searchConnectors", Some(403)));
+    assert_eq!(pages.try_next().await, Ok(None), "it is over");
+}

@@ -28,6 +28,8 @@ pub const RECONCILING: &str = "Reconciling";
 pub const STALLED: &str = "Stalled";
 /// Condition, there only while true: visible values were changed elsewhere.
 pub const DRIFTED: &str = "Drifted";
+/// Condition, there only while true: the registry has a newer version of the connector (rule 15).
+pub const UPDATE_AVAILABLE: &str = "UpdateAvailable";
 /// Condition, there only while true: secured values at the remote were never seen to be sent by us.
 pub const SECRETS_UNVERIFIED: &str = "SecretsUnverified";
 /// Condition, there only while true: `spec.suspend` is set.

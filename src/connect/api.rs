@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 
 use super::ApiError;
-use super::model::{Connector, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};
+use super::model::{Connector, ConnectorStaged, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};
 
 /// Names one resource: by id or by key (contract section 5).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,4 +101,7 @@ pub trait ConnectApi: Send + Sync {
 
     /// `getConnectorById`, `getConnectorByKey`.
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>>;
+
+    /// `getConnectorStagedById`, `getConnectorStagedByKey`: what a preview is made of.
+    fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>>;
 }

@@ -17,14 +17,11 @@ pub trait RegistryApi: Send + Sync {
     fn search<'a>(&'a self, query: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>>;
 }
 
-/// Connectors while they are being prepared.
+/// Connectors while they are being prepared; one alone is read by [`super::ConnectApi::staged`].
 pub trait StagedApi: Send + Sync {
     /// `queryConnectorsStaged`: one page, in no promised order. Records that cannot be decoded are left out of
     /// `results`, but counted in `count`.
     fn all_staged<'a>(&'a self, query: &'a StagedQuery, page: PageRequest) -> Answer<'a, Paged<ConnectorStaged>>;
-
-    /// `getConnectorStagedById`, `getConnectorStagedByKey`.
-    fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>>;
 
     /// `createConnectorStaged`. Not safe to repeat: look the key up first (contract section 8.4).
     fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged>;

@@ -219,14 +219,22 @@ impl Record {
 
     /// What the answer to a change at `now` gives.
     pub(super) fn show(&self, now: Timestamp, variant: &Variant) -> Deployment {
+        self.shown(self.before.as_ref().filter(|before| now < before.until), variant)
+    }
+
+    /// As it is, whatever readers still see.
+    pub(super) fn show_truly(&self, variant: &Variant) -> Deployment {
+        self.shown(None, variant)
+    }
+
+    fn shown(&self, before: Option<&Before>, variant: &Variant) -> Deployment {
         let values = match &self.values_before {
             Some(before) if variant.values_show == ValuesShow::End => before,
             _ => &self.values,
         };
-        let (status, build_id, report) = match &self.before {
-            Some(before) if now < before.until => (&before.status, &before.build_id, &before.report),
-            _ => (&self.status, &self.build_id, &self.report),
-        };
+        let (status, build_id, report) = before.map_or((&self.status, &self.build_id, &self.report), |before| {
+            (&before.status, &before.build_id, &before.report)
+        });
         let report = report.clone().map(|entries| Report { entries });
         Deployment {
             id: self.id.clone(),

@@ -10,6 +10,8 @@ mod elsewhere;
 #[cfg(test)]
 mod history_tests;
 #[cfg(test)]
+mod kept_tests;
+#[cfg(test)]
 mod life_tests;
 
 use std::collections::BTreeMap;

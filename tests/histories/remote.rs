@@ -10,7 +10,7 @@ use connect_operator::clock::Clock;
 use connect_operator::connect::api::{Answer, LogRequest, PageRequest};
 use connect_operator::connect::error::Failure as Failed;
 use connect_operator::connect::model::{
-    ApplicationConfiguration, Connector, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction,
+    ApplicationConfiguration, Connector, ConnectorStaged, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction,
 };
 use connect_operator::connect::{ApiError, ConnectApi, Selector};
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
@@ -189,6 +189,10 @@ impl ConnectApi for Line {
         self.ask("getConnectorByKey", format!("connector {}", selector.segment()), None, move |remote, _| {
             present(remote.world.read_connector(&[PROJECT.to_owned()], &selector))
         })
+    }
+
+    fn staged<'a>(&'a self, _: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
+        Box::pin(async { Ok(None) })
     }
 }
 

@@ -29,7 +29,8 @@ use self::wire::Wire;
 use super::api::{Answer, ConnectApi, DeploymentPaths, LogRequest, PageRequest, Selector};
 use super::error::Failure;
 use super::model::{
-    Connector, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, LogPage, Paged, RedeployAction,
+    Connector, ConnectorStaged, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, LogPage, Paged,
+    RedeployAction,
 };
 use super::routes;
 use crate::clock::Clock;
@@ -168,6 +169,11 @@ impl ConnectApi for HttpConnect {
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
         let operation = selector.operation("getConnectorById", "getConnectorByKey");
         Box::pin(self.maybe(self.get(operation, routes::connector(selector))))
+    }
+
+    fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
+        let operation = selector.operation("getConnectorStagedById", "getConnectorStagedByKey");
+        Box::pin(self.maybe(self.get(operation, routes::connector_staged(selector))))
     }
 }
 

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::HttpConnect;
 use super::call::{Call, page};
 use super::{answer, json};
-use crate::connect::api::{Answer, PageRequest, Selector};
+use crate::connect::api::{Answer, ConnectApi, PageRequest, Selector};
 use crate::connect::error::{ApiError, Failure};
 use crate::connect::model::{Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Paged};
 use crate::connect::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
@@ -39,11 +39,6 @@ impl RegistryApi for HttpConnect {
 impl StagedApi for HttpConnect {
     fn all_staged<'a>(&'a self, query: &'a StagedQuery, page: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
         Box::pin(self.listed("queryConnectorsStaged", routes::CONNECTORS_STAGED, query.parameters(), page))
-    }
-
-    fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
-        let operation = selector.operation("getConnectorStagedById", "getConnectorStagedByKey");
-        Box::pin(self.maybe(self.get(operation, routes::connector_staged(selector))))
     }
 
     fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged> {

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderValue, Method, StatusCode};
+use http::{HeaderValue, Method};
 use reqwest::{Body, Request};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;

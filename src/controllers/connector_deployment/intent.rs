@@ -12,6 +12,7 @@ use crate::controllers::conditions::Told;
 use crate::controllers::context::Project;
 use crate::controllers::digest::hex;
 use crate::controllers::reason::Reason;
+use crate::controllers::remote::OfferName;
 use crate::crd::{
     AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, UpdatePolicy,
 };
@@ -76,18 +77,16 @@ pub fn connector(object: &ConnectorDeployment) -> Result<ConnectorReference, Tol
     })
 }
 
-/// How to look the connector up in the registry; staged ones are not in it.
+/// How to look the connector up.
 #[must_use]
-pub fn registry_selector(object: &ConnectorDeployment) -> Option<Selector> {
+pub fn connector_name(object: &ConnectorDeployment) -> Option<OfferName> {
     let connector = &object.spec.connector;
-    if connector.is_staged() {
-        return None;
-    }
-    match (&connector.key, &connector.id) {
-        (Some(key), _) => Some(Selector::Key(key.clone())),
-        (None, Some(id)) => Some(Selector::Id(id.clone())),
-        (None, None) => None,
-    }
+    let selector = match (&connector.key, &connector.id) {
+        (Some(key), _) => Selector::Key(key.clone()),
+        (None, Some(id)) => Selector::Id(id.clone()),
+        (None, None) => return None,
+    };
+    Some(OfferName { selector, staged: connector.is_staged() })
 }
 
 /// What happens to the remote when the object is deleted.

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Follow [`reconcile`] from top to bottom. `observe` and `act` are the only ones that talk to anybody; `desired`,
-//! `decide`, `stored`, `status` and `intent` are pure. Before each call that changes something the operation is written,
+//! `preflight`, `decide`, `stored`, `status` and `intent` are pure. Before each call that changes something the operation is written,
 //! on the version of the resource that was read; if that write fails, nothing is sent.
 
 pub mod act;
@@ -17,6 +17,7 @@ mod logs;
 pub mod memory;
 pub mod observe;
 mod outputs;
+mod preflight;
 mod run;
 pub mod status;
 pub mod stored;

@@ -12,7 +12,6 @@ use kube::{Resource, ResourceExt};
 use secrecy::SecretSlice;
 
 use super::desired::{Content, Contents, Declared, DeclaredKeys};
-use super::intent;
 use super::ledger::{Ledger, Look, OperationKind, OperationState, Phase, Seen, Source};
 use super::memory::Remembered;
 use crate::clock::later;
@@ -259,32 +258,4 @@ pub fn declared(applications: Option<&Vec<DeclaredApplication>>, global: Option<
             .map(|global| keys(&global.standard_configuration, &global.secured_configuration))
             .unwrap_or_default(),
     })
-}
-
-/// What the registry says of the connector.
-#[derive(Clone, Debug, Default)]
-pub struct Registered {
-    /// The keys that it declares.
-    pub declared: Option<Declared>,
-    /// Its latest version.
-    pub latest: Option<i64>,
-    /// Whether the registry has it at all; `None`: not asked, or no answer.
-    pub exists: Option<bool>,
-}
-
-/// Asks the registry for the connector. Whatever goes wrong is no verdict: the server decides.
-pub async fn registered(api: &dyn ConnectApi, object: &ConnectorDeployment) -> Registered {
-    let Some(selector) = intent::registry_selector(object) else { return Registered::default() };
-    match api.connector(&selector).await {
-        Ok(Some(connector)) => Registered {
-            declared: declared(connector.configurations.as_ref(), connector.global_configuration.as_ref()),
-            latest: Some(connector.version),
-            exists: Some(true),
-        },
-        Ok(None) => Registered { exists: Some(false), ..Registered::default() },
-        Err(error) => {
-            tracing::debug!(%error, "the connector cannot be read");
-            Registered::default()
-        }
-    }
 }

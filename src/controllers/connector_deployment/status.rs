@@ -35,6 +35,8 @@ pub struct Facts<'a> {
     pub secured: bool,
     /// `spec.suspend`.
     pub suspended: bool,
+    /// Whether the registry has a newer version of the connector.
+    pub newer: Newer,
     /// Key, type and region of the remote deployment, as the resource wants them; `None` if the project is not known.
     pub wanted: Option<WantedIdentity>,
     /// The deletion policy in force.
@@ -71,6 +73,22 @@ pub enum Sight<'a> {
     Nothing,
     /// This one.
     Record(&'a Deployment),
+}
+
+/// Whether the registry has a newer version of the connector than the one that runs (rule 15).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Newer {
+    /// It was not asked, or did not answer: what was said stays.
+    Unknown,
+    /// It has none, or the deployment follows by itself.
+    No,
+    /// It has this one.
+    Yes {
+        /// The version that runs.
+        running: i64,
+        /// The registry's latest.
+        latest: i64,
+    },
 }
 
 /// How much of the service's texts may be shown.
@@ -114,16 +132,18 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
         status.handled_reconcile_request = Some(handled.clone());
     }
     status.message = Some(cut(&facts.told.message, MESSAGE_LENGTH));
-    status.conditions = conditions::conditions(&before.conditions, &facts.told, extra(facts), facts.generation, now);
+    status.conditions =
+        conditions::conditions(&before.conditions, &facts.told, extra(before, facts), facts.generation, now);
     status
 }
 
-fn extra(facts: &Facts<'_>) -> Vec<conditions::Extra> {
+fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<conditions::Extra> {
     let mut extra = Vec::new();
     if facts.drifted {
         let message = "Visible values differ from those that were applied; see drift.policy";
         extra.push((names::DRIFTED, "ValuesDiffer", message.to_owned()));
     }
+    extra.extend(update_available(before, facts.newer));
     if facts.ledger.unverified && facts.secured {
         let message = "The secured values there cannot be read, and were not seen to be sent from here; the next redeploy sends them";
         extra.push((names::SECRETS_UNVERIFIED, "NotSentFromHere", message.to_owned()));
@@ -132,6 +152,20 @@ fn extra(facts: &Facts<'_>) -> Vec<conditions::Extra> {
         extra.push((names::SUSPENDED, "Suspended", "Nothing is sent while suspend is true".to_owned()));
     }
     extra
+}
+
+fn update_available(before: &ConnectorDeploymentStatus, newer: Newer) -> Option<conditions::Extra> {
+    let message = match newer {
+        Newer::No => return None,
+        Newer::Yes { running, latest } => format!(
+            "Version {latest} of the connector is published, and {running} runs: set connector.version to {latest}, or connector.updatePolicy to Latest"
+        ),
+        Newer::Unknown => {
+            let said = before.conditions.iter().find(|condition| condition.type_ == names::UPDATE_AVAILABLE)?;
+            said.message.clone()
+        }
+    };
+    Some((names::UPDATE_AVAILABLE, "NewerVersion", message))
 }
 
 fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {

@@ -18,9 +18,10 @@ impl Remote {
         settings: &Settings,
         factory: &dyn ConnectFactory,
     ) -> Result<(), String> {
+        let now = self.clock.now();
         self.change(|state| {
             if state.claims.get(project) != Some(settings) {
-                state.reconnect(settings, factory)?;
+                state.reconnect(settings, factory, now)?;
                 state.claims.insert(project.clone(), settings.clone());
                 state.apply_lowest_rate();
             }
@@ -64,13 +65,14 @@ impl State {
     }
 
     /// Makes the client anew, if something but the rate differs.
-    fn reconnect(&mut self, settings: &Settings, factory: &dyn ConnectFactory) -> Result<(), String> {
+    fn reconnect(&mut self, settings: &Settings, factory: &dyn ConnectFactory, now: Timestamp) -> Result<(), String> {
         if self.uses(settings) {
             return Ok(());
         }
         self.client = factory.connect(settings)?;
         self.settings = settings.clone();
         self.gate.renew();
+        self.offers.distrust(now);
         // Whether they are good is asked at once.
         if let Some((_, at)) = &mut self.counted {
             *at = Timestamp::MIN;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::gate::{Caller, Concern};
 use super::{Connection, Remote};
 use crate::connect::api::{Answer, LogRequest, PageRequest};
-use crate::connect::model::{Connector, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};
+use crate::connect::model::{Connector, ConnectorStaged, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};
 use crate::connect::{ApiError, ConnectApi, Selector};
 
 /// A client behind the gate of its remote.
@@ -72,5 +72,10 @@ impl ConnectApi for Door {
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
         let operation = selector.operation("getConnectorById", "getConnectorByKey");
         Box::pin(self.pass(operation, Concern::Other, || self.client.connector(selector)))
+    }
+
+    fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
+        let operation = selector.operation("getConnectorStagedById", "getConnectorStagedByKey");
+        Box::pin(self.pass(operation, Concern::Other, || self.client.staged(selector)))
     }
 }

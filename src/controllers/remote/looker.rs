@@ -7,7 +7,7 @@ use futures::{FutureExt, StreamExt, stream};
 use jiff::Timestamp;
 
 use super::plan::{PAGE, Plan, Read};
-use super::{Remote, Sighting};
+use super::{OfferName, Offered, Offering, Remote, Sighting};
 use crate::clock::later;
 use crate::connect::ConnectApi;
 use crate::connect::api::{PageRequest, Selector};
@@ -53,6 +53,7 @@ impl Remote {
                 self.read_page(0, 1).await;
             }
             Plan::Read(reads) => self.read(reads).await,
+            Plan::Offers(names) => self.read_offers(names).await,
             Plan::List(due) => self.list(due).await,
         }
         None
@@ -75,6 +76,33 @@ impl Remote {
                 }
                 Err(_) => state.view.miss(&subjects, &id, now, &mut state.jitter),
             };
+            state.wake.extend(woken);
+        });
+    }
+
+    async fn read_offers(self: &Arc<Self>, names: Vec<OfferName>) {
+        let door = self.looker_door();
+        stream::iter(names).for_each_concurrent(READS_AT_ONCE, |name| self.read_offer(&door, name)).await;
+    }
+
+    async fn read_offer(&self, door: &impl ConnectApi, name: OfferName) {
+        let at = self.clock.now();
+        let there = |offering| Offered::There(Arc::new(offering));
+        let answer = if name.staged {
+            door.staged(&name.selector).await.map(|found| found.map(Offering::from))
+        } else {
+            door.connector(&name.selector).await.map(|found| found.map(Offering::from))
+        };
+        let found = match answer {
+            Ok(found) => found.map_or(Offered::Absent, there),
+            Err(error) => {
+                tracing::debug!(%error, "a connector cannot be read");
+                Offered::Unreadable
+            }
+        };
+        let now = self.clock.now();
+        self.change(|state| {
+            let woken = state.offers.see(&name, at, found, now, &mut state.jitter);
             state.wake.extend(woken);
         });
     }

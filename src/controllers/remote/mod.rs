@@ -10,6 +10,7 @@
 //! - `gate`: whether calls go out at all, after failures and inside `Retry-After`;
 //! - `turns`: how many runs at once, and who is next;
 //! - `view`, `fingerprint`: what is watched and what was seen; `plan`: what to read next (all pure);
+//! - `offers`: what the registry says of the connectors that are named (pure);
 //! - `looker`: does what `plan` says;
 //! - `door`: the client as everyone gets it, which asks the gate before each call and reports to it after.
 
@@ -19,6 +20,7 @@ mod fingerprint;
 mod gate;
 mod jitter;
 mod looker;
+mod offers;
 mod plan;
 mod registry;
 mod settings;
@@ -36,6 +38,7 @@ use jiff::Timestamp;
 use crate::connect::ApiError;
 use crate::connect::model::Deployment;
 
+pub use offers::{Offer, OfferName, Offered, Offering};
 pub use registry::Remotes;
 pub use settings::{ConnectFactory, Connection, Settings};
 pub use state::{Login, Remote, Turn};

@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::gate::Position;
+use super::offers::{OfferName, Offers};
 use super::view::View;
 use crate::clock::{between, later};
 use crate::connect::routes::LARGEST_OFFSET;
@@ -50,12 +51,14 @@ pub(super) enum Plan {
     Count,
     /// These, by id.
     Read(Vec<Read>),
+    /// These connectors, which runs wait for or whose interval is over.
+    Offers(Vec<OfferName>),
     /// All pages; these are due, and are read by id if they are on none: only that proves absence.
     List(Vec<Read>),
 }
 
 /// Decides what to read next.
-pub(super) fn plan(view: &View, facts: Facts) -> Plan {
+pub(super) fn plan(view: &View, offers: &Offers, facts: Facts) -> Plan {
     let failures = match facts.gate {
         Position::Closed(until) => return Plan::Rest(until),
         Position::HalfOpen(failures) => failures,
@@ -67,6 +70,11 @@ pub(super) fn plan(view: &View, facts: Facts) -> Plan {
         due.truncate(usize::from(failures % 2 == 1));
         return if due.is_empty() { Plan::Count } else { Plan::Read(due) };
     }
+    // First, because a run asks for them before it looks; there are few, and each is read once an interval.
+    let connectors = offers.due(facts.now);
+    if !connectors.is_empty() {
+        return Plan::Offers(connectors);
+    }
     let count_due = facts.counted.map_or(facts.now, |(_, at)| later(at, COUNT_AGE));
     let reads = due.len() + soon.len();
     let few = facts.counted.map_or(FEW, |(total, _)| pages(total.max(watched)));
@@ -77,7 +85,7 @@ pub(super) fn plan(view: &View, facts: Facts) -> Plan {
         return Plan::Count;
     }
     if due.is_empty() {
-        return Plan::Rest(next.min(count_due));
+        return Plan::Rest(next.min(count_due).min(offers.next()));
     }
     due.append(&mut soon);
     Plan::Read(due)

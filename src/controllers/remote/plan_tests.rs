@@ -1,4 +1,5 @@
 use super::*;
+use crate::connect::Selector;
 use crate::controllers::remote::Pace;
 use crate::controllers::remote::jitter::Jitter;
 use crate::controllers::remote::testing::{START, at, id, subject};
@@ -23,6 +24,7 @@ fn shape(plan: &Plan) -> String {
         Plan::Rest(until) => format!("rest until {}", until.as_second()),
         Plan::Count => "count".into(),
         Plan::Read(reads) => format!("read {}", reads.len()),
+        Plan::Offers(names) => format!("connectors {}", names.len()),
         Plan::List(due) => format!("list for {}", due.len()),
     }
 }
@@ -56,7 +58,7 @@ fn few_are_read_by_id_and_many_by_list() {
         ("half open, nothing due", &[(4, 100)], Position::HalfOpen(1), Some(100), 0, "count"),
     ] {
         let counted = total.map(|total| (total, START));
-        let plan = plan(&watched(groups), Facts { now: at(now), gate, counted });
+        let plan = plan(&watched(groups), &Offers::default(), Facts { now: at(now), gate, counted });
         assert_eq!(shape(&plan), expected, "{case}");
     }
 }
@@ -72,5 +74,21 @@ fn one_read_serves_all_who_watch_an_id_and_the_longest_waiting_come_first() {
         id: id(number).into(),
         subjects: subjects.iter().map(|number| subject(*number)).collect(),
     };
-    assert_eq!(plan(&view, facts), Plan::Read(vec![read(2, &[2]), read(1, &[1, 3])]));
+    assert_eq!(plan(&view, &Offers::default(), facts), Plan::Read(vec![read(2, &[2]), read(1, &[1, 3])]));
+}
+
+#[test]
+fn connectors_come_before_looks_but_not_while_the_gate_is_closed() {
+    let name = OfferName { selector: Selector::Key("tax".into()), staged: false };
+    let mut offers = Offers::default();
+    assert!(offers.take(&subject(0), &name, Duration::from_mins(5), START, at(3)).is_none());
+    for (case, groups, gate, now, expected) in [
+        ("due", &[(4, 0)][..], Position::Open, 3, "connectors 1"),
+        ("not yet", &[(4, 9)], Position::Open, 2, "rest until 3"),
+        ("closed", &[(4, 0)], Position::Closed(at(9)), 3, "rest until 9"),
+        ("half open", &[(4, 0)], Position::HalfOpen(1), 3, "read 1"),
+    ] {
+        let facts = Facts { now: at(now), gate, counted: Some((100, START)) };
+        assert_eq!(shape(&plan(&watched(groups), &offers, facts)), expected, "{case}");
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -12,10 +13,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::door::Door;
 use super::gate::{Caller, Concern, Gate, Permit, Position};
 use super::jitter::Jitter;
+use super::offers::Offers;
 use super::plan::{COUNT_AGE, Facts, Plan, plan};
 use super::turns::Turns;
 use super::view::View;
-use super::{Connection, Health, NotNow, Pace, Settings, Sighting, Trouble, TroubleKind};
+use super::{Connection, Health, NotNow, Offer, OfferName, Pace, Settings, Sighting, Trouble, TroubleKind};
 use crate::clock::{Clock, between, later};
 use crate::connect::error::Failure;
 use crate::connect::{ApiError, ConnectApi};
@@ -46,6 +48,7 @@ pub(super) struct State {
     pub(super) gate: Gate,
     pub(super) turns: Turns,
     pub(super) view: View,
+    pub(super) offers: Offers,
     pub(super) jitter: Jitter,
     /// Deployments in the project, and when that was read.
     pub(super) counted: Option<(u64, Timestamp)>,
@@ -89,13 +92,14 @@ impl State {
         }
     }
 
-    /// When the looker has to act because of the gate, the queue or the age of the count.
+    /// When the looker has to act because of the gate, the queue, a connector or the age of the count.
     fn next_duty(&self) -> Timestamp {
         if let Some(trouble) = self.gate.trouble() {
             return trouble.until;
         }
         let count = self.counted.map_or(Timestamp::MIN, |(_, at)| later(at, COUNT_AGE));
-        self.turns.next_lapse().map_or(count, |lapse| lapse.min(count))
+        let lapse = self.turns.next_lapse().unwrap_or(Timestamp::MAX);
+        count.min(lapse).min(self.offers.next())
     }
 }
 
@@ -112,6 +116,7 @@ impl Remote {
             gate: Gate::default(),
             turns: Turns::new(concurrency),
             view: View::default(),
+            offers: Offers::default(),
             jitter: Jitter::new(seed),
             counted: None,
             wake: Vec::new(),
@@ -177,6 +182,31 @@ impl Remote {
         })
     }
 
+    /// Takes what the registry says of a connector, if it was asked at `newer_than` or later; from now on it is read at
+    /// this interval, or more often, and a change wakes `subject`. If there is no such answer, one is wanted, and
+    /// `subject` is woken once it is there. One connector for each subject: another one takes its place.
+    #[must_use]
+    pub fn offer(
+        &self,
+        subject: &Subject,
+        name: &OfferName,
+        interval: Duration,
+        newer_than: Timestamp,
+    ) -> Option<Offer> {
+        let now = self.clock.now();
+        self.change(|state| {
+            if state.closed {
+                state.wake.push(subject.clone());
+            }
+            state.offers.take(subject, name, interval, newer_than, now)
+        })
+    }
+
+    /// The subject does not depend on a connector any more.
+    pub fn forget_offer(&self, subject: &Subject) {
+        self.change(|state| state.offers.forget(subject));
+    }
+
     /// Looks at `id` at this pace from now on, until [`Remote::forget`]. `subject` is woken when what is seen differs
     /// from what was seen before, and only then. One id for each subject: another one takes its place.
     pub fn watch(&self, subject: &Subject, id: &str, pace: Pace) {
@@ -184,19 +214,20 @@ impl Remote {
         self.schedule(subject, |state| state.view.watch(subject, id, pace, now, &mut state.jitter));
     }
 
-    /// Ends all that is kept for `subject`: watch, wish and place in the queue.
+    /// Ends all that is kept for `subject`: watch, wishes and place in the queue.
     pub fn forget(&self, subject: &Subject) {
         self.change(|state| {
             state.view.forget(subject);
+            state.offers.forget(subject);
             state.turns.forget(subject);
         });
     }
 
-    /// Every subject that something is kept for: watch, wish or place in the queue.
+    /// Every subject that something is kept for: watch, wishes or place in the queue.
     pub(super) fn subjects(&self) -> Vec<Subject> {
         let state = self.lock();
         let watched = state.view.entries().map(|(subject, _)| subject);
-        watched.chain(state.turns.subjects()).cloned().collect()
+        watched.chain(state.offers.subjects()).chain(state.turns.subjects()).cloned().collect()
     }
 
     /// Number of deployments in the project, as the last LIST said; each change wakes the projects that claim it.
@@ -215,7 +246,8 @@ impl Remote {
     pub(super) fn plan(&self) -> Plan {
         let now = self.clock.now();
         self.change(|state| {
-            let mut plan = plan(&state.view, Facts { now, gate: state.gate.position(now), counted: state.counted });
+            let mut plan =
+                plan(&state.view, &state.offers, Facts { now, gate: state.gate.position(now), counted: state.counted });
             if let Plan::Rest(until) = &mut plan {
                 *until = state.next_duty().min(*until);
                 state.resting_until = Some(*until);
@@ -262,6 +294,7 @@ impl Remote {
     pub(super) fn dismiss(&self, chosen: impl Fn(&Subject) -> bool) {
         self.change(|state| {
             let mut dismissed = state.view.dismiss(&chosen);
+            dismissed.extend(state.offers.dismiss(&chosen));
             dismissed.extend(state.turns.dismiss(&chosen));
             dismissed.sort();
             dismissed.dedup();
@@ -294,12 +327,13 @@ impl Remote {
             if turned {
                 state.log_health();
             }
-            let State { claims, wake, turns, view, .. } = &mut *state;
+            let State { claims, wake, turns, view, offers, .. } = &mut *state;
             wake.extend(claims.keys().cloned());
             if turned && after.trouble.is_some() {
                 // Nobody is invited and nothing is looked at any more: who waits for that has to say why.
                 wake.extend(turns.take_unaware());
                 wake.extend(view.take_unaware());
+                wake.extend(offers.waiting().cloned());
             }
         }
         let due = subject.and_then(|subject| state.view.due(subject));

@@ -15,7 +15,7 @@ use crate::clock::{Clock, between, later};
 use crate::connect::api::DeploymentPaths;
 use crate::connect::api::{Answer, LogRequest, PageRequest};
 use crate::connect::error::Failure;
-use crate::connect::model::{Connector, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};
+use crate::connect::model::{Connector, ConnectorStaged, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};
 use crate::connect::{ApiError, ConnectApi, ErrorCode, Selector};
 use crate::controllers::subject::Subject;
 
@@ -40,6 +40,12 @@ pub(super) fn id(number: usize) -> String {
 /// A record in that version.
 pub(super) fn deployment(id: &str, version: i64) -> Deployment {
     let record = json!({"id": id, "key": "tax", "version": version, "status": "Deployed"});
+    serde_json::from_value(record).expect("the record has all that is required")
+}
+
+/// A published connector in that version.
+fn connector(id: &str, version: i64) -> Connector {
+    let record = json!({"id": id, "key": id, "version": version});
     serde_json::from_value(record).expect("the record has all that is required")
 }
 
@@ -77,6 +83,7 @@ pub(super) fn settings(secret: &str, requests_per_second: u32) -> Settings {
 pub(super) enum Call {
     Page { offset: u32, limit: u16 },
     Get(String),
+    Connector(String),
 }
 
 /// How the service answers.
@@ -94,6 +101,8 @@ pub(super) enum Mood {
 #[derive(Default)]
 pub(super) struct World {
     pub(super) deployments: BTreeMap<String, i64>,
+    /// Versions of published connectors.
+    pub(super) connectors: BTreeMap<String, i64>,
     /// Ids that lists leave out, as happens when pages move.
     pub(super) hidden: Vec<String>,
     pub(super) mood: Mood,
@@ -200,7 +209,14 @@ impl ConnectApi for Service {
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
         let (Selector::Id(id) | Selector::Key(id)) = selector;
-        self.answer(Call::Get(id.clone()), |_| None)
+        self.answer(Call::Connector(id.clone()), |world| {
+            world.connectors.get(id).map(|version| connector(id, *version))
+        })
+    }
+
+    fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
+        let (Selector::Id(id) | Selector::Key(id)) = selector;
+        self.answer(Call::Connector(id.clone()), |_| None)
     }
 }
 

@@ -2,8 +2,6 @@
 //!
 //! Used by tests and `/_dev`; nothing of the API gets here.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 
 use super::World;
@@ -14,7 +12,6 @@ use crate::dev_server::connector::ConnectorDefinition;
 use crate::dev_server::history::{Happened, Moment};
 use crate::dev_server::record::Record;
 use crate::dev_server::refusal::Refusal;
-use crate::dev_server::variant::Variant;
 
 impl World {
     fn by_id(&mut self, id: &str, now: Timestamp) -> Result<&mut Record, Refusal> {
@@ -147,8 +144,7 @@ impl World {
         self.advance(now);
         let mut records: Vec<_> = self.kept.records.values().collect();
         records.sort_by_key(|record| record.sequence);
-        let variant = Variant { redeploy_shows_old: Duration::ZERO, ..self.variant.clone() };
-        records.into_iter().map(|record| record.show(now, &variant)).collect()
+        records.into_iter().map(|record| record.show_truly(&self.variant)).collect()
     }
 
     /// Whether the secured value of a deployment is this one. `application`: `None` for a global value. `None` if

@@ -78,7 +78,7 @@ fn narrow() -> ConnectorQuery {
 }
 
 /// Sends every operation once, in a fixed order: the names of the operations and how each ended.
-async fn send_all(api: &(impl RegistryApi + StagedApi)) -> Vec<Result<bool, ApiError>> {
+async fn send_all(api: &(impl ConnectApi + RegistryApi + StagedApi)) -> Vec<Result<bool, ApiError>> {
     let query =
         StagedQuery { is_private: Some(true), integration_types: vec!["moon".into()], sort: words(&["a", "b"]) };
     let found = |answer: Result<Option<_>, ApiError>| answer.map(|found: Option<_>| found.is_some());

@@ -4,11 +4,12 @@ use connect_operator::connect::Selector;
 use connect_operator::controllers::conditions::Told;
 use connect_operator::controllers::connector_deployment::decide::Deletion;
 use connect_operator::controllers::connector_deployment::intent::{
-    connector, deletion, intent, kind, registry_selector, request, wanted_identity,
+    connector, connector_name, deletion, intent, kind, request, wanted_identity,
 };
 use connect_operator::controllers::connector_deployment::ledger::ConnectorName;
 use connect_operator::controllers::context::Project;
 use connect_operator::controllers::reason::Reason;
+use connect_operator::controllers::remote::OfferName;
 use connect_operator::crd::DeploymentType;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::names;
@@ -47,24 +48,24 @@ fn defaults_stand_in_for_what_is_not_written() {
 #[test]
 fn a_connector_is_named_as_people_named_it() {
     for (case, spec, sent, looked_up) in [
-        ("by key", json!({"key": "tax"}), (None, Some("tax"), None, None), Some(Selector::Key("tax".into()))),
+        ("by key", json!({"key": "tax"}), (None, Some("tax"), None, None), (Selector::Key("tax".into()), false)),
         (
             "by id, with a version",
             json!({"id": "one", "version": 4}),
             (Some("one"), None, None, Some(4)),
-            Some(Selector::Id("one".into())),
+            (Selector::Id("one".into()), false),
         ),
         (
-            "staged ones are not in the registry",
+            "staged ones are looked up among their like",
             json!({"key": "mine", "staged": true}),
             (None, Some("mine"), Some(true), None),
-            None,
+            (Selector::Key("mine".into()), true),
         ),
         (
             "staged: false is left out",
             json!({"key": "tax", "staged": false}),
             (None, Some("tax"), None, None),
-            Some(Selector::Key("tax".into())),
+            (Selector::Key("tax".into()), false),
         ),
     ] {
         let object = resource(&json!({"connector": spec}));
@@ -74,9 +75,12 @@ fn a_connector_is_named_as_people_named_it() {
         assert_eq!(reference.key.as_deref(), key, "{case}");
         assert_eq!(reference.staged, staged, "{case}");
         assert_eq!(reference.version, version, "{case}");
-        assert_eq!(registry_selector(&object), looked_up, "{case}");
+        let (selector, staged) = looked_up;
+        assert_eq!(connector_name(&object), Some(OfferName { selector, staged }), "{case}");
     }
-    let told = connector(&resource(&json!({"connector": {"stagedRef": {"name": "mine"}}}))).unwrap_err();
+    let by_reference = resource(&json!({"connector": {"stagedRef": {"name": "mine"}}}));
+    assert_eq!(connector_name(&by_reference), None);
+    let told = connector(&by_reference).unwrap_err();
     assert_eq!(told.reason, Reason::ConnectorNotFound);
     assert!(told.message.contains("connector.key with staged: true"), "it says what to do: {}", told.message);
 }

@@ -4,7 +4,9 @@ use connect_operator::connect::mask::Masker;
 use connect_operator::connect::model::Deployment;
 use connect_operator::controllers::conditions::Told;
 use connect_operator::controllers::connector_deployment::ledger::{Ledger, Operation, OperationKind, OperationState};
-use connect_operator::controllers::connector_deployment::status::{Facts, Sight, Texts, WantedIdentity, summarize};
+use connect_operator::controllers::connector_deployment::status::{
+    Facts, Newer, Sight, Texts, WantedIdentity, summarize,
+};
 use connect_operator::controllers::reason::Reason;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, LOG_LINES, REPORT_ENTRIES};
 use connect_operator::crd::shared::RemoteIdentity;
@@ -35,6 +37,7 @@ fn facts(ledger: &Ledger) -> Facts<'_> {
         drifted: false,
         secured: true,
         suspended: false,
+        newer: Newer::No,
         wanted: Some(wanted("demo")),
         deletion_policy: DeletionPolicy::Delete,
         seen: Sight::NotLooked,
@@ -225,4 +228,28 @@ fn messages_are_cut_and_requests_are_kept() {
     assert_eq!(status.handled_redeploy_request.as_deref(), Some("monday"));
     let later = summarize(&status, &facts(&ledger), Timestamp::UNIX_EPOCH);
     assert_eq!(later.handled_reconcile_request.as_deref(), Some("now"), "it stays served");
+}
+
+#[test]
+fn rule_15_a_newer_version_is_said_until_it_is_known_that_there_is_none() {
+    let ledger = Ledger::default();
+    let said = |before: &ConnectorDeploymentStatus, newer: Newer| {
+        let status = summarize(before, &Facts { newer, ..facts(&ledger) }, Timestamp::UNIX_EPOCH);
+        let condition = status.conditions.iter().find(|condition| condition.type_ == names::UPDATE_AVAILABLE).cloned();
+        (status, condition.map(|condition| (condition.status, condition.reason, condition.message)))
+    };
+    let (before, none) = said(&ConnectorDeploymentStatus::default(), Newer::Unknown);
+    assert_eq!(none, None, "nothing was ever known");
+    let (before, there) = said(&before, Newer::Yes { running: 2, latest: 5 });
+    let (status, reason, message) = there.clone().expect("it is said");
+    assert_eq!((status.as_str(), reason.as_str()), ("True", "NewerVersion"));
+    assert!(
+        message.contains("Version 5") && message.contains("2 runs") && message.contains("updatePolicy"),
+        "{message}"
+    );
+    let (before, still) = said(&before, Newer::Unknown);
+    assert_eq!(still, there, "the registry does not answer");
+    let (before, newest) = said(&before, Newer::Yes { running: 2, latest: 6 });
+    assert!(newest.expect("it is said").2.contains("Version 6"));
+    assert_eq!(said(&before, Newer::No).1, None);
 }

@@ -134,11 +134,11 @@ const STATUSES: [(u16, Says); 20] = [
     (599, Says::Broken(No)),
 ];
 
-/// What a token endpoint says with an error status: 400 and 401 refuse the client (RFC 6749 section 5.2), anything else
-/// leaves the operator without a token, so that nothing was sent.
+/// What a token endpoint says with an error status: 401 refuses the client, as does a 400 that names an `error` (RFC 6749
+/// section 5.2); anything else leaves the operator without a token, so that nothing was sent.
 fn token(status: u16) -> Says {
     match status {
-        400 | 401 => Says::Credentials,
+        401 => Says::Credentials,
         _ => Says::NotThere,
     }
 }
@@ -268,6 +268,8 @@ fn bodies() -> Vec<Fault> {
     ] {
         bodies.push(before(name, says, token(status), json_body(status, body)));
     }
+    let grant = json!({"error": "invalid_scope", "error_description": "not yours"});
+    bodies.push(before("400 with `invalid_scope`", rejected, Says::Credentials, json_body(400, grant)));
     let text = |status, text: &str| FaultAnswer::text(status, text).with_header("Content-Type", "application/json");
     bodies.push(before("400 with a body that is not JSON", rejected, token(400), text(400, "{\"errors\": ")));
     bodies.push(before("404 with a page of a gateway", Says::NotThere, token(404), FaultAnswer::text(404, "<html>")));

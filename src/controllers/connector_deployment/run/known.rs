@@ -9,9 +9,8 @@ use super::super::decide::Wanted;
 use super::super::desired::{self, Desired};
 use super::super::intent;
 use super::super::ledger::Payload;
-use super::super::observe::{self, Looked, Registered};
+use super::super::observe::{self, Looked};
 use super::super::status::WantedIdentity;
-use crate::connect::ConnectApi;
 use crate::connect::mask::Masker;
 use crate::connect::model::DeploymentStatus;
 use crate::controllers::conditions::Told;
@@ -19,27 +18,10 @@ use crate::controllers::digest::VisibleDigest;
 use crate::controllers::reason::Reason;
 use crate::crd::ManagementPolicy;
 
-use super::{Known, Run, names_whole_objects};
+use super::registered::Registered;
+use super::{Known, Run};
 
 impl Run<'_> {
-    /// Asks the registry only if something depends on it: `…From` lists of a create, or a version.
-    pub(super) async fn registered(&self, api: &dyn ConnectApi, looked: &Looked) -> Registered {
-        let spec = &self.object.spec;
-        if intent::deletion(&self.object).is_some() || spec.management_policy == ManagementPolicy::ObserveOnly {
-            return Registered::default();
-        }
-        let running = looked.record.as_ref().map(|record| record.connector.version);
-        let follows = spec.connector.update_policy == crate::crd::UpdatePolicy::Latest;
-        let moves = running.is_some_and(|running| spec.connector.version.is_some_and(|wanted| wanted > running));
-        let recorded = looked.record.as_ref().is_some_and(|record| record.connector.configurations.is_some());
-        let declared = names_whole_objects(spec) && !recorded;
-        let refused = self.remembered.refusal.as_ref().is_some_and(|told| told.reason == Reason::ConnectorNotFound);
-        if moves || declared || refused || (follows && running.is_some()) {
-            return observe::registered(api, &self.object).await;
-        }
-        Registered::default()
-    }
-
     /// Reads the values, unless nothing can depend on them.
     pub(super) async fn known(
         &mut self,
@@ -47,27 +29,17 @@ impl Run<'_> {
         registered: &Registered,
         looked: &Looked,
     ) -> Result<Known, kube::Error> {
-        if registered.exists == Some(true)
-            && self.remembered.refusal.as_ref().is_some_and(|told| told.reason == Reason::ConnectorNotFound)
-        {
-            // What was refused for want of a connector may be sent again.
-            self.remembered.refusal = None;
-            self.remembered.seen.refused = None;
-        }
         let spec = &self.object.spec;
         let deleting = intent::deletion(&self.object).is_some();
         // A report of a failed undeploy is masked as far as the values can still be read.
         let failed = looked.record.as_ref().is_some_and(|record| record.status == DeploymentStatus::UndeployFailed);
         if spec.management_policy == ManagementPolicy::ObserveOnly || (deleting && !failed) {
             let told = Told::new(Reason::Undeploying, "");
-            return Ok(Known { wanted, desired: Err(told), payload: None, masker: Masker::new([]) });
+            return Ok(Known { wanted, latest: None, desired: Err(told), payload: None, masker: Masker::new([]) });
         }
         let named = desired::references(spec);
         let contents = observe::contents(self.context, &self.subject.namespace, &named).await?;
-        let recorded = looked.record.as_ref().and_then(|record| {
-            observe::declared(record.connector.configurations.as_ref(), record.connector.global_configuration.as_ref())
-        });
-        let declared = recorded.or_else(|| registered.declared.clone());
+        let declared = self.declarations(registered, looked);
         let desired = desired::from_spec(spec, &contents, declared.as_ref());
         let payload = desired.as_ref().ok().map(|desired| self.payload(desired));
         let masker = match &desired {
@@ -77,7 +49,7 @@ impl Run<'_> {
         if let Ok(desired) = &desired {
             self.tell_undeclared(&desired.undeclared).await;
         }
-        Ok(Known { wanted, desired, payload, masker })
+        Ok(Known { wanted, latest: registered.latest(), desired, payload, masker })
     }
 
     pub(super) fn payload(&self, desired: &Desired) -> Wanted {

@@ -1,10 +1,11 @@
 //! One run: the story in [`Run::story`]; its steps are told by the files beside this one, in this order: `prepare`,
-//! `claim`, `known`, `carry_out`, `say`.
+//! `registered`, `known`, `claim`, `carry_out`, `say`.
 
 mod carry_out;
 mod claim;
 mod known;
 mod prepare;
+mod registered;
 mod say;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use kube::ResourceExt;
 use kube::api::Api;
 
+use self::registered::Obstacle;
 use super::decide::{self, Case, Wanted};
 use super::desired::Desired;
 use super::ledger::Ledger;
@@ -46,6 +48,8 @@ pub(super) struct Run<'a> {
 /// What a run has learned before it decides.
 struct Known {
     wanted: WantedIdentity,
+    /// The registry's latest version of the connector.
+    latest: Option<i64>,
     desired: Result<Desired, Told>,
     payload: Option<Wanted>,
     masker: Masker,
@@ -113,6 +117,8 @@ impl<'a> Run<'a> {
         let ledger = self.ledger();
         self.note_login(remote.login());
         self.note_request();
+        // Before the look, which can be used once.
+        let Some(registered) = self.registered(remote) else { return Ok(Next::Again(None)) };
         let looked =
             observe::look(self.context, remote, &*api, self.subject, &wanted.key, &ledger, &self.remembered).await;
         let looked = match looked {
@@ -121,18 +127,27 @@ impl<'a> Run<'a> {
             Err(error) => return self.failed_look(wanted, &error).await,
         };
         self.remembered.last_look = Some(looked.at);
-        let registered = self.registered(&*api, &looked).await;
-        let known = self.known(wanted, &registered, &looked).await?;
+        let mut known = self.known(wanted, &registered, &looked).await?;
         let look = observe::seen(&looked, &self.ignored());
-        let intent = intent::intent(&self.object, &known.wanted, registered.latest);
-        let decision = decide::decide(&Case {
+        let intent = intent::intent(&self.object, &known.wanted, known.latest);
+        let case = Case {
             ledger: &ledger,
             intent: &intent,
             wanted: known.payload.as_ref(),
             look: &look,
-            memory: &self.remembered.seen,
+            memory: &self.remembered.seen.clone(),
             now: self.context.clock.now(),
-        });
+        };
+        let mut decision = decide::decide(&case);
+        match self.obstacle(remote, &known, &registered, &looked, &decision) {
+            Obstacle::None => {}
+            Obstacle::Doubt => return Ok(Next::Again(None)),
+            // What may not be sent is as good as unknown.
+            Obstacle::Told(told) => {
+                decision = decide::decide(&Case { wanted: None, ..case });
+                known.desired = Err(told);
+            }
+        }
         // Rule 4 once more, in one step with saying so: somebody else may have begun since, or come.
         match self.begin(&known.wanted, &ledger, &decision) {
             Standing::First => {}

@@ -11,7 +11,7 @@ use super::super::decide::{Decision, Verdict};
 use super::super::desired::{self};
 use super::super::ledger::{Ledger, OperationKind};
 use super::super::observe::{self};
-use super::super::status::{self, Facts, Sight, Texts, WantedIdentity};
+use super::super::status::{self, Facts, Newer, Sight, Texts, WantedIdentity};
 use super::super::{Next, intent};
 use crate::connect::ApiError;
 use crate::connect::model::Deployment;
@@ -20,7 +20,7 @@ use crate::controllers::patch::write_status;
 use crate::controllers::problem;
 use crate::controllers::reason::Reason;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
-use crate::crd::{ConnectorDeployment, ManagementPolicy};
+use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 use crate::names;
 
 use super::{Known, Run, names_whole_objects};
@@ -89,6 +89,7 @@ impl Run<'_> {
             drifted,
             secured: known.payload.as_ref().is_none_or(|wanted| wanted.secured),
             suspended: self.object.spec.suspend,
+            newer: self.newer(known, seen),
             wanted: Some(known.wanted.clone()),
             deletion_policy: self.object.spec.effective_deletion_policy(),
             seen,
@@ -135,6 +136,17 @@ impl Run<'_> {
         Ok(true)
     }
 
+    fn newer(&self, known: &Known, seen: Sight<'_>) -> Newer {
+        match (known.latest, seen) {
+            _ if self.object.spec.connector.update_policy == UpdatePolicy::Latest => Newer::No,
+            (Some(latest), Sight::Record(record)) if latest > record.connector.version => {
+                Newer::Yes { running: record.connector.version, latest }
+            }
+            (Some(_), Sight::Record(_)) | (_, Sight::Nothing) => Newer::No,
+            (None, Sight::Record(_)) | (_, Sight::NotLooked) => Newer::Unknown,
+        }
+    }
+
     /// Says why nothing can be done, without having looked.
     pub(super) async fn halt(
         &mut self,
@@ -150,6 +162,7 @@ impl Run<'_> {
             drifted: false,
             secured: true,
             suspended: self.object.spec.suspend,
+            newer: Newer::Unknown,
             wanted,
             deletion_policy: self.object.spec.effective_deletion_policy(),
             seen: Sight::NotLooked,

@@ -1,0 +1,132 @@
+//! What the service would refuse, or fail at minutes later, told before anything is sent. Pure.
+//!
+//! All problems at once, with the names that there are. What is not known is no problem: the server decides then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use secrecy::SecretString;
+
+use crate::connect::model::{DeclaredApplication, DeclaredGlobal, IsPreviewable, SecuredKey, StandardKey};
+use crate::controllers::remote::Offering;
+use crate::controllers::values::{ApplicationValues, Values};
+
+/// Least likeness (Jaro-Winkler) of a name that is asked about.
+const LIKENESS: f64 = 0.8;
+
+/// What a connector that is to be created or moved to says of itself beyond its variables.
+pub(super) fn of_offering(values: &Values, region: &str, offering: &Offering) -> Vec<String> {
+    let mut problems = Vec::new();
+    if let Some(previewable) = offering.previewable.as_ref().filter(|word| **word != IsPreviewable::Yes) {
+        let state = previewable.as_str();
+        problems.push(format!(
+            "the staged connector may not be deployed, its isPreviewable is {state}: ask for preview permission, and wait until it is true"
+        ));
+    }
+    let regions = &offering.supported_regions;
+    if !regions.is_empty() && !regions.iter().any(|supported| supported == region) {
+        problems.push(format!("region {region} is not supported; the connector supports {}", regions.join(", ")));
+    }
+    problems.extend(of_declarations(values, offering.applications.as_deref(), offering.global.as_ref()));
+    problems
+}
+
+/// The values against what a connector declares; `applications`: `None` if that is not known.
+pub(super) fn of_declarations(
+    values: &Values,
+    applications: Option<&[DeclaredApplication]>,
+    global: Option<&DeclaredGlobal>,
+) -> Vec<String> {
+    let Some(applications) = applications else { return Vec::new() };
+    let mut problems = Vec::new();
+    let names: BTreeSet<&str> = applications.iter().map(|application| application.application_name.as_str()).collect();
+    for name in values.applications.keys().filter(|name| !names.contains(name.as_str())) {
+        problems.push(format!("the connector has no application {name}{}", others(name, &names)));
+    }
+    let none = ApplicationValues::default();
+    for application in applications {
+        let name = &application.application_name;
+        let keys = Keys::of(&application.standard_configuration, &application.secured_configuration);
+        keys.check(&format!("application {name}"), values.applications.get(name).unwrap_or(&none), &mut problems);
+    }
+    let declared = DeclaredGlobal::default();
+    let global = global.unwrap_or(&declared);
+    let keys = Keys::of(&global.standard_configuration, &global.secured_configuration);
+    keys.check("globalConfiguration", &values.global, &mut problems);
+    problems
+}
+
+/// The variables of one place.
+struct Keys<'a> {
+    /// With whether a value must be given.
+    plain: BTreeMap<&'a str, bool>,
+    hidden: BTreeMap<&'a str, bool>,
+}
+
+impl<'a> Keys<'a> {
+    fn of(standard: &'a [StandardKey], secured: &'a [SecuredKey]) -> Self {
+        let plain = |key: &'a StandardKey| (key.key.as_str(), key.required && key.default.is_none());
+        Self {
+            plain: standard.iter().map(plain).collect(),
+            hidden: secured.iter().map(|key| (key.key.as_str(), key.required)).collect(),
+        }
+    }
+
+    fn check(&self, place: &str, given: &ApplicationValues, problems: &mut Vec<String>) {
+        self.unknown(place, given.standard.keys(), ("plain", &self.plain), ("secured", &self.hidden), problems);
+        self.unknown(place, given.secured.keys(), ("secured", &self.hidden), ("plain", &self.plain), problems);
+        let missing = |given: &BTreeSet<&str>, declared: &BTreeMap<&'a str, bool>| {
+            let required = declared.iter().filter(|(key, required)| **required && !given.contains(**key));
+            required.map(|(key, _)| (*key).to_owned()).collect::<Vec<_>>()
+        };
+        let plain = missing(&names(&given.standard), &self.plain);
+        let secured = missing(&secured_names(&given.secured), &self.hidden);
+        for (kind, keys) in [("plain", plain), ("secured", secured)] {
+            if !keys.is_empty() {
+                problems.push(format!("{place} wants a value for the {kind} {}", keys.join(", ")));
+            }
+        }
+    }
+
+    fn unknown<'k>(
+        &self,
+        place: &str,
+        given: impl Iterator<Item = &'k String>,
+        (kind, declared): (&str, &BTreeMap<&'a str, bool>),
+        (other_kind, elsewhere): (&str, &BTreeMap<&'a str, bool>),
+        problems: &mut Vec<String>,
+    ) {
+        for key in given.filter(|key| !declared.contains_key(key.as_str())) {
+            problems.push(if elsewhere.contains_key(key.as_str()) {
+                format!("{place} declares {key} as {other_kind}, not as {kind}: move it to the other list")
+            } else {
+                let all: BTreeSet<&str> = self.plain.keys().chain(self.hidden.keys()).copied().collect();
+                format!("{place} has no key {key}{}", others(key, &all))
+            });
+        }
+    }
+}
+
+fn names(values: &BTreeMap<String, String>) -> BTreeSet<&str> {
+    values.keys().map(String::as_str).collect()
+}
+
+fn secured_names(values: &BTreeMap<String, SecretString>) -> BTreeSet<&str> {
+    values.keys().map(String::as_str).collect()
+}
+
+/// The names that there are, and the one that may be meant.
+fn others(name: &str, names: &BTreeSet<&str>) -> String {
+    if names.is_empty() {
+        return "; it has none".to_owned();
+    }
+    let likeness = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
+    let like = names.iter().map(|other| (likeness(other), *other)).filter(|(likeness, _)| *likeness >= LIKENESS);
+    let meant = like.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    let hint = meant.map(|(_, other)| format!(": did you mean {other}?")).unwrap_or_default();
+    let all = names.iter().copied().collect::<Vec<_>>().join(", ");
+    format!("{hint} (it has {all})")
+}
+
+#[cfg(test)]
+#[path = "preflight_tests.rs"]
+mod tests;

@@ -1,0 +1,190 @@
+//! Tables of [`super`].
+
+use serde_json::json;
+
+use super::*;
+
+/// What the connector of these tests declares.
+fn offering(change: &serde_json::Value) -> Offering {
+    let mut record = json!({
+        "id": "1", "key": "tax", "version": 3,
+        "supportedRegions": ["europe-west1.gcp", "us-east-2.aws"],
+        "configurations": [
+            {
+                "applicationName": "service", "applicationType": "service",
+                "standardConfiguration": [
+                    {"key": "LOG_LEVEL", "description": "", "required": true, "default": "info"},
+                    {"key": "REGION", "description": "", "required": true},
+                    {"key": "MODE", "description": ""},
+                ],
+                "securedConfiguration": [
+                    {"key": "API_TOKEN", "description": "", "required": true},
+                    {"key": "SPARE_TOKEN", "description": ""},
+                ],
+            },
+            {"applicationName": "cleanup", "applicationType": "job", "standardConfiguration": [], "securedConfiguration": []},
+        ],
+        "globalConfiguration": {"standardConfiguration": [{"key": "CURRENCY", "description": "", "required": true}]},
+    });
+    for (name, value) in change.as_object().expect("members") {
+        record[name] = value.clone();
+    }
+    Offering::from(serde_json::from_value::<crate::connect::model::Connector>(record).expect("a connector"))
+}
+
+fn good() -> Values {
+    let mut values = Values::default();
+    let service = values.applications.entry("service".into()).or_default();
+    service.standard.insert("REGION".into(), "eu".into());
+    service.secured.insert("API_TOKEN".into(), "secret".to_owned().into());
+    values.global.standard.insert("CURRENCY".into(), "EUR".into());
+    values
+}
+
+fn service(values: &mut Values) -> &mut ApplicationValues {
+    values.applications.entry("service".into()).or_default()
+}
+
+#[test]
+fn each_problem_is_told_with_the_names_that_there_are() {
+    type Change = fn(&mut Values);
+    let rows: [(&str, Change, &[&str]); 12] = [
+        ("good", |_| {}, &[]),
+        (
+            "unknown application",
+            |values| {
+                values.applications.insert("servce".into(), ApplicationValues::default());
+            },
+            &["the connector has no application servce: did you mean service? (it has cleanup, service)"],
+        ),
+        (
+            "unknown and unlike any",
+            |values| {
+                values.applications.insert("zzz".into(), ApplicationValues::default());
+            },
+            &["the connector has no application zzz (it has cleanup, service)"],
+        ),
+        (
+            "unknown key, and so a required one is missing",
+            |values| {
+                let token = service(values).secured.remove("API_TOKEN").expect("it is there");
+                service(values).secured.insert("API_TOKN".into(), token);
+            },
+            &[
+                "application service has no key API_TOKN: did you mean API_TOKEN? (it has API_TOKEN, LOG_LEVEL, MODE, REGION, SPARE_TOKEN)",
+                "application service wants a value for the secured API_TOKEN",
+            ],
+        ),
+        (
+            "another case",
+            |values| {
+                service(values).standard.insert("log_level".into(), "debug".into());
+            },
+            &[
+                "application service has no key log_level: did you mean LOG_LEVEL? (it has API_TOKEN, LOG_LEVEL, MODE, REGION, SPARE_TOKEN)",
+            ],
+        ),
+        (
+            "secured, given in the open",
+            |values| {
+                service(values).standard.insert("SPARE_TOKEN".into(), "x".into());
+            },
+            &["application service declares SPARE_TOKEN as secured, not as plain: move it to the other list"],
+        ),
+        (
+            "plain, given as a secret",
+            |values| {
+                service(values).secured.insert("MODE".into(), "x".to_owned().into());
+            },
+            &["application service declares MODE as plain, not as secured: move it to the other list"],
+        ),
+        (
+            "no key is declared",
+            |values| {
+                values.applications.entry("cleanup".into()).or_default().standard.insert("A".into(), "1".into());
+            },
+            &["application cleanup has no key A; it has none"],
+        ),
+        (
+            "required and without default",
+            |values| {
+                service(values).standard.clear();
+            },
+            &["application service wants a value for the plain REGION"],
+        ),
+        (
+            "an application without any value",
+            |values| values.applications.clear(),
+            &[
+                "application service wants a value for the plain REGION",
+                "application service wants a value for the secured API_TOKEN",
+            ],
+        ),
+        (
+            "global ones",
+            |values| {
+                values.global.standard.clear();
+                values.global.secured.insert("KEY".into(), "x".to_owned().into());
+            },
+            &[
+                "globalConfiguration has no key KEY (it has CURRENCY)",
+                "globalConfiguration wants a value for the plain CURRENCY",
+            ],
+        ),
+        (
+            "all at once",
+            |values| {
+                values.applications.clear();
+                values.global.standard.clear();
+            },
+            &[
+                "application service wants a value for the plain REGION",
+                "application service wants a value for the secured API_TOKEN",
+                "globalConfiguration wants a value for the plain CURRENCY",
+            ],
+        ),
+    ];
+    for (case, change, expected) in rows {
+        let mut values = good();
+        change(&mut values);
+        assert_eq!(of_offering(&values, "europe-west1.gcp", &offering(&json!({}))), expected, "{case}");
+    }
+}
+
+#[test]
+fn where_and_whether_it_may_be_deployed_is_told_too() {
+    let staged =
+        |word: Option<IsPreviewable>, change: serde_json::Value| Offering { previewable: word, ..offering(&change) };
+    for (case, region, offering, expected) in [
+        ("supported", "us-east-2.aws", staged(None, json!({})), ""),
+        (
+            "not supported",
+            "us-central1.gcp",
+            staged(None, json!({})),
+            "region us-central1.gcp is not supported; the connector supports europe-west1.gcp, us-east-2.aws",
+        ),
+        ("anywhere", "us-central1.gcp", staged(None, json!({"supportedRegions": []})), ""),
+        ("previewable", "us-east-2.aws", staged(Some(IsPreviewable::Yes), json!({})), ""),
+        ("looked at", "us-east-2.aws", staged(Some(IsPreviewable::Pending), json!({})), "its isPreviewable is pending"),
+        ("refused", "us-east-2.aws", staged(Some(IsPreviewable::No), json!({})), "its isPreviewable is false"),
+        (
+            "never asked",
+            "us-east-2.aws",
+            staged(Some(IsPreviewable::NeverAsked), json!({})),
+            "its isPreviewable is none",
+        ),
+    ] {
+        let problems = of_offering(&good(), region, &offering);
+        assert_eq!(problems.len(), usize::from(!expected.is_empty()), "{case}: {problems:?}");
+        assert!(problems.iter().all(|problem| problem.contains(expected)), "{case}: {problems:?}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_no_problem() {
+    let mut values = good();
+    values.applications.insert("anything".into(), ApplicationValues::default());
+    let unknown = offering(&json!({"configurations": null, "supportedRegions": null}));
+    assert_eq!(of_offering(&values, "europe-west1.gcp", &unknown), Vec::<String>::new());
+    assert_eq!(of_declarations(&values, None, None), Vec::<String>::new());
+}

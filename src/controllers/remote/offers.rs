@@ -1,0 +1,218 @@
+//! What the registry says of the connectors that resources of a project name, each read once for all of them. Pure.
+//!
+//! A connector is read again at the shortest interval of those who name it, and wakes them when it has changed. If it
+//! cannot be read, what was read before stays, and is not called current: whoever asks goes on without a verdict.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::jitter::Jitter;
+use crate::clock::later;
+use crate::connect::Selector;
+use crate::connect::model::{Connector, ConnectorStaged, DeclaredApplication, DeclaredGlobal, IsPreviewable};
+use crate::controllers::subject::Subject;
+
+/// Longest pause before what could not be read is read again.
+const UNREADABLE_AGAIN: Duration = Duration::from_mins(1);
+
+/// How resources name a connector.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OfferName {
+    /// By id or by key.
+    pub selector: Selector,
+    /// The staged one, not the published one.
+    pub staged: bool,
+}
+
+/// What can be deployed of a connector.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Offering {
+    /// Its version.
+    pub version: i64,
+    /// Variables that its applications want; `None`: not known.
+    pub applications: Option<Vec<DeclaredApplication>>,
+    /// Variables that all its applications want.
+    pub global: Option<DeclaredGlobal>,
+    /// Where it may be deployed; empty: anywhere.
+    pub supported_regions: Vec<String>,
+    /// Whether it may be deployed while staged; `None`: it is published.
+    pub previewable: Option<IsPreviewable>,
+}
+
+impl From<Connector> for Offering {
+    fn from(connector: Connector) -> Self {
+        Self {
+            version: connector.version,
+            applications: connector.configurations,
+            global: connector.global_configuration,
+            supported_regions: connector.supported_regions,
+            previewable: None,
+        }
+    }
+}
+
+impl From<ConnectorStaged> for Offering {
+    fn from(staged: ConnectorStaged) -> Self {
+        Self {
+            version: staged.version,
+            applications: staged.configurations,
+            global: staged.global_configuration,
+            supported_regions: staged.supported_regions,
+            previewable: Some(staged.is_previewable),
+        }
+    }
+}
+
+/// An answer of the registry.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Offered {
+    /// There it is.
+    There(Arc<Offering>),
+    /// The service says that there is none.
+    Absent,
+    /// It cannot be told: no permission, or no answer.
+    Unreadable,
+}
+
+/// What a look at the registry saw.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    /// When the last request left (never later).
+    pub at: Timestamp,
+    /// What was answered; if that one failed, what was answered before.
+    pub found: Offered,
+    /// Whether it was that one which was answered.
+    pub current: bool,
+}
+
+/// What is kept for one connector.
+#[derive(Debug)]
+struct Entry {
+    /// Who names it, and how often each looks.
+    users: BTreeMap<Subject, Duration>,
+    /// Who waits for an offer that is not older than that.
+    waiting: BTreeMap<Subject, Timestamp>,
+    offer: Option<Offer>,
+    due: Timestamp,
+}
+
+/// The connectors that are named in one project.
+#[derive(Debug, Default)]
+pub(super) struct Offers {
+    entries: BTreeMap<OfferName, Entry>,
+    /// What each subject names: one connector each.
+    named: BTreeMap<Subject, OfferName>,
+}
+
+impl Offers {
+    /// Takes the offer if it was read at `newer_than` or later; otherwise it is wanted from now on, and the subject is
+    /// woken by what [`Offers::see`] returns.
+    pub(super) fn take(
+        &mut self,
+        subject: &Subject,
+        name: &OfferName,
+        interval: Duration,
+        newer_than: Timestamp,
+        now: Timestamp,
+    ) -> Option<Offer> {
+        if self.named.get(subject) != Some(name) {
+            self.forget(subject);
+            self.named.insert(subject.clone(), name.clone());
+        }
+        let new = || Entry { users: BTreeMap::new(), waiting: BTreeMap::new(), offer: None, due: now };
+        let entry = self.entries.entry(name.clone()).or_insert_with(new);
+        entry.users.insert(subject.clone(), interval);
+        if let Some(offer) = entry.offer.as_ref().filter(|offer| offer.at >= newer_than) {
+            entry.waiting.remove(subject);
+            return Some(offer.clone());
+        }
+        entry.waiting.insert(subject.clone(), newer_than);
+        entry.due = entry.due.min(now.max(newer_than));
+        None
+    }
+
+    /// The connectors to read now.
+    pub(super) fn due(&self, now: Timestamp) -> Vec<OfferName> {
+        self.entries.iter().filter(|(_, entry)| entry.due <= now).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// When the first one is to be read.
+    pub(super) fn next(&self) -> Timestamp {
+        self.entries.values().map(|entry| entry.due).min().unwrap_or(Timestamp::MAX)
+    }
+
+    /// Takes note of the answer to a request that left at `at`; returns those to wake: who waited for it, and if it says
+    /// something else than the one before, everybody who names it.
+    pub(super) fn see(
+        &mut self,
+        name: &OfferName,
+        at: Timestamp,
+        found: Offered,
+        now: Timestamp,
+        jitter: &mut Jitter,
+    ) -> BTreeSet<Subject> {
+        let Some(entry) = self.entries.get_mut(name) else { return BTreeSet::new() };
+        let told = entry.waiting.extract_if(.., |_, newer_than| *newer_than <= at);
+        let mut woken: BTreeSet<Subject> = told.map(|(subject, _)| subject).collect();
+        let current = found != Offered::Unreadable;
+        let before = entry.offer.take().map(|before| before.found);
+        let changed = current && before.as_ref().is_some_and(|before| *before != found);
+        if changed {
+            woken.extend(entry.users.keys().cloned());
+        }
+        entry.offer = Some(Offer { at, found: if current { found } else { before.unwrap_or(found) }, current });
+        let mut interval = entry.users.values().min().copied().unwrap_or(Duration::MAX);
+        if !current {
+            interval = interval.min(UNREADABLE_AGAIN);
+        }
+        let wished = entry.waiting.values().min().map_or(Timestamp::MAX, |wish| now.max(*wish));
+        entry.due = later(now, jitter.stretch(interval)).min(wished);
+        woken
+    }
+
+    /// Everybody who waits for an answer.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Subject> {
+        self.entries.values().flat_map(|entry| entry.waiting.keys())
+    }
+
+    /// Who is kept here.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = &Subject> {
+        self.named.keys()
+    }
+
+    /// What was read with other credentials says nothing.
+    pub(super) fn distrust(&mut self, now: Timestamp) {
+        for entry in self.entries.values_mut() {
+            if let Some(offer) = &mut entry.offer {
+                offer.at = Timestamp::MIN;
+            }
+            entry.due = now;
+        }
+    }
+
+    pub(super) fn forget(&mut self, subject: &Subject) {
+        let Some(name) = self.named.remove(subject) else { return };
+        let Some(entry) = self.entries.get_mut(&name) else { return };
+        entry.users.remove(subject);
+        entry.waiting.remove(subject);
+        if entry.users.is_empty() {
+            self.entries.remove(&name);
+        }
+    }
+
+    /// Forgets all that are chosen, and returns them.
+    pub(super) fn dismiss(&mut self, chosen: impl Fn(&Subject) -> bool) -> Vec<Subject> {
+        let dismissed: Vec<_> = self.named.keys().filter(|subject| chosen(subject)).cloned().collect();
+        for subject in &dismissed {
+            self.forget(subject);
+        }
+        dismissed
+    }
+}
+
+#[cfg(test)]
+#[path = "offers_tests.rs"]
+mod tests;

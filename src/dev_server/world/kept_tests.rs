@@ -1,0 +1,94 @@
+//! What stays: over a restart, for as long as a key is held, and for those who look at everything.
+
+use super::life_tests::{Stage, draft};
+use super::*;
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// Versions of the connector in the catalogue, as often as it stands there.
+fn versions(world: &World, key: &str, staged: bool) -> Vec<i64> {
+    let known = world.catalogue().connectors.iter().filter(|known| known.key == key && known.staged == staged);
+    known.map(|known| known.version).collect()
+}
+
+#[test]
+fn raised_connectors_are_there_again_once_and_newer_ones_of_the_catalogue_stay_newer() {
+    let mut before = Stage::new(&[]);
+    let first = versions(&before.world, "demo-connector", false);
+    assert_eq!(first, [1]);
+    assert_eq!(before.world.raise_connector("demo-connector", false, |_| {}).expect("it is known"), 2);
+    let kept = before.world.kept().clone();
+
+    let mut after = Stage::new(&[]);
+    after.world.restore(kept.clone());
+    assert_eq!(versions(&after.world, "demo-connector", false), [1, 2]);
+    after.world.restore(kept.clone());
+    assert_eq!(versions(&after.world, "demo-connector", false), [1, 2], "each once");
+
+    let mut newer = Stage::new(&[]);
+    for _ in 0..2 {
+        newer.world.raise_connector("demo-connector", false, |_| {}).expect("it is known");
+    }
+    newer.world.restore(kept.clone());
+    assert_eq!(versions(&newer.world, "demo-connector", false), [1, 2, 3], "an older one is not added");
+
+    // A staged connector of the same key, and one of another key, say nothing about it.
+    let mut others = Stage::new(&[]);
+    for (key, staged, version) in [("demo-connector", true, 9), ("another", false, 9)] {
+        let mut other = others.world.catalogue.connectors[0].clone();
+        (other.key, other.staged, other.version) = (key.to_owned(), staged, version);
+        others.world.catalogue.connectors.push(other);
+    }
+    others.world.restore(kept);
+    assert_eq!(versions(&others.world, "demo-connector", false), [1, 2]);
+}
+
+#[test]
+fn a_key_is_free_at_once_or_exactly_when_its_time_is_over_and_only_its_own_project_waits() {
+    for (choices, held) in [(&["key-held=0s"][..], Duration::ZERO), (&["key-held=1m"][..], MINUTE)] {
+        let mut stage = Stage::new(choices);
+        let id = stage.live("tax");
+        stage.undeploy(&id).expect("it is idle");
+        // To the very moment at which it is gone.
+        while stage.read(&id).is_some() {
+            stage.step(Duration::from_millis(500));
+        }
+        let mut create = |project: &str, key: &str, after: Duration| {
+            let now = later(stage.now, after);
+            stage.world.create(project, &draft(key, &[], "token"), true, now).is_ok()
+        };
+        if held > Duration::ZERO {
+            assert!(!create("demo", "tax", Duration::ZERO), "held");
+            assert!(create("demo", "other", Duration::ZERO), "another key");
+            assert!(create("elsewhere", "tax", Duration::ZERO), "another project");
+            assert!(
+                !create("demo", "tax", held.checked_sub(Duration::from_millis(1)).expect("a minute")),
+                "still held"
+            );
+        }
+        assert!(create("demo", "tax", held), "{choices:?}");
+        assert!(!create("demo", "tax", held), "used");
+    }
+}
+
+#[test]
+fn values_show_at_the_start_or_at_the_end_as_chosen_also_those_of_a_create() {
+    for (choices, shown) in [(&[][..], true), (&["values-show=end"][..], false)] {
+        let mut stage = Stage::new(choices);
+        let created = stage.create(&draft("tax", &[("LOG_LEVEL", "debug")], "token"));
+        let values = &created.applications[0].standard_configuration;
+        assert_eq!(values.iter().any(|value| value.value == "debug"), shown, "{choices:?}");
+    }
+}
+
+#[test]
+fn whoever_looks_at_everything_sees_it_as_it_is() {
+    let mut stage = Stage::new(&["redeploy-shows-old=1m"]);
+    let first = stage.live("tax");
+    let second = stage.live("other");
+    stage.redeploy(&first, &RedeployAction::default()).expect("it is idle");
+    let all = stage.world.all(stage.now);
+    let seen: Vec<_> = all.iter().map(|seen| (seen.id.as_str(), seen.status.as_str())).collect();
+    assert_eq!(seen, [(first.as_str(), "Queued"), (second.as_str(), "Deployed")]);
+    assert_eq!(stage.read(&first).map(|read| read.status.as_str().to_owned()).as_deref(), Some("Deployed"), "a reader");
+}

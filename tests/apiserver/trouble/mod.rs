@@ -8,6 +8,7 @@ mod many;
 mod missing;
 mod outage;
 mod pace;
+mod preflight;
 mod refused;
 mod slow;
 mod stalled;

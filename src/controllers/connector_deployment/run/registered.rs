@@ -73,7 +73,9 @@ impl Run<'_> {
         // It is read once an interval; twice that is the age of one whose reading takes its time.
         let interval = spec.effective_interval();
         let oldest = earlier(self.context.clock.now(), 2 * interval);
-        let newer_than = self.doubted().map_or(oldest, |doubted| oldest.max(doubted));
+        // Rule 11: a request to look again is about the registry too.
+        let asked = self.remembered.asked.as_ref().map(|(_, since)| *since);
+        let newer_than = [self.doubted(), asked].into_iter().flatten().fold(oldest, Timestamp::max);
         let published = !name.staged;
         let offer = remote.offer(self.subject, &name, interval, newer_than)?;
         let registered = Registered { offer: Some(offer), published };

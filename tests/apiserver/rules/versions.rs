@@ -1,0 +1,149 @@
+//! Rule 15: which version of the connector runs, and what the registry has to do with it.
+
+use std::time::Duration;
+
+use connect_operator::connect::model::SecuredKey;
+use connect_operator::dev_server::{Fault, FaultAnswer};
+use connect_operator::names;
+use serde_json::{Value, json};
+
+use super::{Leaping, condition, ready, status};
+use crate::shop::SECRET;
+
+/// Longer than the interval at which the registry is read.
+const INTERVAL: Duration = Duration::from_mins(6);
+
+/// Publishes the next version of the demo connector.
+fn publish(shop: &Leaping) -> i64 {
+    shop.dev.world().raise_connector("demo-connector", false, |_| {}).unwrap()
+}
+
+fn version(version: i64) -> Value {
+    json!({"spec": {"connector": {"version": version}}})
+}
+
+#[tokio::test]
+async fn rule_15_a_pinned_deployment_says_that_there_is_a_newer_version_and_moves_when_it_is_named() {
+    let shop = Leaping::live().await;
+    assert!(condition(&shop.look_again().await, names::UPDATE_AVAILABLE).is_none());
+    assert_eq!(publish(&shop), 2);
+    // Nobody touches it: the registry is read at the interval.
+    shop.clock.step(INTERVAL);
+    let told = shop.until("newer version", |object| condition(object, names::UPDATE_AVAILABLE).is_some()).await;
+    assert_eq!(ready(&told), ("True", "Deployed"));
+    let said = condition(&told, names::UPDATE_AVAILABLE).unwrap();
+    assert!(said.message.contains("Version 2") && said.message.contains("1 runs"), "{}", said.message);
+    assert_eq!(shop.sent(), [1, 0, 0]);
+
+    shop.change(&version(2)).await;
+    let moved = shop.redeployed("Deployed").await;
+    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
+    assert!(condition(&moved, names::UPDATE_AVAILABLE).is_none());
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_15_latest_follows_without_anybody_and_once_for_each_version() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
+    shop.finish("Deployed").await;
+    for expected in [2, 3] {
+        assert_eq!(publish(&shop), expected);
+        shop.clock.step(INTERVAL);
+        let moved = shop.redeployed("Deployed").await;
+        assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(expected));
+        assert!(condition(&moved, names::UPDATE_AVAILABLE).is_none(), "it follows");
+    }
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.sent(), [1, 2, 0]);
+}
+
+#[tokio::test]
+async fn rule_15_a_version_that_is_not_the_latest_waits_until_it_is() {
+    let shop = Leaping::live().await;
+    shop.change(&version(2)).await;
+    let waiting = shop.until_reason("ConnectorVersionUnavailable").await;
+    assert!(condition(&waiting, names::STALLED).is_some());
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    publish(&shop);
+    shop.clock.step(INTERVAL);
+    let moved = shop.redeployed("Deployed").await;
+    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_15_a_version_is_named_right_after_it_was_published() {
+    let shop = Leaping::live().await;
+    shop.look_again().await;
+    // What is remembered of the registry does not know it yet, which is no reason to bother anybody.
+    publish(&shop);
+    let mut history = shop.history().await;
+    shop.change(&version(2)).await;
+    shop.redeployed("Deployed").await;
+    let versions = history.until(|object| ready(object).1 == "Redeploying").await;
+    assert!(versions.iter().all(|object| ready(object).1 != "ConnectorVersionUnavailable"), "{versions:#?}");
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_15_a_version_that_was_left_behind_cannot_be_reached_and_which_one_can_is_said() {
+    let shop = Leaping::live().await;
+    publish(&shop);
+    publish(&shop);
+    shop.change(&version(2)).await;
+    let told = status(&shop.until_reason("ConnectorVersionUnavailable").await);
+    assert!(told.message.is_some_and(|message| message.contains("only move to version 3")));
+    shop.change(&version(3)).await;
+    shop.redeployed("Deployed").await;
+    // Back in Git: no redeploy goes back.
+    shop.change(&version(1)).await;
+    let told = status(&shop.until_reason("ConnectorVersionMismatch").await);
+    assert!(told.message.is_some_and(|message| message.contains("set connector.version to 3")));
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_15_a_version_that_wants_more_is_not_followed_before_that_is_there() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
+    shop.finish("Deployed").await;
+    let key = SecuredKey { key: "SIGNING_KEY".into(), description: "Signs".into(), required: true };
+    let add = |connector: &mut connect_operator::dev_server::ConnectorDefinition| {
+        connector.configurations[0].secured_configuration.push(key);
+    };
+    shop.dev.world().raise_connector("demo-connector", false, add).unwrap();
+    shop.clock.step(INTERVAL);
+    let told = shop.until_reason("ConfigurationInvalid").await;
+    let message = status(&told).message.unwrap();
+    assert!(message.contains("wants a value for the secured SIGNING_KEY"), "{message}");
+    assert_eq!(shop.sent(), [1, 0, 0]);
+
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop"), ("signing", "signing-key-of-the-shop")]).await;
+    let reference =
+        |name: &str, key: &str| json!({"key": name, "valueFrom": {"secretKeyRef": {"name": SECRET, "key": key}}});
+    let secured = json!([reference("API_TOKEN", "token"), reference("SIGNING_KEY", "signing")]);
+    shop.change(&json!({"spec": {"configurations": [{
+        "applicationName": "service",
+        "standardConfiguration": [{"key": "LOG_LEVEL", "value": "info"}],
+        "securedConfiguration": secured,
+    }]}}))
+    .await;
+    let moved = shop.redeployed("Deployed").await;
+    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_15_what_was_known_of_the_registry_stays_while_it_does_not_answer() {
+    let shop = Leaping::live().await;
+    publish(&shop);
+    shop.clock.step(INTERVAL);
+    shop.until("newer version", |object| condition(object, names::UPDATE_AVAILABLE).is_some()).await;
+    shop.dev.fault(Fault::of("getConnectorByKey", FaultAnswer::error(403, "AuthorizationError"))).unwrap();
+    let told = shop.pass(INTERVAL).await;
+    assert_eq!(ready(&told), ("True", "Deployed"), "deployments go on");
+    assert!(condition(&told, names::UPDATE_AVAILABLE).is_some());
+}

@@ -22,6 +22,9 @@ const LARGEST_STATUS: usize = 8 * 1024;
 pub(crate) fn unsettled(simulation: &Simulation) -> Option<String> {
     let cluster = lock(&simulation.reach.cluster);
     let judge = &simulation.judge;
+    if simulation.awaits_arrivals() {
+        return Some("a call is still to arrive".to_owned());
+    }
     if let Some(text) = left_behind(judge) {
         return Some(text);
     }

@@ -177,6 +177,11 @@ impl Simulation {
         }
     }
 
+    /// Whether calls are under way whose callers gave up, or are no more.
+    pub(crate) fn awaits_arrivals(&self) -> bool {
+        !self.late.is_empty()
+    }
+
     /// Lets time pass. Calls that wait go on waiting.
     pub(crate) async fn pass(&mut self, by: Duration) {
         let until = later(self.now(), by);

@@ -161,6 +161,7 @@ fn trouble() -> impl Strategy<Value = Armed> {
     let remote = prop_oneof![
         3 => Just(Trouble::LostThere),
         4 => Just(Trouble::LostBack),
+        1 => Just(Trouble::Unclear),
         4 => (1..30_u8).prop_map(Trouble::Late),
         3 => (1..30_u8).prop_map(Trouble::Slow),
         1 => Just(Trouble::Invalid),

@@ -1,7 +1,10 @@
 //! Histories with a name: what random ones once found, and what must stay so.
 
+use std::time::Duration;
+
 use connect_operator::controllers::conditions;
 use connect_operator::crd::ConnectorDeployment;
+use connect_operator::names;
 use serde::Deserialize;
 
 use crate::cluster::{Key, Kind};
@@ -111,6 +114,47 @@ fn the_same_history_happens_again_in_the_same_way() {
     assert_eq!(once, again);
 }
 
+/// Several at once are read by LIST, so a look at one comes along with those at the others. This one leaves before the redeploy
+/// does, and its answer, which shows that nothing was sent yet, comes when a redeploy whose answer was lost may be sent again.
+/// An operator that works with it asks for a second redeploy, which only the version in it keeps from happening.
+#[test]
+fn rule_5_a_look_from_before_a_call_is_not_used_after_it() {
+    let (simulation, settled) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+        simulation.start(0, 0);
+        let all = ["one", "two", "three", "four"];
+        for name in all {
+            simulation.write(name, Shape::default());
+        }
+        simulation.settle(Duration::ZERO, 0).await?;
+        simulation.telling = true;
+        simulation.calls.clear();
+        let after = |place, changes, skip, trouble| Armed { place, changes, skip, trouble };
+        // The first write says that something changes; the second one writes the operation, and the call waits for its answer.
+        simulation.armed.push(after(Place::Cluster, true, 1, Trouble::Slow(20)));
+        simulation.write(all[0], Shape { level: 1, ..Shape::default() });
+        for _ in 0..5 {
+            simulation.rest().await;
+            simulation.pass(Duration::from_secs(1)).await;
+        }
+        simulation.pass(Duration::from_secs(15)).await;
+        simulation.armed.push(after(Place::Remote, true, 0, Trouble::Unclear));
+        // While the first one waits for its look, the others begin to wait for theirs.
+        simulation.armed.push(after(Place::Remote, false, 0, Trouble::Slow(1)));
+        simulation.armed.push(after(Place::Remote, false, 0, Trouble::Slow(25)));
+        for name in &all[1..] {
+            simulation.annotate(name, names::RECONCILE_REQUESTED_AT, 1);
+        }
+        simulation.settle(Duration::ZERO, 0).await
+    });
+    let told = simulation.told.join("\n");
+    assert_eq!(settled, Ok(()), "{told}");
+    assert!(simulation.armed.is_empty(), "everything that was to go wrong did\n{told}");
+    let looks = simulation.calls.iter().filter(|(name, _)| name.starts_with("list 100"));
+    assert!(looks.count() > 0, "they are read by LIST\n{told}");
+    let count = |what: &str| simulation.judge.counts.get(what).copied().unwrap_or_default();
+    assert_eq!([count("redeploys"), count("refused by the remote")], [1, 0], "{told}");
+}
+
 /// What is known and accepted: a server that cuts blanks makes a create of ours look like somebody else's, if its answer
 /// was lost. It is left alone and said, and the message names what to do.
 #[test]
@@ -122,7 +166,7 @@ fn rule_2_a_lost_create_whose_values_are_shown_otherwise_is_left_alone() {
         simulation.armed.push(lost);
         // ` error ` is shown as `error`.
         simulation.write(NAMES[0], Shape { level: 3, ..Shape::default() });
-        let settled = simulation.settle(std::time::Duration::ZERO, 0).await;
+        let settled = simulation.settle(Duration::ZERO, 0).await;
         assert_eq!(settled, Ok(()));
         let cluster = lock(&simulation.reach.cluster);
         let object = cluster.get(&Key::new(Kind::Deployment, NAMESPACE, NAMES[0])).cloned().expect("it is there");

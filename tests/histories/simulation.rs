@@ -42,6 +42,8 @@ pub(crate) struct Armed {
 pub(crate) enum Trouble {
     LostThere,
     LostBack,
+    /// It works, and the answer is 400 `DeploymentConnectorUpdateFailure`, which leaves that open.
+    Unclear,
     /// Its caller gives up, and it arrives so many seconds later, less than [`LIMIT`].
     Late(u8),
     /// It works at once, and its answer takes so many seconds, less than [`LIMIT`].
@@ -267,6 +269,7 @@ impl Simulation {
             None => Fate::Pass,
             Some(Trouble::LostThere) => Fate::LostThere,
             Some(Trouble::LostBack) => Fate::LostBack,
+            Some(Trouble::Unclear) => Fate::Unclear,
             Some(Trouble::Late(_)) => Fate::Late,
             Some(Trouble::Slow(_)) => Fate::Slow,
             Some(Trouble::Invalid) => Fate::Refused(400, Some(ErrorCode::InvalidJsonInput)),

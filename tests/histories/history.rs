@@ -8,9 +8,6 @@ use std::time::Duration;
 use crate::gate::Place;
 use crate::simulation::{Armed, Trouble};
 
-/// Resources that a history may have at once.
-pub(crate) const NAMES: [&str; 2] = ["one", "two"];
-
 /// How the remote reads what the contract leaves open, in a form that shrinks to the friendliest.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one thing that the contract leaves open")]
@@ -97,6 +94,10 @@ pub(crate) enum Step {
     Redeploy(u8),
     Look(u8),
     Delete(u8),
+    /// A project is deleted, or made again.
+    Project(u8),
+    /// A namespace is deleted with everything in it, in an order that the second number says.
+    Namespace(u8, u8),
     /// The finalizer is removed by hand.
     Unfinalize(u8),
     /// How the running or next build ends.
@@ -203,7 +204,7 @@ fn foreign() -> impl Strategy<Value = Foreign> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let name = || prop_oneof![3 => Just(0_u8), 1 => Just(1_u8)];
+    let name = || prop_oneof![9 => Just(0_u8), 3 => Just(1_u8), 1 => Just(2_u8), 1 => Just(3_u8)];
     let value = || prop_oneof![6 => 1..4_u8, 1 => Just(0_u8)];
     let number = || prop_oneof![2 => Just(0_u8), 1 => Just(1_u8)];
     prop_oneof![
@@ -214,6 +215,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => name().prop_map(Step::Redeploy),
         1 => name().prop_map(Step::Look),
         4 => name().prop_map(Step::Delete),
+        1 => number().prop_map(Step::Project),
+        1 => (number(), 0..6_u8).prop_map(|(number, order)| Step::Namespace(number, order)),
         1 => name().prop_map(Step::Unfinalize),
         1 => name().prop_map(Step::Fails),
         1 => name().prop_map(Step::UndeployFails),

@@ -7,10 +7,9 @@ use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use serde::Deserialize;
 
-use crate::cluster::{Key, Kind};
 use crate::gate::{Place, lock};
-use crate::history::{Foreign, History, NAMES, Reading, Shape, Step};
-use crate::people::NAMESPACE;
+use crate::history::{Foreign, History, Reading, Shape, Step};
+use crate::people::{RESOURCES, Resource};
 use crate::play::{play, stage};
 use crate::simulation::{Armed, Simulation, Trouble};
 
@@ -121,7 +120,7 @@ fn the_same_history_happens_again_in_the_same_way() {
 fn rule_5_a_look_from_before_a_call_is_not_used_after_it() {
     let (simulation, settled) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
         simulation.start(0, 0);
-        let all = ["one", "two", "three", "four"];
+        let all = ["one", "two", "three", "four"].map(Resource::named);
         for name in all {
             simulation.write(name, Shape::default());
         }
@@ -142,7 +141,7 @@ fn rule_5_a_look_from_before_a_call_is_not_used_after_it() {
         simulation.armed.push(after(Place::Remote, false, 0, Trouble::Slow(1)));
         simulation.armed.push(after(Place::Remote, false, 0, Trouble::Slow(25)));
         for name in &all[1..] {
-            simulation.annotate(name, names::RECONCILE_REQUESTED_AT, 1);
+            simulation.annotate(*name, names::RECONCILE_REQUESTED_AT, 1);
         }
         simulation.settle(Duration::ZERO, 0).await
     });
@@ -165,11 +164,11 @@ fn rule_2_a_lost_create_whose_values_are_shown_otherwise_is_left_alone() {
         let lost = Armed { place: Place::Remote, changes: true, skip: 0, trouble: Trouble::LostBack };
         simulation.armed.push(lost);
         // ` error ` is shown as `error`.
-        simulation.write(NAMES[0], Shape { level: 3, ..Shape::default() });
+        simulation.write(RESOURCES[0], Shape { level: 3, ..Shape::default() });
         let settled = simulation.settle(Duration::ZERO, 0).await;
         assert_eq!(settled, Ok(()));
         let cluster = lock(&simulation.reach.cluster);
-        let object = cluster.get(&Key::new(Kind::Deployment, NAMESPACE, NAMES[0])).cloned().expect("it is there");
+        let object = cluster.get(&RESOURCES[0].stored()).cloned().expect("it is there");
         let object = ConnectorDeployment::deserialize(&*object).expect("it is one");
         conditions::ready_reason(&object.status.unwrap_or_default().conditions).map(str::to_owned)
     });

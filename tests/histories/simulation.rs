@@ -189,6 +189,7 @@ impl Simulation {
         let until = later(self.now(), by);
         loop {
             idle().await;
+            lock(&self.reach.cluster).end_namespaces();
             let effects = self.late.iter().map(|(at, _)| *at);
             let next = effects.chain(self.slow.iter().map(|(at, _, _)| *at)).min().filter(|at| *at <= until);
             let now = self.now();

@@ -69,6 +69,8 @@ pub(crate) struct Life {
     /// `drift.policy` was `Correct` at some time; a run may still go by that.
     corrected: bool,
     pub(crate) alive: bool,
+    /// `ObserveOnly`, so that it claims nothing.
+    observes: bool,
     /// Its deployment may outlive it: people wanted that, or removed the finalizer.
     pub(crate) may_leave: bool,
     /// The remote shows other values than it was created with, or somebody changed them before its id was known, so a create
@@ -161,11 +163,13 @@ impl Judge {
             sent: BTreeMap::new(),
             differences: BTreeSet::new(),
             alive: true,
+            observes: false,
             may_leave: false,
             disguised: false,
             corrected: false,
         });
         life.alive = !change.deleted;
+        life.observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
         life.corrected |= object.spec.drift.policy == DriftPolicy::Correct;
         let kept = object.spec.effective_deletion_policy() == DeletionPolicy::Orphan
             || object.spec.management_policy == ManagementPolicy::ObserveOnly;
@@ -234,12 +238,21 @@ impl Judge {
         }
     }
 
+    /// Rule 4: another one has this deployment, and is there.
+    fn held_by_another(&self, uid: &str, id: &str) -> Option<String> {
+        let mut others = self.lives.iter().filter(|(other, life)| *other != uid && life.alive && !life.observes);
+        others.find(|(_, life)| life.status.id.as_deref() == Some(id)).map(|(_, life)| life.subject.to_string())
+    }
+
     fn judge_claim(&mut self, uid: &str, id: &str, object: &ConnectorDeployment) {
         let created = self.owners.get(id).is_some_and(|owners| owners.contains(uid));
         let restored = object.annotations().get(names::REMOTE_ID).is_some_and(|known| known == id);
         let adopted = object.spec.adoption_policy == AdoptionPolicy::Adopt;
         if !(created || restored || adopted) {
             return self.wrong(format!("{} claims {id}, which it neither created nor may adopt", object.name_any()));
+        }
+        if let Some(other) = self.held_by_another(uid, id) {
+            return self.wrong(format!("{} claims {id}, which {other} has", object.name_any()));
         }
         if !created {
             self.owners.entry(id.to_owned()).or_default().insert(uid.to_owned());

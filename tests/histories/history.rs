@@ -108,6 +108,8 @@ pub(crate) enum Step {
     Stop(u8),
     /// Starts with lists that are so many changes old.
     Start(u8, u8),
+    /// All operators end, and one starts with another digest key.
+    LoseDigestKey,
     Cut(u8),
     Relist(u8),
     /// Seconds pass, and everybody does what there is to do.
@@ -125,6 +127,8 @@ pub(crate) struct History {
     /// Who is next whenever several could be; 0: always the first.
     pub(crate) order: u64,
     pub(crate) reading: Reading,
+    /// The second operator's clock is so many seconds ahead, 30 at most.
+    pub(crate) skew: i8,
     /// It begins with a resource that is live.
     pub(crate) live: Option<Shape>,
     pub(crate) steps: Vec<Step>,
@@ -224,6 +228,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => trouble().prop_map(Step::Trouble),
         1 => number().prop_map(Step::Stop),
         4 => (number(), 0..6_u8).prop_map(|(number, behind)| Step::Start(number, behind)),
+        1 => Just(Step::LoseDigestKey),
         1 => number().prop_map(Step::Cut),
         1 => number().prop_map(Step::Relist),
         12 => prop_oneof![2 => 1..12_u16, 4 => 12..70_u16, 2 => 70..400_u16].prop_map(Step::Pass),
@@ -237,9 +242,12 @@ fn step() -> impl Strategy<Value = Step> {
 pub(crate) fn histories() -> impl Strategy<Value = History> {
     let order = prop_oneof![1 => Just(0), 3 => any::<u64>()];
     let live = prop::option::weighted(0.8, shape());
-    (order, reading(), live, prop::collection::vec(step(), 1..30)).prop_map(|(order, reading, live, steps)| History {
+    let skew = prop_oneof![1 => Just(0), 1 => -30..=30_i8];
+    let steps = prop::collection::vec(step(), 1..30);
+    (order, reading(), skew, live, steps).prop_map(|(order, reading, skew, live, steps)| History {
         order,
         reading,
+        skew,
         live,
         steps,
     })

@@ -18,7 +18,7 @@ fn trouble(place: Place, skip: u8, trouble: Trouble) -> Step {
 }
 
 fn live(steps: Vec<Step>) -> History {
-    History { order: 0, reading: Reading::default(), live: Some(Shape::default()), steps }
+    History { order: 0, reading: Reading::default(), skew: 0, live: Some(Shape::default()), steps }
 }
 
 /// Plays it, and counts what it came to: creates, redeploys, and those of them that only an allowance explains.

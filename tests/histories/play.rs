@@ -48,6 +48,7 @@ pub(crate) fn stage<T>(order: u64, reading: Reading, play: impl AsyncFnOnce(&mut
 }
 
 async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), String> {
+    simulation.skew(history.skew);
     simulation.start(0, 0);
     if let Some(shape) = history.live {
         simulation.write(RESOURCES[0], shape);
@@ -96,6 +97,10 @@ impl Simulation {
             Step::Trouble(armed) => self.armed.push(armed.clone()),
             Step::Stop(index) => self.stop(operator(index)).await,
             Step::Start(index, behind) => self.start(operator(index), u64::from(*behind)),
+            Step::LoseDigestKey => {
+                self.lose_digest_key().await;
+                self.start(0, 0);
+            }
             Step::Cut(index) => {
                 if let Some(operator) = &mut self.operators[operator(index)] {
                     operator.cut();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use connect_operator::controllers::conditions;
 use connect_operator::controllers::connector_deployment::intent;
 use connect_operator::controllers::subject::Subject;
+use connect_operator::crd::connector_deployment_status::OperationType;
 use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DriftPolicy, ManagementPolicy};
 use connect_operator::names;
 use kube::ResourceExt;
@@ -64,11 +65,17 @@ fn conflict(cluster: &Cluster, object: &ConnectorDeployment) -> Option<String> {
     let parsed = |(_, value): (&Key, &Arc<Value>)| {
         ConnectorDeployment::deserialize(&**value).expect("what is stored is of its kind")
     };
+    // A create that was begun keeps its claim, whatever became of its resource since.
+    let claims = |other: &ConnectorDeployment| {
+        let operation = other.status.as_ref().and_then(|status| status.operation.as_ref());
+        other.spec.management_policy != ManagementPolicy::ObserveOnly
+            || operation.is_some_and(|operation| operation.operation_type == OperationType::Create)
+    };
     let rivals: Vec<_> = cluster
         .of_kind(Kind::Deployment)
         .map(parsed)
         .filter(|other| other.uid() != object.uid() && intent::key(other) == intent::key(object))
-        .filter(|other| other.spec.management_policy != ManagementPolicy::ObserveOnly)
+        .filter(claims)
         .collect();
     let id = |object: &ConnectorDeployment| object.status.as_ref().and_then(|status| status.id.clone());
     let owned = rivals.iter().any(|rival| id(rival).is_some());

@@ -3,24 +3,24 @@
 //!
 //! What a resource asks for is a row of *asks*: one entry for each state of values and redeploy request that was ever
 //! desired. A redeploy has to serve an ask that is newer than the one that was served last; that is "exactly once",
-//! counted. What the rules allow beyond is named where it is allowed ([`Life::allowed`]).
+//! counted. What the rules allow beyond is named where it is allowed ([`Allowance`]).
 
+mod allowed;
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use connect_operator::clock::between;
 use connect_operator::controllers::conditions;
-use connect_operator::controllers::connector_deployment::decide::CALM;
 use connect_operator::controllers::subject::Subject;
-use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState, OperationType};
+use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState};
 use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy};
 use connect_operator::names;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Deserialize;
 
+use self::allowed::Allowance;
 use self::truth::Truth;
 use crate::cluster::{Change, Cluster, Kind};
 use crate::desired;
@@ -34,21 +34,6 @@ pub(crate) struct Ask {
     /// The last redeploy request that was there.
     request: Option<String>,
     since: Timestamp,
-}
-
-/// Why one redeploy more than the asks is allowed. Each is used up by the next redeploy of the resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Allowance {
-    /// An operation was given up that may have been sent: what is there is unknown, one redeploy (rules, *Operations*).
-    GivenUp,
-    /// Taken over with other visible values (rule 13).
-    TakenOver,
-    /// Visible values differ from what was sent, because somebody else changed them, or because our own redeploy left
-    /// others than it sent: `Correct` redeploys once for each distinct difference (rule 16).
-    Drift,
-    /// Two objects changed while a run read one after the other: it sent a state that never was, and serves one ask of
-    /// the two with it.
-    Torn,
 }
 
 /// One resource, from its creation to its end.
@@ -87,6 +72,8 @@ pub(crate) struct Judge {
     /// Who may change a deployment: the resources that created it, or took it over as the rules allow.
     pub(crate) owners: BTreeMap<String, BTreeSet<String>>,
     pub(crate) truth: Truth,
+    /// How much the clocks of two operators differ.
+    pub(crate) skew: Duration,
     /// The first thing that was wrong.
     pub(crate) broken: Option<String>,
     /// How often what happened, for people.
@@ -199,7 +186,7 @@ impl Judge {
                 life.allowed.insert(Allowance::Drift);
             }
         }
-        self.judge_give_up(&uid, &before, &status, now);
+        self.judge_operations(&uid, &before, &status, now);
         if status.id != before.id
             && let Some(id) = &status.id
         {
@@ -208,33 +195,6 @@ impl Judge {
         if conditions::is_ready(&status.conditions) {
             self.count("looks at Ready");
             self.judge_ready(&uid, &object, &status, now);
-        }
-    }
-
-    /// Giving up an operation that may have been sent is right only once nothing of it can arrive any more.
-    fn judge_give_up(
-        &mut self,
-        uid: &str,
-        before: &ConnectorDeploymentStatus,
-        after: &ConnectorDeploymentStatus,
-        now: Timestamp,
-    ) {
-        let Some(old) = &before.operation else { return };
-        if old.operation_type != OperationType::Redeploy || old.state != OperationState::Planned {
-            return;
-        }
-        let forgotten = after.applied.as_ref().is_some_and(|applied| applied.digest.is_none());
-        let given_up = forgotten
-            && after.operation.as_ref().is_none_or(|new| {
-                new.operation_type == OperationType::Redeploy && new.from_version != old.from_version
-            });
-        if !given_up {
-            return;
-        }
-        // Refused at its first call: nothing was sent, nothing is unknown that was not before.
-        let calm = between(old.started_at.0, now) >= CALM;
-        if let Some(life) = self.lives.get_mut(uid).filter(|_| calm) {
-            life.allowed.insert(Allowance::GivenUp);
         }
     }
 
@@ -256,10 +216,14 @@ impl Judge {
         }
         if !created {
             self.owners.entry(id.to_owned()).or_default().insert(uid.to_owned());
-            if let Some(life) = self.lives.get_mut(uid) {
-                life.served = Some(life.asks.len().saturating_sub(1));
-                life.allowed.insert(Allowance::TakenOver);
-            }
+        }
+        let Some(life) = self.lives.get_mut(uid) else { return };
+        if !created {
+            life.served = Some(life.asks.len().saturating_sub(1));
+        }
+        // What does not look like its own is taken over like anybody else's.
+        if !created || (life.disguised && adopted) {
+            life.allowed.insert(Allowance::TakenOver);
         }
     }
 
@@ -352,6 +316,13 @@ impl Judge {
         }
     }
 
+    /// From when on what a run uses that is under way may have been seen: a run that began earlier may use a look that is as
+    /// old as that, and what a read shows may be older still.
+    fn since(&self, subject: &Subject, now: Timestamp) -> Timestamp {
+        let began = self.began.get(subject).copied().unwrap_or(now);
+        began.saturating_sub(Duration::from_secs(30) + self.truth.lag).unwrap_or(Timestamp::MIN)
+    }
+
     /// `Ready=True`: the remote ran, when it was looked at, exactly what was desired then.
     fn judge_ready(
         &mut self,
@@ -367,9 +338,8 @@ impl Judge {
         if status.observed_generation > generation {
             return self.wrong(format!("{subject} is Ready of a generation to come"));
         }
-        // A run that began earlier may use a look that is as old as that; what a read shows may be older still.
         let began = self.began.get(&subject).copied().unwrap_or(now);
-        let since = began.saturating_sub(Duration::from_secs(30) + self.truth.lag).unwrap_or(Timestamp::MIN);
+        let since = self.since(&subject, now);
         let has = |type_: &str| status.conditions.iter().any(|condition| condition.type_ == type_);
         let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
         let any_plain = observed || has(names::DRIFTED) || object.spec.drift.policy == DriftPolicy::Ignore;

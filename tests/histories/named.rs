@@ -98,6 +98,79 @@ fn each_named_history_comes_to_what_was_asked_for() {
             },
             (1, 0, 0),
         ),
+        (
+            "rule 4: of two with one key in two namespaces, the second creates once the first is gone",
+            live(vec![Step::Write(3, shape), Step::Pass(90), Step::Delete(0), Step::Pass(200)]),
+            (2, 0, 0),
+        ),
+        (
+            "rule 4: of two with one key that come at once, one creates, and the other leaves everything as it is",
+            History {
+                live: None,
+                ..live(vec![
+                    Step::Write(2, shape),
+                    Step::Write(0, shape),
+                    Step::Pass(90),
+                    Step::Delete(0),
+                    Step::Pass(9),
+                ])
+            },
+            (1, 0, 0),
+        ),
+        (
+            "rule 7: the digest key is lost, and nothing was written since",
+            live(vec![Step::LoseDigestKey, Step::Pass(90)]),
+            (1, 0, 0),
+        ),
+        (
+            "rule 7: the digest key is lost, and nobody can tell that a Secret that was written holds the same",
+            live(vec![Step::Unrelated, Step::Rest, Step::LoseDigestKey, Step::Pass(400)]),
+            (1, 1, 1),
+        ),
+        (
+            "rule 7: the digest key is lost while a redeploy is under way whose answer was lost",
+            live(vec![trouble(Place::Remote, 0, LostBack), Step::Secret(2), Step::Pass(4), Step::LoseDigestKey]),
+            (1, 1, 0),
+        ),
+        (
+            "rule 24: a project that is being deleted works for as long as it is named",
+            live(vec![
+                Step::Project(0),
+                Step::Rest,
+                Step::Write(0, debug),
+                Step::Pass(90),
+                Step::Delete(0),
+                Step::Pass(90),
+            ]),
+            (1, 1, 0),
+        ),
+        (
+            "rule 24: a namespace is deleted with everything in it, and the operator dies meanwhile",
+            live(vec![
+                trouble(Place::Remote, 0, DieBefore),
+                Step::Namespace(0, 0),
+                Step::Pass(20),
+                Step::Start(0, 0),
+                Step::Pass(90),
+            ]),
+            (1, 0, 0),
+        ),
+        (
+            "calm: whoever goes on has a clock that is 30 s ahead",
+            History {
+                skew: 30,
+                ..live(vec![
+                    trouble(Place::Remote, 0, Late(29)),
+                    Step::Secret(2),
+                    Step::Pass(4),
+                    Step::Stop(0),
+                    Step::Secret(3),
+                    Step::Start(1, 0),
+                    Step::Pass(20),
+                ])
+            },
+            (1, 2, 0),
+        ),
         ("two operators, one change", live(vec![Step::Start(1, 0), Step::Rest, Step::Write(0, debug)]), (1, 1, 0)),
     ] {
         assert_eq!(counted(&history), wanted, "{case}: creates, redeploys, allowed ones");

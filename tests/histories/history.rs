@@ -59,6 +59,8 @@ pub(crate) struct Shape {
     pub(crate) correct: bool,
     pub(crate) suspend: bool,
     pub(crate) observe: bool,
+    /// Version of the connector; 0: whichever runs.
+    pub(crate) version: u8,
 }
 
 /// What strangers do to the deployment of a key.
@@ -89,6 +91,8 @@ pub(crate) enum Step {
     Secret(u8),
     /// The value of the ConfigMap; 0: the key is missing.
     Config(u8),
+    /// The registry gets the next version of the connector.
+    Publish,
     /// Another key of Secret and ConfigMap.
     Unrelated,
     Redeploy(u8),
@@ -149,8 +153,9 @@ fn shape() -> impl Strategy<Value = Shape> {
     let rare = || prop::bool::weighted(0.15);
     let rarer = || prop::bool::weighted(0.05);
     let level = prop_oneof![6 => 0..3_u8, 1 => Just(3_u8), 2 => Just(4_u8)];
-    (level, any::<bool>(), rare(), rare(), rare(), rarer(), rarer()).prop_map(
-        |(level, config, adopt, orphan, correct, suspend, observe)| Shape {
+    let version = prop_oneof![8 => Just(0_u8), 2 => 1..4_u8];
+    (level, any::<bool>(), rare(), rare(), rare(), rarer(), rarer(), version).prop_map(
+        |(level, config, adopt, orphan, correct, suspend, observe, version)| Shape {
             level,
             config,
             adopt,
@@ -158,6 +163,7 @@ fn shape() -> impl Strategy<Value = Shape> {
             correct,
             suspend,
             observe,
+            version,
         },
     )
 }
@@ -216,6 +222,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => value().prop_map(Step::Secret),
         4 => value().prop_map(Step::Config),
         1 => Just(Step::Unrelated),
+        1 => Just(Step::Publish),
         4 => name().prop_map(Step::Redeploy),
         1 => name().prop_map(Step::Look),
         4 => name().prop_map(Step::Delete),

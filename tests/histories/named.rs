@@ -104,6 +104,11 @@ fn each_named_history_comes_to_what_was_asked_for() {
             (2, 0, 0),
         ),
         (
+            "rule 4: of two with one key in two namespaces, one has it, and the other says so",
+            live(vec![Step::Write(3, shape), Step::Pass(90)]),
+            (1, 0, 0),
+        ),
+        (
             "rule 4: of two with one key that come at once, one creates, and the other leaves everything as it is",
             History {
                 live: None,
@@ -133,6 +138,21 @@ fn each_named_history_comes_to_what_was_asked_for() {
             (1, 1, 0),
         ),
         (
+            "rule 15: a version that is the registry's latest is rolled out once",
+            live(vec![Step::Publish, Step::Write(0, Shape { version: 2, ..shape }), Step::Pass(200)]),
+            (1, 1, 0),
+        ),
+        (
+            "rule 15: a version that was overtaken is never sent, nor are values with it",
+            live(vec![
+                Step::Publish,
+                Step::Publish,
+                Step::Write(0, Shape { version: 2, level: 1, ..shape }),
+                Step::Pass(400),
+            ]),
+            (1, 0, 0),
+        ),
+        (
             "rule 24: a project that is being deleted works for as long as it is named",
             live(vec![
                 Step::Project(0),
@@ -156,20 +176,23 @@ fn each_named_history_comes_to_what_was_asked_for() {
             (1, 0, 0),
         ),
         (
-            "calm: whoever goes on has a clock that is 30 s ahead",
+            "rule 22: deleted while its create is still to arrive, and whoever goes on has a clock that is 30 s ahead",
             History {
                 skew: 30,
+                live: None,
                 ..live(vec![
+                    Step::Rest,
+                    trouble(Place::Cluster, 1, Trouble::Slow(20)),
                     trouble(Place::Remote, 0, Late(29)),
-                    Step::Secret(2),
-                    Step::Pass(4),
+                    Step::Write(0, shape),
+                    Step::Pass(21),
                     Step::Stop(0),
-                    Step::Secret(3),
+                    Step::Delete(0),
                     Step::Start(1, 0),
-                    Step::Pass(20),
+                    Step::Pass(120),
                 ])
             },
-            (1, 2, 0),
+            (1, 0, 0),
         ),
         ("two operators, one change", live(vec![Step::Start(1, 0), Step::Rest, Step::Write(0, debug)]), (1, 1, 0)),
     ] {

@@ -11,7 +11,7 @@ use connect_operator::names;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use crate::cluster::{Key, Kind, finalizers};
+use crate::cluster::{Key, Kind, finalizers, merge};
 use crate::gate::lock;
 use crate::history::{Foreign, Shape};
 use crate::remote::PROJECT;
@@ -53,6 +53,7 @@ const SHOP: &str = "shop";
 const YARD: &str = "yard";
 pub(crate) const NAMESPACES: [&str; 2] = [SHOP, YARD];
 const PROJECT_NAME: &str = "main";
+const CONNECTOR: &str = "demo-connector";
 const APPLICATION: &str = "service";
 /// Values of `LOG_LEVEL`; the connector's script fails with the last one.
 pub(crate) const LEVELS: [&str; 5] = ["info", "debug", "warn", " error ", "loud"];
@@ -73,7 +74,7 @@ fn spec(resource: Resource, shape: Shape) -> Value {
     json!({
         "projectRef": {"name": PROJECT_NAME},
         "key": resource.key,
-        "connector": {"key": "demo-connector"},
+        "connector": {"key": CONNECTOR, "version": (shape.version > 0).then_some(shape.version)},
         "configurations": [{
             "applicationName": APPLICATION,
             "standardConfiguration": plain,
@@ -135,11 +136,15 @@ impl Simulation {
         if lock(&self.reach.cluster).get(&Key::new(Kind::Namespace, "", resource.namespace)).is_none() {
             self.open(resource.namespace);
         }
-        let spec = spec(resource, shape);
+        let wanted = spec(resource, shape);
         let mut cluster = lock(&self.reach.cluster);
         let _ = match cluster.get(&key) {
-            None => cluster.create(&key, json!({"metadata": {}, "spec": spec}), now),
-            Some(_) => cluster.patch(&key, &json!({"spec": spec}), false),
+            None => {
+                let mut spec = Value::Null;
+                merge(&mut spec, &wanted);
+                cluster.create(&key, json!({"metadata": {}, "spec": spec}), now)
+            }
+            Some(_) => cluster.patch(&key, &json!({"spec": wanted}), false),
         };
         drop(cluster);
         self.judge();
@@ -192,6 +197,18 @@ impl Simulation {
     pub(crate) fn config(&mut self, value: u8) {
         let features = if value == 0 { Value::Null } else { json!(format!("features-{value}")) };
         self.edit_everywhere(Kind::ConfigMap, "settings", &json!({"data": {"features": features}}));
+    }
+
+    pub(crate) fn publish(&mut self) {
+        let raised = lock(&self.reach.remote).world.raise_connector(CONNECTOR, false, |_| {});
+        raised.expect("the registry has the connector");
+    }
+
+    /// The registry's latest version of the connector.
+    pub(crate) fn latest_connector(&self) -> i64 {
+        let remote = lock(&self.reach.remote);
+        let all = remote.world.catalogue().connectors.iter().filter(|connector| connector.key == CONNECTOR);
+        all.map(|connector| connector.version).max().unwrap_or_default()
     }
 
     pub(crate) fn unrelated(&mut self, number: usize) {
@@ -298,10 +315,7 @@ impl Simulation {
                 let draft = DeploymentDraft {
                     key: Some(resource.remote_key()),
                     kind: Some(DeploymentType::Sandbox),
-                    connector: ConnectorReference {
-                        key: Some("demo-connector".into()),
-                        ..ConnectorReference::default()
-                    },
+                    connector: ConnectorReference { key: Some(CONNECTOR.to_owned()), ..ConnectorReference::default() },
                     configurations: vec![configuration(strange, token)],
                     global_configuration: None,
                     region: "europe-west1.gcp".to_owned(),

@@ -84,6 +84,7 @@ impl Simulation {
             Step::Write(index, shape) => self.write(name(index), *shape),
             Step::Secret(value) => self.secret(*value),
             Step::Config(value) => self.config(*value),
+            Step::Publish => self.publish(),
             Step::Unrelated => self.unrelated(number),
             Step::Redeploy(index) => self.annotate(name(index), names::REDEPLOY_REQUESTED_AT, number),
             Step::Look(index) => self.annotate(name(index), names::RECONCILE_REQUESTED_AT, number),

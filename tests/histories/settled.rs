@@ -135,6 +135,10 @@ fn resource(
     let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
     // What is paused or not known stays as it is, whatever that was.
     let wanted = values.filter(|_| !observed && !object.spec.suspend)?;
+    let missing = object.spec.connector.version.is_some_and(|version| version > simulation.latest_connector());
+    if missing && status.id.is_none() && reason == "ConnectorNotFound" {
+        return None;
+    }
     if status.operation.is_some() {
         return Some("an operation runs".to_owned());
     }
@@ -149,6 +153,14 @@ fn resource(
         let told = ["RemoteDisappeared", "KeyTaken"].contains(&reason);
         return (!(stays && told)).then(|| "its deployment is gone".to_owned());
     };
+    if let Some(version) = object.spec.connector.version.filter(|version| *version != state.connector) {
+        let told = match simulation.latest_connector() {
+            latest if version > state.connector && version != latest => reason == "ConnectorVersionUnavailable",
+            _ => reason == "ConnectorVersionMismatch",
+        };
+        let wants = format!("it wants version {version}, and {} runs", state.connector);
+        return (!told).then_some(wants);
+    }
     let requested = object.annotations().get(names::REDEPLOY_REQUESTED_AT);
     if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) {
         return Some("a redeploy that was asked for is not served".to_owned());

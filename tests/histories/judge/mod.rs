@@ -31,6 +31,8 @@ use crate::remote::{Arrived, Remote, Values, Verb};
 pub(crate) struct Ask {
     /// `None`: something that is named is missing.
     pub(crate) values: Option<Values>,
+    /// Version of the connector.
+    version: Option<i64>,
     /// The last redeploy request that was there.
     request: Option<String>,
     since: Timestamp,
@@ -46,6 +48,8 @@ pub(crate) struct Life {
     served: Option<usize>,
     /// The newest ask when the operation that is stored was written.
     planned: usize,
+    /// Version of the connector that runs, as far as its own calls brought it there.
+    connector: i64,
     status: ConnectorDeploymentStatus,
     allowed: BTreeSet<Allowance>,
     /// Plain values that were sent last, and every difference that an operation has left since its creation.
@@ -62,6 +66,24 @@ pub(crate) struct Life {
     /// whose answer was lost does not look like ours: rule 2 says `KeyTaken` of it and leaves it alone, rather than to risk a
     /// stranger's.
     pub(crate) disguised: bool,
+}
+
+/// What was sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    Create,
+    Redeploy,
+    /// A redeploy that also moves to the latest version of the connector.
+    Move,
+}
+
+impl Life {
+    /// Whether an ask differs from the one that was served last, and from all between, by the version alone.
+    fn asks_for_a_version_only(&self, index: usize) -> bool {
+        let Some(served) = self.served.and_then(|served| self.asks.get(served..=index)) else { return false };
+        let [first, later @ ..] = served else { return false };
+        later.iter().all(|ask| (&ask.values, &ask.request) == (&first.values, &first.request))
+    }
 }
 
 /// The judge.
@@ -129,8 +151,10 @@ impl Judge {
             let before = life.asks.last();
             let request = asked.map(str::to_owned).or_else(|| before.and_then(|ask| ask.request.clone()));
             let values = desired::values(cluster, &key.namespace, value);
-            if before.is_none_or(|before| before.values != values || before.request != request) {
-                life.asks.push(Ask { values, request, since: now });
+            let version = value["spec"]["connector"]["version"].as_i64();
+            let same = |before: &Ask| (&before.values, &before.request, before.version) == (&values, &request, version);
+            if !before.is_some_and(same) {
+                life.asks.push(Ask { values, version, request, since: now });
             }
         }
     }
@@ -145,6 +169,7 @@ impl Judge {
             asks: Vec::new(),
             served: None,
             planned: 0,
+            connector: 0,
             status: ConnectorDeploymentStatus::default(),
             allowed: BTreeSet::new(),
             sent: BTreeMap::new(),
@@ -219,6 +244,7 @@ impl Judge {
         }
         let Some(life) = self.lives.get_mut(uid) else { return };
         if !created {
+            life.connector = self.truth.now(id).map_or(0, |state| state.connector);
             life.served = Some(life.asks.len().saturating_sub(1));
         }
         // What does not look like its own is taken over like anybody else's.
@@ -244,7 +270,7 @@ impl Judge {
                 let Some(id) = &arrived.changed else { return };
                 self.truth.ours(id);
                 self.owners.entry(id.clone()).or_default().insert(uid.clone());
-                self.serve(uid, values, true);
+                self.serve(uid, id, values, Sent::Create);
                 let blanks = values.plain.values().any(|value| value.trim() != value);
                 let life = self.lives.get_mut(uid);
                 // Whoever takes the finalizer off by hand may do so while the call is under way.
@@ -256,12 +282,12 @@ impl Judge {
                     self.wrong(format!("{subject} is gone, and {id} was created for it"));
                 }
             }
-            Verb::Redeploy { id, values } => {
+            Verb::Redeploy { id, values, moves } => {
                 if !owned(id) {
                     self.wrong(format!("{subject} asked for a redeploy of {id}, which is not its own"));
                 } else if arrived.changed.is_some() {
                     self.truth.ours(id);
-                    self.serve(uid, values, false);
+                    self.serve(uid, id, values, if *moves { Sent::Move } else { Sent::Redeploy });
                 }
             }
             Verb::Undeploy { id } => {
@@ -276,13 +302,24 @@ impl Judge {
     }
 
     /// These values were sent and took effect.
-    fn serve(&mut self, uid: &str, values: &Values, create: bool) {
+    fn serve(&mut self, uid: &str, id: &str, values: &Values, sent: Sent) {
+        let running = self.truth.now(id).map_or(0, |state| state.connector);
         let Some(life) = self.lives.get_mut(uid) else { return };
+        let create = sent == Sent::Create;
         let from = life.served.map_or(0, |served| served + 1);
         let newer = if create { 0 } else { from };
+        let before = std::mem::replace(&mut life.connector, running);
+        if sent == Sent::Move && !life.asks.iter().any(|ask| ask.version.is_some_and(|version| version > before)) {
+            let text = format!("{} moved {id} from {before} to {running}, and nobody asked for that", life.subject);
+            return self.wrong(text);
+        }
+        // Only who moves to another version serves an ask that is new by nothing else.
+        let news = |index: &usize| sent != Sent::Redeploy || !life.asks_for_a_version_only(*index);
         let fits = (newer..=life.planned)
             .rev()
+            .filter(news)
             .find(|index| life.asks.get(*index).is_some_and(|ask| ask.values.as_ref() == Some(values)));
+        let torn = (from..=life.planned).filter(news).count() > 1;
         life.sent.clone_from(&values.plain);
         let used = match fits {
             Some(index) => {
@@ -293,7 +330,7 @@ impl Judge {
                 life.served = Some(life.planned);
                 Some(Allowance::Torn)
             }
-            None if life.planned > from => {
+            None if torn => {
                 life.served = Some(from);
                 Some(Allowance::Torn)
             }
@@ -349,7 +386,8 @@ impl Judge {
             .iter()
             .enumerate()
             .filter(|(index, _)| life.asks.get(index + 1).is_none_or(|next| next.since >= began));
-        let wanted: Vec<&Values> = asks.filter_map(|(_, ask)| ask.values.as_ref()).collect();
+        let wanted: Vec<(&Values, Option<i64>)> =
+            asks.filter_map(|(_, ask)| Some((ask.values.as_ref()?, ask.version))).collect();
         let id = match (&status.id, observed) {
             (Some(id), _) => id.clone(),
             (None, true) => return,
@@ -358,8 +396,9 @@ impl Judge {
         let fits = self.truth.since(&id, since).any(|truth| {
             truth.status == "Deployed"
                 && (observed
-                    || wanted.iter().any(|wanted| {
-                        (any_plain || truth.plain_is(&wanted.plain))
+                    || wanted.iter().any(|(wanted, version)| {
+                        version.is_none_or(|version| version == truth.connector)
+                            && (any_plain || truth.plain_is(&wanted.plain))
                             && (any_secured || truth.foreign_secured || truth.secured_is(&wanted.secured))
                     }))
         });

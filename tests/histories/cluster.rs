@@ -80,6 +80,8 @@ pub(crate) struct Refusal(pub(crate) u16, pub(crate) &'static str);
 const NOT_FOUND: Refusal = Refusal(404, "NotFound");
 const CONFLICT: Refusal = Refusal(409, "Conflict");
 const EXISTS: Refusal = Refusal(409, "AlreadyExists");
+/// Nothing is made in a namespace that is being deleted.
+const TERMINATING: Refusal = Refusal(403, "Forbidden");
 const FORBIDDEN: Refusal = Refusal(422, "Invalid");
 
 /// All objects.
@@ -98,6 +100,21 @@ impl Cluster {
 
     pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
         self.objects.iter().filter(move |(key, _)| key.kind == kind)
+    }
+
+    /// Everything in a namespace.
+    pub(crate) fn within(&self, namespace: &str) -> Vec<Key> {
+        self.objects.keys().filter(|key| key.namespace == namespace).cloned().collect()
+    }
+
+    /// Lets those namespaces go that are being deleted and empty, as Kubernetes does.
+    pub(crate) fn end_namespaces(&mut self) {
+        let going = self.of_kind(Kind::Namespace).filter(|(_, object)| is_going(object)).map(|(key, _)| key.clone());
+        for key in going.collect::<Vec<_>>() {
+            if self.within(&key.name).is_empty() {
+                let _ = self.patch(&key, &json!({"metadata": {"finalizers": null}}), false);
+            }
+        }
     }
 
     /// The newest version.
@@ -127,6 +144,10 @@ impl Cluster {
     pub(crate) fn create(&mut self, key: &Key, mut object: Value, now: Timestamp) -> Result<Arc<Value>, Refusal> {
         if self.objects.contains_key(key) {
             return Err(EXISTS);
+        }
+        let namespace = self.objects.get(&Key::new(Kind::Namespace, "", &key.namespace));
+        if namespace.is_some_and(|namespace| is_going(namespace)) {
+            return Err(TERMINATING);
         }
         let (api_version, kind) = key.kind.header();
         self.uids += 1;
@@ -166,7 +187,7 @@ impl Cluster {
         {
             restore(&mut after["metadata"], &before["metadata"], fixed);
         }
-        let deleting = before["metadata"].get("deletionTimestamp").is_some();
+        let deleting = is_going(before);
         let (old, new) = (finalizers(before), finalizers(&after));
         if deleting && new.iter().any(|name| !old.contains(name)) {
             return Err(FORBIDDEN);
@@ -190,7 +211,7 @@ impl Cluster {
         if finalizers(before).is_empty() {
             return Ok(self.remove(key, after));
         }
-        if before["metadata"].get("deletionTimestamp").is_some() {
+        if is_going(before) {
             return Ok(Arc::clone(before));
         }
         after["metadata"]["deletionTimestamp"] = json!(seconds(now));
@@ -217,6 +238,11 @@ impl Cluster {
         self.changes.push(change);
         object
     }
+}
+
+/// Whether an object is being deleted.
+pub(crate) fn is_going(object: &Value) -> bool {
+    object["metadata"].get("deletionTimestamp").is_some()
 }
 
 /// The finalizers of an object.

@@ -38,6 +38,8 @@ pub(crate) enum Fate {
     LostThere,
     /// It works, and the answer is lost.
     LostBack,
+    /// It works, and the answer is an error that leaves open whether it did.
+    Unclear,
     /// Its caller gives up; it arrives all the same, later.
     Late,
     /// It works, and the answer takes a while.
@@ -142,6 +144,10 @@ impl Gate {
                 Fate::LostBack => {
                     effect();
                     Failure::Lost
+                }
+                Fate::Unclear => {
+                    effect();
+                    Failure::Refused(400, Some(ErrorCode::DeploymentConnectorUpdateFailure))
                 }
                 Fate::LostThere => Failure::Lost,
                 Fate::NotSent => Failure::NotSent,

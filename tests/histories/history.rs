@@ -8,9 +8,6 @@ use std::time::Duration;
 use crate::gate::Place;
 use crate::simulation::{Armed, Trouble};
 
-/// Resources that a history may have at once.
-pub(crate) const NAMES: [&str; 2] = ["one", "two"];
-
 /// How the remote reads what the contract leaves open, in a form that shrinks to the friendliest.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one thing that the contract leaves open")]
@@ -62,6 +59,8 @@ pub(crate) struct Shape {
     pub(crate) correct: bool,
     pub(crate) suspend: bool,
     pub(crate) observe: bool,
+    /// Version of the connector; 0: whichever runs.
+    pub(crate) version: u8,
 }
 
 /// What strangers do to the deployment of a key.
@@ -92,11 +91,17 @@ pub(crate) enum Step {
     Secret(u8),
     /// The value of the ConfigMap; 0: the key is missing.
     Config(u8),
+    /// The registry gets the next version of the connector.
+    Publish,
     /// Another key of Secret and ConfigMap.
     Unrelated,
     Redeploy(u8),
     Look(u8),
     Delete(u8),
+    /// A project is deleted, or made again.
+    Project(u8),
+    /// A namespace is deleted with everything in it, in an order that the second number says.
+    Namespace(u8, u8),
     /// The finalizer is removed by hand.
     Unfinalize(u8),
     /// How the running or next build ends.
@@ -107,6 +112,8 @@ pub(crate) enum Step {
     Stop(u8),
     /// Starts with lists that are so many changes old.
     Start(u8, u8),
+    /// All operators end, and one starts with another digest key.
+    LoseDigestKey,
     Cut(u8),
     Relist(u8),
     /// Seconds pass, and everybody does what there is to do.
@@ -124,6 +131,8 @@ pub(crate) struct History {
     /// Who is next whenever several could be; 0: always the first.
     pub(crate) order: u64,
     pub(crate) reading: Reading,
+    /// The second operator's clock is so many seconds ahead, 30 at most.
+    pub(crate) skew: i8,
     /// It begins with a resource that is live.
     pub(crate) live: Option<Shape>,
     pub(crate) steps: Vec<Step>,
@@ -144,8 +153,9 @@ fn shape() -> impl Strategy<Value = Shape> {
     let rare = || prop::bool::weighted(0.15);
     let rarer = || prop::bool::weighted(0.05);
     let level = prop_oneof![6 => 0..3_u8, 1 => Just(3_u8), 2 => Just(4_u8)];
-    (level, any::<bool>(), rare(), rare(), rare(), rarer(), rarer()).prop_map(
-        |(level, config, adopt, orphan, correct, suspend, observe)| Shape {
+    let version = prop_oneof![8 => Just(0_u8), 2 => 1..4_u8];
+    (level, any::<bool>(), rare(), rare(), rare(), rarer(), rarer(), version).prop_map(
+        |(level, config, adopt, orphan, correct, suspend, observe, version)| Shape {
             level,
             config,
             adopt,
@@ -153,6 +163,7 @@ fn shape() -> impl Strategy<Value = Shape> {
             correct,
             suspend,
             observe,
+            version,
         },
     )
 }
@@ -161,6 +172,7 @@ fn trouble() -> impl Strategy<Value = Armed> {
     let remote = prop_oneof![
         3 => Just(Trouble::LostThere),
         4 => Just(Trouble::LostBack),
+        1 => Just(Trouble::Unclear),
         4 => (1..30_u8).prop_map(Trouble::Late),
         3 => (1..30_u8).prop_map(Trouble::Slow),
         1 => Just(Trouble::Invalid),
@@ -202,7 +214,7 @@ fn foreign() -> impl Strategy<Value = Foreign> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let name = || prop_oneof![3 => Just(0_u8), 1 => Just(1_u8)];
+    let name = || prop_oneof![9 => Just(0_u8), 3 => Just(1_u8), 1 => Just(2_u8), 1 => Just(3_u8)];
     let value = || prop_oneof![6 => 1..4_u8, 1 => Just(0_u8)];
     let number = || prop_oneof![2 => Just(0_u8), 1 => Just(1_u8)];
     prop_oneof![
@@ -210,9 +222,12 @@ fn step() -> impl Strategy<Value = Step> {
         6 => value().prop_map(Step::Secret),
         4 => value().prop_map(Step::Config),
         1 => Just(Step::Unrelated),
+        1 => Just(Step::Publish),
         4 => name().prop_map(Step::Redeploy),
         1 => name().prop_map(Step::Look),
         4 => name().prop_map(Step::Delete),
+        1 => number().prop_map(Step::Project),
+        1 => (number(), 0..6_u8).prop_map(|(number, order)| Step::Namespace(number, order)),
         1 => name().prop_map(Step::Unfinalize),
         1 => name().prop_map(Step::Fails),
         1 => name().prop_map(Step::UndeployFails),
@@ -220,6 +235,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => trouble().prop_map(Step::Trouble),
         1 => number().prop_map(Step::Stop),
         4 => (number(), 0..6_u8).prop_map(|(number, behind)| Step::Start(number, behind)),
+        1 => Just(Step::LoseDigestKey),
         1 => number().prop_map(Step::Cut),
         1 => number().prop_map(Step::Relist),
         12 => prop_oneof![2 => 1..12_u16, 4 => 12..70_u16, 2 => 70..400_u16].prop_map(Step::Pass),
@@ -233,9 +249,12 @@ fn step() -> impl Strategy<Value = Step> {
 pub(crate) fn histories() -> impl Strategy<Value = History> {
     let order = prop_oneof![1 => Just(0), 3 => any::<u64>()];
     let live = prop::option::weighted(0.8, shape());
-    (order, reading(), live, prop::collection::vec(step(), 1..30)).prop_map(|(order, reading, live, steps)| History {
+    let skew = prop_oneof![1 => Just(0), 1 => -30..=30_i8];
+    let steps = prop::collection::vec(step(), 1..30);
+    (order, reading(), skew, live, steps).prop_map(|(order, reading, skew, live, steps)| History {
         order,
         reading,
+        skew,
         live,
         steps,
     })

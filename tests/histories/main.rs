@@ -62,8 +62,8 @@ fn explore(cases: u32, seed: u64, counts: &Counts) -> Result<(), String> {
             let told = play::play(&history, true).0.told.join("\n");
             let steps: Vec<String> = history.steps.iter().map(|step| format!("    {step:?}")).collect();
             let steps = steps.join("\n");
-            let history::History { order, reading, live, .. } = &history;
-            format!("{told}\n\norder {order}, {reading:?}, live {live:?}\n{steps}\n{reason}\nSeen with HISTORIES_SEED={seed}, and kept in tests/histories/regressions.txt")
+            let history::History { order, reading, skew, live, .. } = &history;
+            format!("{told}\n\norder {order}, {reading:?}, skew {skew}, live {live:?}\n{steps}\n{reason}\nSeen with HISTORIES_SEED={seed}, and kept in tests/histories/regressions.txt")
         }
         TestError::Abort(reason) => reason.to_string(),
     })

@@ -1,13 +1,15 @@
 //! Histories with a name: what random ones once found, and what must stay so.
 
+use std::time::Duration;
+
 use connect_operator::controllers::conditions;
 use connect_operator::crd::ConnectorDeployment;
+use connect_operator::names;
 use serde::Deserialize;
 
-use crate::cluster::{Key, Kind};
 use crate::gate::{Place, lock};
-use crate::history::{Foreign, History, NAMES, Reading, Shape, Step};
-use crate::people::NAMESPACE;
+use crate::history::{Foreign, History, Reading, Shape, Step};
+use crate::people::{RESOURCES, Resource};
 use crate::play::{play, stage};
 use crate::simulation::{Armed, Simulation, Trouble};
 
@@ -16,7 +18,7 @@ fn trouble(place: Place, skip: u8, trouble: Trouble) -> Step {
 }
 
 fn live(steps: Vec<Step>) -> History {
-    History { order: 0, reading: Reading::default(), live: Some(Shape::default()), steps }
+    History { order: 0, reading: Reading::default(), skew: 0, live: Some(Shape::default()), steps }
 }
 
 /// Plays it, and counts what it came to: creates, redeploys, and those of them that only an allowance explains.
@@ -96,6 +98,102 @@ fn each_named_history_comes_to_what_was_asked_for() {
             },
             (1, 0, 0),
         ),
+        (
+            "rule 4: of two with one key in two namespaces, the second creates once the first is gone",
+            live(vec![Step::Write(3, shape), Step::Pass(90), Step::Delete(0), Step::Pass(200)]),
+            (2, 0, 0),
+        ),
+        (
+            "rule 4: of two with one key in two namespaces, one has it, and the other says so",
+            live(vec![Step::Write(3, shape), Step::Pass(90)]),
+            (1, 0, 0),
+        ),
+        (
+            "rule 4: of two with one key that come at once, one creates, and the other leaves everything as it is",
+            History {
+                live: None,
+                ..live(vec![
+                    Step::Write(2, shape),
+                    Step::Write(0, shape),
+                    Step::Pass(90),
+                    Step::Delete(0),
+                    Step::Pass(9),
+                ])
+            },
+            (1, 0, 0),
+        ),
+        (
+            "rule 7: the digest key is lost, and nothing was written since",
+            live(vec![Step::LoseDigestKey, Step::Pass(90)]),
+            (1, 0, 0),
+        ),
+        (
+            "rule 7: the digest key is lost, and nobody can tell that a Secret that was written holds the same",
+            live(vec![Step::Unrelated, Step::Rest, Step::LoseDigestKey, Step::Pass(400)]),
+            (1, 1, 1),
+        ),
+        (
+            "rule 7: the digest key is lost while a redeploy is under way whose answer was lost",
+            live(vec![trouble(Place::Remote, 0, LostBack), Step::Secret(2), Step::Pass(4), Step::LoseDigestKey]),
+            (1, 1, 0),
+        ),
+        (
+            "rule 15: a version that is the registry's latest is rolled out once",
+            live(vec![Step::Publish, Step::Write(0, Shape { version: 2, ..shape }), Step::Pass(200)]),
+            (1, 1, 0),
+        ),
+        (
+            "rule 15: a version that was overtaken is never sent, nor are values with it",
+            live(vec![
+                Step::Publish,
+                Step::Publish,
+                Step::Write(0, Shape { version: 2, level: 1, ..shape }),
+                Step::Pass(400),
+            ]),
+            (1, 0, 0),
+        ),
+        (
+            "rule 24: a project that is being deleted works for as long as it is named",
+            live(vec![
+                Step::Project(0),
+                Step::Rest,
+                Step::Write(0, debug),
+                Step::Pass(90),
+                Step::Delete(0),
+                Step::Pass(90),
+            ]),
+            (1, 1, 0),
+        ),
+        (
+            "rule 24: a namespace is deleted with everything in it, and the operator dies meanwhile",
+            live(vec![
+                trouble(Place::Remote, 0, DieBefore),
+                Step::Namespace(0, 0),
+                Step::Pass(20),
+                Step::Start(0, 0),
+                Step::Pass(90),
+            ]),
+            (1, 0, 0),
+        ),
+        (
+            "rule 22: deleted while its create is still to arrive, and whoever goes on has a clock that is 30 s ahead",
+            History {
+                skew: 30,
+                live: None,
+                ..live(vec![
+                    Step::Rest,
+                    trouble(Place::Cluster, 1, Trouble::Slow(20)),
+                    trouble(Place::Remote, 0, Late(29)),
+                    Step::Write(0, shape),
+                    Step::Pass(21),
+                    Step::Stop(0),
+                    Step::Delete(0),
+                    Step::Start(1, 0),
+                    Step::Pass(120),
+                ])
+            },
+            (1, 0, 0),
+        ),
         ("two operators, one change", live(vec![Step::Start(1, 0), Step::Rest, Step::Write(0, debug)]), (1, 1, 0)),
     ] {
         assert_eq!(counted(&history), wanted, "{case}: creates, redeploys, allowed ones");
@@ -111,6 +209,47 @@ fn the_same_history_happens_again_in_the_same_way() {
     assert_eq!(once, again);
 }
 
+/// Several at once are read by LIST, so a look at one comes along with those at the others. This one leaves before the redeploy
+/// does, and its answer, which shows that nothing was sent yet, comes when a redeploy whose answer was lost may be sent again.
+/// An operator that works with it asks for a second redeploy, which only the version in it keeps from happening.
+#[test]
+fn rule_5_a_look_from_before_a_call_is_not_used_after_it() {
+    let (simulation, settled) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+        simulation.start(0, 0);
+        let all = ["one", "two", "three", "four"].map(Resource::named);
+        for name in all {
+            simulation.write(name, Shape::default());
+        }
+        simulation.settle(Duration::ZERO, 0).await?;
+        simulation.telling = true;
+        simulation.calls.clear();
+        let after = |place, changes, skip, trouble| Armed { place, changes, skip, trouble };
+        // The first write says that something changes; the second one writes the operation, and the call waits for its answer.
+        simulation.armed.push(after(Place::Cluster, true, 1, Trouble::Slow(20)));
+        simulation.write(all[0], Shape { level: 1, ..Shape::default() });
+        for _ in 0..5 {
+            simulation.rest().await;
+            simulation.pass(Duration::from_secs(1)).await;
+        }
+        simulation.pass(Duration::from_secs(15)).await;
+        simulation.armed.push(after(Place::Remote, true, 0, Trouble::Unclear));
+        // While the first one waits for its look, the others begin to wait for theirs.
+        simulation.armed.push(after(Place::Remote, false, 0, Trouble::Slow(1)));
+        simulation.armed.push(after(Place::Remote, false, 0, Trouble::Slow(25)));
+        for name in &all[1..] {
+            simulation.annotate(*name, names::RECONCILE_REQUESTED_AT, 1);
+        }
+        simulation.settle(Duration::ZERO, 0).await
+    });
+    let told = simulation.told.join("\n");
+    assert_eq!(settled, Ok(()), "{told}");
+    assert!(simulation.armed.is_empty(), "everything that was to go wrong did\n{told}");
+    let looks = simulation.calls.iter().filter(|(name, _)| name.starts_with("list 100"));
+    assert!(looks.count() > 0, "they are read by LIST\n{told}");
+    let count = |what: &str| simulation.judge.counts.get(what).copied().unwrap_or_default();
+    assert_eq!([count("redeploys"), count("refused by the remote")], [1, 0], "{told}");
+}
+
 /// What is known and accepted: a server that cuts blanks makes a create of ours look like somebody else's, if its answer
 /// was lost. It is left alone and said, and the message names what to do.
 #[test]
@@ -121,11 +260,11 @@ fn rule_2_a_lost_create_whose_values_are_shown_otherwise_is_left_alone() {
         let lost = Armed { place: Place::Remote, changes: true, skip: 0, trouble: Trouble::LostBack };
         simulation.armed.push(lost);
         // ` error ` is shown as `error`.
-        simulation.write(NAMES[0], Shape { level: 3, ..Shape::default() });
-        let settled = simulation.settle(std::time::Duration::ZERO, 0).await;
+        simulation.write(RESOURCES[0], Shape { level: 3, ..Shape::default() });
+        let settled = simulation.settle(Duration::ZERO, 0).await;
         assert_eq!(settled, Ok(()));
         let cluster = lock(&simulation.reach.cluster);
-        let object = cluster.get(&Key::new(Kind::Deployment, NAMESPACE, NAMES[0])).cloned().expect("it is there");
+        let object = cluster.get(&RESOURCES[0].stored()).cloned().expect("it is there");
         let object = ConnectorDeployment::deserialize(&*object).expect("it is one");
         conditions::ready_reason(&object.status.unwrap_or_default().conditions).map(str::to_owned)
     });

@@ -34,7 +34,16 @@ pub(crate) struct Reach {
     pub(crate) gate: Gate,
     pub(crate) cluster: Arc<Mutex<Cluster>>,
     pub(crate) remote: Arc<Mutex<Remote>>,
+    /// The time as it is; an operator may have another one.
     pub(crate) clock: Clock,
+}
+
+/// What an operator has of its own.
+pub(crate) struct Own {
+    /// Its clock.
+    pub(crate) clock: Clock,
+    /// What the key of its digests is made of.
+    pub(crate) digest_key: u8,
 }
 
 /// A run that is under way.
@@ -69,8 +78,9 @@ pub(crate) enum Move {
 }
 
 impl Operator {
-    /// Starts one that lists what was there at `version`. `number`: which one it is; `start`: how many were started before.
-    pub(crate) fn start(number: usize, start: u64, reach: &Reach, version: u64) -> Self {
+    /// Starts one that lists what was there at `version`. `number`: which one it is; `start`: how many were started before;
+    /// `own`: what is its own.
+    pub(crate) fn start(number: usize, start: u64, reach: &Reach, own: &Own, version: u64) -> Self {
         let service = Service {
             operator: number,
             gate: reach.gate.clone(),
@@ -87,9 +97,9 @@ impl Operator {
             client: service.client(),
             namespaces: Vec::new(),
             concurrency: 16,
-            clock: reach.clock.clone(),
+            clock: own.clock.clone(),
             operator_namespace: "operator".to_owned(),
-            digest_key: DigestKey::new([7; 32]),
+            digest_key: DigestKey::new([own.digest_key; 32]),
             factory: Arc::new(line),
             jitter_seed: start,
         };

@@ -11,33 +11,60 @@ use connect_operator::names;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use crate::cluster::{Key, Kind, finalizers};
+use crate::cluster::{Key, Kind, finalizers, merge};
 use crate::gate::lock;
 use crate::history::{Foreign, Shape};
 use crate::remote::PROJECT;
 use crate::simulation::Simulation;
 
-pub(crate) const NAMESPACE: &str = "shop";
+/// A resource that a history may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Resource {
+    pub(crate) namespace: &'static str,
+    pub(crate) name: &'static str,
+    /// `spec.key`, if it is not to be made of the two.
+    key: Option<&'static str>,
+}
+
+impl Resource {
+    pub(crate) const fn named(name: &'static str) -> Self {
+        Self { namespace: SHOP, name, key: None }
+    }
+
+    pub(crate) fn stored(self) -> Key {
+        Key::new(Kind::Deployment, self.namespace, self.name)
+    }
+
+    /// Key of its deployment.
+    fn remote_key(self) -> String {
+        self.key.map_or_else(|| format!("{}_{}", self.namespace, self.name), str::to_owned)
+    }
+}
+
+/// Resources that a history may have at once. The last two want the key of the first one.
+pub(crate) const RESOURCES: [Resource; 4] = [
+    Resource::named("one"),
+    Resource::named("two"),
+    Resource { namespace: SHOP, name: "twin", key: Some("shop_one") },
+    Resource { namespace: YARD, name: "one", key: Some("shop_one") },
+];
+
+const SHOP: &str = "shop";
+const YARD: &str = "yard";
+pub(crate) const NAMESPACES: [&str; 2] = [SHOP, YARD];
+const PROJECT_NAME: &str = "main";
+const CONNECTOR: &str = "demo-connector";
 const APPLICATION: &str = "service";
 /// Values of `LOG_LEVEL`; the connector's script fails with the last one.
 pub(crate) const LEVELS: [&str; 5] = ["info", "debug", "warn", " error ", "loud"];
 /// A secured value that no Secret ever holds.
 const FOREIGN_TOKEN: &str = "token-of-a-stranger";
 
-fn key(kind: Kind, name: &str) -> Key {
-    Key::new(kind, NAMESPACE, name)
-}
-
 fn encoded(text: &str) -> Value {
     json!(STANDARD.encode(text))
 }
 
-/// Key of the remote deployment of a resource.
-fn remote_key(name: &str) -> String {
-    format!("{NAMESPACE}_{name}")
-}
-
-fn spec(shape: Shape) -> Value {
+fn spec(resource: Resource, shape: Shape) -> Value {
     let mut plain = vec![json!({"key": "LOG_LEVEL", "value": LEVELS[usize::from(shape.level) % LEVELS.len()]})];
     if shape.config {
         let from = json!({"configMapKeyRef": {"name": "settings", "key": "features"}});
@@ -45,8 +72,9 @@ fn spec(shape: Shape) -> Value {
     }
     let from = json!({"secretKeyRef": {"name": "tokens", "key": "token"}});
     json!({
-        "projectRef": {"name": "main"},
-        "connector": {"key": "demo-connector"},
+        "projectRef": {"name": PROJECT_NAME},
+        "key": resource.key,
+        "connector": {"key": CONNECTOR, "version": (shape.version > 0).then_some(shape.version)},
         "configurations": [{
             "applicationName": APPLICATION,
             "standardConfiguration": plain,
@@ -63,78 +91,146 @@ fn spec(shape: Shape) -> Value {
 impl Simulation {
     /// What is there before a history begins.
     pub(crate) fn furnish(&mut self) {
-        let now = self.now();
-        {
-            let mut cluster = lock(&self.reach.cluster);
-            let credentials =
-                json!({"data": {"clientId": encoded("dev-client"), "clientSecret": encoded("dev-secret")}});
-            let project = json!({"spec": {
-                "projectKey": PROJECT,
-                "region": "europe-west1.gcp",
-                "credentialsSecretRef": {"name": "credentials"},
-            }});
-            for (key, object) in [
-                (Key::new(Kind::Namespace, "", NAMESPACE), json!({})),
-                (key(Kind::Secret, "credentials"), credentials),
-                (key(Kind::Secret, "tokens"), json!({"data": {"token": encoded("token-1")}})),
-                (key(Kind::ConfigMap, "settings"), json!({"data": {"features": "features-1"}})),
-                (key(Kind::Project, "main"), project),
-            ] {
-                cluster.create(&key, object, now).expect("the cluster is empty");
-            }
-        }
+        self.open(SHOP);
         self.judge.truth.tokens = (1..10).map(|number| format!("token-{number}")).collect();
         self.judge.truth.tokens.push(FOREIGN_TOKEN.to_owned());
     }
 
-    pub(crate) fn write(&mut self, name: &str, shape: Shape) {
-        let key = key(Kind::Deployment, name);
+    /// A namespace with everything that a resource in it names, as far as it is not there.
+    fn open(&mut self, namespace: &str) {
         let now = self.now();
+        let credentials = json!({"data": {"clientId": encoded("dev-client"), "clientSecret": encoded("dev-secret")}});
+        let project = json!({"spec": {
+            "projectKey": PROJECT,
+            "region": "europe-west1.gcp",
+            "credentialsSecretRef": {"name": "credentials"},
+        }});
+        let mut cluster = lock(&self.reach.cluster);
+        let within = |kind, name: &str| Key::new(kind, namespace, name);
+        for (key, object) in [
+            (Key::new(Kind::Namespace, "", namespace), json!({"metadata": {"finalizers": ["kubernetes"]}})),
+            (within(Kind::Secret, "credentials"), credentials),
+            (within(Kind::Secret, "tokens"), json!({"data": {"token": encoded("token-1")}})),
+            (within(Kind::ConfigMap, "settings"), json!({"data": {"features": "features-1"}})),
+            (within(Kind::Project, PROJECT_NAME), project),
+        ] {
+            // What is there already stays as it is; in a namespace that is going nothing is made.
+            let _ = cluster.create(&key, object, now);
+        }
+    }
+
+    /// Whatever a history took away that resources need to settle is there again.
+    pub(crate) fn reopen(&mut self) {
+        for namespace in NAMESPACES {
+            let exists = lock(&self.reach.cluster).get(&Key::new(Kind::Namespace, "", namespace)).is_some();
+            if exists {
+                self.open(namespace);
+            }
+        }
+        self.judge();
+    }
+
+    pub(crate) fn write(&mut self, resource: Resource, shape: Shape) {
+        let key = resource.stored();
+        let now = self.now();
+        if lock(&self.reach.cluster).get(&Key::new(Kind::Namespace, "", resource.namespace)).is_none() {
+            self.open(resource.namespace);
+        }
+        let wanted = spec(resource, shape);
         let mut cluster = lock(&self.reach.cluster);
         let _ = match cluster.get(&key) {
-            None => cluster.create(&key, json!({"metadata": {}, "spec": spec(shape)}), now),
-            Some(_) => cluster.patch(&key, &json!({"spec": spec(shape)}), false),
+            None => {
+                let mut spec = Value::Null;
+                merge(&mut spec, &wanted);
+                cluster.create(&key, json!({"metadata": {}, "spec": spec}), now)
+            }
+            Some(_) => cluster.patch(&key, &json!({"spec": wanted}), false),
         };
         drop(cluster);
         self.judge();
     }
 
-    fn edit(&mut self, kind: Kind, name: &str, patch: &Value) {
-        // What is not there cannot be edited.
-        let _ = lock(&self.reach.cluster).patch(&key(kind, name), patch, false);
+    /// Deletes a project, or makes one again once it is gone.
+    pub(crate) fn project(&mut self, namespace: &str) {
+        let key = Key::new(Kind::Project, namespace, PROJECT_NAME);
+        let now = self.now();
+        let there = lock(&self.reach.cluster).delete(&key, now).is_ok();
+        if !there {
+            self.reopen();
+        }
         self.judge();
+    }
+
+    /// Deletes a namespace with everything in it, in one of several orders.
+    pub(crate) fn delete_namespace(&mut self, namespace: &str, order: usize) {
+        let now = self.now();
+        {
+            let mut cluster = lock(&self.reach.cluster);
+            let _ = cluster.delete(&Key::new(Kind::Namespace, "", namespace), now);
+            let mut keys = cluster.within(namespace);
+            let first = order % keys.len().max(1);
+            keys.rotate_left(first);
+            for key in keys {
+                let _ = cluster.delete(&key, now);
+            }
+        }
+        self.judge();
+    }
+
+    fn edit(&mut self, key: &Key, patch: &Value) {
+        // What is not there cannot be edited.
+        let _ = lock(&self.reach.cluster).patch(key, patch, false);
+        self.judge();
+    }
+
+    fn edit_everywhere(&mut self, kind: Kind, name: &str, patch: &Value) {
+        for namespace in NAMESPACES {
+            self.edit(&Key::new(kind, namespace, name), patch);
+        }
     }
 
     pub(crate) fn secret(&mut self, value: u8) {
         let token = if value == 0 { Value::Null } else { encoded(&format!("token-{value}")) };
-        self.edit(Kind::Secret, "tokens", &json!({"data": {"token": token}}));
+        self.edit_everywhere(Kind::Secret, "tokens", &json!({"data": {"token": token}}));
     }
 
     pub(crate) fn config(&mut self, value: u8) {
         let features = if value == 0 { Value::Null } else { json!(format!("features-{value}")) };
-        self.edit(Kind::ConfigMap, "settings", &json!({"data": {"features": features}}));
+        self.edit_everywhere(Kind::ConfigMap, "settings", &json!({"data": {"features": features}}));
+    }
+
+    pub(crate) fn publish(&mut self) {
+        let raised = lock(&self.reach.remote).world.raise_connector(CONNECTOR, false, |_| {});
+        raised.expect("the registry has the connector");
+    }
+
+    /// The registry's latest version of the connector.
+    pub(crate) fn latest_connector(&self) -> i64 {
+        let remote = lock(&self.reach.remote);
+        let all = remote.world.catalogue().connectors.iter().filter(|connector| connector.key == CONNECTOR);
+        all.map(|connector| connector.version).max().unwrap_or_default()
     }
 
     pub(crate) fn unrelated(&mut self, number: usize) {
         let text = format!("other-{number}");
-        self.edit(Kind::Secret, "tokens", &json!({"data": {"other": encoded(&text)}}));
-        self.edit(Kind::ConfigMap, "settings", &json!({"data": {"other": text}}));
+        self.edit_everywhere(Kind::Secret, "tokens", &json!({"data": {"other": encoded(&text)}}));
+        self.edit_everywhere(Kind::ConfigMap, "settings", &json!({"data": {"other": text}}));
     }
 
-    pub(crate) fn annotate(&mut self, name: &str, annotation: &str, number: usize) {
+    pub(crate) fn annotate(&mut self, resource: Resource, annotation: &str, number: usize) {
         let patch = json!({"metadata": {"annotations": {annotation: format!("request-{number}")}}});
-        self.edit(Kind::Deployment, name, &patch);
+        self.edit(&resource.stored(), &patch);
     }
 
-    pub(crate) fn delete(&mut self, name: &str) {
+    pub(crate) fn delete(&mut self, resource: Resource) {
         let now = self.now();
-        let _ = lock(&self.reach.cluster).delete(&key(Kind::Deployment, name), now);
+        let _ = lock(&self.reach.cluster).delete(&resource.stored(), now);
         self.judge();
     }
 
     /// Removes the operator's finalizer, as people do who are in a hurry.
-    pub(crate) fn unfinalize(&mut self, name: &str) {
-        let key = key(Kind::Deployment, name);
+    pub(crate) fn unfinalize(&mut self, resource: Resource) {
+        let key = resource.stored();
         let kept = {
             let cluster = lock(&self.reach.cluster);
             let Some(object) = cluster.get(&key) else { return };
@@ -144,12 +240,12 @@ impl Simulation {
             let kept = finalizers(object).into_iter().filter(|name| *name != names::FINALIZER);
             kept.map(str::to_owned).collect::<Vec<_>>()
         };
-        self.edit(Kind::Deployment, name, &json!({"metadata": {"finalizers": kept}}));
+        self.edit(&key, &json!({"metadata": {"finalizers": kept}}));
     }
 
     /// A backup is restored: the same spec and annotations in a new object, without a status.
-    pub(crate) fn restore(&mut self, name: &str) {
-        let key = key(Kind::Deployment, name);
+    pub(crate) fn restore(&mut self, resource: Resource) {
+        let key = resource.stored();
         let now = self.now();
         {
             let mut cluster = lock(&self.reach.cluster);
@@ -171,30 +267,30 @@ impl Simulation {
         lock(&self.reach.remote).world.all(now).len()
     }
 
-    fn id_of(&self, name: &str) -> Option<String> {
+    fn id_of(&self, resource: Resource) -> Option<String> {
         let now = self.now();
         let all = lock(&self.reach.remote).world.all(now);
-        let key = remote_key(name);
+        let key = resource.remote_key();
         all.into_iter().find(|deployment| deployment.key.as_ref() == Some(&key)).map(|deployment| deployment.id)
     }
 
-    pub(crate) fn fails(&mut self, name: &str) {
-        let Some(id) = self.id_of(name) else { return };
+    pub(crate) fn fails(&mut self, resource: Resource) {
+        let Some(id) = self.id_of(resource) else { return };
         let outcome = PlannedOutcome::failure(APPLICATION, "It failed", "As the history wants it");
         let now = self.now();
         let _ = lock(&self.reach.remote).world.plan_outcome(&id, outcome, now);
     }
 
-    pub(crate) fn undeploy_fails(&mut self, name: &str) {
-        let Some(id) = self.id_of(name) else { return };
+    pub(crate) fn undeploy_fails(&mut self, resource: Resource) {
+        let Some(id) = self.id_of(resource) else { return };
         let now = self.now();
         let _ = lock(&self.reach.remote).world.fail_undeploy(&id, now);
     }
 
     /// Strangers act; `number` makes what they write different each time.
-    pub(crate) fn stranger(&mut self, name: &str, act: Foreign, number: usize) {
+    pub(crate) fn stranger(&mut self, resource: Resource, act: Foreign, number: usize) {
         let now = self.now();
-        let id = self.id_of(name);
+        let id = self.id_of(resource);
         let replaces = lock(&self.reach.remote).world.variant.partial == Partial::Replace;
         let strange = vec![
             ConfigurationValue { key: "LOG_LEVEL".to_owned(), value: "warn".to_owned() },
@@ -217,12 +313,9 @@ impl Simulation {
         let done = match (act, &id) {
             (Foreign::Create, _) => {
                 let draft = DeploymentDraft {
-                    key: Some(remote_key(name)),
+                    key: Some(resource.remote_key()),
                     kind: Some(DeploymentType::Sandbox),
-                    connector: ConnectorReference {
-                        key: Some("demo-connector".into()),
-                        ..ConnectorReference::default()
-                    },
+                    connector: ConnectorReference { key: Some(CONNECTOR.to_owned()), ..ConnectorReference::default() },
                     configurations: vec![configuration(strange, token)],
                     global_configuration: None,
                     region: "europe-west1.gcp".to_owned(),

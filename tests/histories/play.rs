@@ -5,7 +5,8 @@ use std::time::Duration;
 use connect_operator::dev_server::Normalise;
 use connect_operator::names;
 
-use crate::history::{History, NAMES, Reading, Step};
+use crate::history::{History, Reading, Step};
+use crate::people::{NAMESPACES, RESOURCES};
 use crate::settled;
 use crate::simulation::Simulation;
 
@@ -47,9 +48,10 @@ pub(crate) fn stage<T>(order: u64, reading: Reading, play: impl AsyncFnOnce(&mut
 }
 
 async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), String> {
+    simulation.skew(history.skew);
     simulation.start(0, 0);
     if let Some(shape) = history.live {
-        simulation.write(NAMES[0], shape);
+        simulation.write(RESOURCES[0], shape);
         simulation.quiet().await?;
     }
     for (number, step) in history.steps.iter().enumerate() {
@@ -61,8 +63,8 @@ async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), Str
     }
     simulation.tell(|| "── quiet".to_owned());
     simulation.quiet().await?;
-    for name in NAMES {
-        simulation.delete(name);
+    for resource in RESOURCES {
+        simulation.delete(resource);
     }
     simulation.tell(|| "── the end".to_owned());
     simulation.quiet().await
@@ -75,16 +77,20 @@ impl Simulation {
 
     /// Does one step. `number` makes what it writes different from what others wrote.
     async fn step(&mut self, step: &Step, number: usize) {
-        let name = |index: &u8| NAMES[usize::from(*index) % NAMES.len()];
+        let name = |index: &u8| RESOURCES[usize::from(*index) % RESOURCES.len()];
+        let namespace = |index: &u8| NAMESPACES[usize::from(*index) % NAMESPACES.len()];
         let operator = |index: &u8| usize::from(*index) % 2;
         match step {
             Step::Write(index, shape) => self.write(name(index), *shape),
             Step::Secret(value) => self.secret(*value),
             Step::Config(value) => self.config(*value),
+            Step::Publish => self.publish(),
             Step::Unrelated => self.unrelated(number),
             Step::Redeploy(index) => self.annotate(name(index), names::REDEPLOY_REQUESTED_AT, number),
             Step::Look(index) => self.annotate(name(index), names::RECONCILE_REQUESTED_AT, number),
             Step::Delete(index) => self.delete(name(index)),
+            Step::Project(index) => self.project(namespace(index)),
+            Step::Namespace(index, order) => self.delete_namespace(namespace(index), usize::from(*order)),
             Step::Unfinalize(index) => self.unfinalize(name(index)),
             Step::Fails(index) => self.fails(name(index)),
             Step::UndeployFails(index) => self.undeploy_fails(name(index)),
@@ -92,6 +98,10 @@ impl Simulation {
             Step::Trouble(armed) => self.armed.push(armed.clone()),
             Step::Stop(index) => self.stop(operator(index)).await,
             Step::Start(index, behind) => self.start(operator(index), u64::from(*behind)),
+            Step::LoseDigestKey => {
+                self.lose_digest_key().await;
+                self.start(0, 0);
+            }
             Step::Cut(index) => {
                 if let Some(operator) = &mut self.operators[operator(index)] {
                     operator.cut();
@@ -128,6 +138,7 @@ impl Simulation {
     /// No trouble from here on: within a bounded time everything is as the specs ask.
     async fn quiet(&mut self) -> Result<(), String> {
         self.armed.clear();
+        self.reopen();
         self.start(0, 0);
         for number in 0..self.operators.len() {
             self.relist(number);

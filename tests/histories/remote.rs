@@ -39,9 +39,18 @@ pub(crate) struct Values {
 /// What an operator asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
-    Create { values: Values },
-    Redeploy { id: String, values: Values },
-    Undeploy { id: String },
+    Create {
+        values: Values,
+    },
+    /// `moves`: to the latest version of the connector.
+    Redeploy {
+        id: String,
+        values: Values,
+        moves: bool,
+    },
+    Undeploy {
+        id: String,
+    },
 }
 
 /// A call that wants to change something, as it arrived.
@@ -162,7 +171,7 @@ impl ConnectApi for Line {
         let (selector, action) = (selector.clone(), action.clone());
         let name = format!("redeploy {} from {version}", selector.segment());
         let values = values(action.configuration_values.as_deref().unwrap_or_default());
-        let verb = Verb::Redeploy { id: selector.segment(), values };
+        let verb = Verb::Redeploy { id: selector.segment(), values, moves: action.update_connector };
         let effect = move |world: &mut World, now| world.redeploy(PROJECT, &selector, version, &action, now);
         let done = self.change("updateDeploymentById", name, send_before, verb, effect, |made| made.id.clone());
         Box::pin(async move { found(done.await) })

@@ -1,15 +1,19 @@
 //! What has to be the case once nothing goes wrong any more, and what may be kept then.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use connect_operator::controllers::conditions;
+use connect_operator::controllers::connector_deployment::intent;
 use connect_operator::controllers::subject::Subject;
+use connect_operator::crd::connector_deployment_status::OperationType;
 use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DriftPolicy, ManagementPolicy};
 use connect_operator::names;
 use kube::ResourceExt;
 use serde::Deserialize;
+use serde_json::Value;
 
-use crate::cluster::{Cluster, Key, Kind};
+use crate::cluster::{Cluster, Key, Kind, is_going};
 use crate::desired;
 use crate::gate::lock;
 use crate::judge::Judge;
@@ -22,17 +26,66 @@ const LARGEST_STATUS: usize = 8 * 1024;
 pub(crate) fn unsettled(simulation: &Simulation) -> Option<String> {
     let cluster = lock(&simulation.reach.cluster);
     let judge = &simulation.judge;
+    if simulation.awaits_arrivals() {
+        return Some("a call is still to arrive".to_owned());
+    }
     if let Some(text) = left_behind(judge) {
+        return Some(text);
+    }
+    if let Some(text) = going(&cluster) {
         return Some(text);
     }
     for (key, value) in cluster.of_kind(Kind::Deployment) {
         let object = ConnectorDeployment::deserialize(&**value).expect("what is stored is of its kind");
         let values = desired::values(&cluster, &key.namespace, value);
-        if let Some(text) = resource(simulation, &object, values.as_ref()) {
+        if let Some(text) = resource(simulation, &cluster, &object, values.as_ref()) {
             return Some(format!("{}: {text}; it is {}", key.name, short(&object)));
         }
     }
     growth(simulation, &cluster)
+}
+
+/// Rule 24: a namespace that goes is gone in the end, and so is a project that nothing names.
+fn going(cluster: &Cluster) -> Option<String> {
+    if let Some((key, _)) = cluster.of_kind(Kind::Namespace).find(|(_, object)| is_going(object)) {
+        return Some(format!("namespace {} is not gone: {:?}", key.name, cluster.within(&key.name)));
+    }
+    let used = |project: &Key| cluster.of_kind(Kind::Deployment).any(|(user, _)| user.namespace == project.namespace);
+    let mut going = cluster.of_kind(Kind::Project).filter(|(_, object)| is_going(object));
+    let (key, _) = going.find(|(key, _)| !used(key))?;
+    Some(format!("the project of {} is not gone, and nothing names it", key.namespace))
+}
+
+/// Rule 4: who stands back, and before whom.
+fn conflict(cluster: &Cluster, object: &ConnectorDeployment) -> Option<String> {
+    let reason = |object: &ConnectorDeployment| {
+        let status = object.status.clone().unwrap_or_default();
+        conditions::ready_reason(&status.conditions).unwrap_or_default().to_owned()
+    };
+    let parsed = |(_, value): (&Key, &Arc<Value>)| {
+        ConnectorDeployment::deserialize(&**value).expect("what is stored is of its kind")
+    };
+    // A create that was begun keeps its claim, whatever became of its resource since.
+    let claims = |other: &ConnectorDeployment| {
+        let operation = other.status.as_ref().and_then(|status| status.operation.as_ref());
+        other.spec.management_policy != ManagementPolicy::ObserveOnly
+            || operation.is_some_and(|operation| operation.operation_type == OperationType::Create)
+    };
+    let rivals: Vec<_> = cluster
+        .of_kind(Kind::Deployment)
+        .map(parsed)
+        .filter(|other| other.uid() != object.uid() && intent::key(other) == intent::key(object))
+        .filter(claims)
+        .collect();
+    let id = |object: &ConnectorDeployment| object.status.as_ref().and_then(|status| status.id.clone());
+    let owned = rivals.iter().any(|rival| id(rival).is_some());
+    match reason(object) == "KeyConflict" {
+        true if rivals.iter().all(|rival| reason(rival) == "KeyConflict") => {
+            Some("it stands back, and nobody is before it".to_owned())
+        }
+        false if owned && id(object).is_none() => Some("somebody else has its key, and it does not say so".to_owned()),
+        _ => None,
+    }
 }
 
 fn short(object: &ConnectorDeployment) -> String {
@@ -61,6 +114,7 @@ fn left_behind(judge: &Judge) -> Option<String> {
 
 fn resource(
     simulation: &Simulation,
+    cluster: &Cluster,
     object: &ConnectorDeployment,
     values: Option<&crate::remote::Values>,
 ) -> Option<String> {
@@ -75,21 +129,38 @@ fn resource(
     if status.observed_generation != generation {
         return Some(format!("generation {generation} was not observed"));
     }
+    if reason == "KeyConflict" {
+        return conflict(cluster, object);
+    }
     let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
     // What is paused or not known stays as it is, whatever that was.
     let wanted = values.filter(|_| !observed && !object.spec.suspend)?;
+    let missing = object.spec.connector.version.is_some_and(|version| version > simulation.latest_connector());
+    if missing && status.id.is_none() && reason == "ConnectorNotFound" {
+        return None;
+    }
     if status.operation.is_some() {
         return Some("an operation runs".to_owned());
     }
     let Some(id) = &status.id else {
         let adopts = object.spec.adoption_policy == AdoptionPolicy::Adopt;
-        return (reason != "KeyTaken" || adopts).then(|| "it has no deployment".to_owned());
+        return (reason != "KeyTaken" || adopts)
+            .then(|| "it has no deployment".to_owned())
+            .or_else(|| conflict(cluster, object));
     };
     let Some(state) = judge.truth.now(id) else {
         let stays = object.spec.drift.policy != DriftPolicy::Correct || reason == "KeyTaken";
         let told = ["RemoteDisappeared", "KeyTaken"].contains(&reason);
         return (!(stays && told)).then(|| "its deployment is gone".to_owned());
     };
+    if let Some(version) = object.spec.connector.version.filter(|version| *version != state.connector) {
+        let told = match simulation.latest_connector() {
+            latest if version > state.connector && version != latest => reason == "ConnectorVersionUnavailable",
+            _ => reason == "ConnectorVersionMismatch",
+        };
+        let wants = format!("it wants version {version}, and {} runs", state.connector);
+        return (!told).then_some(wants);
+    }
     let requested = object.annotations().get(names::REDEPLOY_REQUESTED_AT);
     if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) {
         return Some("a redeploy that was asked for is not served".to_owned());

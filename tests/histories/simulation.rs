@@ -10,12 +10,12 @@ use std::time::Duration;
 use connect_operator::clock::{Clock, between, later};
 use connect_operator::connect::ErrorCode;
 use connect_operator::dev_server::{Catalogue, Variant, World};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::cluster::Cluster;
 use crate::gate::{Call, Effect, Fate, Gate, Left, Place, lock};
 use crate::judge::Judge;
-use crate::operator::{Move, Operator, Reach};
+use crate::operator::{Move, Operator, Own, Reach};
 use crate::remote::Remote;
 
 /// L of the design: the time limit of a request.
@@ -42,6 +42,8 @@ pub(crate) struct Armed {
 pub(crate) enum Trouble {
     LostThere,
     LostBack,
+    /// It works, and the answer is 400 `DeploymentConnectorUpdateFailure`, which leaves that open.
+    Unclear,
     /// Its caller gives up, and it arrives so many seconds later, less than [`LIMIT`].
     Late(u8),
     /// It works at once, and its answer takes so many seconds, less than [`LIMIT`].
@@ -99,6 +101,10 @@ pub(crate) struct Simulation {
     /// Answers that are on their way to an operator, and when they come.
     slow: Vec<(Timestamp, usize, Effect)>,
     lives: u64,
+    /// The clock of each operator.
+    clocks: [Clock; 2],
+    /// What the key of the digests is made of.
+    digest_key: u8,
     /// Where operators are stopped: at which call since they were stopped last, and whether after it.
     pub(crate) cuts: VecDeque<(usize, bool)>,
     /// Every call since then, and whether it may change something.
@@ -136,6 +142,8 @@ impl Simulation {
             late,
             slow,
             lives: 0,
+            clocks: [0; 2].map(|_| Clock::stepped(start)),
+            digest_key: 0,
             cuts: VecDeque::new(),
             calls: Vec::new(),
             telling: false,
@@ -155,14 +163,30 @@ impl Simulation {
         }
     }
 
+    /// The second operator's clock is so many seconds ahead, from its next start on.
+    pub(crate) fn skew(&mut self, seconds: i8) {
+        self.clocks[1] = Clock::stepped(self.now() + SignedDuration::from_secs(i64::from(seconds)));
+        self.judge.skew = Duration::from_secs(u64::from(seconds.unsigned_abs()));
+    }
+
     /// Starts an operator, unless it runs; `behind`: how many changes old its first lists are.
     pub(crate) fn start(&mut self, number: usize, behind: u64) {
         if self.operators[number].is_none() {
             self.lives += 1;
             let version = lock(&self.reach.cluster).version().saturating_sub(behind);
             self.tell(|| format!("operator {number} starts, {behind} changes behind"));
-            self.operators[number] = Some(Operator::start(number, self.lives, &self.reach, version));
+            let own = Own { clock: self.clocks[number].clone(), digest_key: self.digest_key };
+            self.operators[number] = Some(Operator::start(number, self.lives, &self.reach, &own, version));
         }
+    }
+
+    /// The key of the digests is lost: everybody ends, and whoever starts from now on has another one.
+    pub(crate) async fn lose_digest_key(&mut self) {
+        for number in 0..self.operators.len() {
+            self.stop(number).await;
+        }
+        self.digest_key = self.digest_key.wrapping_add(1);
+        self.tell(|| "the key of the digests is another one".to_owned());
     }
 
     /// Stops an operator where it is: its calls that wait never happen, nor are their answers seen.
@@ -177,15 +201,24 @@ impl Simulation {
         }
     }
 
+    /// Whether calls are under way whose callers gave up, or are no more.
+    pub(crate) fn awaits_arrivals(&self) -> bool {
+        !self.late.is_empty()
+    }
+
     /// Lets time pass. Calls that wait go on waiting.
     pub(crate) async fn pass(&mut self, by: Duration) {
         let until = later(self.now(), by);
         loop {
             idle().await;
+            lock(&self.reach.cluster).end_namespaces();
             let effects = self.late.iter().map(|(at, _)| *at);
             let next = effects.chain(self.slow.iter().map(|(at, _, _)| *at)).min().filter(|at| *at <= until);
             let now = self.now();
-            self.reach.clock.step(between(now, next.unwrap_or(until)));
+            let by = between(now, next.unwrap_or(until));
+            for clock in self.clocks.iter().chain([&self.reach.clock]) {
+                clock.step(by);
+            }
             let Some(at) = next else { break };
             for (_, effect) in self.late.extract_if(.., |(due, _)| *due <= at) {
                 effect();
@@ -246,7 +279,7 @@ impl Simulation {
         let trouble = self.trouble(&call);
         let (operator, waited) = (call.operator, between(call.since, self.now()));
         let remote = call.what.place == Place::Remote;
-        let too_late = call.what.send_before.is_some_and(|before| self.now() >= before);
+        let too_late = call.what.send_before.is_some_and(|before| self.clocks[call.operator].now() >= before);
         self.tell(|| format!("{operator}: {} {trouble:?}", call.what.name));
         let fate = match trouble {
             Some(Trouble::DieBefore) => return self.stop(operator).await,
@@ -262,6 +295,7 @@ impl Simulation {
             None => Fate::Pass,
             Some(Trouble::LostThere) => Fate::LostThere,
             Some(Trouble::LostBack) => Fate::LostBack,
+            Some(Trouble::Unclear) => Fate::Unclear,
             Some(Trouble::Late(_)) => Fate::Late,
             Some(Trouble::Slow(_)) => Fate::Slow,
             Some(Trouble::Invalid) => Fate::Refused(400, Some(ErrorCode::InvalidJsonInput)),

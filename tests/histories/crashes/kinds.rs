@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use connect_operator::names;
 
-use crate::history::{Foreign, NAMES, Shape};
+use crate::history::{Foreign, Shape};
+use crate::people::RESOURCES;
 use crate::simulation::Simulation;
 
 /// Level of [`crate::people::LEVELS`] with which a deployment fails.
@@ -85,22 +86,22 @@ impl Kind {
         match self {
             Self::Create | Self::Failure => {}
             Self::Adoption => {
-                simulation.stranger(NAMES[0], Foreign::Create, 0);
+                simulation.stranger(RESOURCES[0], Foreign::Create, 0);
                 simulation.pass(Duration::from_secs(100)).await;
             }
-            _ => simulation.write(NAMES[0], self.shape()),
+            _ => simulation.write(RESOURCES[0], self.shape()),
         }
         simulation.settle(Duration::ZERO, 0).await?;
         if matches!(self, Self::Restore) {
             simulation.stop(0).await;
-            simulation.restore(NAMES[0]);
+            simulation.restore(RESOURCES[0]);
         }
         Ok(())
     }
 
     /// What begins it.
     pub(super) fn act(self, simulation: &mut Simulation) {
-        let name = NAMES[0];
+        let name = RESOURCES[0];
         match self {
             Self::Create | Self::Failure | Self::Adoption => simulation.write(name, self.shape()),
             Self::RedeployBySpec | Self::Repair => simulation.write(name, Shape { level: 1, ..self.shape() }),

@@ -3,24 +3,24 @@
 //!
 //! What a resource asks for is a row of *asks*: one entry for each state of values and redeploy request that was ever
 //! desired. A redeploy has to serve an ask that is newer than the one that was served last; that is "exactly once",
-//! counted. What the rules allow beyond is named where it is allowed ([`Life::allowed`]).
+//! counted. What the rules allow beyond is named where it is allowed ([`Allowance`]).
 
+mod allowed;
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use connect_operator::clock::between;
 use connect_operator::controllers::conditions;
-use connect_operator::controllers::connector_deployment::decide::CALM;
 use connect_operator::controllers::subject::Subject;
-use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState, OperationType};
+use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState};
 use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy};
 use connect_operator::names;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Deserialize;
 
+use self::allowed::Allowance;
 use self::truth::Truth;
 use crate::cluster::{Change, Cluster, Kind};
 use crate::desired;
@@ -31,24 +31,11 @@ use crate::remote::{Arrived, Remote, Values, Verb};
 pub(crate) struct Ask {
     /// `None`: something that is named is missing.
     pub(crate) values: Option<Values>,
+    /// Version of the connector.
+    version: Option<i64>,
     /// The last redeploy request that was there.
     request: Option<String>,
     since: Timestamp,
-}
-
-/// Why one redeploy more than the asks is allowed. Each is used up by the next redeploy of the resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Allowance {
-    /// An operation was given up that may have been sent: what is there is unknown, one redeploy (rules, *Operations*).
-    GivenUp,
-    /// Taken over with other visible values (rule 13).
-    TakenOver,
-    /// Visible values differ from what was sent, because somebody else changed them, or because our own redeploy left
-    /// others than it sent: `Correct` redeploys once for each distinct difference (rule 16).
-    Drift,
-    /// Two objects changed while a run read one after the other: it sent a state that never was, and serves one ask of
-    /// the two with it.
-    Torn,
 }
 
 /// One resource, from its creation to its end.
@@ -61,6 +48,8 @@ pub(crate) struct Life {
     served: Option<usize>,
     /// The newest ask when the operation that is stored was written.
     planned: usize,
+    /// Version of the connector that runs, as far as its own calls brought it there.
+    connector: i64,
     status: ConnectorDeploymentStatus,
     allowed: BTreeSet<Allowance>,
     /// Plain values that were sent last, and every difference that an operation has left since its creation.
@@ -69,12 +58,32 @@ pub(crate) struct Life {
     /// `drift.policy` was `Correct` at some time; a run may still go by that.
     corrected: bool,
     pub(crate) alive: bool,
+    /// `ObserveOnly`, so that it claims nothing.
+    observes: bool,
     /// Its deployment may outlive it: people wanted that, or removed the finalizer.
     pub(crate) may_leave: bool,
     /// The remote shows other values than it was created with, or somebody changed them before its id was known, so a create
     /// whose answer was lost does not look like ours: rule 2 says `KeyTaken` of it and leaves it alone, rather than to risk a
     /// stranger's.
     pub(crate) disguised: bool,
+}
+
+/// What was sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    Create,
+    Redeploy,
+    /// A redeploy that also moves to the latest version of the connector.
+    Move,
+}
+
+impl Life {
+    /// Whether an ask differs from the one that was served last, and from all between, by the version alone.
+    fn asks_for_a_version_only(&self, index: usize) -> bool {
+        let Some(served) = self.served.and_then(|served| self.asks.get(served..=index)) else { return false };
+        let [first, later @ ..] = served else { return false };
+        later.iter().all(|ask| (&ask.values, &ask.request) == (&first.values, &first.request))
+    }
 }
 
 /// The judge.
@@ -85,6 +94,8 @@ pub(crate) struct Judge {
     /// Who may change a deployment: the resources that created it, or took it over as the rules allow.
     pub(crate) owners: BTreeMap<String, BTreeSet<String>>,
     pub(crate) truth: Truth,
+    /// How much the clocks of two operators differ.
+    pub(crate) skew: Duration,
     /// The first thing that was wrong.
     pub(crate) broken: Option<String>,
     /// How often what happened, for people.
@@ -140,8 +151,10 @@ impl Judge {
             let before = life.asks.last();
             let request = asked.map(str::to_owned).or_else(|| before.and_then(|ask| ask.request.clone()));
             let values = desired::values(cluster, &key.namespace, value);
-            if before.is_none_or(|before| before.values != values || before.request != request) {
-                life.asks.push(Ask { values, request, since: now });
+            let version = value["spec"]["connector"]["version"].as_i64();
+            let same = |before: &Ask| (&before.values, &before.request, before.version) == (&values, &request, version);
+            if !before.is_some_and(same) {
+                life.asks.push(Ask { values, version, request, since: now });
             }
         }
     }
@@ -156,16 +169,19 @@ impl Judge {
             asks: Vec::new(),
             served: None,
             planned: 0,
+            connector: 0,
             status: ConnectorDeploymentStatus::default(),
             allowed: BTreeSet::new(),
             sent: BTreeMap::new(),
             differences: BTreeSet::new(),
             alive: true,
+            observes: false,
             may_leave: false,
             disguised: false,
             corrected: false,
         });
         life.alive = !change.deleted;
+        life.observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
         life.corrected |= object.spec.drift.policy == DriftPolicy::Correct;
         let kept = object.spec.effective_deletion_policy() == DeletionPolicy::Orphan
             || object.spec.management_policy == ManagementPolicy::ObserveOnly;
@@ -195,7 +211,7 @@ impl Judge {
                 life.allowed.insert(Allowance::Drift);
             }
         }
-        self.judge_give_up(&uid, &before, &status, now);
+        self.judge_operations(&uid, &before, &status, now);
         if status.id != before.id
             && let Some(id) = &status.id
         {
@@ -207,31 +223,10 @@ impl Judge {
         }
     }
 
-    /// Giving up an operation that may have been sent is right only once nothing of it can arrive any more.
-    fn judge_give_up(
-        &mut self,
-        uid: &str,
-        before: &ConnectorDeploymentStatus,
-        after: &ConnectorDeploymentStatus,
-        now: Timestamp,
-    ) {
-        let Some(old) = &before.operation else { return };
-        if old.operation_type != OperationType::Redeploy || old.state != OperationState::Planned {
-            return;
-        }
-        let forgotten = after.applied.as_ref().is_some_and(|applied| applied.digest.is_none());
-        let given_up = forgotten
-            && after.operation.as_ref().is_none_or(|new| {
-                new.operation_type == OperationType::Redeploy && new.from_version != old.from_version
-            });
-        if !given_up {
-            return;
-        }
-        // Refused at its first call: nothing was sent, nothing is unknown that was not before.
-        let calm = between(old.started_at.0, now) >= CALM;
-        if let Some(life) = self.lives.get_mut(uid).filter(|_| calm) {
-            life.allowed.insert(Allowance::GivenUp);
-        }
+    /// Rule 4: another one has this deployment, and is there.
+    fn held_by_another(&self, uid: &str, id: &str) -> Option<String> {
+        let mut others = self.lives.iter().filter(|(other, life)| *other != uid && life.alive && !life.observes);
+        others.find(|(_, life)| life.status.id.as_deref() == Some(id)).map(|(_, life)| life.subject.to_string())
     }
 
     fn judge_claim(&mut self, uid: &str, id: &str, object: &ConnectorDeployment) {
@@ -241,12 +236,20 @@ impl Judge {
         if !(created || restored || adopted) {
             return self.wrong(format!("{} claims {id}, which it neither created nor may adopt", object.name_any()));
         }
+        if let Some(other) = self.held_by_another(uid, id) {
+            return self.wrong(format!("{} claims {id}, which {other} has", object.name_any()));
+        }
         if !created {
             self.owners.entry(id.to_owned()).or_default().insert(uid.to_owned());
-            if let Some(life) = self.lives.get_mut(uid) {
-                life.served = Some(life.asks.len().saturating_sub(1));
-                life.allowed.insert(Allowance::TakenOver);
-            }
+        }
+        let Some(life) = self.lives.get_mut(uid) else { return };
+        if !created {
+            life.connector = self.truth.now(id).map_or(0, |state| state.connector);
+            life.served = Some(life.asks.len().saturating_sub(1));
+        }
+        // What does not look like its own is taken over like anybody else's.
+        if !created || (life.disguised && adopted) {
+            life.allowed.insert(Allowance::TakenOver);
         }
     }
 
@@ -267,7 +270,7 @@ impl Judge {
                 let Some(id) = &arrived.changed else { return };
                 self.truth.ours(id);
                 self.owners.entry(id.clone()).or_default().insert(uid.clone());
-                self.serve(uid, values, true);
+                self.serve(uid, id, values, Sent::Create);
                 let blanks = values.plain.values().any(|value| value.trim() != value);
                 let life = self.lives.get_mut(uid);
                 // Whoever takes the finalizer off by hand may do so while the call is under way.
@@ -279,12 +282,12 @@ impl Judge {
                     self.wrong(format!("{subject} is gone, and {id} was created for it"));
                 }
             }
-            Verb::Redeploy { id, values } => {
+            Verb::Redeploy { id, values, moves } => {
                 if !owned(id) {
                     self.wrong(format!("{subject} asked for a redeploy of {id}, which is not its own"));
                 } else if arrived.changed.is_some() {
                     self.truth.ours(id);
-                    self.serve(uid, values, false);
+                    self.serve(uid, id, values, if *moves { Sent::Move } else { Sent::Redeploy });
                 }
             }
             Verb::Undeploy { id } => {
@@ -299,13 +302,24 @@ impl Judge {
     }
 
     /// These values were sent and took effect.
-    fn serve(&mut self, uid: &str, values: &Values, create: bool) {
+    fn serve(&mut self, uid: &str, id: &str, values: &Values, sent: Sent) {
+        let running = self.truth.now(id).map_or(0, |state| state.connector);
         let Some(life) = self.lives.get_mut(uid) else { return };
+        let create = sent == Sent::Create;
         let from = life.served.map_or(0, |served| served + 1);
         let newer = if create { 0 } else { from };
+        let before = std::mem::replace(&mut life.connector, running);
+        if sent == Sent::Move && !life.asks.iter().any(|ask| ask.version.is_some_and(|version| version > before)) {
+            let text = format!("{} moved {id} from {before} to {running}, and nobody asked for that", life.subject);
+            return self.wrong(text);
+        }
+        // Only who moves to another version serves an ask that is new by nothing else.
+        let news = |index: &usize| sent != Sent::Redeploy || !life.asks_for_a_version_only(*index);
         let fits = (newer..=life.planned)
             .rev()
+            .filter(news)
             .find(|index| life.asks.get(*index).is_some_and(|ask| ask.values.as_ref() == Some(values)));
+        let torn = (from..=life.planned).filter(news).count() > 1;
         life.sent.clone_from(&values.plain);
         let used = match fits {
             Some(index) => {
@@ -316,7 +330,7 @@ impl Judge {
                 life.served = Some(life.planned);
                 Some(Allowance::Torn)
             }
-            None if life.planned > from => {
+            None if torn => {
                 life.served = Some(from);
                 Some(Allowance::Torn)
             }
@@ -339,6 +353,13 @@ impl Judge {
         }
     }
 
+    /// From when on what a run uses that is under way may have been seen: a run that began earlier may use a look that is as
+    /// old as that, and what a read shows may be older still.
+    fn since(&self, subject: &Subject, now: Timestamp) -> Timestamp {
+        let began = self.began.get(subject).copied().unwrap_or(now);
+        began.saturating_sub(Duration::from_secs(30) + self.truth.lag).unwrap_or(Timestamp::MIN)
+    }
+
     /// `Ready=True`: the remote ran, when it was looked at, exactly what was desired then.
     fn judge_ready(
         &mut self,
@@ -354,9 +375,8 @@ impl Judge {
         if status.observed_generation > generation {
             return self.wrong(format!("{subject} is Ready of a generation to come"));
         }
-        // A run that began earlier may use a look that is as old as that; what a read shows may be older still.
         let began = self.began.get(&subject).copied().unwrap_or(now);
-        let since = began.saturating_sub(Duration::from_secs(30) + self.truth.lag).unwrap_or(Timestamp::MIN);
+        let since = self.since(&subject, now);
         let has = |type_: &str| status.conditions.iter().any(|condition| condition.type_ == type_);
         let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
         let any_plain = observed || has(names::DRIFTED) || object.spec.drift.policy == DriftPolicy::Ignore;
@@ -366,7 +386,8 @@ impl Judge {
             .iter()
             .enumerate()
             .filter(|(index, _)| life.asks.get(index + 1).is_none_or(|next| next.since >= began));
-        let wanted: Vec<&Values> = asks.filter_map(|(_, ask)| ask.values.as_ref()).collect();
+        let wanted: Vec<(&Values, Option<i64>)> =
+            asks.filter_map(|(_, ask)| Some((ask.values.as_ref()?, ask.version))).collect();
         let id = match (&status.id, observed) {
             (Some(id), _) => id.clone(),
             (None, true) => return,
@@ -375,8 +396,9 @@ impl Judge {
         let fits = self.truth.since(&id, since).any(|truth| {
             truth.status == "Deployed"
                 && (observed
-                    || wanted.iter().any(|wanted| {
-                        (any_plain || truth.plain_is(&wanted.plain))
+                    || wanted.iter().any(|(wanted, version)| {
+                        version.is_none_or(|version| version == truth.connector)
+                            && (any_plain || truth.plain_is(&wanted.plain))
                             && (any_secured || truth.foreign_secured || truth.secured_is(&wanted.secured))
                     }))
         });

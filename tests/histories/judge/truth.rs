@@ -12,6 +12,8 @@ pub(crate) struct State {
     pub(crate) status: String,
     pub(crate) plain: BTreeMap<String, String>,
     pub(crate) secured: Option<String>,
+    /// Version of its connector.
+    pub(crate) connector: i64,
     /// Secured values were changed elsewhere since our last operation, which nobody can see.
     pub(crate) foreign_secured: bool,
     /// Plain values were changed elsewhere since our last operation.
@@ -66,6 +68,7 @@ impl Truth {
                 status: deployment.status.as_str().to_owned(),
                 plain: plain.map(|pair| (pair.key.clone(), pair.value.clone())).collect(),
                 secured: secured.cloned(),
+                connector: deployment.connector.version,
                 foreign_secured,
                 foreign_visible,
             };
@@ -78,6 +81,7 @@ impl Truth {
                 status: "gone".to_owned(),
                 plain: BTreeMap::new(),
                 secured: None,
+                connector: 0,
                 foreign_secured: false,
                 foreign_visible: false,
             };

@@ -5,6 +5,7 @@
 //!
 //! The client side: [`http`] sends, [`hosts`] says where to, [`mask`] keeps secured values out of what comes back,
 
+pub mod action;
 pub mod api;
 pub mod error;
 pub mod hosts;

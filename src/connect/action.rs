@@ -3,15 +3,22 @@
 //! They live on other hosts than the Connect API and share nothing with it but JSON: no token, no codes. What people
 //! write (names of hosts, headers, paths) is checked here, so that it is refused with a reason before anything leaves.
 
+use std::fmt;
+use std::time::Duration;
+
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
+use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 use url::Url;
 
+use super::api::Answer;
 use super::hosts::Endpoint;
 use super::mask::Masker;
+use super::model::ActionError;
 use super::routes;
 
 /// Longest label of a host name (RFC 1035 section 2.3.4).
@@ -134,9 +141,23 @@ pub struct ExtraHeader {
     pub value: SecretString,
 }
 
-/// A call as it leaves.
+/// Calls actions of one frontend.
+pub trait ActionApi: Send + Sync {
+    /// Sends a request, once: it is used up. It leaves before `send_before`, if that is given, or not at all.
+    ///
+    /// Fails with [`Failure::NotSent`] if nothing left and with [`Failure::NoAnswer`] if it may have arrived, and never
+    /// otherwise. Texts of errors are masked for the extra headers; the answer is not, see [`Action::masker`].
+    ///
+    /// [`Failure::NotSent`]: super::error::Failure::NotSent
+    /// [`Failure::NoAnswer`]: super::error::Failure::NoAnswer
+    fn send(&self, request: ActionRequest, send_before: Option<Timestamp>) -> Answer<'_, ActionAnswer>;
+}
+
+/// A call as it leaves. It cannot be copied, so that it cannot be sent twice.
 #[derive(Debug)]
 pub struct ActionRequest {
+    /// Name of the operation in the contract.
+    pub operation: &'static str,
     /// GET, POST or PUT.
     pub method: Method,
     /// Where to.
@@ -145,6 +166,49 @@ pub struct ActionRequest {
     pub headers: HeaderMap,
     /// JSON; none with GET.
     pub body: Option<Vec<u8>>,
+    /// Hides the values of the extra headers.
+    pub masker: Masker,
+}
+
+/// What came, whatever its status: an error of the action and a redirect, which is not followed, are answers too.
+pub struct ActionAnswer {
+    /// HTTP status.
+    pub status: StatusCode,
+    /// Headers; cookies may be among them.
+    pub headers: HeaderMap,
+    /// The body, or as much of its start as the limit allows.
+    pub body: Vec<u8>,
+    /// Whether that is the whole body.
+    pub whole: bool,
+    /// From the start of the connection to the end of the body, or of what is kept of it.
+    pub duration: Duration,
+}
+
+impl ActionAnswer {
+    /// The body as JSON; `None` if it is not JSON of that shape, or not whole.
+    #[must_use]
+    pub fn json<T: DeserializeOwned>(&self) -> Option<T> {
+        self.whole.then(|| serde_json::from_slice(&self.body).ok())?
+    }
+
+    /// What the frontend says about a call that did not work, such as that there is no such action; `None` after a
+    /// success, and if the body says something else.
+    #[must_use]
+    pub fn error(&self) -> Option<ActionError> {
+        (!self.status.is_success()).then(|| self.json())?
+    }
+}
+
+impl fmt::Debug for ActionAnswer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ActionAnswer")
+            .field("status", &self.status)
+            .field("bytes", &self.body.len())
+            .field("whole", &self.whole)
+            .field("duration", &self.duration)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A call that cannot be sent. The texts hold no value of a header and no query.
@@ -249,7 +313,8 @@ impl Action {
         if body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        Ok(ActionRequest { method, url, headers, body: body.map(|body| body.to_string().into_bytes()) })
+        let body = body.map(|body| body.to_string().into_bytes());
+        Ok(ActionRequest { operation: self.operation(preset), method, url, headers, body, masker: self.masker() })
     }
 
     fn headers(&self, preset: &Preset) -> Result<HeaderMap, BadAction> {

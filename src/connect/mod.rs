@@ -18,6 +18,7 @@ pub mod registry;
 mod resolver;
 pub mod routes;
 
+pub use action::ActionApi;
 pub use api::{ConnectApi, Selector};
 pub use error::{ApiError, ErrorCode, Reaction};
 pub use http::HttpConnect;

@@ -23,7 +23,7 @@ use http::Method;
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 
-pub use action::{ActionAnswer, ActionClient, ActionLimits, ActionSettings, PreparedAction};
+pub use action::{ActionClient, ActionLimits, ActionSettings};
 pub use answer::ASSUMED_LIFE;
 pub use settings::{BuildError, Credentials, Limits, Settings};
 

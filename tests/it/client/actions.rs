@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use connect_operator::clock::Clock;
-use connect_operator::connect::action::{Action, ActionMethod, ExtraHeader, Preset};
+use connect_operator::connect::action::{
+    Action, ActionAnswer, ActionApi, ActionMethod, ActionRequest, ExtraHeader, Preset,
+};
 use connect_operator::connect::error::{ApiError, Effect, Failure};
-use connect_operator::connect::http::{ActionAnswer, ActionClient, ActionLimits, ActionSettings};
+use connect_operator::connect::http::{ActionClient, ActionLimits, ActionSettings};
 use connect_operator::connect::model::ActionError;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -40,14 +42,17 @@ fn short() -> ActionLimits {
     ActionLimits { call: Duration::from_millis(500), ..ActionLimits::default() }
 }
 
-fn client(url: &str, preset: Preset, limits: ActionLimits) -> ActionClient {
-    let settings = ActionSettings { endpoint: endpoint(url), preset, limits, extra_ca_pem: None };
+fn client(url: &str, limits: ActionLimits) -> ActionClient {
+    let settings = ActionSettings { endpoint: endpoint(url), limits, extra_ca_pem: None };
     ActionClient::new(settings, Clock::system()).expect("a client for plain HTTP")
 }
 
+fn request(action: &Action, url: &str) -> ActionRequest {
+    action.request(&Preset::SERVICE, &endpoint(url)).expect("it can be sent")
+}
+
 async fn call(url: &str, action: &Action, limits: ActionLimits) -> Result<ActionAnswer, ApiError> {
-    let client = client(url, Preset::SERVICE, limits);
-    client.prepare(action).expect("it can be sent").send(Some(no_hurry())).await
+    client(url, limits).send(request(action, url), Some(no_hurry())).await
 }
 
 #[tokio::test]
@@ -58,10 +63,10 @@ async fn each_method_is_one_request_with_the_headers_of_its_preset() {
         (Preset::FRONTASTIC, "/frontastic/action", "frontastic-locale", "commercetools-frontend-extension-version"),
     ] {
         let remote = Remote::start(|_| json_answer(200, &json!({"cartId": "1"}))).await;
-        let client = client(&remote.url(), preset, ActionLimits::default());
+        let client = client(&remote.url(), ActionLimits::default());
         for method in methods.clone() {
-            let answer =
-                client.prepare(&action(method)).expect("fine").send(Some(no_hurry())).await.expect("an answer");
+            let request = action(method).request(&preset, &endpoint(&remote.url())).expect("it can be sent");
+            let answer = client.send(request, Some(no_hurry())).await.expect("an answer");
             assert_eq!(answer.json::<Value>(), Some(json!({"cartId": "1"})));
             assert_eq!((answer.status.as_u16(), answer.whole, answer.error()), (200, true, None));
             assert!(answer.duration > Duration::ZERO && answer.headers.contains_key("content-type"));
@@ -194,9 +199,10 @@ async fn a_lost_answer_is_no_answer_and_the_call_was_sent_once() {
 async fn a_connection_is_never_used_again() {
     // It keeps its connections open; the client does not use them.
     let (address, connections, requests) = odd(Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")).await;
-    let client = client(&format!("http://{address}"), Preset::SERVICE, ActionLimits::default());
+    let url = format!("http://{address}");
+    let client = client(&url, ActionLimits::default());
     for _ in 0..3 {
-        client.prepare(&writing()).expect("fine").send(None).await.expect("an answer");
+        client.send(request(&writing(), &url), None).await.expect("an answer");
     }
     assert_eq!((connections.load(Ordering::SeqCst), requests.load(Ordering::SeqCst)), (3, 3));
 }
@@ -208,9 +214,14 @@ async fn what_cannot_leave_leaves_nothing_open() {
         call(&format!("http://{address}"), &writing(), ActionLimits::default()).await.expect_err("nobody listens");
     assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None), "{error}");
     let remote = Remote::start(|_| answer(200, "")).await;
-    let client = client(&remote.url(), Preset::SERVICE, ActionLimits::default());
-    let late = client.prepare(&writing()).expect("fine").send(Some(Timestamp::UNIX_EPOCH)).await.expect_err("too late");
-    assert_eq!((late.failure.clone(), late.effect()), (Failure::NotSent, Effect::None), "{late}");
-    assert!(client.prepare(&Action { name: "..".into(), ..writing() }).is_err());
+    let client = client(&remote.url(), ActionLimits::default());
+    for (case, made_for, send_before) in [
+        ("too late", remote.url(), Timestamp::UNIX_EPOCH),
+        ("made for another host", format!("http://localhost:{}", remote.address.port()), no_hurry()),
+        ("made for another port", format!("http://{address}"), no_hurry()),
+    ] {
+        let error = client.send(request(&writing(), &made_for), Some(send_before)).await.expect_err(case);
+        assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None), "{case}: {error}");
+    }
     assert!(remote.seen().is_empty());
 }

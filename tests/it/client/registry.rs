@@ -296,7 +296,7 @@ async fn lists_are_read_page_after_page_and_no_id_comes_twice() {
         };
         let (limit, offset) = (number("limit"), number("offset"));
         // After the first page one more stands in front.
-        let first = if offset == 0 { 0_usize } else { 1 };
+        let first = usize::from(offset > 0);
         let total = 250 + first;
         let ids = (offset..total.min(offset + limit)).map(|at| (at + 1 - first).to_string());
         let record = if seen.line.contains("drafts") { staged } else { connector };

@@ -1,10 +1,13 @@
 //! The Connect API: one contract, two sides.
 //!
 //! [`model`], [`routes`] and [`error`] are shared by the client and the dev server; controllers see only the traits
-//! [`ConnectApi`], [`RegistryApi`] and [`StagedApi`]. Nothing here knows of Kubernetes.
+//! [`ConnectApi`], [`RegistryApi`] and [`StagedApi`]. Beside it [`action`], the calls of frontend actions, with the trait
+//! [`ActionApi`]. Nothing here knows of Kubernetes.
 //!
-//! The client side: [`http`] sends, [`hosts`] says where to, [`mask`] keeps secured values out of what comes back,
+//! The client side: [`http`] sends, [`paging`] reads lists to their end, [`hosts`] says where to, [`mask`] keeps secured
+//! values out of what comes back.
 
+pub mod action;
 pub mod api;
 pub mod error;
 pub mod hosts;
@@ -17,6 +20,7 @@ pub mod registry;
 mod resolver;
 pub mod routes;
 
+pub use action::ActionApi;
 pub use api::{ConnectApi, Selector};
 pub use error::{ApiError, ErrorCode, Reaction};
 pub use http::HttpConnect;

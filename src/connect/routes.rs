@@ -1,4 +1,4 @@
-//! Paths of the Connect API (contract sections 2, 5.1 and 5.2), the same for client and dev server.
+//! Paths of the Connect API (contract sections 2, 5.1, 5.2 and 11), the same for client and dev server.
 
 use super::Selector;
 
@@ -58,6 +58,12 @@ pub fn connector_staged(selector: &Selector) -> String {
     format!("{CONNECTORS_STAGED}/{}", selector.segment())
 }
 
+/// A frontend action, below the prefix of its preset.
+#[must_use]
+pub fn action(prefix: &str, namespace: &str, name: &str) -> String {
+    format!("{prefix}/{}/{}", encode(namespace), encode(name))
+}
+
 /// Percent-encodes what RFC 3986 section 2.3 does not leave unreserved, so that no id can leave its segment.
 fn encode(segment: &str) -> String {
     use std::fmt::Write as _;
@@ -94,6 +100,8 @@ mod tests {
             (connector_staged(&Selector::Id("%2e%2e".into())), "/connectors/drafts/%252e%252e"),
             (connector_staged(&Selector::Id("a b\t/".into())), "/connectors/drafts/a%20b%09%2F"),
             (connector_staged(&Selector::Id("key=x".into())), "/connectors/drafts/key%3Dx"),
+            (action("/service/action", "cart", "addToCart"), "/service/action/cart/addToCart"),
+            (action("/service/action", "a/../b", "?x#y @"), "/service/action/a%2F%2E%2E%2Fb/%3Fx%23y%20%40"),
         ] {
             assert_eq!(path, expected);
         }

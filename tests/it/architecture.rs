@@ -63,10 +63,12 @@ const PURE: &[&str] = &[
     "controllers/remote/plan",
     "controllers/remote/turns",
     "controllers/remote/view",
+    "connect/action",
     "connect/hosts",
     "connect/http/answer",
     "connect/mask",
     "connect/model",
+    "connect/registry",
     "connect/routes",
     "dev_server/world",
     "dev_server/build",
@@ -150,6 +152,13 @@ fn decide_knows_neither_kubernetes_nor_the_connect_api() {
     let rule = |source: &Source| source.is_below("controllers/connector_deployment/decide");
     let foreign = ["kube", "k8s_openapi", "connect", "crd", "serde", "serde_json"];
     assert_eq!(found(rule, &foreign, &[]), NOWHERE);
+}
+
+#[test]
+fn clients_are_made_where_their_hosts_are_guarded() {
+    let exceptions = &[("connect/http/connection", "it guards names, follows no redirects and repeats nothing")];
+    let phrases = ["Client :: builder", "Client :: new", "ClientBuilder :: new", "reqwest :: get"];
+    assert_eq!(found(anywhere, &phrases, exceptions), NOWHERE);
 }
 
 #[test]
@@ -246,6 +255,7 @@ fn open_secrets(source: &Source) -> Vec<&str> {
 #[test]
 fn secured_values_are_opened_in_few_places() {
     let exceptions = &[
+        ("connect/action", "sent as headers of an action, and masked in its answer"),
         ("connect/mask", "what is hidden in texts of the service"),
         ("connect/model/values", "written into the body of a request"),
         ("connect/http/call", "what is masked in the answers to a call"),

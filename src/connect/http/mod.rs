@@ -1,12 +1,15 @@
 //! The Connect API over HTTP: [`HttpConnect`] turns each operation of [`ConnectApi`] into one request, and so those of
-//! registry and staged connectors (`registry`).
+//! registry and staged connectors (`registry`). Frontend actions have a client of their own (`action`), which shares
+//! nothing with it but how connections are made (`connection`).
 //!
 //! The only thing that it repeats by itself is a call whose token was refused, once and with a new token. It logs
 //! operation, status, duration and correlation id, never a header or a body. Next: `wire` for one exchange, `token` for
 //! tokens, `pace` for when a request may leave, `answer` for errors.
 
+mod action;
 pub mod answer;
 mod call;
+mod connection;
 mod pace;
 mod registry;
 mod settings;
@@ -20,6 +23,7 @@ use http::Method;
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 
+pub use action::{ActionClient, ActionLimits, ActionSettings};
 pub use answer::ASSUMED_LIFE;
 pub use settings::{BuildError, Credentials, Limits, Settings};
 

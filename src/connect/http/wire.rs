@@ -1,26 +1,22 @@
 //! One HTTP exchange, within its limits. Knows neither operations nor tokens, decides nothing, and logs nothing of what
 //! goes over the wire.
 
-use std::error::Error as _;
-use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, AUTHORIZATION};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
-use reqwest::{Certificate, Client, Request, Response, redirect, tls};
+use reqwest::{Client, Request, Response};
 use uuid::Uuid;
 
 use super::answer::{self, CORRELATION_ID};
+use super::connection::{self, Sent};
 use super::pace::Pace;
 use super::settings::{BuildError, Limits, Settings};
 use crate::clock::Clock;
 use crate::connect::error::Failure;
 use crate::connect::mask::Masker;
-use crate::connect::resolver::GuardedResolver;
 
-/// Name and version of the caller.
-const USER_AGENT: &str = concat!("connect-operator/", env!("CARGO_PKG_VERSION"));
 /// How long an unused connection is kept: less than servers and gateways keep it, so that few requests meet one that
 /// is just being closed.
 const IDLE_CONNECTION: Duration = Duration::from_secs(20);
@@ -71,33 +67,9 @@ impl Lost {
 
 impl Wire {
     pub(super) fn new(settings: &Settings, clock: Clock) -> Result<Self, BuildError> {
-        // Someone may have installed a provider already; then that one is used.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let endpoints = [&settings.api_url, &settings.auth_url];
-        let extra = match &settings.extra_ca_pem {
-            Some(pem) => Certificate::from_pem_bundle(pem).ok().filter(|found| !found.is_empty()),
-            None => Some(Vec::new()),
-        };
-        let extra = extra.ok_or(BuildError::ExtraCa)?;
-        let mut builder = Client::builder()
-            .user_agent(USER_AGENT)
-            .default_headers(HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]))
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .retry(reqwest::retry::never())
-            .connect_timeout(settings.limits.connect)
-            .pool_idle_timeout(IDLE_CONNECTION)
-            .tls_version_min(tls::Version::TLS_1_2)
-            .dns_resolver(Arc::new(GuardedResolver::new(endpoints)));
-        // Without TLS the certificates of the platform need not be there, nor take memory.
-        builder = if endpoints.iter().any(|endpoint| endpoint.url().scheme() == "https") {
-            builder.tls_certs_merge(extra)
-        } else {
-            builder.tls_certs_only(extra)
-        };
-        if endpoints.iter().any(|endpoint| endpoint.is_local()) {
-            builder = builder.no_proxy();
-        }
+        let builder = connection::builder(&endpoints, settings.limits.connect, settings.extra_ca_pem.as_deref())?;
+        let builder = builder.pool_idle_timeout(IDLE_CONNECTION);
         let client = builder.build().map_err(BuildError::Tls)?;
         let pace = Pace::new(clock.clone(), settings.requests_per_second);
         Ok(Self { client, clock, limits: settings.limits, pace })
@@ -167,28 +139,12 @@ impl Wire {
         }
     }
 
-    fn lost(&self, error: &reqwest::Error, sent: &str, masker: impl Fn() -> Masker) -> Lost {
-        let unconnected = error.is_connect() || error.is_builder();
-        let message = match (unconnected, error.is_timeout()) {
-            (true, true) => format!("no connection within {:?}", self.limits.connect),
-            (true, false) => format!("no connection: {}", innermost(error)),
-            (false, true) => format!("no answer within {:?}", self.limits.call),
-            (false, false) => format!("the connection broke: {}", masker().mask(&innermost(error))),
-        };
-        if unconnected {
-            return Lost::not_sent(message);
+    fn lost(&self, error: &reqwest::Error, sent: &str, masker: impl FnOnce() -> Masker) -> Lost {
+        match connection::why(error, self.limits.connect, self.limits.call, masker) {
+            (Sent::Nothing, message) => Lost::not_sent(message),
+            (Sent::Perhaps, message) => {
+                Lost { failure: Failure::NoAnswer, message, correlation_id: Some(sent.to_owned()), retry_after: None }
+            }
         }
-        Lost { failure: Failure::NoAnswer, message, correlation_id: Some(sent.to_owned()), retry_after: None }
     }
-}
-
-/// The text of the first cause; those around it only repeat that something failed, and may name the URL.
-fn innermost(error: &reqwest::Error) -> String {
-    let mut cause = error.source();
-    let mut text = String::new();
-    while let Some(error) = cause {
-        text = error.to_string();
-        cause = error.source();
-    }
-    text
 }

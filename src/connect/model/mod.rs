@@ -3,6 +3,7 @@
 //! Reading is lenient (see [`super::lenient`]); what is written keeps the strict shape. Secured values are
 //! `SecretString`s, so that neither `Debug` nor an error shows them. Next: [`super::api`] for what can be done.
 
+mod action;
 mod connector;
 mod deployment;
 mod draft;
@@ -14,6 +15,7 @@ mod staged_update;
 mod values;
 mod words;
 
+pub use action::ActionError;
 pub use connector::{
     Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, Repository, SecuredKey, StandardKey,
 };

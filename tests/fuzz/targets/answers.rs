@@ -1,5 +1,6 @@
 //! What a remote may answer: records, pages, errors, tokens, and what stands around them.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use connect_operator::connect::ErrorCode;
@@ -7,13 +8,17 @@ use connect_operator::connect::http::answer::{
     self, CORRELATION_ID, LONGEST_LIFE, LONGEST_PAUSE, LONGEST_WORD, SHORTEST_LIFE,
 };
 use connect_operator::connect::mask::{LONGEST_TEXT, Masker};
-use connect_operator::connect::model::{Connector, Deployment, ErrorResponse};
+use connect_operator::connect::model::{
+    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, ErrorResponse,
+};
 use connect_operator::controllers::connector_deployment::ledger::Look;
 use connect_operator::controllers::connector_deployment::observe::{self, Looked};
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
 use super::bytes::Bytes;
@@ -21,7 +26,7 @@ use super::bytes::Bytes;
 /// A value that the remote may repeat anywhere.
 const SENT: &str = "canary-value";
 
-/// A deployment or connector: what can be read can be written, and read again as the same.
+/// A deployment, a connector, a staged one, its changes: what can be read can be written, and read again as the same.
 pub(crate) fn records(data: &[u8]) {
     if let Ok(record) = serde_json::from_slice::<Deployment>(data) {
         let written = serde_json::to_vec(&record).expect("a record can be written");
@@ -34,12 +39,25 @@ pub(crate) fn records(data: &[u8]) {
     if let Ok(connector) = serde_json::from_slice::<Connector>(data) {
         let _ = observe::declared(connector.configurations.as_ref(), connector.global_configuration.as_ref());
     }
+    again::<ConnectorStaged>(data);
+    again::<ConnectorStagedDraft>(data);
+    again::<ConnectorUpdate>(data);
     let _ = serde_json::from_slice::<ErrorResponse>(data);
 }
 
-/// A page of deployments or of a log: one bad record does not take the others with it.
+fn again<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) {
+    let Ok(record) = serde_json::from_slice::<T>(data) else { return };
+    let written = serde_json::to_vec(&record).expect("a record can be written");
+    assert_eq!(serde_json::from_slice::<T>(&written).expect("what was written can be read"), record);
+}
+
+/// A page of deployments, of staged connectors or of a log: one bad record does not take the others with it.
 pub(crate) fn pages(data: &[u8]) {
     if let Ok((page, left_out)) = answer::deployments(data) {
+        let there = i64::try_from(page.results.len() + left_out).expect("a page fits into memory");
+        assert_eq!(page.count, there, "every record is counted");
+    }
+    if let Ok((page, left_out)) = answer::paged::<ConnectorStaged>(data) {
         let there = i64::try_from(page.results.len() + left_out).expect("a page fits into memory");
         assert_eq!(page.count, there, "every record is counted");
     }

@@ -4,6 +4,7 @@
 //! `cargo test --test fuzz` feeds them the corpus and what a seeded mutator makes of it; `fuzz/` feeds them whatever
 //! libFuzzer finds. So nothing here may need more than the library and the bytes.
 
+mod actions;
 mod answers;
 mod bytes;
 mod decisions;
@@ -24,6 +25,7 @@ pub(crate) const TARGETS: &[Target] = &[
     ("headers", answers::headers),
     ("files", files::files),
     ("addresses", files::addresses),
+    ("actions", actions::actions),
     ("status", stored::status),
     ("digests", stored::digests),
     ("masking", texts::masking),

@@ -1,5 +1,6 @@
 //! The Connect client over real HTTP, against small servers that each test writes for itself.
 
+mod actions;
 mod certificates;
 mod limits;
 mod operations;

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::limits::closed_port;
-use super::remote::{Remote, answer, error_answer, json_answer, no_hurry, settings, with_header};
+use super::remote::{Remote, answer, deployment, error_answer, json_answer, no_hurry, settings, with_header};
 
 const PAGE: PageRequest = PageRequest { limit: 50, offset: 150 };
 
@@ -286,7 +286,7 @@ async fn changes_leave_in_time_or_not_at_all_and_lost_answers_leave_it_open() {
     assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None));
 }
 
-/// Two hundred and fifty connectors, of which one leaves while they are read.
+/// Two hundred and fifty of each; one more comes to the front after the first page.
 #[tokio::test]
 async fn lists_are_read_page_after_page_and_no_id_comes_twice() {
     let remote = Remote::start(|seen| {
@@ -296,10 +296,14 @@ async fn lists_are_read_page_after_page_and_no_id_comes_twice() {
         };
         let (limit, offset) = (number("limit"), number("offset"));
         // After the first page one more stands in front.
-        let first = if offset == 0 { 0_usize } else { 1 };
+        let first = usize::from(offset > 0);
         let total = 250 + first;
         let ids = (offset..total.min(offset + limit)).map(|at| (at + 1 - first).to_string());
-        let record = if seen.line.contains("drafts") { staged } else { connector };
+        let record = match seen.line.as_str() {
+            line if line.contains("drafts") => staged,
+            line if line.contains("deployments") => deployment,
+            _ => connector,
+        };
         let results: Vec<_> = ids.map(|id| record(&id)).collect();
         json_answer(
             200,
@@ -316,12 +320,15 @@ async fn lists_are_read_page_after_page_and_no_id_comes_twice() {
     let found: Vec<_> =
         paging::connectors_staged(&api, &query).map_ok(|found| found.id).try_collect().await.expect("pages");
     assert_eq!(found, expected);
+    let found: Vec<_> = paging::deployments(&api).map_ok(|found| found.id.clone()).try_collect().await.expect("pages");
+    assert_eq!(found, expected);
     let lines: Vec<_> = remote.seen().into_iter().map(|seen| seen.line).collect();
     let pages = [(100, 0), (100, 100), (100, 200)];
     let searches =
         pages.map(|(limit, offset)| format!("GET /connectors/search?key=a&key=b&limit={limit}&offset={offset}"));
     let lists = pages.map(|(limit, offset)| format!("GET /connectors/drafts?limit={limit}&offset={offset}"));
-    assert_eq!(lines, [searches, lists].concat());
+    let deployments = pages.map(|(limit, offset)| format!("GET /demo/deployments?limit={limit}&offset={offset}"));
+    assert_eq!(lines, [searches, lists, deployments].concat());
 }
 
 #[tokio::test]

@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use axum::response::Response;
 use connect_operator::clock::Clock;
+use connect_operator::connect::action::{Action, ActionApi, ActionMethod, ExtraHeader, Preset};
 use connect_operator::connect::api::{ConnectApi, PageRequest, Selector};
 use connect_operator::connect::error::ApiError;
+use connect_operator::connect::http::{ActionClient, ActionLimits, ActionSettings};
 use connect_operator::connect::model::RedeployAction;
 use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use super::remote::{Remote, Seen, answer, draft, error_answer, json_answer, later, no_hurry, with_header};
+use super::remote::{Remote, Seen, answer, draft, endpoint, error_answer, json_answer, later, no_hurry, with_header};
 use super::tls::{tls_client, tls_remote};
 
 const SECURED: &str = "canary \"value\"/1";
@@ -182,4 +184,40 @@ async fn neither_tls_nor_http_2_logs_what_is_sent() {
         let leak = text.lines().find(|line| line.contains(secret));
         assert_eq!(leak, None);
     }
+}
+
+#[tokio::test]
+async fn extra_headers_of_an_action_are_nowhere_in_errors_and_logs() {
+    let (log, _guard) = Log::listen();
+    let (tls, pem) = tls_remote().await;
+    let broken = Remote::start(|seen| with_header(answer(200, echo(&seen)), "content-length", "999999")).await;
+    for (case, url, pem) in [("HTTP/2", format!("https://{}", tls.address), Some(pem)), ("lost", broken.url(), None)] {
+        let endpoint = endpoint(&url);
+        let headers = ["Cookie", "Authorization", "X-Key"]
+            .map(|name| ExtraHeader { name: name.to_owned(), value: SECRET.into() })
+            .to_vec();
+        let action = Action {
+            namespace: "cart".into(),
+            name: "getCart".into(),
+            method: ActionMethod::Get,
+            query: Vec::new(),
+            locale: "en".into(),
+            extension_version: "1".into(),
+            page_path: None,
+            headers,
+        };
+        let settings =
+            ActionSettings { endpoint: endpoint.clone(), limits: ActionLimits::default(), extra_ca_pem: pem };
+        let client = ActionClient::new(settings, Clock::system()).expect("a client");
+        let request = action.request(&Preset::SERVICE, &endpoint).expect("it can be sent");
+        let shown = format!("{request:?} {client:?} {action:?}");
+        let outcome = client.send(request, Some(no_hurry())).await;
+        assert_eq!(outcome.is_ok(), case == "HTTP/2", "{case}: {outcome:?}");
+        let shown = format!("{shown} {outcome:?}");
+        assert!(is_clean(&shown), "{case}: {shown}");
+    }
+    let text = log.text();
+    assert!(text.contains("h2::") && text.contains("the action answered"), "something was heard");
+    assert_eq!(tls.seen()[0].header("cookie"), SECRET, "it was sent");
+    assert_eq!(text.lines().find(|line| !is_clean(line)), None);
 }

@@ -1,0 +1,51 @@
+//! Calls of actions, all of whose parts people write: none of them leads to another host, path or header.
+
+use connect_operator::connect::action::{Action, ActionMethod, ExtraHeader, Preset};
+use connect_operator::connect::hosts::AllowedHosts;
+use serde_json::json;
+
+/// Parts of a host in the first three lines, then namespace, name, locale, page path, the name of a header, its value.
+pub(crate) fn actions(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let lines: Vec<_> = text.splitn(9, '\n').chain([""; 9]).take(9).collect();
+    let &[project, company, tld, namespace, name, locale, page, header, value] = lines.as_slice() else { return };
+    for preset in [Preset::SERVICE, Preset::FRONTASTIC] {
+        if let Ok(url) = preset.url(project, company, tld) {
+            let host = url.strip_prefix("https://").expect("over https").to_ascii_lowercase();
+            let read = url::Url::parse(&url);
+            // Labels of another alphabet in disguise may be wrong in themselves.
+            assert!(
+                read.is_ok() || host.contains("xn--") || host.ends_with(|last: char| last.is_ascii_digit()),
+                "{url}"
+            );
+            if let Ok(read) = read {
+                assert!(read.username().is_empty() && read.port().is_none() && read.path() == "/", "{read}");
+                assert!(read.query().is_none() && read.fragment().is_none(), "{read}");
+            }
+        }
+        let action = Action {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            method: ActionMethod::Post(json!({})),
+            query: vec![(header.to_owned(), value.to_owned())],
+            locale: locale.to_owned(),
+            extension_version: "1".to_owned(),
+            page_path: (!page.is_empty()).then(|| page.to_owned()),
+            headers: vec![ExtraHeader { name: header.to_owned(), value: value.into() }],
+        };
+        let hosts = AllowedHosts::parse(["frontend.test"]).expect("a host");
+        let endpoint = hosts.endpoint("https://frontend.test").expect("it is listed");
+        match action.request(&preset, &endpoint) {
+            Ok(request) => {
+                assert_eq!(request.url.origin(), endpoint.url().origin(), "nothing leaves the host");
+                let segments: Vec<_> = request.url.path().split('/').collect();
+                assert_eq!(segments.len(), 5, "{}", request.url);
+                assert_eq!(segments[..3].join("/"), preset.prefix, "nor the path");
+                assert!(segments[3..].iter().all(|segment| !segment.is_empty()), "{}", request.url);
+                assert!(request.url.fragment().is_none());
+                assert_eq!(request.headers[preset.locale], locale, "nothing takes the place of a header");
+            }
+            Err(error) => assert!(!error.to_string().chars().any(char::is_control), "{error:?}"),
+        }
+    }
+}

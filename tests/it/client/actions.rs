@@ -1,0 +1,227 @@
+//! Frontend actions over real HTTP: what is sent, what is an answer, and that nothing is sent twice.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::action::{
+    Action, ActionAnswer, ActionApi, ActionMethod, ActionRequest, ExtraHeader, Preset,
+};
+use connect_operator::connect::error::{ApiError, Effect, Failure};
+use connect_operator::connect::http::{ActionClient, ActionLimits, ActionSettings};
+use connect_operator::connect::model::ActionError;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::limits::closed_port;
+use super::remote::{Remote, answer, endpoint, json_answer, no_hurry, with_header};
+
+fn action(method: ActionMethod) -> Action {
+    Action {
+        namespace: "cart".into(),
+        name: "addToCart".into(),
+        method,
+        query: vec![("list[0]".into(), "a b".into())],
+        locale: "en-GB".into(),
+        extension_version: "1.4.0".into(),
+        page_path: None,
+        headers: vec![ExtraHeader { name: "Cookie".into(), value: "session=canary".into() }],
+    }
+}
+
+fn writing() -> Action {
+    action(ActionMethod::Post(json!({"variant": {"sku": "A1", "count": 1}})))
+}
+
+/// Short, for those that wait for a limit.
+fn short() -> ActionLimits {
+    ActionLimits { call: Duration::from_millis(500), ..ActionLimits::default() }
+}
+
+fn client(url: &str, limits: ActionLimits) -> ActionClient {
+    let settings = ActionSettings { endpoint: endpoint(url), limits, extra_ca_pem: None };
+    ActionClient::new(settings, Clock::system()).expect("a client for plain HTTP")
+}
+
+fn request(action: &Action, url: &str) -> ActionRequest {
+    action.request(&Preset::SERVICE, &endpoint(url)).expect("it can be sent")
+}
+
+async fn call(url: &str, action: &Action, limits: ActionLimits) -> Result<ActionAnswer, ApiError> {
+    client(url, limits).send(request(action, url), Some(no_hurry())).await
+}
+
+#[tokio::test]
+async fn each_method_is_one_request_with_the_headers_of_its_preset() {
+    let methods = [ActionMethod::Get, ActionMethod::Post(json!({})), ActionMethod::Put(json!([1]))];
+    for (preset, path, locale, version) in [
+        (Preset::SERVICE, "/service/action", "service-locale", "service-frontend-extension-version"),
+        (Preset::FRONTASTIC, "/frontastic/action", "frontastic-locale", "commercetools-frontend-extension-version"),
+    ] {
+        let remote = Remote::start(|_| json_answer(200, &json!({"cartId": "1"}))).await;
+        let client = client(&remote.url(), ActionLimits::default());
+        for method in methods.clone() {
+            let request = action(method).request(&preset, &endpoint(&remote.url())).expect("it can be sent");
+            let answer = client.send(request, Some(no_hurry())).await.expect("an answer");
+            assert_eq!(answer.json::<Value>(), Some(json!({"cartId": "1"})));
+            assert_eq!((answer.status.as_u16(), answer.whole, answer.error()), (200, true, None));
+            assert!(answer.duration > Duration::ZERO && answer.headers.contains_key("content-type"));
+        }
+        let seen = remote.seen();
+        for (seen, (method, body)) in seen.iter().zip([("GET", ""), ("POST", "{}"), ("PUT", "[1]")]) {
+            assert_eq!(seen.line, format!("{method} {path}/cart/addToCart?list%5B0%5D=a+b"));
+            assert_eq!((seen.header(locale), seen.header(version)), ("en-GB", "1.4.0"));
+            assert_eq!((seen.header("accept"), seen.header("cookie")), ("application/json", "session=canary"));
+            assert_eq!(seen.header("content-type"), if body.is_empty() { "" } else { "application/json" });
+            assert_eq!((seen.body.as_str(), seen.header("authorization")), (body, ""), "{method}");
+        }
+        assert!(seen.len() == 3 && remote.tokens().is_empty(), "no token is asked for");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_is_one_whatever_its_status_and_body() {
+    let elsewhere = Remote::start(|_| answer(200, "")).await;
+    let target = elsewhere.url();
+    let error = || Some(ActionError { ok: false, message: "not registered".into() });
+    for (case, status, body, json, expected) in [
+        ("JSON", 200, r#"{"ok":false,"message":"not registered"}"#, true, None),
+        ("an error of actions", 400, r#"{"ok":false,"message":"not registered","more":1}"#, true, error()),
+        ("status 500", 500, r#"{"ok":false,"message":"not registered"}"#, true, error()),
+        ("an error of another shape", 400, r#"{"message":"not registered"}"#, true, None),
+        ("nulls", 400, r#"{"ok":null,"message":null}"#, true, None),
+        ("not JSON", 200, "<html>", false, None),
+        ("not JSON, and an error", 502, "<html>", false, None),
+        ("empty", 204, "", false, None),
+        ("a redirect", 307, "{}", true, None),
+    ] {
+        let location = target.clone();
+        let remote = Remote::start(move |_| with_header(answer(status, body), "location", &location)).await;
+        let answered = call(&remote.url(), &writing(), ActionLimits::default()).await.expect(case);
+        assert_eq!((answered.status.as_u16(), answered.body.as_slice()), (status, body.as_bytes()), "{case}");
+        assert_eq!((answered.json::<Value>().is_some(), answered.error()), (json, expected), "{case}");
+        assert_eq!(remote.seen().len(), 1, "{case}: it was sent once");
+    }
+    assert!(elsewhere.seen().is_empty(), "redirects are not followed");
+}
+
+#[tokio::test]
+async fn of_a_long_body_only_the_start_is_kept() {
+    let body = format!("[{}1]", "1,".repeat(5 << 20));
+    let remote = {
+        let body = body.clone();
+        Remote::start(move |_| answer(200, body.clone())).await
+    };
+    for (limit, whole) in [(1 << 20, false), (body.len() - 1, false), (body.len(), true)] {
+        let limits = ActionLimits { body: limit, ..ActionLimits::default() };
+        let answered = call(&remote.url(), &writing(), limits).await.expect("an answer");
+        assert_eq!((answered.body.len(), answered.whole), (limit, whole));
+        assert_eq!(answered.json::<Value>().is_some(), whole, "half of a list is no JSON");
+        assert!(body.as_bytes().starts_with(&answered.body));
+        assert!(!format!("{answered:?}").contains("1,1"), "the body is not shown");
+    }
+}
+
+/// What a server below HTTP does with a connection once it has read something.
+#[derive(Clone, Copy)]
+enum Odd {
+    Close(&'static str),
+    Silent(&'static str),
+}
+
+/// Counts connections, and requests on them.
+async fn odd(odd: Odd) -> (SocketAddr, Arc<AtomicUsize>, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let (address, counts) = (listener.local_addr().expect("bound"), [(); 2].map(|()| Arc::new(AtomicUsize::new(0))));
+    let [connections, requests] = counts.clone();
+    tokio::spawn(async move {
+        while let Ok((connection, _)) = listener.accept().await {
+            connections.fetch_add(1, Ordering::SeqCst);
+            tokio::spawn(serve(connection, odd, Arc::clone(&requests)));
+        }
+    });
+    let [connections, requests] = counts;
+    (address, connections, requests)
+}
+
+async fn serve(mut connection: TcpStream, odd: Odd, requests: Arc<AtomicUsize>) -> std::io::Result<()> {
+    let mut request = [0; 16 << 10];
+    while connection.read(&mut request).await? > 0 {
+        requests.fetch_add(1, Ordering::SeqCst);
+        let (Odd::Close(start) | Odd::Silent(start)) = odd;
+        connection.write_all(start.as_bytes()).await?;
+        if let Odd::Close(_) = odd {
+            return connection.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_no_answer_and_the_call_was_sent_once() {
+    for (case, what, said) in [
+        ("closed before an answer", Odd::Close(""), "the connection broke"),
+        ("closed within the head", Odd::Close("HTTP/1.1 200"), "the connection broke"),
+        ("not HTTP", Odd::Close("SSH-2.0-x\r\n\r\n"), "the connection broke"),
+        (
+            "closed within the body",
+            Odd::Close("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
+            "status 200, but the body broke off",
+        ),
+        ("no answer in time", Odd::Silent(""), "no answer within 500ms"),
+        (
+            "a body that does not end",
+            Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
+            "status 200, but no whole body within 500ms",
+        ),
+    ] {
+        for method in [ActionMethod::Post(json!({})), ActionMethod::Put(json!({})), ActionMethod::Get] {
+            let (address, connections, requests) = odd(what).await;
+            let action = action(method);
+            let error = call(&format!("http://{address}"), &action, short()).await.expect_err(case);
+            assert_eq!(
+                (error.failure.clone(), error.effect()),
+                (Failure::NoAnswer, Effect::Unknown),
+                "{case}: {error}"
+            );
+            assert!(error.message.starts_with(said), "{case}: {error}");
+            assert_eq!(error.operation, action.operation(&Preset::SERVICE), "{case}");
+            assert_eq!((connections.load(Ordering::SeqCst), requests.load(Ordering::SeqCst)), (1, 1), "{case}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_never_used_again() {
+    // It keeps its connections open; the client does not use them.
+    let (address, connections, requests) = odd(Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")).await;
+    let url = format!("http://{address}");
+    let client = client(&url, ActionLimits::default());
+    for _ in 0..3 {
+        client.send(request(&writing(), &url), None).await.expect("an answer");
+    }
+    assert_eq!((connections.load(Ordering::SeqCst), requests.load(Ordering::SeqCst)), (3, 3));
+}
+
+#[tokio::test]
+async fn what_cannot_leave_leaves_nothing_open() {
+    let (address, _socket) = closed_port();
+    let error =
+        call(&format!("http://{address}"), &writing(), ActionLimits::default()).await.expect_err("nobody listens");
+    assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None), "{error}");
+    let remote = Remote::start(|_| answer(200, "")).await;
+    let client = client(&remote.url(), ActionLimits::default());
+    for (case, made_for, send_before) in [
+        ("too late", remote.url(), Timestamp::UNIX_EPOCH),
+        ("made for another host", format!("http://localhost:{}", remote.address.port()), no_hurry()),
+        ("made for another port", format!("http://{address}"), no_hurry()),
+    ] {
+        let error = client.send(request(&writing(), &made_for), Some(send_before)).await.expect_err(case);
+        assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None), "{case}: {error}");
+    }
+    assert!(remote.seen().is_empty());
+}

@@ -15,9 +15,6 @@ use crate::connect::Selector;
 use crate::connect::model::{Connector, ConnectorStaged, DeclaredApplication, DeclaredGlobal, IsPreviewable};
 use crate::controllers::subject::Subject;
 
-/// Longest pause before what could not be read is read again.
-const UNREADABLE_AGAIN: Duration = Duration::from_mins(1);
-
 /// How resources name a connector.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OfferName {
@@ -164,10 +161,7 @@ impl Offers {
             woken.extend(entry.users.keys().cloned());
         }
         entry.offer = Some(Offer { at, found: if current { found } else { before.unwrap_or(found) }, current });
-        let mut interval = entry.users.values().min().copied().unwrap_or(Duration::MAX);
-        if !current {
-            interval = interval.min(UNREADABLE_AGAIN);
-        }
+        let interval = entry.users.values().min().copied().unwrap_or(Duration::MAX);
         let wished = entry.waiting.values().min().map_or(Timestamp::MAX, |wish| now.max(*wish));
         entry.due = later(now, jitter.stretch(interval)).min(wished);
         woken

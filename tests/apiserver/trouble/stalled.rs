@@ -66,6 +66,9 @@ async fn a_create_that_is_refused_is_not_tried_again_until_its_cause_changes() {
     ];
     for (case, reason, named, spoil) in rows {
         let shop = shop().await;
+        // Otherwise most would not even be sent.
+        let closed = FaultAnswer::error(403, "AuthorizationError");
+        shop.dev.fault(Fault::of("getConnectorByKey", closed)).unwrap();
         let mut manifest = shop.deployment();
         spoil(&mut manifest);
         // The connector never changes once it is known, so another resource takes its place later.

@@ -14,7 +14,9 @@ use std::time::Duration;
 use connect_operator::controllers::conditions;
 use connect_operator::controllers::subject::Subject;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState};
-use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy};
+use connect_operator::crd::{
+    AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, UpdatePolicy,
+};
 use connect_operator::names;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -50,6 +52,8 @@ pub(crate) struct Life {
     planned: usize,
     /// Version of the connector that runs, as far as its own calls brought it there.
     connector: i64,
+    /// `updatePolicy` was `Latest` at some time; a run may still go by that.
+    follows: bool,
     status: ConnectorDeploymentStatus,
     allowed: BTreeSet<Allowance>,
     /// Plain values that were sent last, and every difference that an operation has left since its creation.
@@ -170,6 +174,7 @@ impl Judge {
             served: None,
             planned: 0,
             connector: 0,
+            follows: false,
             status: ConnectorDeploymentStatus::default(),
             allowed: BTreeSet::new(),
             sent: BTreeMap::new(),
@@ -182,6 +187,7 @@ impl Judge {
         });
         life.alive = !change.deleted;
         life.observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
+        life.follows |= object.spec.connector.update_policy == UpdatePolicy::Latest;
         life.corrected |= object.spec.drift.policy == DriftPolicy::Correct;
         let kept = object.spec.effective_deletion_policy() == DeletionPolicy::Orphan
             || object.spec.management_policy == ManagementPolicy::ObserveOnly;
@@ -309,9 +315,13 @@ impl Judge {
         let from = life.served.map_or(0, |served| served + 1);
         let newer = if create { 0 } else { from };
         let before = std::mem::replace(&mut life.connector, running);
-        if sent == Sent::Move && !life.asks.iter().any(|ask| ask.version.is_some_and(|version| version > before)) {
+        let asked = life.follows || life.asks.iter().any(|ask| ask.version.is_some_and(|version| version > before));
+        if sent == Sent::Move && !asked {
             let text = format!("{} moved {id} from {before} to {running}, and nobody asked for that", life.subject);
             return self.wrong(text);
+        }
+        if sent == Sent::Move && life.follows && running > before {
+            life.allowed.insert(Allowance::Followed);
         }
         // Only who moves to another version serves an ask that is new by nothing else.
         let news = |index: &usize| sent != Sent::Redeploy || !life.asks_for_a_version_only(*index);

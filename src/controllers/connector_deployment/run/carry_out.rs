@@ -15,7 +15,7 @@ use crate::clock::{between, later};
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::problem;
 use crate::controllers::remote::{Pace, Remote};
-use crate::crd::DriftPolicy;
+use crate::crd::{DriftPolicy, UpdatePolicy};
 
 use super::{Known, Run};
 
@@ -84,8 +84,8 @@ impl Run<'_> {
         let busy = matches!(look, Look::Present(seen) if seen.phase.is_busy());
         if !busy {
             remote.watch(self.subject, id, Pace::Settled(interval));
-            // A decision that waits for something has to look then; the view tells of everything else.
-            return decision.again;
+            // A decision that waits for something has to look then; the view tells of everything else, but the registry.
+            return decision.again.or_else(|| self.waits_for_the_registry(decision).then_some(interval));
         }
         let now = self.context.clock.now();
         let since = decision.ledger.operation.as_ref().map(|operation| operation.started_at);
@@ -94,6 +94,12 @@ impl Run<'_> {
         // Only time can change what is told of something that stays busy (rule 18).
         let left = between(now, later(since, decide::TOO_LONG));
         (!left.is_zero()).then_some(left)
+    }
+
+    /// Rule 15: whether a new version of the connector may change what is to be done.
+    fn waits_for_the_registry(&self, decision: &Decision) -> bool {
+        let unavailable = matches!(decision.verdict, Verdict::VersionUnavailable { .. });
+        unavailable || self.object.spec.connector.update_policy == UpdatePolicy::Latest
     }
 
     /// The operation is written; now its one call.

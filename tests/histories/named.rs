@@ -85,6 +85,7 @@ fn each_named_history_comes_to_what_was_asked_for() {
             },
             (1, 2, 2),
         ),
+        // Let go before it is calm, it would be created for nobody.
         (
             "rule 22: deleted while its create is still to arrive",
             History {

@@ -6,6 +6,7 @@
 //! counted. What the rules allow beyond is named where it is allowed ([`Allowance`]).
 
 mod allowed;
+mod life;
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,54 +24,11 @@ use kube::ResourceExt;
 use serde::Deserialize;
 
 use self::allowed::Allowance;
+use self::life::{Ask, Life};
 use self::truth::Truth;
 use crate::cluster::{Change, Cluster, Kind};
 use crate::desired;
 use crate::remote::{Arrived, Remote, Values, Verb};
-
-/// One state that was desired.
-#[derive(Clone, Debug)]
-pub(crate) struct Ask {
-    /// `None`: something that is named is missing.
-    pub(crate) values: Option<Values>,
-    /// Version of the connector.
-    version: Option<i64>,
-    /// The last redeploy request that was there.
-    request: Option<String>,
-    since: Timestamp,
-}
-
-/// One resource, from its creation to its end.
-#[derive(Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(crate) struct Life {
-    pub(crate) subject: Subject,
-    pub(crate) asks: Vec<Ask>,
-    /// The newest ask that was served.
-    served: Option<usize>,
-    /// The newest ask when the operation that is stored was written.
-    planned: usize,
-    /// Version of the connector that runs, as far as its own calls brought it there.
-    connector: i64,
-    /// `updatePolicy` was `Latest` at some time; a run may still go by that.
-    follows: bool,
-    status: ConnectorDeploymentStatus,
-    allowed: BTreeSet<Allowance>,
-    /// Plain values that were sent last, and every difference that an operation has left since its creation.
-    sent: BTreeMap<String, String>,
-    differences: BTreeSet<(BTreeMap<String, String>, BTreeMap<String, String>)>,
-    /// `drift.policy` was `Correct` at some time; a run may still go by that.
-    corrected: bool,
-    pub(crate) alive: bool,
-    /// `ObserveOnly`, so that it claims nothing.
-    observes: bool,
-    /// Its deployment may outlive it: people wanted that, or removed the finalizer.
-    pub(crate) may_leave: bool,
-    /// The remote shows other values than it was created with, or somebody changed them before its id was known, so a create
-    /// whose answer was lost does not look like ours: rule 2 says `KeyTaken` of it and leaves it alone, rather than to risk a
-    /// stranger's.
-    pub(crate) disguised: bool,
-}
 
 /// What was sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,15 +37,6 @@ enum Sent {
     Redeploy,
     /// A redeploy that also moves to the latest version of the connector.
     Move,
-}
-
-impl Life {
-    /// Whether an ask differs from the one that was served last, and from all between, by the version alone.
-    fn asks_for_a_version_only(&self, index: usize) -> bool {
-        let Some(served) = self.served.and_then(|served| self.asks.get(served..=index)) else { return false };
-        let [first, later @ ..] = served else { return false };
-        later.iter().all(|ask| (&ask.values, &ask.request) == (&first.values, &first.request))
-    }
 }
 
 /// The judge.
@@ -168,23 +117,7 @@ impl Judge {
         let uid = object.uid().unwrap_or_default();
         let subject = Subject::deployment(&change.key.namespace, &change.key.name);
         let status = object.status.clone().unwrap_or_default();
-        let life = self.lives.entry(uid.clone()).or_insert_with(|| Life {
-            subject,
-            asks: Vec::new(),
-            served: None,
-            planned: 0,
-            connector: 0,
-            follows: false,
-            status: ConnectorDeploymentStatus::default(),
-            allowed: BTreeSet::new(),
-            sent: BTreeMap::new(),
-            differences: BTreeSet::new(),
-            alive: true,
-            observes: false,
-            may_leave: false,
-            disguised: false,
-            corrected: false,
-        });
+        let life = self.lives.entry(uid.clone()).or_insert_with(|| Life::new(subject));
         life.alive = !change.deleted;
         life.observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
         life.follows |= object.spec.connector.update_policy == UpdatePolicy::Latest;

@@ -6,6 +6,7 @@ use connect_operator::controllers::conditions;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::gate::{Place, lock};
 use crate::history::{Foreign, History, Reading, Shape, Step};
@@ -84,6 +85,7 @@ fn each_named_history_comes_to_what_was_asked_for() {
             },
             (1, 2, 2),
         ),
+        // Let go before it is calm, it would be created for nobody.
         (
             "rule 22: deleted while its create is still to arrive",
             History {
@@ -248,6 +250,32 @@ fn rule_5_a_look_from_before_a_call_is_not_used_after_it() {
     assert!(looks.count() > 0, "they are read by LIST\n{told}");
     let count = |what: &str| simulation.judge.counts.get(what).copied().unwrap_or_default();
     assert_eq!([count("redeploys"), count("refused by the remote")], [1, 0], "{told}");
+}
+
+/// Nothing of the cluster changes when the registry does, nor does the deployment.
+#[test]
+fn rule_15_a_version_that_is_published_later_is_rolled_out_within_an_interval() {
+    for (case, connector) in
+        [("the wanted one", json!({"version": 2})), ("whichever is the latest", json!({"updatePolicy": "Latest"}))]
+    {
+        let (simulation, result) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+            simulation.start(0, 0);
+            simulation.write(RESOURCES[0], Shape::default());
+            simulation.settle(Duration::ZERO, 0).await?;
+            simulation.telling = true;
+            simulation.edit(&RESOURCES[0].stored(), &json!({"spec": {"connector": connector}}));
+            simulation.settle(Duration::ZERO, 0).await?;
+            simulation.publish();
+            for _ in 0..12 {
+                simulation.pass(Duration::from_secs(30)).await;
+                simulation.rest().await;
+            }
+            simulation.settle(Duration::ZERO, 0).await
+        });
+        let told = simulation.told.join("\n");
+        assert_eq!(result, Ok(()), "{case}\n{told}");
+        assert_eq!(simulation.judge.counts.get("redeploys"), Some(&1), "{case}\n{told}");
+    }
 }
 
 /// What is known and accepted: a server that cuts blanks makes a create of ours look like somebody else's, if its answer

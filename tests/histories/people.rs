@@ -177,7 +177,7 @@ impl Simulation {
         self.judge();
     }
 
-    fn edit(&mut self, key: &Key, patch: &Value) {
+    pub(crate) fn edit(&mut self, key: &Key, patch: &Value) {
         // What is not there cannot be edited.
         let _ = lock(&self.reach.cluster).patch(key, patch, false);
         self.judge();

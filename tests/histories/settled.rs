@@ -135,8 +135,10 @@ fn resource(
     let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
     // What is paused or not known stays as it is, whatever that was.
     let wanted = values.filter(|_| !observed && !object.spec.suspend)?;
+    // What does not exist cannot be created, for the first time or again.
     let missing = object.spec.connector.version.is_some_and(|version| version > simulation.latest_connector());
-    if missing && status.id.is_none() && reason == "ConnectorNotFound" {
+    let gone = status.id.as_ref().is_none_or(|id| judge.truth.now(id).is_none());
+    if missing && gone && (reason == "ConnectorNotFound" || status.id.is_some()) {
         return None;
     }
     if status.operation.is_some() {

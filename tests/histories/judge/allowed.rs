@@ -19,6 +19,8 @@ pub(crate) enum Allowance {
     /// The key of the digests was lost, and since then nobody knows whether what was sent is what is asked for, because the
     /// spec or an object that it names was written meanwhile (rule 7).
     LostKey,
+    /// The connector has a later version, and `updatePolicy` is `Latest` (rule 15).
+    Followed,
     /// Taken over with other visible values (rule 13).
     TakenOver,
     /// Visible values differ from what was sent, because somebody else changed them, or because our own redeploy left

@@ -6,6 +6,7 @@
 //! counted. What the rules allow beyond is named where it is allowed ([`Allowance`]).
 
 mod allowed;
+mod life;
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,59 +15,20 @@ use std::time::Duration;
 use connect_operator::controllers::conditions;
 use connect_operator::controllers::subject::Subject;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState};
-use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy};
+use connect_operator::crd::{
+    AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, UpdatePolicy,
+};
 use connect_operator::names;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Deserialize;
 
 use self::allowed::Allowance;
+use self::life::{Ask, Life};
 use self::truth::Truth;
 use crate::cluster::{Change, Cluster, Kind};
 use crate::desired;
 use crate::remote::{Arrived, Remote, Values, Verb};
-
-/// One state that was desired.
-#[derive(Clone, Debug)]
-pub(crate) struct Ask {
-    /// `None`: something that is named is missing.
-    pub(crate) values: Option<Values>,
-    /// Version of the connector.
-    version: Option<i64>,
-    /// The last redeploy request that was there.
-    request: Option<String>,
-    since: Timestamp,
-}
-
-/// One resource, from its creation to its end.
-#[derive(Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(crate) struct Life {
-    pub(crate) subject: Subject,
-    pub(crate) asks: Vec<Ask>,
-    /// The newest ask that was served.
-    served: Option<usize>,
-    /// The newest ask when the operation that is stored was written.
-    planned: usize,
-    /// Version of the connector that runs, as far as its own calls brought it there.
-    connector: i64,
-    status: ConnectorDeploymentStatus,
-    allowed: BTreeSet<Allowance>,
-    /// Plain values that were sent last, and every difference that an operation has left since its creation.
-    sent: BTreeMap<String, String>,
-    differences: BTreeSet<(BTreeMap<String, String>, BTreeMap<String, String>)>,
-    /// `drift.policy` was `Correct` at some time; a run may still go by that.
-    corrected: bool,
-    pub(crate) alive: bool,
-    /// `ObserveOnly`, so that it claims nothing.
-    observes: bool,
-    /// Its deployment may outlive it: people wanted that, or removed the finalizer.
-    pub(crate) may_leave: bool,
-    /// The remote shows other values than it was created with, or somebody changed them before its id was known, so a create
-    /// whose answer was lost does not look like ours: rule 2 says `KeyTaken` of it and leaves it alone, rather than to risk a
-    /// stranger's.
-    pub(crate) disguised: bool,
-}
 
 /// What was sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,15 +37,6 @@ enum Sent {
     Redeploy,
     /// A redeploy that also moves to the latest version of the connector.
     Move,
-}
-
-impl Life {
-    /// Whether an ask differs from the one that was served last, and from all between, by the version alone.
-    fn asks_for_a_version_only(&self, index: usize) -> bool {
-        let Some(served) = self.served.and_then(|served| self.asks.get(served..=index)) else { return false };
-        let [first, later @ ..] = served else { return false };
-        later.iter().all(|ask| (&ask.values, &ask.request) == (&first.values, &first.request))
-    }
 }
 
 /// The judge.
@@ -164,24 +117,10 @@ impl Judge {
         let uid = object.uid().unwrap_or_default();
         let subject = Subject::deployment(&change.key.namespace, &change.key.name);
         let status = object.status.clone().unwrap_or_default();
-        let life = self.lives.entry(uid.clone()).or_insert_with(|| Life {
-            subject,
-            asks: Vec::new(),
-            served: None,
-            planned: 0,
-            connector: 0,
-            status: ConnectorDeploymentStatus::default(),
-            allowed: BTreeSet::new(),
-            sent: BTreeMap::new(),
-            differences: BTreeSet::new(),
-            alive: true,
-            observes: false,
-            may_leave: false,
-            disguised: false,
-            corrected: false,
-        });
+        let life = self.lives.entry(uid.clone()).or_insert_with(|| Life::new(subject));
         life.alive = !change.deleted;
         life.observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
+        life.follows |= object.spec.connector.update_policy == UpdatePolicy::Latest;
         life.corrected |= object.spec.drift.policy == DriftPolicy::Correct;
         let kept = object.spec.effective_deletion_policy() == DeletionPolicy::Orphan
             || object.spec.management_policy == ManagementPolicy::ObserveOnly;
@@ -309,9 +248,13 @@ impl Judge {
         let from = life.served.map_or(0, |served| served + 1);
         let newer = if create { 0 } else { from };
         let before = std::mem::replace(&mut life.connector, running);
-        if sent == Sent::Move && !life.asks.iter().any(|ask| ask.version.is_some_and(|version| version > before)) {
+        let asked = life.follows || life.asks.iter().any(|ask| ask.version.is_some_and(|version| version > before));
+        if sent == Sent::Move && !asked {
             let text = format!("{} moved {id} from {before} to {running}, and nobody asked for that", life.subject);
             return self.wrong(text);
+        }
+        if sent == Sent::Move && life.follows && running > before {
+            life.allowed.insert(Allowance::Followed);
         }
         // Only who moves to another version serves an ask that is new by nothing else.
         let news = |index: &usize| sent != Sent::Redeploy || !life.asks_for_a_version_only(*index);

@@ -1,0 +1,83 @@
+//! What is known of one resource, from its creation to its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use connect_operator::controllers::subject::Subject;
+use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
+use jiff::Timestamp;
+
+use super::allowed::Allowance;
+use crate::remote::Values;
+
+/// One state that was desired.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask {
+    /// `None`: something that is named is missing.
+    pub(crate) values: Option<Values>,
+    /// Version of the connector.
+    pub(super) version: Option<i64>,
+    /// The last redeploy request that was there.
+    pub(super) request: Option<String>,
+    pub(super) since: Timestamp,
+}
+
+/// One resource, from its creation to its end.
+#[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub(crate) struct Life {
+    pub(crate) subject: Subject,
+    pub(crate) asks: Vec<Ask>,
+    /// The newest ask that was served.
+    pub(super) served: Option<usize>,
+    /// The newest ask when the operation that is stored was written.
+    pub(super) planned: usize,
+    /// Version of the connector that runs, as far as its own calls brought it there.
+    pub(super) connector: i64,
+    /// `updatePolicy` was `Latest` at some time; a run may still go by that.
+    pub(super) follows: bool,
+    pub(super) status: ConnectorDeploymentStatus,
+    pub(super) allowed: BTreeSet<Allowance>,
+    /// Plain values that were sent last, and every difference that an operation has left since its creation.
+    pub(super) sent: BTreeMap<String, String>,
+    pub(super) differences: BTreeSet<(BTreeMap<String, String>, BTreeMap<String, String>)>,
+    /// `drift.policy` was `Correct` at some time; a run may still go by that.
+    pub(super) corrected: bool,
+    pub(crate) alive: bool,
+    /// `ObserveOnly`, so that it claims nothing.
+    pub(super) observes: bool,
+    /// Its deployment may outlive it: people wanted that, or removed the finalizer.
+    pub(crate) may_leave: bool,
+    /// The remote shows other values than it was created with, or somebody changed them before its id was known, so a create
+    /// whose answer was lost does not look like ours: rule 2 says `KeyTaken` of it and leaves it alone, rather than to risk a
+    /// stranger's.
+    pub(crate) disguised: bool,
+}
+
+impl Life {
+    pub(super) fn new(subject: Subject) -> Self {
+        Self {
+            subject,
+            asks: Vec::new(),
+            served: None,
+            planned: 0,
+            connector: 0,
+            follows: false,
+            status: ConnectorDeploymentStatus::default(),
+            allowed: BTreeSet::new(),
+            sent: BTreeMap::new(),
+            differences: BTreeSet::new(),
+            alive: true,
+            observes: false,
+            may_leave: false,
+            disguised: false,
+            corrected: false,
+        }
+    }
+
+    /// Whether an ask differs from the one that was served last, and from all between, by the version alone.
+    pub(super) fn asks_for_a_version_only(&self, index: usize) -> bool {
+        let Some(served) = self.served.and_then(|served| self.asks.get(served..=index)) else { return false };
+        let [first, later @ ..] = served else { return false };
+        later.iter().all(|ask| (&ask.values, &ask.request) == (&first.values, &first.request))
+    }
+}

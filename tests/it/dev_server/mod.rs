@@ -2,6 +2,8 @@
 
 mod access;
 mod faults;
+mod registry;
+mod repositories;
 
 use std::time::Duration;
 

@@ -4,6 +4,7 @@ mod access;
 mod faults;
 mod registry;
 mod repositories;
+mod wrong_input;
 
 use std::time::Duration;
 

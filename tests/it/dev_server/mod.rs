@@ -2,6 +2,9 @@
 
 mod access;
 mod faults;
+mod registry;
+mod repositories;
+mod wrong_input;
 
 use std::time::Duration;
 

@@ -25,11 +25,11 @@ const RATE: NonZeroU32 = NonZeroU32::new(10).expect("10 is not zero");
 pub(super) struct Project {
     /// A `ConnectProject` of the current context, whose Secret holds the credentials. Default: the environment, in
     /// `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET`, `CTP_REGION` and, if needed, `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`.
-    #[arg(long = "project", value_name = "NAME")]
+    #[arg(id = "project", long, value_name = "NAME")]
     name: Option<String>,
 
     /// Namespace of the `ConnectProject`. Default: that of the current context.
-    #[arg(long, short, value_name = "NAMESPACE", requires = "name")]
+    #[arg(long, short, value_name = "NAMESPACE", requires = "project")]
     namespace: Option<String>,
 
     /// Hosts that may be called beside those in `CTP_API_URL` and `CTP_AUTH_URL`, in the form of `run`.

@@ -209,7 +209,8 @@ fn rule_22_and_24_each_named_history_of_an_end_comes_to_what_was_asked_for() {
                 live: None,
                 ..live(vec![
                     Step::Rest,
-                    trouble(Place::Cluster, 1, Trouble::Slow(20)),
+                    // After the finalizer and the project's count of its users: the write of the operation.
+                    trouble(Place::Cluster, 2, Trouble::Slow(20)),
                     trouble(Place::Remote, 0, Late(29)),
                     Step::Write(0, shape),
                     Step::Pass(21),

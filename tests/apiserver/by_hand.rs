@@ -26,7 +26,7 @@ async fn a_project_of_the_cluster_is_asked_with_its_own_credentials() {
 
     let (code, shown) = deployments(&shop, "nope").await;
     assert!(code == Some(1) && shown.contains("ConnectProject nope: there is none in the namespace"), "{shown}");
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client")]).await;
+    shop.put_secret(CREDENTIALS, &[("clientSecret", "")]).await;
     let (code, shown) = deployments(&shop, PROJECT).await;
-    assert!(code == Some(1) && shown.contains("lacks the key clientSecret"), "{shown}");
+    assert!(code == Some(1) && shown.contains("lacks the key clientSecret, or it is empty"), "{shown}");
 }

@@ -6,6 +6,7 @@ mod crds;
 mod demo;
 mod dev_server;
 mod run;
+mod wait;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,8 @@ enum Command {
     Staged(by_hand::Staged),
     /// Look at deployments.
     Deployments(by_hand::Deployments),
+    /// Wait until a ConnectorDeployment is ready.
+    Wait(wait::Args),
     /// Print the CustomResourceDefinitions.
     Crds,
     /// Watch over the processes of a local cluster; started by `demo` and by tests.
@@ -60,6 +63,7 @@ pub fn main() -> ExitCode {
         Command::Connectors(args) => by_hand(by_hand::connectors(args)),
         Command::Staged(args) => by_hand(by_hand::staged(args)),
         Command::Deployments(args) => by_hand(by_hand::deployments(args)),
+        Command::Wait(args) => by_hand(wait::run(args)),
         Command::DevServer(args) => {
             telemetry::start(LogFormat::Text, "info");
             in_runtime(dev_server::run(args, asked_to_end()))

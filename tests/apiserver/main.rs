@@ -20,3 +20,4 @@ mod shop;
 mod tls_listener;
 mod trouble;
 mod unreliable;
+mod waiting;

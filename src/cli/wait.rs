@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::Api;
+use kube::runtime::{WatchStreamExt as _, watcher};
 
 use crate::clock::Clock;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;

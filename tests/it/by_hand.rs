@@ -116,6 +116,31 @@ async fn deployments_are_listed_and_shown_without_secured_values() {
 }
 
 #[tokio::test]
+async fn what_exists_is_exported_as_manifests_without_secured_values() {
+    let dev = dev_server().await;
+    deploy(&dev, "shop_tax");
+    deploy(&dev, "shop_oms");
+    let kinds = |yaml: &str| -> Vec<(String, String)> {
+        let documents: Vec<Value> = serde_saphyr::from_multiple(yaml).unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        documents.iter().map(|document| (text(&document["kind"]), text(&document["metadata"]["name"]))).collect()
+    };
+    let pair = |kind: &str, name: &str| (kind.to_owned(), name.to_owned());
+    let one = printed(&dev, &["deployments", "export", "shop_tax"]).await;
+    assert_eq!(kinds(&one), [pair("Secret", "shop-tax"), pair("ConnectorDeployment", "shop-tax")]);
+    assert!(one.contains("ObserveOnly") && !one.contains("canary"), "{one}");
+    let output =
+        program(&dev, &["deployments", "export"]).env("CTP_REGION", "europe-west1.gcp").output().await.unwrap();
+    let (all, stderr) = texts(&output);
+    assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
+    assert_eq!(kinds(&all).len(), 5, "the project, and two for each");
+    assert_eq!(kinds(&all)[0], pair("ConnectProject", "demo"));
+    let output = program(&dev, &["deployments", "export", "nope"]).output().await.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(texts(&output).1.contains("no deployment with the key nope"));
+}
+
+#[tokio::test]
 async fn logs_are_printed_and_followed_each_entry_once() {
     let dev = dev_server().await;
     let id = deploy(&dev, "shop_tax");

@@ -15,7 +15,7 @@ use crate::crd::parse_duration;
 
 use super::output::{Output, Section, or_dash, print};
 use super::project::Project;
-use super::{Failed, Name, first};
+use super::{Failed, Name, export, first};
 
 /// Pause between two looks at a log that is followed.
 const FOLLOW: Duration = Duration::from_secs(3);
@@ -37,6 +37,8 @@ enum Command {
     Get(Get),
     /// Print the log of one deployment.
     Logs(Logs),
+    /// Print manifests of deployments that exist.
+    Export(export::Export),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -106,11 +108,12 @@ pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
             })?;
         }
         Command::Logs(logs) => print_logs(&logs).await?,
+        Command::Export(export) => export::run(export).await?,
     }
     Ok(())
 }
 
-fn absent(selector: Selector) -> Failed {
+pub(super) fn absent(selector: Selector) -> Failed {
     Failed::Absent { what: "deployment", selector, list: "deployments list" }
 }
 

@@ -5,6 +5,7 @@
 
 mod connectors;
 mod deployments;
+mod export;
 mod output;
 mod project;
 mod staged;

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use kube::Api;
 use secrecy::SecretString;
+use serde_json::{Value, json};
 
+use super::export::label;
 use crate::clock::Clock;
 use crate::connect::api::DeploymentPaths;
 use crate::connect::hosts::AllowedHosts;
@@ -15,6 +17,7 @@ use crate::controllers::connect_project;
 use crate::controllers::remote::Settings;
 use crate::controllers::secret;
 use crate::crd::ConnectProject;
+use crate::names;
 
 /// Requests in a second, where no ConnectProject says it.
 const RATE: NonZeroU32 = NonZeroU32::new(10).expect("10 is not zero");
@@ -73,13 +76,30 @@ pub(in crate::cli) enum ProjectError {
     Client(String),
 }
 
+/// A project as manifests name it.
+pub(super) struct Known {
+    /// Name of its `ConnectProject`.
+    pub(super) name: String,
+    /// Its manifest, if it is not in the cluster and its region is known.
+    pub(super) manifest: Option<Value>,
+}
+
 impl Project {
     /// Its client; nothing is sent yet.
     pub(super) async fn client(&self) -> Result<HttpConnect, ProjectError> {
+        Ok(self.client_and_manifest().await?.0)
+    }
+
+    /// The same, and how manifests name the project.
+    pub(super) async fn client_and_manifest(&self) -> Result<(HttpConnect, Known), ProjectError> {
         let mut hosts = self.allowed_api_hosts.clone();
-        let settings = match &self.name {
-            Some(name) => self.of_cluster(name).await?,
-            None => of_environment(|variable| std::env::var(variable).ok(), &mut hosts)?,
+        let (settings, known) = if let Some(name) = &self.name {
+            (self.of_cluster(name).await?, Known { name: name.clone(), manifest: None })
+        } else {
+            let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+            let settings = of_environment(variable, &mut hosts)?;
+            let known = manifest(&settings, variable);
+            (settings, known)
         };
         let extra_ca_pem = match &self.ca_file {
             Some(path) => {
@@ -89,7 +109,7 @@ impl Project {
         };
         let allowed_hosts = AllowedHosts::parse(hosts.iter().map(String::as_str))?;
         let factory = HttpFactory { allowed_hosts, clock: Clock::system(), limits: Limits::default(), extra_ca_pem };
-        factory.client(&settings).map_err(ProjectError::Client)
+        Ok((factory.client(&settings).map_err(ProjectError::Client)?, known))
     }
 
     async fn of_cluster(&self, name: &str) -> Result<Settings, ProjectError> {
@@ -112,10 +132,9 @@ fn of_environment(
     variable: impl Fn(&str) -> Option<String>,
     hosts: &mut Vec<String>,
 ) -> Result<Settings, ProjectError> {
-    let given = |name: &str| variable(name).filter(|value| !value.is_empty());
-    let needed = |name: &'static str| given(name).ok_or(ProjectError::Variable(name));
+    let needed = |name: &'static str| variable(name).ok_or(ProjectError::Variable(name));
     let mut address = |name: &str, service: &str| -> Result<String, ProjectError> {
-        let Some(address) = given(name) else {
+        let Some(address) = variable(name) else {
             return Ok(format!("https://{service}.{}.commercetools.com", needed("CTP_REGION")?));
         };
         hosts.extend(host(&address));
@@ -128,9 +147,32 @@ fn of_environment(
         deployment_paths: DeploymentPaths::Project,
         client_id: needed("CTP_CLIENT_ID")?,
         client_secret: SecretString::from(needed("CTP_CLIENT_SECRET")?),
-        scopes: given("CTP_SCOPES"),
+        scopes: variable("CTP_SCOPES"),
         requests_per_second: RATE,
     })
+}
+
+/// A `ConnectProject` like the environment. Its credentials stay where they are.
+fn manifest(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> Known {
+    let name = label(&settings.project_key);
+    let Some(region) = variable("CTP_REGION") else { return Known { name, manifest: None } };
+    let mut spec = json!({
+        "projectKey": settings.project_key,
+        "region": region,
+        "credentialsSecretRef": {"name": format!("{name}-credentials")},
+    });
+    for (member, name) in [("apiUrl", "CTP_API_URL"), ("authUrl", "CTP_AUTH_URL")] {
+        if let Some(address) = variable(name) {
+            spec[member] = json!(address);
+        }
+    }
+    let manifest = json!({
+        "apiVersion": format!("{}/{}", names::GROUP, names::VERSION),
+        "kind": "ConnectProject",
+        "metadata": {"name": name},
+        "spec": spec,
+    });
+    Known { name, manifest: Some(manifest) }
 }
 
 /// Host and port of an address, as a pattern; nothing if it is none, which is told when it is used.
@@ -154,6 +196,7 @@ mod tests {
     fn settings(variables: &[(&str, &str)]) -> (Result<Settings, ProjectError>, Vec<String>) {
         let value =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let value = |name: &str| value(name).filter(|value| !value.is_empty());
         let mut hosts = Vec::new();
         (of_environment(value, &mut hosts), hosts)
     }

@@ -202,7 +202,7 @@ impl FaultFile {
 }
 
 /// Names that a fault may have.
-pub const OPERATIONS: [&str; 15] = [
+pub const OPERATIONS: [&str; 21] = [
     "token",
     "getConnectorById",
     "getConnectorByKey",
@@ -218,6 +218,12 @@ pub const OPERATIONS: [&str; 15] = [
     "deleteDeploymentByKey",
     "getDeploymentLogsById",
     "getDeploymentLogsByKey",
+    "readAction",
+    "writeActionPost",
+    "writeActionPut",
+    "readFrontasticAction",
+    "writeFrontasticActionPost",
+    "writeFrontasticActionPut",
 ];
 
 /// The faults that are set.

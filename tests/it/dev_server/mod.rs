@@ -3,6 +3,8 @@
 mod access;
 mod actions;
 mod faults;
+mod registry;
+mod repositories;
 
 use std::time::Duration;
 

@@ -117,6 +117,21 @@ pub(super) fn project_of(identifier: &str) -> &str {
     identifier.rsplit(':').next().unwrap_or(identifier)
 }
 
+/// The newest of some versions of connectors, one for each id, in the order in which they came.
+pub(super) fn newest<'a>(versions: impl Iterator<Item = &'a ConnectorDefinition>) -> Vec<&'a ConnectorDefinition> {
+    let mut places = BTreeMap::new();
+    let mut newest: Vec<&ConnectorDefinition> = Vec::new();
+    for connector in versions {
+        let place = *places.entry(connector.id.as_str()).or_insert(newest.len());
+        match newest.get_mut(place) {
+            Some(known) if known.version < connector.version => *known = connector,
+            Some(_) => {}
+            None => newest.push(connector),
+        }
+    }
+    newest
+}
+
 impl ConnectorDefinition {
     /// The application of that name.
     #[must_use]

@@ -86,11 +86,9 @@ impl StagedOperation {
 impl Operation {
     /// Whether it changes the world.
     pub(super) fn changes(&self) -> bool {
-        use StagedOperation as Staged;
         match self {
             Self::Create { .. } | Self::Redeploy { .. } | Self::Undeploy { .. } => true,
-            Self::Staged(Staged::Create | Staged::Update(_) | Staged::Delete(_)) => true,
-            Self::Staged(Staged::List | Staged::Read(_)) => false,
+            Self::Staged(operation) => !matches!(operation, StagedOperation::List | StagedOperation::Read(_)),
             Self::Connector(_) | Self::Search | Self::List { .. } | Self::Read { .. } | Self::Logs { .. } => false,
         }
     }
@@ -134,7 +132,6 @@ pub(super) fn route(method: &str, path: &str) -> Result<Route, NoOperation> {
 fn operation(method: &str, segments: &[&str]) -> Result<Operation, NoOperation> {
     let wrong = |allowed| Err(NoOperation::WrongMethod { allowed });
     match (method, segments) {
-        (_, ["oauth" | "connectors"]) => Err(NoOperation::Unknown),
         ("GET", ["connectors", "search"]) => Ok(Operation::Search),
         (method, ["connectors", "drafts", rest @ ..]) => staged(method, rest).map(Operation::Staged),
         ("GET", ["connectors", segment]) => Ok(Operation::Connector(selector(segment)?)),

@@ -95,7 +95,7 @@ fn is_tag(text: &str) -> bool {
         && !text.ends_with('.')
         && !text.starts_with('-')
         && text.split('/').all(|part| {
-            !part.is_empty() && !part.starts_with('.') && !Path::new(part).extension().is_some_and(|end| end == "lock")
+            !part.is_empty() && !part.starts_with('.') && Path::new(part).extension().is_none_or(|end| end != "lock")
         })
 }
 

@@ -17,7 +17,7 @@ const STATES: [&str; 9] = [
 ];
 
 /// A connector in one of the states.
-fn stage(state: &str) -> Stage {
+fn when(state: &str) -> Stage {
     let mut stage = Stage::with_mine(&[]);
     match state {
         "draft" => {}
@@ -80,7 +80,7 @@ fn each_action_is_allowed_or_refused_in_each_state_as_the_contract_says() {
     for (action, cells) in rows {
         assert_eq!(cells.len(), STATES.len(), "{action}");
         for (state, cell) in STATES.iter().zip(cells.chars()) {
-            let mut stage = stage(state);
+            let mut stage = when(state);
             let before = stage.shown();
             let answered = stage.update(&json!([action]));
             let code = match cell {
@@ -215,7 +215,7 @@ fn several_actions_are_one_version_and_all_or_nothing_or_one_by_one() {
 
 #[test]
 fn an_old_version_is_a_conflict_before_anything_else() {
-    let mut stage = stage("processing");
+    let mut stage = when("processing");
     let refusal = stage.update_at(1, &json!([{"action": "unlist"}])).expect_err("version 2 is current");
     assert_eq!((refusal.status, refusal.codes()), (409, vec!["ConcurrentModification"]));
     let error = &refusal.errors[0];
@@ -233,7 +233,7 @@ fn an_old_version_is_a_conflict_before_anything_else() {
 
 #[test]
 fn comments_are_kept_with_project_and_time() {
-    let mut stage = stage("in certification");
+    let mut stage = when("in certification");
     let shown = stage.act(&json!({"action": "addCertificationComment", "comment": "Please hurry"}));
     let comments = json!(shown.certification_info.expect("there is a comment"));
     let expected = json!({"comments": [

@@ -27,7 +27,7 @@ use self::actions::Change;
 use self::record::StaleStaged;
 use self::repository::{Found, RepositoryProblem};
 use super::catalogue::{Catalogue, REGIONS};
-use super::connector::ConnectorDefinition;
+use super::connector::{ConnectorDefinition, newest};
 use super::ids::Ids;
 use super::refusal::Refusal;
 use super::variant::{RepositoryCheck, StagedUpdates};
@@ -74,14 +74,8 @@ impl StagedBook {
     /// Adds the staged connectors of the catalogue. One that was changed since stays as it is, one that was deleted
     /// stays away.
     pub(super) fn seed(&mut self, catalogue: &Catalogue) {
-        let mut newest: BTreeMap<&str, &ConnectorDefinition> = BTreeMap::new();
-        for definition in catalogue.connectors.iter().filter(|connector| connector.staged) {
-            let known = newest.entry(&definition.id).or_insert(definition);
-            if known.version < definition.version {
-                *known = definition;
-            }
-        }
-        for (id, definition) in newest {
+        for definition in newest(catalogue.connectors.iter().filter(|connector| connector.staged)) {
+            let id = definition.id.as_str();
             let was_seeded = !self.seeded.insert(id.to_owned());
             match self.records.get(id) {
                 Some(record) if record.definition.version > definition.version => continue,

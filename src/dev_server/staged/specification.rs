@@ -43,7 +43,8 @@ struct File {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Application {
     name: String,
-    application_type: ApplicationType,
+    #[serde(rename = "applicationType")]
+    kind: ApplicationType,
     #[serde(default)]
     endpoint: Option<String>,
     #[serde(default)]
@@ -151,14 +152,14 @@ impl Specification {
     }
 
     fn add(&mut self, application: Application) -> Result<(), Mistake> {
-        let Application { name, application_type, endpoint, properties, configuration, .. } = application;
+        let Application { name, kind, endpoint, properties, configuration, .. } = application;
         if !is_key(&name, 256) {
             return mistake("name", &format!("`{}` must be 2 to 256 characters of A-Z a-z 0-9 _ -", cut(&name)));
         }
         if self.configurations.iter().any(|other| other.application_name == name) {
             return mistake("name", &format!("`{name}` is there twice"));
         }
-        check_type(&application_type, endpoint.as_deref(), properties.is_some())?;
+        check_type(&kind, endpoint.as_deref(), properties.is_some())?;
         if let Some(Properties { schedule }) = properties {
             if !schedule.starts_with('@') && !(5..=7).contains(&schedule.split_whitespace().count()) {
                 return mistake("properties.schedule", "must be a cron expression, as `0 5 * * *` or `@daily`");
@@ -168,7 +169,7 @@ impl Specification {
         let (standard_configuration, secured_configuration) = configuration.unwrap_or_default().checked()?;
         self.configurations.push(DeclaredApplication {
             application_name: name,
-            application_type,
+            application_type: kind,
             standard_configuration,
             secured_configuration,
         });

@@ -3,7 +3,6 @@
 //! Offered are those of the catalogue and what was published of staged ones. Next: `staged/` for their life.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
@@ -13,7 +12,7 @@ use crate::connect::model::{
     IsPreviewable, Paged, Repository,
 };
 use crate::connect::{ErrorCode, Selector};
-use crate::dev_server::connector::ConnectorDefinition;
+use crate::dev_server::connector::{ConnectorDefinition, newest};
 use crate::dev_server::list::{Part, paged, sorted};
 use crate::dev_server::record::Record;
 use crate::dev_server::refusal::{Refusal, cut};
@@ -51,21 +50,6 @@ impl SearchQuery {
             && (self.integration_types.is_empty()
                 || self.integration_types.iter().any(|wanted| connector.integration_types.contains(wanted)))
     }
-}
-
-/// The newest of some versions of connectors, one for each id, in the order in which they came.
-fn newest<'a>(versions: impl Iterator<Item = &'a ConnectorDefinition>) -> Vec<&'a ConnectorDefinition> {
-    let mut places = BTreeMap::new();
-    let mut newest: Vec<&ConnectorDefinition> = Vec::new();
-    for connector in versions {
-        let place = *places.entry(connector.id.as_str()).or_insert(newest.len());
-        match newest.get_mut(place) {
-            Some(known) if known.version < connector.version => *known = connector,
-            Some(_) => {}
-            None => newest.push(connector),
-        }
-    }
-    newest
 }
 
 impl World {

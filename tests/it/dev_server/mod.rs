@@ -5,6 +5,7 @@ mod actions;
 mod faults;
 mod registry;
 mod repositories;
+mod wrong_input;
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 
 use crate::clock::Clock;
-use crate::dev_server::{self, Catalogue, DevServerError, FaultFile, Options, Variant, parse_duration};
+use crate::dev_server::{self, ActionFile, Catalogue, DevServerError, FaultFile, Options, Variant, parse_duration};
 
 /// Serves the Connect API of commercetools on this machine, with a catalogue of connectors to try things with.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,6 +33,10 @@ pub(super) struct Args {
     /// Connectors, projects and clients to add, as YAML or JSON; entries with the same key or id replace built-in ones.
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
+
+    /// Frontend actions to add, as YAML or JSON; those with the same namespace and name replace built-in ones.
+    #[arg(long, value_name = "FILE")]
+    pub actions: Option<PathBuf>,
 
     /// Read connect.yaml of staged connectors from local Git repositories by tag: DIR/NAME for an address that ends in
     /// NAME.git. The program git has to be there.
@@ -85,7 +89,7 @@ pub(super) enum Error {
         /// What the system says.
         source: std::io::Error,
     },
-    /// The file of `--catalogue` or `--faults` cannot be read.
+    /// A file that a flag names cannot be read.
     #[error("cannot read {path}: {source}")]
     File {
         /// The file.
@@ -96,7 +100,7 @@ pub(super) enum Error {
     /// There is no such folder of repositories.
     #[error("--repositories: {0} is no folder")]
     Repositories(PathBuf),
-    /// The file of `--catalogue` or `--faults` is wrong.
+    /// A file that a flag names is wrong.
     #[error("{path}: {what}")]
     Content {
         /// The file.
@@ -141,6 +145,11 @@ async fn options(args: &Args) -> Result<Options, Error> {
     {
         return Err(Error::Repositories(folder.clone()));
     }
+    let mut actions = ActionFile::default();
+    if let Some(path) = &args.actions {
+        let parsed = ActionFile::parse(&read(path).await?);
+        actions = parsed.map_err(|what| Error::Content { path: path.clone(), what })?;
+    }
     let mut faults = FaultFile::default();
     if let Some(path) = &args.faults {
         let parsed = FaultFile::parse(&read(path).await?);
@@ -155,6 +164,7 @@ async fn options(args: &Args) -> Result<Options, Error> {
         variant,
         deploy_duration: args.deploy_duration,
         token_lifetime: args.token_lifetime,
+        actions,
         faults: faults.faults,
         control: args.control,
         state_file: args.state.clone(),
@@ -236,6 +246,7 @@ mod tests {
         let wrong = [
             (&["--listen", "0.0.0.0:0"][..], "--allow-remote"),
             (&["--listen", "127.0.0.1:0", "--catalogue", "no/such.yaml"], "no/such.yaml"),
+            (&["--listen", "127.0.0.1:0", "--actions", "no/actions.yaml"], "no/actions.yaml"),
             (&["--listen", "127.0.0.1:0", "--repositories", "no/such"], "no/such is no folder"),
         ];
         for (args, expected) in wrong {

@@ -66,6 +66,13 @@ impl Preset {
         operations: ["readFrontasticAction", "writeFrontasticActionPost", "writeFrontasticActionPut"],
     };
 
+    /// Name of the operation of a method in the contract; `None` for methods that actions do not have.
+    #[must_use]
+    pub fn operation(&self, method: &str) -> Option<&'static str> {
+        let at = ["GET", "POST", "PUT"].iter().position(|known| *known == method)?;
+        self.operations.get(at).copied()
+    }
+
     /// `https://{projectName}-{companyName}.service{tld}`, or of another host part. Whether that host may be called is
     /// for [`super::hosts::AllowedHosts`] to say.
     ///

@@ -202,7 +202,7 @@ impl FaultFile {
 }
 
 /// Names that a fault may have.
-pub const OPERATIONS: [&str; 24] = [
+pub const OPERATIONS: [&str; 30] = [
     "token",
     "searchConnectors",
     "getConnectorById",
@@ -227,6 +227,12 @@ pub const OPERATIONS: [&str; 24] = [
     "deleteDeploymentByKey",
     "getDeploymentLogsById",
     "getDeploymentLogsByKey",
+    "readAction",
+    "writeActionPost",
+    "writeActionPut",
+    "readFrontasticAction",
+    "writeFrontasticActionPost",
+    "writeFrontasticActionPut",
 ];
 
 /// The faults that are set.

@@ -17,6 +17,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use jiff::Timestamp;
 
+use super::actions::Actions;
 use super::answers;
 use super::calls::{Call, Calls};
 use super::connection::{Cut, Scissors};
@@ -44,6 +45,7 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     world: Mutex<World>,
     tokens: Mutex<Tokens>,
+    actions: Actions,
     faults: Mutex<Faults>,
     calls: Mutex<Calls>,
     /// Held while the state file is written, so that an older state never replaces a newer one.
@@ -67,6 +69,7 @@ impl Shared {
         let shared = Self {
             world: Mutex::new(world),
             tokens: Mutex::new(Tokens::new()),
+            actions: Actions::new(options.actions.clone(), options.seed),
             faults: Mutex::new(Faults::new(options.seed, options.faults.clone())),
             calls: Mutex::new(Calls::default()),
             saving: tokio::sync::Mutex::new(()),
@@ -94,9 +97,10 @@ impl Shared {
         lock(&self.calls)
     }
 
-    /// Forgets deployments, faults and calls; tokens stay.
+    /// Forgets deployments, carts, faults and calls; tokens stay.
     pub(super) fn reset(&self) {
         *self.world() = self.options.new_world();
+        self.actions.reset();
         self.faults().replace(self.options.faults.clone());
         *self.calls() = Calls::default();
     }
@@ -206,6 +210,9 @@ async fn perform(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Re
         refusal.status = 413;
         return answers::refused(&refusal);
     };
+    if let Route::Action(action) = route {
+        return shared.actions.answer(action, &parts, &bytes);
+    }
     let Route::Api(operation) = route else {
         let headers = parts.headers.clone();
         let form =

@@ -5,6 +5,7 @@
 //! with a stepped one, time moves only by step. It knows nothing of controllers. Next: `world.rs` for what happens,
 //! `http.rs` for who asks, `catalogue.yaml` for what can be deployed.
 
+mod actions;
 mod answers;
 mod build;
 mod calls;
@@ -34,6 +35,7 @@ mod values;
 mod variant;
 pub mod world;
 
+pub use actions::{ActionDefinition, ActionFile, ActionHeaders};
 pub use build::{PlannedEntry, PlannedOutcome};
 pub use calls::Call;
 pub use catalogue::{Catalogue, CatalogueError, Client, Project, REGIONS};

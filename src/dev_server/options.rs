@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::actions::ActionFile;
 use super::catalogue::Catalogue;
 use super::faults::Fault;
 use super::variant::Variant;
@@ -24,6 +25,8 @@ pub struct Options {
     pub deploy_duration: Duration,
     /// `expires_in` of tokens.
     pub token_lifetime: Duration,
+    /// Frontend actions beside the built-in ones.
+    pub actions: ActionFile,
     /// Calls that go wrong from the start, and again after a reset.
     pub faults: Vec<Fault>,
     /// Whether `/_dev` is there.
@@ -44,6 +47,7 @@ impl Default for Options {
             variant: Variant::default(),
             deploy_duration: DEPLOY_DURATION,
             token_lifetime: TOKEN_LIFETIME,
+            actions: ActionFile::default(),
             faults: Vec::new(),
             control: false,
             state_file: None,

@@ -1,18 +1,20 @@
-//! Which operation a request is, from its method and path (contract sections 5.1 and 5.2): pure.
+//! Which operation a request is, from its method and path (contract sections 5.1, 5.2 and 11): pure.
 //!
 //! `key=…` is tried before ids, `/connectors` and `/deployments` before projects. Empty segments are passed over, so a
 //! doubled or a last `/` does no harm.
 
+use super::actions::ActionRoute;
 use super::catalogue::is_key;
 use super::refusal::{Refusal, cut};
 use crate::connect::routes::KEY_PREFIX;
 use crate::connect::{ErrorCode, Selector};
 
-/// What a request is: for a token, or an operation of the API.
+/// What a request is: for a token, an operation of the API, or a frontend action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Token,
     Api(Operation),
+    Action(ActionRoute),
 }
 
 /// An operation with what its path names. `project` is `None` in the forms without it.
@@ -56,6 +58,27 @@ impl Route {
         match self {
             Self::Token => "token",
             Self::Api(operation) => operation.name(),
+            Self::Action(action) => action.operation(),
+        }
+    }
+}
+
+/// The form by id or the one by key.
+fn by(selector: &Selector, id: &'static str, key: &'static str) -> &'static str {
+    match selector {
+        Selector::Id(_) => id,
+        Selector::Key(_) => key,
+    }
+}
+
+impl StagedOperation {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Create => "createConnectorStaged",
+            Self::List => "queryConnectorsStaged",
+            Self::Read(selector) => by(selector, "getConnectorStagedById", "getConnectorStagedByKey"),
+            Self::Update(selector) => by(selector, "updateConnectorStagedById", "updateConnectorStagedByKey"),
+            Self::Delete(selector) => by(selector, "deleteConnectorStagedById", "deleteConnectorStagedByKey"),
         }
     }
 }
@@ -119,6 +142,9 @@ pub(super) fn route(method: &str, path: &str) -> Result<Route, NoOperation> {
     let segments: Vec<_> = segments.iter().map(String::as_str).collect();
     if (method, segments.as_slice()) == ("POST", &["oauth", "token"]) {
         return Ok(Route::Token);
+    }
+    if let Some(action) = ActionRoute::of(method, &segments) {
+        return Ok(Route::Action(action));
     }
     operation(method, &segments).map(Route::Api)
 }
@@ -245,6 +271,13 @@ mod tests {
             ("DELETE", "/demo/deployments/key=tax", "deleteDeploymentByKey"),
             ("GET", &format!("/demo/deployments/{id}/logs"), "getDeploymentLogsById"),
             ("GET", "/demo/deployments/key=tax/logs", "getDeploymentLogsByKey"),
+            ("GET", "/service/action/cart/getCart", "readAction"),
+            ("POST", "/service/action/cart/addToCart", "writeActionPost"),
+            ("PUT", "/service/action/cart/addToCart", "writeActionPut"),
+            ("GET", "/frontastic/action/cart/getCart", "readFrontasticAction"),
+            ("POST", "/frontastic/action/cart/addToCart", "writeFrontasticActionPost"),
+            ("PUT", "/frontastic/action/cart%2F/add%20ToCart", "writeFrontasticActionPut"),
+            ("DELETE", "/service/action/cart/getCart", "none"),
             ("GET", "/", "404"),
             ("GET", "/connectors", "404"),
             ("GET", "/connectors/search", "searchConnectors"),

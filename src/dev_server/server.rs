@@ -180,7 +180,7 @@ impl DevServer {
         self.shared.tokens().revoke();
     }
 
-    /// Forgets deployments, faults and calls; tokens stay.
+    /// Forgets deployments, carts, faults and calls; tokens stay.
     pub fn reset(&self) {
         self.shared.reset();
     }

@@ -17,9 +17,9 @@ const STATES: [&str; 9] = [
 ];
 
 /// A connector in one of the states.
-fn when(state: &str) -> Stage {
+fn when(case: &str) -> Stage {
     let mut stage = Stage::with_mine(&[]);
-    match state {
+    match case {
         "draft" => {}
         "preview pending" => {
             stage.act(&json!({"action": "updatePreviewable"}));
@@ -27,7 +27,7 @@ fn when(state: &str) -> Stage {
         "processing" => stage.publish(true),
         "ready for certification" | "in certification" => {
             stage.publish(true);
-            stage.step(if state.starts_with("ready") { 10 } else { 20 });
+            stage.step(if case.starts_with("ready") { 10 } else { 20 });
         }
         "published" => {
             stage.publish(false);
@@ -36,7 +36,7 @@ fn when(state: &str) -> Stage {
         "certified" | "certified and changed" => {
             stage.publish(true);
             stage.step(30);
-            if state.ends_with("changed") {
+            if case.ends_with("changed") {
                 stage.act(&json!({"action": "setName", "name": "Changed"}));
             }
         }

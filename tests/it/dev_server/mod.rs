@@ -1,6 +1,7 @@
 //! The dev server over HTTP, against shapes that are written from the contract and not from our types.
 
 mod access;
+mod actions;
 mod faults;
 mod registry;
 mod repositories;

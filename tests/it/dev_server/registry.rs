@@ -230,6 +230,45 @@ async fn what_is_private_stays_with_its_projects() {
 }
 
 #[tokio::test]
+async fn an_unlisted_connector_stays_where_it_is_and_goes_nowhere_else() {
+    let caller = Caller::new(Options::default()).await;
+    caller.post("/connectors/drafts", &staged("mine")).await;
+    caller.change(json!([{"action": "publish", "certification": true}])).await;
+    caller.step(15);
+    caller.post("/demo/deployments", &deployment("old", &json!({"key": "mine"}))).await;
+    caller.step(5);
+    let (status, unlisted) = caller.change(json!([{"action": "unlist"}])).await;
+    assert_eq!((status, &unlisted["alreadyListed"]), (StatusCode::CREATED, &json!(false)));
+    assert_eq!(caller.keys("/connectors/search?key=mine").await.0, 0);
+    assert_eq!(caller.get("/connectors/key=mine").await.0, StatusCode::OK);
+    let (_, refused) = caller.post("/demo/deployments", &deployment("new", &json!({"key": "mine"}))).await;
+    assert_eq!(codes(&refused), ["ConnectorReferenceNotFound"]);
+    let again = json!({"version": 1, "actions": [{"action": "redeploy", "updateConnector": true}]});
+    assert_eq!(caller.post("/demo/deployments/key=old", &again).await.0, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn a_preview_moves_to_what_is_staged_now_while_that_may_be_deployed() {
+    let caller = Caller::new(Options::default()).await;
+    caller.post("/connectors/drafts", &staged("mine")).await;
+    caller.change(json!([{"action": "updatePreviewable"}])).await;
+    caller.step(5);
+    caller.post("/demo/deployments", &deployment("preview", &json!({"key": "mine", "staged": true}))).await;
+    caller.step(5);
+    let tag = json!([{"action": "setRepository", "tag": "1.1.0"}, {"action": "updatePreviewable"}]);
+    let (_, changed) = caller.change(tag).await;
+    let redeploy = json!({"version": 1, "actions": [{"action": "redeploy", "updateConnector": true}]});
+    let (status, refused) = caller.post("/demo/deployments/key=preview", &redeploy).await;
+    assert_eq!((status.as_u16(), codes(&refused)), (400, vec!["DeploymentConnectorUpdateFailure"]), "it is pending");
+    caller.step(5);
+    let (status, moved) = caller.post("/demo/deployments/key=preview", &redeploy).await;
+    assert_eq!((status, &moved["connector"]["version"]), (StatusCode::CREATED, &changed["version"]));
+    assert_eq!(moved["applications"].as_array().map(Vec::len), Some(2));
+    let stale = deployment("late", &json!({"key": "mine", "staged": true, "version": 1}));
+    assert_eq!(codes(&caller.post("/demo/deployments", &stale).await.1), ["ConnectorReferenceNotFound"]);
+}
+
+#[tokio::test]
 async fn publishing_twice_at_once_publishes_once() {
     let caller = Caller::new(Options::default()).await;
     caller.post("/connectors/drafts", &staged("mine")).await;

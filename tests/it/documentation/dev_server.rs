@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use connect_operator::dev_server::{Catalogue, Fault, FaultFile, OPERATIONS, VARIANTS};
+use connect_operator::dev_server::{ActionDefinition, ActionFile, Catalogue, Fault, FaultFile, OPERATIONS, VARIANTS};
 
 use crate::golden::assert_golden_parts;
 use crate::sources;
@@ -72,6 +72,18 @@ fn every_member_of_a_fault_is_on_the_page() {
     let answer = fault["answer"].as_object().expect("an answer").keys();
     for member in fault.as_object().expect("an object").keys().filter(|name| *name != "answer").chain(answer) {
         assert!(faults.contains(&format!("{member}`")), "{member} is not on the page");
+    }
+}
+
+#[test]
+fn the_actions_on_the_page_can_be_used_and_every_member_is_there() {
+    let chapter =
+        PAGE.split("## Frontend actions").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a chapter");
+    let (file, _) = chapter.split_once("```yaml\n").and_then(|(_, rest)| rest.split_once("```")).expect("a file");
+    let file = ActionFile::parse(file).expect(file);
+    let action: &ActionDefinition = &file.actions[0];
+    for member in serde_json::to_value(action).expect("actions are JSON").as_object().expect("an object").keys() {
+        assert!(chapter.contains(&format!("`{member}`")), "{member} is not on the page");
     }
 }
 

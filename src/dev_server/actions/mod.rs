@@ -1,0 +1,166 @@
+//! Frontend actions (contract section 11): a cart to try things with, and those of a file.
+//!
+//! They share nothing with the Connect API but the port: no token, errors of their own. Next: `cart.rs` for the example of
+//! the contract, `file.rs` for actions that people define, `request.rs` for what a request must have.
+
+mod cart;
+mod file;
+mod query;
+mod request;
+mod template;
+
+use std::sync::{Mutex, PoisonError};
+
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use http::request::Parts;
+use http::{HeaderName, StatusCode};
+use serde_json::{Value, json};
+
+use self::cart::Carts;
+pub use self::file::{ActionDefinition, ActionFile, ActionHeaders};
+pub(super) use self::request::ActionRoute;
+use self::request::Asked;
+use super::answers::json_answer;
+use super::ids::Ids;
+
+/// Where a frontend keeps its session: sent with each answer of the cart, and sent back by the official client.
+const SESSION: HeaderName = HeaderName::from_static("frontastic-session");
+/// Number of a request, which the official client reads from each answer.
+const REQUEST_ID: HeaderName = HeaderName::from_static("frontastic-request-id");
+
+/// The actions that are there, and what they remember.
+#[derive(Debug)]
+pub(super) struct Actions {
+    file: ActionFile,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    ids: Ids,
+    carts: Carts,
+}
+
+/// Why a call is not answered as its caller wished: status and text of an `ActionError`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Unanswered {
+    status: StatusCode,
+    message: String,
+    allowed: Option<String>,
+}
+
+impl Unanswered {
+    fn bad(message: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, message: message.into(), allowed: None }
+    }
+}
+
+/// What an action answers.
+struct Answered {
+    status: StatusCode,
+    body: Value,
+    session: Option<String>,
+}
+
+impl Actions {
+    pub(super) fn new(file: ActionFile, seed: Option<u64>) -> Self {
+        Self { file, state: Mutex::new(State { ids: Ids::new(seed), carts: Carts::default() }) }
+    }
+
+    /// Empties the carts.
+    pub(super) fn reset(&self) {
+        self.state().carts = Carts::default();
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        // Each change to a cart is whole or not there.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a call of an action.
+    pub(super) fn answer(&self, route: &ActionRoute, parts: &Parts, body: &[u8]) -> Response {
+        let answered = Asked::read(route, parts, body).and_then(|asked| self.perform(&asked));
+        let mut response = answered.unwrap_or_else(|refused| {
+            let body = json!({"ok": false, "message": refused.message});
+            let mut response = json_answer(refused.status, &body);
+            if let Some(allowed) = refused.allowed.and_then(|text| HeaderValue::try_from(text).ok()) {
+                response.headers_mut().insert(ALLOW, allowed);
+            }
+            response
+        });
+        let number = HeaderValue::try_from(self.state().ids.next()).expect("a UUID is ASCII");
+        response.headers_mut().entry(REQUEST_ID).or_insert(number);
+        response
+    }
+
+    fn perform(&self, asked: &Asked) -> Result<Response, Unanswered> {
+        if let Some(defined) = self.file.find(&asked.namespace, &asked.name) {
+            return defined.answer(asked);
+        }
+        let answered = match (asked.namespace.as_str(), asked.name.as_str(), asked.method) {
+            ("cart", "addToCart", "POST" | "PUT") => self.add_to_cart(asked)?,
+            ("cart", "getCart", "GET") => self.read_cart(asked)?,
+            ("cart", "addToCart", _) => return Err(request::wrong_method("POST, PUT".to_owned())),
+            ("cart", "getCart", _) => return Err(request::wrong_method("GET".to_owned())),
+            (namespace, name, _) => {
+                return Err(Unanswered::bad(format!("Action '{}' is not registered.", request::cut(namespace, name))));
+            }
+        };
+        let mut response = json_answer(answered.status, &answered.body);
+        if let Some(session) = answered.session.and_then(|session| HeaderValue::try_from(session).ok()) {
+            response.headers_mut().insert(SESSION, session);
+        }
+        Ok(response)
+    }
+
+    fn add_to_cart(&self, asked: &Asked) -> Result<Answered, Unanswered> {
+        let (sku, count) = cart::addition(asked.body.as_ref()).map_err(Unanswered::bad)?;
+        let mut state = self.state();
+        let State { ids, carts } = &mut *state;
+        let cart = carts.of(asked.session(), asked.currency(), ids);
+        cart.add(&sku, count, ids).map_err(Unanswered::bad)?;
+        Ok(Answered { status: StatusCode::OK, body: cart.shown(), session: Some(cart.id.clone()) })
+    }
+
+    /// A cart that is named must be there; without a name there is a new, empty one.
+    fn read_cart(&self, asked: &Asked) -> Result<Answered, Unanswered> {
+        let mut state = self.state();
+        let State { ids, carts } = &mut *state;
+        if let Some(id) = asked.cart_id()
+            && !carts.has(id)
+        {
+            let message = "There is no cart with this cartId.".to_owned();
+            return Err(Unanswered { status: StatusCode::NOT_FOUND, message, allowed: None });
+        }
+        let cart = carts.of(asked.session(), asked.currency(), ids);
+        Ok(Answered { status: StatusCode::OK, body: cart.shown(), session: Some(cart.id.clone()) })
+    }
+}
+
+/// A text as it is, whatever it is.
+fn text_answer(status: StatusCode, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn carts_are_forgotten_by_a_reset() {
+        let actions = Actions::new(ActionFile::default(), Some(1));
+        let id = {
+            let mut state = actions.state();
+            let State { ids, carts } = &mut *state;
+            carts.of(None, "EUR", ids).id.clone()
+        };
+        assert!(actions.state().carts.has(&id));
+        actions.reset();
+        assert!(!actions.state().carts.has(&id));
+    }
+}

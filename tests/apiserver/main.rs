@@ -5,6 +5,7 @@
 #![allow(clippy::large_futures, reason = "a test has the room")]
 #![allow(clippy::single_match_else, reason = "what is expected comes first")]
 
+mod checks;
 mod cluster;
 mod drift;
 mod ending;

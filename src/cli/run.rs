@@ -7,8 +7,9 @@ use std::time::Duration;
 use kube::Client;
 
 use crate::clock::Clock;
-use crate::connect::hosts::AllowedHosts;
+use crate::connect::hosts::{AllowedHosts, BadPattern};
 use crate::connect::http::Limits;
+use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory};
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::{digest_key, manager, served_crds};
 use crate::telemetry::{self, LogFormat};
@@ -32,7 +33,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
     pub allowed_api_hosts: Vec<String>,
 
-    /// Certificates in PEM that are trusted beside those of the system, for the Connect API.
+    /// Hosts of frontends that ActionChecks may call, separated by commas, written as those of --allowed-api-hosts.
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = DEFAULT_ACTION_HOSTS, env = "ALLOWED_ACTION_HOSTS")]
+    pub allowed_action_hosts: Vec<String>,
+
+    /// Certificates in PEM that are trusted beside those of the system, for the Connect API and for frontends.
     #[arg(long, value_name = "FILE", env = "CA_FILE")]
     pub ca_file: Option<PathBuf>,
 
@@ -57,8 +62,13 @@ pub(super) enum RunError {
     #[error("the cluster cannot be reached: {0}")]
     Cluster(String),
     /// A host pattern is wrong.
-    #[error("--allowed-api-hosts: {0}")]
-    Hosts(#[from] crate::connect::hosts::BadPattern),
+    #[error("{flag}: {source}")]
+    Hosts {
+        /// Where it stands.
+        flag: &'static str,
+        /// What is wrong.
+        source: BadPattern,
+    },
     /// The certificates cannot be read.
     #[error("--ca-file {}: {source}", path.display())]
     CaFile {
@@ -90,7 +100,8 @@ pub(super) async fn run_with(
 ) -> Result<(), RunError> {
     let namespace = args.operator_namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
     let client = Client::try_from(config).map_err(|error| RunError::Cluster(error.to_string()))?;
-    let allowed_hosts = AllowedHosts::parse(args.allowed_api_hosts.iter().map(String::as_str))?;
+    let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
+    let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;
     let extra_ca_pem = match &args.ca_file {
         Some(path) => Some(std::fs::read(path).map_err(|source| RunError::CaFile { path: path.clone(), source })?),
         None => None,
@@ -102,6 +113,11 @@ pub(super) async fn run_with(
     }
     let digest_key = digest_key::load_or_create(&client, &namespace, &args.digest_key_secret).await?;
     let clock = Clock::system();
+    let actions = HttpActionFactory {
+        allowed_hosts: allowed_action_hosts,
+        clock: clock.clone(),
+        extra_ca_pem: extra_ca_pem.clone(),
+    };
     let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: Limits::default(), extra_ca_pem };
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "the controllers start");
     let options = manager::Options {
@@ -112,11 +128,16 @@ pub(super) async fn run_with(
         operator_namespace: namespace,
         digest_key,
         factory: Arc::new(factory),
+        actions: Arc::new(actions),
         jitter_seed: rand::random(),
     };
     manager::run(options, shutdown).await;
     tracing::info!("the controllers have ended");
     Ok(())
+}
+
+fn hosts(flag: &'static str, patterns: &[String]) -> Result<AllowedHosts, RunError> {
+    AllowedHosts::parse(patterns.iter().map(String::as_str)).map_err(|source| RunError::Hosts { flag, source })
 }
 
 /// Returns once the served CRDs have the fields that this version needs; says what is missing until then.

@@ -54,7 +54,7 @@ pub fn conditions(
     let ready = match told.reason.stance() {
         Stance::Ready => "True",
         Stance::Running => "Unknown",
-        Stance::Waiting | Stance::Stalled | Stance::Paused => "False",
+        Stance::Waiting | Stance::Stalled | Stance::Paused | Stance::Failing => "False",
     };
     let mut conditions = vec![condition(names::READY, ready, reason, &told.message)];
     match told.reason.stance() {
@@ -62,7 +62,7 @@ pub fn conditions(
             conditions.push(condition(names::RECONCILING, "True", reason, &told.message));
         }
         Stance::Stalled => conditions.push(condition(names::STALLED, "True", reason, &told.message)),
-        Stance::Ready | Stance::Paused => {}
+        Stance::Ready | Stance::Paused | Stance::Failing => {}
     }
     for (type_, reason, message) in extra {
         conditions.push(condition(type_, "True", reason, &message));

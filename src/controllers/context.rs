@@ -9,6 +9,7 @@ use kube::runtime::events::{Event, EventType, Recorder};
 use kube::{Client, Resource};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::action_factory::ActionFactory;
 use super::alarms::Alarms;
 use super::conditions::{Told, cut};
 use super::connect_project::copy::Copies;
@@ -33,11 +34,13 @@ pub struct Context {
     pub clock: Clock,
     /// Every remote project.
     pub remotes: Arc<Remotes>,
+    /// Makes the clients of frontends.
+    pub actions: Arc<dyn ActionFactory>,
     /// Where Events go.
     pub recorder: Recorder,
     /// Key of the digests.
     pub digest_key: DigestKey,
-    /// Who names which Secret, ConfigMap or project.
+    /// Who names which Secret, ConfigMap, project or deployment.
     pub references: References,
     /// Who wants which key in which remote project.
     pub keys: Keys,
@@ -79,7 +82,7 @@ impl Context {
     /// Reports an Event; one that cannot be written is no error, it is for people only.
     pub async fn event<K: Resource<DynamicType = ()>>(&self, object: &K, action: &str, told: &Told) {
         let type_ = match told.reason.stance() {
-            Stance::Waiting | Stance::Stalled => EventType::Warning,
+            Stance::Waiting | Stance::Stalled | Stance::Failing => EventType::Warning,
             Stance::Ready | Stance::Running | Stance::Paused => EventType::Normal,
         };
         self.report(object, type_, told.reason.as_str(), action, &told.message).await;

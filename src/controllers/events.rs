@@ -8,9 +8,10 @@ use kube::{Resource, ResourceExt};
 
 use super::context::Context;
 use super::keys::Keys;
+use super::references::Named;
 use super::subject::{Kind, Subject};
-use super::{connect_project, connector_deployment};
-use crate::crd::{ConnectProject, ConnectorDeployment};
+use super::{action_check, connect_project, connector_deployment};
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
 use crate::names;
 
 /// Forgets everything about a subject that is gone.
@@ -18,8 +19,10 @@ pub fn gone(context: &Context, subject: &Subject) {
     match subject.kind {
         Kind::Deployment => {
             connector_deployment::gone(context, subject);
+            context.wake_users(Named::Deployment, &subject.namespace, &subject.name);
         }
         Kind::Project => connect_project::gone(context, subject),
+        Kind::Check => action_check::gone(context, subject),
     }
 }
 
@@ -52,6 +55,13 @@ impl Ours for ConnectProject {
     fn note(&self, keys: &Keys) {
         keys.saw_project(self);
     }
+}
+
+impl Ours for ActionCheck {
+    const KIND: Kind = Kind::Check;
+
+    /// A check wants no key.
+    fn note(&self, _: &Keys) {}
 }
 
 /// Removes what no run needs from what is kept: who wrote which field, and kubectl's copy of the manifest.
@@ -104,7 +114,8 @@ impl Lifes {
                 }
             }
             watcher::Event::InitDone => {
-                if !std::mem::replace(&mut self.complete, true) {
+                // Checks want no keys, so nobody waits for their list.
+                if !std::mem::replace(&mut self.complete, true) && K::KIND != Kind::Check {
                     context.keys.listed();
                 }
                 let listed = self.listed.take().unwrap_or_default();
@@ -112,16 +123,28 @@ impl Lifes {
                 known.extend(match K::KIND {
                     Kind::Deployment => context.memories.subjects(),
                     Kind::Project => context.projects.subjects(),
+                    Kind::Check => context.references.subjects().into_iter().filter(is_check).collect(),
                 });
                 let here =
                     |subject: &Subject| self.namespace.as_ref().is_none_or(|namespace| *namespace == subject.namespace);
                 return known.into_iter().filter(|subject| here(subject) && !listed.contains(subject)).collect();
             }
             watcher::Event::Delete(object) => return vec![subject(object)],
-            watcher::Event::Apply(object) => object.note(&context.keys),
+            watcher::Event::Apply(object) => {
+                object.note(&context.keys);
+                // What it has applied is in its status, whose changes wake nobody else.
+                if K::KIND == Kind::Deployment {
+                    let subject = subject(object);
+                    context.wake_users(Named::Deployment, &subject.namespace, &subject.name);
+                }
+            }
         }
         Vec::new()
     }
+}
+
+fn is_check(subject: &Subject) -> bool {
+    subject.kind == Kind::Check
 }
 
 fn subject<K: Ours>(object: &K) -> Subject {

@@ -22,6 +22,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
+use super::action_factory::ActionFactory;
 use super::alarms::Alarms;
 use super::connect_project::copy::{self, Copies};
 use super::connector_deployment::memory::Memories;
@@ -32,9 +33,9 @@ use super::keys::Keys;
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
 use super::subject::{Kind, Subject};
-use super::{connect_project, connector_deployment};
+use super::{action_check, connect_project, connector_deployment};
 use crate::clock::Clock;
-use crate::crd::{ConnectProject, ConnectorDeployment};
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
 use crate::names;
 
 /// Secrets that never hold values of ours: service account tokens and Helm releases.
@@ -44,6 +45,9 @@ const SECRETS_OF_INTEREST: &str = "type!=kubernetes.io/service-account-token,typ
 /// for a thousand runs. Most wait for the cluster; of one remote project only [`Options::concurrency`] get further, so a
 /// slow one does not hold up the others.
 const RUNS_AT_ONCE: u16 = 128;
+
+/// Calls of actions at once: each waits for a frontend, and keeps its answer in memory for a moment.
+const CHECKS_AT_ONCE: u16 = 16;
 
 /// What the controllers are started with.
 pub struct Options {
@@ -61,6 +65,8 @@ pub struct Options {
     pub digest_key: DigestKey,
     /// Makes the clients of remote projects.
     pub factory: Arc<dyn ConnectFactory>,
+    /// Makes the clients of frontends whose actions are checked.
+    pub actions: Arc<dyn ActionFactory>,
     /// Start of the chance by which looks and pauses are spread.
     pub jitter_seed: u64,
 }
@@ -81,10 +87,11 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         client: options.client.clone(),
         clock: clock.clone(),
         remotes,
+        actions: Arc::clone(&options.actions),
         recorder: Recorder::new(options.client.clone(), names::EVENT_REPORTER.into()),
         digest_key: options.digest_key.clone(),
         references: References::default(),
-        // Each scope lists both kinds.
+        // Each scope lists deployments and projects.
         keys: Keys::new(2 * scopes, wake.clone()),
         projects: Projects::default(),
         copies: Copies::new(options.operator_namespace.clone()),
@@ -108,9 +115,10 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     for namespace in scopes {
         let (deployments, deployment_events) = mpsc::unbounded_channel();
         let (projects, project_events) = mpsc::unbounded_channel();
-        routes.insert(namespace.clone(), Route { deployments, projects });
+        let (checks, check_events) = mpsc::unbounded_channel();
+        routes.insert(namespace.clone(), Route { deployments, projects, checks });
         let scope = Scope { context: Arc::clone(&context), namespace, stop: stop.subscribe() };
-        running.push(scope.run(deployment_events, project_events));
+        running.push(scope.run(deployment_events, project_events, check_events));
     }
     let mut running = pin!(future::join_all(running));
     let mut dispatch = pin!(dispatch(woken, routes));
@@ -135,6 +143,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
 struct Route {
     deployments: UnboundedSender<ObjectRef<ConnectorDeployment>>,
     projects: UnboundedSender<ObjectRef<ConnectProject>>,
+    checks: UnboundedSender<ObjectRef<ActionCheck>>,
 }
 
 async fn dispatch(mut woken: UnboundedReceiver<Subject>, routes: BTreeMap<Option<String>, Route>) {
@@ -146,6 +155,7 @@ async fn dispatch(mut woken: UnboundedReceiver<Subject>, routes: BTreeMap<Option
                 route.deployments.send(ObjectRef::new(&subject.name).within(&subject.namespace)).is_ok()
             }
             Kind::Project => route.projects.send(ObjectRef::new(&subject.name).within(&subject.namespace)).is_ok(),
+            Kind::Check => route.checks.send(ObjectRef::new(&subject.name).within(&subject.namespace)).is_ok(),
         };
     }
 }
@@ -179,6 +189,7 @@ impl Scope {
         self,
         deployment_events: UnboundedReceiver<ObjectRef<ConnectorDeployment>>,
         project_events: UnboundedReceiver<ObjectRef<ConnectProject>>,
+        check_events: UnboundedReceiver<ObjectRef<ActionCheck>>,
     ) {
         let (deployments, store) = self.objects::<ConnectorDeployment>();
         let no_deployments = self.stopped_before_the_first_list(store.clone());
@@ -207,11 +218,28 @@ impl Scope {
                 Arc::clone(&self.context),
             )
             .for_each(self.after_runs(Kind::Project));
+        let checks = self.checks(check_events);
         let secrets = self.sources::<Secret>(Named::Secret, watcher::Config::default().fields(SECRETS_OF_INTEREST));
         let config_maps = self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default());
         let deployments = future::select(deployments.boxed(), no_deployments.boxed());
         let projects = future::select(projects.boxed(), no_projects.boxed());
-        future::join4(deployments, projects, secrets, config_maps).await;
+        future::join5(deployments, projects, checks, secrets, config_maps).await;
+    }
+
+    async fn checks(&self, events: UnboundedReceiver<ObjectRef<ActionCheck>>) {
+        let (checks, store) = self.objects::<ActionCheck>();
+        let no_checks = self.stopped_before_the_first_list(store.clone());
+        let checks = Controller::for_stream(checks, store)
+            .with_config(Config::default().concurrency(CHECKS_AT_ONCE))
+            .reconcile_on(receive(events))
+            .graceful_shutdown_on(self.stopped())
+            .run(
+                |object, context| async move { Ok::<_, Infallible>(action_check::reconcile(object, context).await) },
+                |_, never, _| match *never {},
+                Arc::clone(&self.context),
+            )
+            .for_each(self.after_runs(Kind::Check));
+        future::select(checks.boxed(), no_checks.boxed()).await;
     }
 
     /// Returns when a controller is stopped that has no list yet: it has begun no run, and would wait for the list, which

@@ -1,5 +1,7 @@
 //! Controllers, a folder for each kind, and what they share.
 
+pub mod action_check;
+pub mod action_factory;
 pub mod alarms;
 pub mod conditions;
 pub mod connect_factory;

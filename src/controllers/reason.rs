@@ -15,6 +15,8 @@ pub enum Stance {
     Stalled,
     /// `Ready=False`, neither: a person wanted it so.
     Paused,
+    /// `Ready=False`, neither: it does not work now, and is looked at again at its interval.
+    Failing,
 }
 
 macro_rules! reasons {
@@ -84,6 +86,15 @@ reasons! {
     ConnectorNotFound, Stalled, "There is no such connector, or not in that version, or not for this project: correct `spec.connector`.";
     ConnectorVersionUnavailable, Stalled, "A redeploy can only move to the latest version of the connector, which is another one than `spec.connector.version`: name the latest.";
     ConnectorVersionMismatch, Stalled, "Another version of the connector runs than `spec.connector.version`, and no redeploy can change that: name the running one, or delete and create this resource.";
+    CheckPassed, Ready, "The action answered as expected.";
+    Checking, Running, "The action is being called.";
+    DeploymentNotReady, Waiting, "The ConnectorDeployment that `spec.after` names is missing or not Ready: the action is called once it is.";
+    FrontendUnavailable, Waiting, "The frontend cannot be reached, and nothing was sent: it is tried again every minute.";
+    CheckFailing, Failing, "The action did not answer as expected; the message says how. It is called again at the interval.";
+    CheckFailed, Stalled, "The action did not answer as expected, and a POST or PUT is not repeated: put right what the message says, then change the spec, or have the deployment of `spec.after` applied anew.";
+    AnswerLost, Stalled, "The call may have been sent, and the operator ended before it knew the answer: look what came of it, then change the spec to send it once more.";
+    ExpectInvalid, Stalled, "`spec.expect.body` is no expression that can be used: the message says why.";
+    HostNotAllowed, Stalled, "The operator does not call this host: correct `spec.frontend`, or have the host added to `--allowed-action-hosts`.";
     OutputConflict, Stalled, "The ConfigMap of `spec.outputs` exists and is not ours: choose another name, or delete it.";
 }
 

@@ -1,4 +1,4 @@
-//! Which resources use which Secret, ConfigMap or project, so that a change of one wakes just those.
+//! Which resources use which Secret, ConfigMap, project or deployment, so that a change of one wakes just those.
 //!
 //! Holds names only. Filled by each run with what it names, whether that exists or not.
 
@@ -16,6 +16,8 @@ pub enum Named {
     ConfigMap,
     /// A `ConnectProject`.
     Project,
+    /// A `ConnectorDeployment`.
+    Deployment,
 }
 
 /// An object that is named: its kind and name; the namespace is that of who names it.

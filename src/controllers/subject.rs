@@ -9,6 +9,8 @@ pub enum Kind {
     Project,
     /// A `ConnectorDeployment`.
     Deployment,
+    /// An `ActionCheck`.
+    Check,
 }
 
 /// One resource of the cluster.
@@ -33,6 +35,12 @@ impl Subject {
     #[must_use]
     pub fn deployment(namespace: &str, name: &str) -> Self {
         Self { kind: Kind::Deployment, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// The `ActionCheck` of that name.
+    #[must_use]
+    pub fn check(namespace: &str, name: &str) -> Self {
+        Self { kind: Kind::Check, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 }
 

@@ -9,6 +9,7 @@
 #![allow(clippy::duplicated_attributes, reason = "several printer columns have the same type")]
 #![allow(unreachable_pub, reason = "the KubeSchema derive repeats each public struct inside a function")]
 
+pub mod action_check;
 pub mod connect_project;
 pub mod connector_configuration;
 pub mod connector_deployment;
@@ -17,6 +18,10 @@ pub mod duration;
 pub mod schema;
 pub mod shared;
 
+pub use action_check::{
+    ActionCheck, ActionCheckMethod, ActionCheckSpec, ActionCheckStatus, After, CheckOutcome, CheckedFor, Expectation,
+    Frontend, FrontendPreset, HeaderFrom,
+};
 pub use connect_project::{ConnectProject, ConnectProjectSpec, ConnectProjectStatus, DeploymentPaths, RegistryMirror};
 pub use connector_configuration::{
     ApplicationConfiguration, ConfigMapSource, ConfigurationValues, SecretSource, SecuredValue, SecuredValueSource,

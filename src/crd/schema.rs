@@ -11,6 +11,7 @@ use kube::core::Rule;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
+use super::action_check::ActionCheck;
 use super::connect_project::ConnectProject;
 use super::connector_deployment::ConnectorDeployment;
 use super::connector_deployment_status::Source;
@@ -108,7 +109,7 @@ pub(super) fn leave_description_to_the_field(schema: &mut Schema) {
 /// Every CRD of the operator, in the order in which they are printed and installed.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
-    [ConnectProject::crd(), ConnectorDeployment::crd()].map(finished).into()
+    [ConnectProject::crd(), ConnectorDeployment::crd(), ActionCheck::crd()].map(finished).into()
 }
 
 /// [`all`] as one stream of YAML documents.

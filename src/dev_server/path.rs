@@ -83,26 +83,6 @@ impl StagedOperation {
     }
 }
 
-/// The form by id or the one by key.
-fn by(selector: &Selector, id: &'static str, key: &'static str) -> &'static str {
-    match selector {
-        Selector::Id(_) => id,
-        Selector::Key(_) => key,
-    }
-}
-
-impl StagedOperation {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Create => "createConnectorStaged",
-            Self::List => "queryConnectorsStaged",
-            Self::Read(selector) => by(selector, "getConnectorStagedById", "getConnectorStagedByKey"),
-            Self::Update(selector) => by(selector, "updateConnectorStagedById", "updateConnectorStagedByKey"),
-            Self::Delete(selector) => by(selector, "deleteConnectorStagedById", "deleteConnectorStagedByKey"),
-        }
-    }
-}
-
 impl Operation {
     /// Whether it changes the world.
     pub(super) fn changes(&self) -> bool {

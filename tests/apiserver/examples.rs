@@ -10,8 +10,13 @@ use crate::cluster::Sandbox;
 use crate::manifests::documents;
 
 /// Pages with manifests.
-const PAGES: [&str; 4] =
-    ["README.md", "docs/dev-server.md", "docs/kinds/connectproject.md", "docs/kinds/connectordeployment.md"];
+const PAGES: [&str; 5] = [
+    "README.md",
+    "docs/dev-server.md",
+    "docs/kinds/actioncheck.md",
+    "docs/kinds/connectproject.md",
+    "docs/kinds/connectordeployment.md",
+];
 
 #[tokio::test]
 async fn every_example_is_accepted_as_it_is() {

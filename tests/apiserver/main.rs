@@ -6,6 +6,7 @@
 #![allow(clippy::single_match_else, reason = "what is expected comes first")]
 
 mod by_hand;
+mod checks;
 mod cluster;
 mod drift;
 mod ending;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use connect_operator::clock::Clock;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::Limits;
+use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::{digest_key, manager, served_crds};
@@ -43,6 +44,7 @@ impl Drop for Operator {
 
 fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str]) -> Operator {
     let (clock, allowed_hosts) = (Clock::system(), AllowedHosts::parse(["127.0.0.1"]).expect("a host"));
+    let actions = HttpActionFactory { allowed_hosts: allowed_hosts.clone(), clock: clock.clone(), extra_ca_pem: None };
     let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: Limits::default(), extra_ca_pem: None };
     let options = manager::Options {
         client,
@@ -52,6 +54,7 @@ fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str
         operator_namespace: own.to_owned(),
         digest_key,
         factory: Arc::new(factory),
+        actions: Arc::new(actions),
         jitter_seed: 1,
     };
     Operator(tokio::spawn(manager::run(options, std::future::pending())).abort_handle())

@@ -8,6 +8,7 @@ use std::time::Duration;
 use connect_operator::clock::Clock;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::Limits;
+use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager;
@@ -105,6 +106,8 @@ impl Shop {
     fn start(&mut self, client: Client, digest_key: [u8; 32]) {
         let clock = self.clock.clone();
         let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
+        let actions =
+            HttpActionFactory { allowed_hosts: allowed_hosts.clone(), clock: clock.clone(), extra_ca_pem: None };
         let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: self.limits, extra_ca_pem: None };
         let options = manager::Options {
             client: unreliable::as_slow_as_asked_for(client),
@@ -114,6 +117,7 @@ impl Shop {
             operator_namespace: self.operator_namespace.clone(),
             digest_key: DigestKey::new(digest_key),
             factory: Arc::new(factory),
+            actions: Arc::new(actions),
             jitter_seed: 1,
         };
         let (stop, stopped) = oneshot::channel::<()>();

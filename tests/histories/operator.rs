@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use connect_operator::clock::{Clock, later};
+use connect_operator::connect::hosts::AllowedHosts;
+use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager::{self, Options};
@@ -101,6 +103,11 @@ impl Operator {
             operator_namespace: "operator".to_owned(),
             digest_key: DigestKey::new([own.digest_key; 32]),
             factory: Arc::new(line),
+            actions: Arc::new(HttpActionFactory {
+                allowed_hosts: AllowedHosts::parse([]).expect("none at all"),
+                clock: own.clock.clone(),
+                extra_ca_pem: None,
+            }),
             jitter_seed: start,
         };
         let (wake, woken) = mpsc::unbounded_channel();
@@ -253,6 +260,8 @@ impl Operator {
                 let run = (subject.clone(), object.uid().unwrap_or_default());
                 tokio::spawn(RUN.scope(run, connect_project::reconcile(object, context)))
             }),
+            // The histories have no checks.
+            Subjects::Check => None,
         };
         match task {
             Some(task) => {

@@ -246,6 +246,7 @@ fn operator(place: &Place) -> run::Args {
         watch_namespaces: place.watched(),
         concurrency: 16,
         allowed_api_hosts: vec!["127.0.0.1".to_owned()],
+        allowed_action_hosts: vec!["127.0.0.1".to_owned()],
         ca_file: None,
         operator_namespace: Some(place.namespace.clone()),
         digest_key_secret: "connect-operator-digest-key".to_owned(),

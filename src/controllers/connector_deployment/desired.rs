@@ -234,5 +234,6 @@ fn word(kind: Named) -> &'static str {
         Named::Secret => "Secret",
         Named::ConfigMap => "ConfigMap",
         Named::Project => "ConnectProject",
+        Named::Deployment => "ConnectorDeployment",
     }
 }

@@ -103,7 +103,7 @@ pub async fn contents(
                 source: source("ConfigMap", &config_map),
                 data: config_map_data(config_map),
             }),
-            Named::Project => None,
+            Named::Project | Named::Deployment => None,
         };
         if let Some(found) = found {
             contents.insert(reference.clone(), found);

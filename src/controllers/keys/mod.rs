@@ -93,6 +93,7 @@ impl Keys {
         self.change(|index| match subject.kind {
             Kind::Deployment => index.remove(subject),
             Kind::Project => index.place_users(subject, None),
+            Kind::Check => BTreeSet::new(),
         });
     }
 
@@ -111,6 +112,7 @@ impl Keys {
         match kind {
             Kind::Deployment => index.entries.keys().cloned().collect(),
             Kind::Project => index.projects.keys().cloned().collect(),
+            Kind::Check => Vec::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 //! what people and tools see.
 
 mod accepted;
+mod checks;
 mod identity;
 mod refused;
 mod shown;

@@ -6,9 +6,9 @@ use crate::cluster::Sandbox;
 use crate::manifests::{deployment, project, with_spec};
 
 /// A name for people, what is merged into a small manifest's spec, and what the refusal must contain.
-type Row<'a> = (&'a str, Value, &'a str);
+pub(super) type Row<'a> = (&'a str, Value, &'a str);
 
-async fn refuse(small: impl Fn(&str) -> Value, rows: Vec<Row<'_>>) {
+pub(super) async fn refuse(small: impl Fn(&str) -> Value, rows: Vec<Row<'_>>) {
     let sandbox = Sandbox::new().await;
     sandbox.apply(&small("fine")).await.expect("the small manifest itself is fine");
     for (case, spec, words) in rows {

@@ -22,8 +22,37 @@ const PROJECT: &[Reason] = &[
     Reason::CredentialsRejected,
 ];
 
+/// Reasons that an `ActionCheck` can have.
+const CHECK: &[Reason] = &[
+    Reason::CheckPassed,
+    Reason::Checking,
+    Reason::DeploymentNotReady,
+    Reason::SecretMissing,
+    Reason::FrontendUnavailable,
+    Reason::CheckFailing,
+    Reason::CheckFailed,
+    Reason::AnswerLost,
+    Reason::ExpectInvalid,
+    Reason::HostNotAllowed,
+    Reason::ConfigurationInvalid,
+    Reason::InternalError,
+];
+
 /// Reasons that a `ConnectorDeployment` cannot have.
-const NO_DEPLOYMENT: &[Reason] = &[Reason::Available, Reason::InUse, Reason::CredentialsNotKept];
+const NO_DEPLOYMENT: &[Reason] = &[
+    Reason::Available,
+    Reason::InUse,
+    Reason::CredentialsNotKept,
+    Reason::CheckPassed,
+    Reason::Checking,
+    Reason::DeploymentNotReady,
+    Reason::FrontendUnavailable,
+    Reason::CheckFailing,
+    Reason::CheckFailed,
+    Reason::AnswerLost,
+    Reason::ExpectInvalid,
+    Reason::HostNotAllowed,
+];
 
 #[test]
 fn the_page_of_conditions_lists_every_reason_that_is_given() {
@@ -36,16 +65,17 @@ fn the_page_of_conditions_lists_every_reason_that_is_given() {
             ("kstatus", stances()),
             ("ConnectProject", table(PROJECT)),
             ("ConnectorDeployment", table(&deployment)),
+            ("ActionCheck", table(CHECK)),
             ("not given", not_given(&given)),
         ],
     );
 }
 
 #[test]
-fn every_reason_of_a_project_is_one_that_is_given() {
+fn every_reason_of_a_project_or_check_is_one_that_is_given() {
     let given = given();
-    for reason in PROJECT {
-        assert!(given.contains(reason.as_str()), "{reason} is listed for ConnectProject, and no code gives it");
+    for reason in PROJECT.iter().chain(CHECK) {
+        assert!(given.contains(reason.as_str()), "{reason} is listed, and no code gives it");
     }
 }
 
@@ -89,13 +119,14 @@ fn looks(stance: Stance) -> [&'static str; 4] {
         Stance::Waiting => ["something is missing that may come by itself", "False", "Reconciling", "InProgress"],
         Stance::Stalled => ["a person has to act", "False", "Stalled", "Failed"],
         Stance::Paused => ["a person wanted it so", "False", "", "InProgress"],
+        Stance::Failing => ["it does not work now, and is tried at its interval", "False", "", "InProgress"],
     }
 }
 
 fn stances() -> String {
     let mut table =
         String::from("| What is the case | `Ready` | Also there, as `True` | kstatus |\n|---|---|---|---|\n");
-    for stance in [Stance::Ready, Stance::Running, Stance::Waiting, Stance::Stalled, Stance::Paused] {
+    for stance in [Stance::Ready, Stance::Running, Stance::Waiting, Stance::Stalled, Stance::Paused, Stance::Failing] {
         let [meaning, ready, beside, kstatus] = looks(stance);
         writeln!(table, "| {meaning} | `{ready}` | {} | `{kstatus}` |", code(beside)).unwrap();
     }

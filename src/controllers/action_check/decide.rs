@@ -1,0 +1,104 @@
+//! Whether to call the action now: pure. A POST or PUT is never sent twice for one cause.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::clock::{between, later};
+use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};
+
+/// Pause before a call is tried again of which nothing left.
+pub const NOT_SENT_AGAIN: Duration = Duration::from_mins(1);
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// What a call would be made for.
+    pub cause: CheckedFor,
+    /// Whether a call changes something.
+    pub writes: bool,
+    /// Pause between two calls that read.
+    pub interval: Duration,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Call it.
+    Send,
+    /// Nothing now; run again after this time, if there is one.
+    Rest(Option<Duration>),
+    /// Nothing: it may have been sent, and the answer is lost.
+    Lost,
+}
+
+/// Decides from what the status says of the last call.
+#[must_use]
+pub fn decide(status: &ActionCheckStatus, wanted: &Wanted, now: Timestamp) -> Step {
+    let Some(outcome) = status.outcome.filter(|_| status.checked_for.as_ref() == Some(&wanted.cause)) else {
+        return Step::Send;
+    };
+    match (outcome, wanted.writes) {
+        (CheckOutcome::Sent, true) => Step::Lost,
+        (CheckOutcome::Passed | CheckOutcome::Failed, true) => Step::Rest(None),
+        (CheckOutcome::NotSent, _) => due(status, NOT_SENT_AGAIN.min(wanted.interval), now),
+        // Reading again does no harm.
+        (CheckOutcome::Sent, false) => Step::Send,
+        (CheckOutcome::Passed | CheckOutcome::Failed, false) => due(status, wanted.interval, now),
+    }
+}
+
+fn due(status: &ActionCheckStatus, pause: Duration, now: Timestamp) -> Step {
+    let last = status.checked_at.as_ref().map_or(Timestamp::UNIX_EPOCH, |at| at.0);
+    // A clock that was set back must not make it wait for longer than the pause.
+    match between(now, later(last.min(now), pause)) {
+        Duration::ZERO => Step::Send,
+        left => Step::Rest(Some(left)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("a time in range")
+    }
+
+    fn cause(generation: i64, digest: Option<&str>, applied: Option<i64>) -> CheckedFor {
+        let deployment_applied_at = applied.map(|second| Time(at(second)));
+        CheckedFor { generation, deployment_digest: digest.map(str::to_owned), deployment_applied_at }
+    }
+
+    #[test]
+    fn a_write_is_sent_once_for_each_cause_and_a_read_at_its_interval() {
+        use CheckOutcome::{Failed, NotSent, Passed, Sent};
+        let first = cause(1, Some("a"), Some(5));
+        let minute = Duration::from_mins(1);
+        for (case, checked_for, outcome, writes, now, expected) in [
+            ("never", None, None, true, 100, Step::Send),
+            ("never, a read", None, None, false, 100, Step::Send),
+            ("passed", Some(&first), Some(Passed), true, 9_999, Step::Rest(None)),
+            ("failed", Some(&first), Some(Failed), true, 9_999, Step::Rest(None)),
+            ("perhaps sent", Some(&first), Some(Sent), true, 9_999, Step::Lost),
+            ("perhaps sent, a read", Some(&first), Some(Sent), false, 100, Step::Send),
+            ("not sent, soon after", Some(&first), Some(NotSent), true, 130, Step::Rest(Some(minute / 2))),
+            ("not sent, later", Some(&first), Some(NotSent), true, 160, Step::Send),
+            ("a read, soon after", Some(&first), Some(Passed), false, 160, Step::Rest(Some(4 * minute))),
+            ("a read, at its interval", Some(&first), Some(Failed), false, 400, Step::Send),
+            ("a clock that was set back", Some(&first), Some(Passed), false, 10, Step::Rest(Some(5 * minute))),
+            ("another generation", Some(&cause(2, Some("a"), Some(5))), Some(Passed), true, 101, Step::Send),
+            ("other values", Some(&cause(1, Some("b"), Some(5))), Some(Sent), true, 101, Step::Send),
+            ("applied anew", Some(&cause(1, Some("a"), Some(6))), Some(Failed), true, 101, Step::Send),
+            ("after nothing before", Some(&cause(1, None, None)), Some(Passed), true, 101, Step::Send),
+        ] {
+            let checked_at = Some(Time(at(100)));
+            let checked_for = checked_for.cloned();
+            let status = ActionCheckStatus { checked_for, outcome, checked_at, ..ActionCheckStatus::default() };
+            let wanted = Wanted { cause: first.clone(), writes, interval: 5 * minute };
+            assert_eq!(decide(&status, &wanted, at(now)), expected, "{case}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Controller of `ActionCheck`: calls an action, and says whether it answered as expected.
+//!
+//! A POST or PUT leaves at most once for each cause, wherever the operator is killed: that it is about to be sent is
+//! written first, on the version of the resource that was read, and what may have been sent is not sent again. No other
+//! hosts than those that the operator allows are called. Next: `decide.rs` for when, `expect.rs` for what passes.
+
+mod act;
+pub mod decide;
+pub mod desired;
+pub mod expect;
+mod observe;
+pub mod status;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt;
+use kube::api::Api;
+use kube::runtime::controller::Action;
+
+use self::act::Prepared;
+use self::decide::{Step, Wanted};
+use super::conditions::{self, Told};
+use super::context::Context;
+use super::patch::write_status;
+use super::reason::Reason;
+use super::subject::Subject;
+use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
+
+/// Pause before a run is done again that the cluster refused.
+const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
+/// Pause before a run is done again whose write met a newer version of the check.
+const AFTER_CONFLICT: Duration = Duration::from_millis(200);
+/// How often the answer to a call that is not repeated is tried to be written.
+const WRITES: u32 = 10;
+
+/// One run for one check. Never fails: whatever goes wrong is said in the status, or tried again.
+pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> Action {
+    let subject = Subject::check(&object.namespace().unwrap_or_default(), &object.name_any());
+    let api = Api::<ActionCheck>::namespaced(context.client.clone(), &subject.namespace);
+    let run = Run { api, object, context: &context, subject: &subject };
+    match run.story().await {
+        Ok(again) => {
+            context.alarms.set(&subject, again);
+            Action::await_change()
+        }
+        Err(error) => {
+            tracing::debug!(%subject, %error, "run again");
+            let conflict = matches!(&error, kube::Error::Api(status) if status.code == 409);
+            Action::requeue(if conflict { AFTER_CONFLICT } else { AFTER_CLUSTER_ERROR })
+        }
+    }
+}
+
+/// Forgets everything about a check that is gone.
+pub fn gone(context: &Context, subject: &Subject) {
+    context.alarms.set(subject, None);
+    context.references.forget(subject);
+}
+
+struct Run<'a> {
+    api: Api<ActionCheck>,
+    object: Arc<ActionCheck>,
+    context: &'a Context,
+    subject: &'a Subject,
+}
+
+impl Run<'_> {
+    /// Returns when to run again.
+    async fn story(&self) -> Result<Option<Duration>, kube::Error> {
+        if self.object.metadata.deletion_timestamp.is_some() {
+            return Ok(None);
+        }
+        let spec = &self.object.spec;
+        self.context.references.set(self.subject, observe::references(spec));
+        let generation = self.object.metadata.generation.unwrap_or_default();
+        let cause = match observe::cause(self.context, &self.subject.namespace, spec, generation).await? {
+            Ok(cause) => cause,
+            Err(told) => return self.say(&told).await,
+        };
+        let wanted = Wanted { cause, writes: spec.method.writes(), interval: spec.effective_interval() };
+        let before = self.object.status.clone().unwrap_or_default();
+        match decide::decide(&before, &wanted, self.context.clock.now()) {
+            Step::Rest(again) => {
+                self.say(&status::tell(&before, wanted.writes)).await?;
+                Ok(again)
+            }
+            Step::Lost => self.say(&status::lost()).await,
+            Step::Send => match self.prepare().await? {
+                Ok(prepared) => self.send(prepared, &wanted).await,
+                Err(told) => self.say(&told).await,
+            },
+        }
+    }
+
+    /// Everything that a call needs, or why there can be none.
+    async fn prepare(&self) -> Result<Result<Prepared, Told>, kube::Error> {
+        let headers = match observe::headers(self.context, &self.subject.namespace, &self.object.spec).await? {
+            Ok(headers) => headers,
+            Err(told) => return Ok(Err(told)),
+        };
+        let spec = &self.object.spec;
+        let desired = match desired::from_spec(spec, headers) {
+            Ok(desired) => desired,
+            Err(told) => return Ok(Err(told)),
+        };
+        let told = |reason, message| Ok(Err(Told::new(reason, message)));
+        let endpoint = match self.context.actions.endpoint(&desired.url) {
+            Ok(endpoint) => endpoint,
+            Err(refused) => {
+                return told(Reason::HostNotAllowed, format!("frontend: {refused} (--allowed-action-hosts)"));
+            }
+        };
+        let compiled = match act::compile(spec.expect.body.clone()).await {
+            Ok(compiled) => compiled,
+            Err(wrong) => return told(Reason::ExpectInvalid, format!("expect.body: {wrong}")),
+        };
+        let request = match desired.action.request(&desired.preset, &endpoint) {
+            Ok(request) => request,
+            Err(bad) => return told(Reason::ConfigurationInvalid, bad.to_string()),
+        };
+        let client = self.context.actions.client(endpoint, spec.effective_timeout(), expect::LARGEST_ANSWER);
+        Ok(match client {
+            Ok(client) => {
+                let (masker, expected) = (desired.action.masker(), spec.expect.clone());
+                Ok(Prepared { client, request, masker, expected, compiled })
+            }
+            Err(why) => Err(Told::new(Reason::InternalError, why)),
+        })
+    }
+
+    /// One call. If it changes something, that it is about to leave is written first.
+    async fn send(&self, prepared: Prepared, wanted: &Wanted) -> Result<Option<Duration>, kube::Error> {
+        let started = self.context.clock.now();
+        let before = self.object.status.clone().unwrap_or_default();
+        let sent = status::about_to_send(&before, &wanted.cause, started);
+        let mut object = Arc::clone(&self.object);
+        if wanted.writes {
+            let written = write_status(&self.api, &*self.object, &before, &sent).await?;
+            object = Arc::new(written.filter(|written| is_intent(written, &sent)).ok_or_else(dropped)?);
+        }
+        let result = act::call(prepared, &self.context.clock, started).await;
+        let after = status::answered(&sent, &result, wanted.writes, self.context.clock.now());
+        let written = if wanted.writes {
+            self.write_answer(object, &sent, &after).await?
+        } else {
+            write_status(&self.api, &*object, &before, &after).await?
+        };
+        if let Some(written) = written {
+            self.event(&before, &written, &status::tell(&after, wanted.writes)).await;
+        }
+        Ok(match decide::decide(&after, wanted, self.context.clock.now()) {
+            Step::Rest(again) => again,
+            Step::Send | Step::Lost => Some(Duration::ZERO),
+        })
+    }
+
+    /// Writes what came of a call that is not repeated, also if labels or the spec were changed meanwhile: what is not
+    /// written is lost.
+    async fn write_answer(
+        &self,
+        mut object: Arc<ActionCheck>,
+        sent: &ActionCheckStatus,
+        after: &ActionCheckStatus,
+    ) -> Result<Option<ActionCheck>, kube::Error> {
+        for attempt in 1.. {
+            let before = object.status.clone().unwrap_or_default();
+            match write_status(&self.api, &*object, &before, after).await {
+                Err(error) if attempt < WRITES => {
+                    tracing::debug!(subject = %self.subject, %error, "the answer is written once more");
+                    self.context.clock.sleep(AFTER_CONFLICT.saturating_mul(attempt)).await;
+                }
+                written => return written,
+            }
+            match self.api.get_opt(&self.subject.name).await {
+                Ok(Some(newer)) if is_intent(&newer, sent) => object = Arc::new(newer),
+                // Somebody else goes on with it, or it is gone.
+                Ok(_) => return Ok(None),
+                Err(error) => tracing::debug!(subject = %self.subject, %error, "it cannot be read"),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn say(&self, told: &Told) -> Result<Option<Duration>, kube::Error> {
+        let before = self.object.status.clone().unwrap_or_default();
+        let generation = self.object.metadata.generation.unwrap_or_default();
+        let after = status::said(&before, told, generation, self.context.clock.now());
+        if let Some(written) = write_status(&self.api, &*self.object, &before, &after).await? {
+            self.event(&before, &written, told).await;
+        }
+        Ok(None)
+    }
+
+    async fn event(&self, before: &ActionCheckStatus, object: &ActionCheck, told: &Told) {
+        if conditions::ready_reason(&before.conditions) != Some(told.reason.as_str()) {
+            self.context.event(object, "Check", told).await;
+        }
+    }
+}
+
+/// Whether what is stored is what was written before a call.
+fn is_intent(object: &ActionCheck, sent: &ActionCheckStatus) -> bool {
+    let key = |status: &ActionCheckStatus| -> (Option<CheckedFor>, _, _) {
+        (status.checked_for.clone(), status.outcome, status.checked_at.clone())
+    };
+    object.status.as_ref().is_some_and(|status| key(status) == key(sent))
+}
+
+/// An API server with an older CRD drops what it does not know, and then nothing would keep a call from being repeated.
+fn dropped() -> kube::Error {
+    kube::Error::Service("the API server has not kept status.checkedFor: install the CRDs of this version".into())
+}

@@ -1,0 +1,85 @@
+//! Reads what a check needs: values of its Secrets, and what the deployment that it comes after has applied.
+
+use std::collections::BTreeSet;
+
+use kube::ResourceExt;
+use kube::api::Api;
+use secrecy::SecretString;
+
+use crate::connect::action::ExtraHeader;
+use crate::controllers::conditions::{self, Told};
+use crate::controllers::context::Context;
+use crate::controllers::reason::Reason;
+use crate::controllers::references::{Named, Reference};
+use crate::controllers::secret;
+use crate::crd::{ActionCheckSpec, CheckedFor, ConnectorDeployment};
+
+/// What a spec names.
+pub(super) fn references(spec: &ActionCheckSpec) -> BTreeSet<Reference> {
+    let secrets = spec.headers_from.iter().map(|header| (Named::Secret, header.secret_key_ref.name.clone()));
+    let after = spec.after.iter().map(|after| (Named::Deployment, after.deployment_ref.name.clone()));
+    secrets.chain(after).collect()
+}
+
+/// What a call would be made for now; the inner error says what it waits for.
+///
+/// # Errors
+/// Those of the API server.
+pub(super) async fn cause(
+    context: &Context,
+    namespace: &str,
+    spec: &ActionCheckSpec,
+    generation: i64,
+) -> Result<Result<CheckedFor, Told>, kube::Error> {
+    let Some(after) = &spec.after else { return Ok(Ok(CheckedFor { generation, ..CheckedFor::default() })) };
+    let name = &after.deployment_ref.name;
+    let api = Api::<ConnectorDeployment>::namespaced(context.client.clone(), namespace);
+    Ok(match api.get_opt(name).await? {
+        Some(deployment) => applied(&deployment, generation).ok_or_else(|| {
+            Told::new(Reason::DeploymentNotReady, format!("It waits until ConnectorDeployment {name} is Ready"))
+        }),
+        None => Err(Told::new(Reason::DeploymentNotReady, format!("ConnectorDeployment {name} is missing"))),
+    })
+}
+
+/// What is live: only if the deployment is Ready with its own last generation, and nothing runs.
+fn applied(deployment: &ConnectorDeployment, generation: i64) -> Option<CheckedFor> {
+    let status = deployment.status.as_ref()?;
+    let seen = deployment.metadata.generation == Some(status.observed_generation);
+    let settled = seen && status.operation.is_none() && conditions::is_ready(&status.conditions);
+    let applied = status.applied.as_ref().filter(|_| settled && deployment.metadata.deletion_timestamp.is_none())?;
+    let deployment_digest = applied.digest.clone();
+    Some(CheckedFor { generation, deployment_digest, deployment_applied_at: applied.at.clone() })
+}
+
+/// The headers of `headersFrom` with their values; the inner error says what is missing.
+///
+/// # Errors
+/// Those of the API server.
+pub(super) async fn headers(
+    context: &Context,
+    namespace: &str,
+    spec: &ActionCheckSpec,
+) -> Result<Result<Vec<ExtraHeader>, Told>, kube::Error> {
+    let mut headers = Vec::new();
+    for wanted in &spec.headers_from {
+        let (name, key) = (&wanted.secret_key_ref.name, &wanted.secret_key_ref.key);
+        let missing = |what: String| Ok(Err(Told::new(Reason::SecretMissing, what)));
+        let Some(secret) = secret::read(&context.client, namespace, name).await? else {
+            return missing(format!("Secret {name} is missing in this namespace"));
+        };
+        let bytes = secret.data.as_ref().and_then(|data| data.get(key)).map(|bytes| bytes.0.as_slice());
+        let value = match bytes.map(std::str::from_utf8) {
+            None | Some(Ok("")) => {
+                return missing(format!("Secret {} lacks the key {key}, or it is empty", secret.name_any()));
+            }
+            Some(Err(_)) => {
+                let message = format!("key {key} of Secret {name} is not UTF-8");
+                return Ok(Err(Told::new(Reason::ConfigurationInvalid, message)));
+            }
+            Some(Ok(value)) => SecretString::from(value),
+        };
+        headers.push(ExtraHeader { name: wanted.name.clone(), value });
+    }
+    Ok(Ok(headers))
+}

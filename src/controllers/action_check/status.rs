@@ -1,0 +1,145 @@
+//! What is said of an `ActionCheck`. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::connect::mask::Masker;
+use crate::controllers::conditions::{self, LONGEST_MESSAGE, Told, cut, whole_seconds};
+use crate::controllers::reason::Reason;
+use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};
+
+/// Longest part of an answer that is shown, in bytes.
+const LONGEST_EXCERPT: usize = 200;
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Result {
+    /// In one word.
+    pub outcome: CheckOutcome,
+    /// HTTP status, if there was an answer.
+    pub http_status: Option<u16>,
+    /// How long the answer took, if there was one.
+    pub duration: Option<Duration>,
+    /// In one sentence.
+    pub message: String,
+}
+
+/// What to tell people of the last call. `writes`: whether it changed something, so that it is not repeated.
+#[must_use]
+pub fn tell(status: &ActionCheckStatus, writes: bool) -> Told {
+    let message = status.message.clone().unwrap_or_default();
+    let reason = match (status.outcome, writes) {
+        (Some(CheckOutcome::Passed), _) => Reason::CheckPassed,
+        (Some(CheckOutcome::Failed), true) => Reason::CheckFailed,
+        (Some(CheckOutcome::Failed), false) => Reason::CheckFailing,
+        (Some(CheckOutcome::NotSent), _) => Reason::FrontendUnavailable,
+        (Some(CheckOutcome::Sent) | None, _) => Reason::Checking,
+    };
+    Told::new(reason, message)
+}
+
+/// What to tell of a call that may have been sent and whose answer nobody knows.
+#[must_use]
+pub fn lost() -> Told {
+    let message = "The operator ended before it knew the answer. It is not sent again for this: change the spec to send it once \
+                   more";
+    Told::new(Reason::AnswerLost, message)
+}
+
+/// The status from before a call: who reads it knows that it may have been sent.
+#[must_use]
+pub fn about_to_send(before: &ActionCheckStatus, cause: &CheckedFor, now: Timestamp) -> ActionCheckStatus {
+    let status = ActionCheckStatus {
+        http_status: None,
+        duration_ms: None,
+        message: None,
+        checked_at: Some(Time(whole_seconds(now))),
+        checked_for: Some(cause.clone()),
+        outcome: Some(CheckOutcome::Sent),
+        ..before.clone()
+    };
+    said(&status, &Told::new(Reason::Checking, "The action is being called"), cause.generation, now)
+}
+
+/// The status after a call.
+#[must_use]
+pub fn answered(sent: &ActionCheckStatus, result: &Result, writes: bool, now: Timestamp) -> ActionCheckStatus {
+    let status = ActionCheckStatus {
+        http_status: result.http_status,
+        duration_ms: result.duration.map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX)),
+        message: Some(cut(&result.message, LONGEST_MESSAGE)),
+        outcome: Some(result.outcome),
+        ..sent.clone()
+    };
+    said(&status, &tell(&status, writes), sent.observed_generation, now)
+}
+
+/// The same status with these conditions.
+#[must_use]
+pub fn said(before: &ActionCheckStatus, told: &Told, generation: i64, now: Timestamp) -> ActionCheckStatus {
+    let conditions = conditions::conditions(&before.conditions, told, Vec::new(), generation, now);
+    ActionCheckStatus { observed_generation: generation, conditions, ..before.clone() }
+}
+
+/// Why an answer is not as expected, with its beginning, in which no value of a Secret is.
+#[must_use]
+pub fn with_excerpt(why: &str, body: &[u8], masker: &Masker) -> String {
+    let text = masker.mask(&String::from_utf8_lossy(body));
+    let text = text.trim();
+    if text.is_empty() { why.to_owned() } else { format!("{why}: {}", cut(text, LONGEST_EXCERPT)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::reason::Stance;
+
+    #[test]
+    fn a_failed_write_needs_a_person_and_a_failed_read_is_read_again() {
+        use CheckOutcome::{Failed, NotSent, Passed, Sent};
+        for (outcome, writes, stance) in [
+            (Passed, true, Stance::Ready),
+            (Passed, false, Stance::Ready),
+            (Failed, true, Stance::Stalled),
+            (Failed, false, Stance::Failing),
+            (NotSent, true, Stance::Waiting),
+            (Sent, true, Stance::Running),
+        ] {
+            let status = ActionCheckStatus { outcome: Some(outcome), ..ActionCheckStatus::default() };
+            assert_eq!(tell(&status, writes).reason.stance(), stance, "{outcome:?} {writes}");
+        }
+        assert_eq!(lost().reason.stance(), Stance::Stalled);
+    }
+
+    #[test]
+    fn an_excerpt_is_short_and_shows_no_secret() {
+        let masker = Masker::new(["canary-41"]);
+        let text = with_excerpt(
+            "no",
+            format!("{{\"a\": \"canary-41\", \"b\": \"{}\"}}", "x".repeat(5_000)).as_bytes(),
+            &masker,
+        );
+        assert!(text.starts_with("no: {\"a\": \"***\"") && text.len() < 250, "{text}");
+        assert_eq!(with_excerpt("no", b"", &masker), "no");
+    }
+
+    #[test]
+    fn what_is_about_to_be_sent_forgets_the_answer_before() {
+        let before = ActionCheckStatus {
+            http_status: Some(200),
+            duration_ms: Some(5),
+            message: Some("as expected".into()),
+            outcome: Some(CheckOutcome::Passed),
+            ..ActionCheckStatus::default()
+        };
+        let cause = CheckedFor { generation: 4, ..CheckedFor::default() };
+        let sent = about_to_send(&before, &cause, Timestamp::UNIX_EPOCH);
+        assert_eq!((sent.http_status, sent.duration_ms, &sent.message), (None, None, &None));
+        assert_eq!(
+            (sent.outcome, sent.observed_generation, &sent.checked_for),
+            (Some(CheckOutcome::Sent), 4, &Some(cause))
+        );
+    }
+}

@@ -1,0 +1,52 @@
+//! Makes the client of a frontend whose actions are checked, for allowed hosts only.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::connect::action::ActionApi;
+use crate::connect::hosts::{AllowedHosts, Endpoint, UrlRefused};
+use crate::connect::http::{ActionClient, ActionLimits, ActionSettings};
+
+/// Hosts of frontends (contract section 11), for those who name no others.
+pub const DEFAULT_ACTION_HOSTS: &str =
+    "*.service.live,*.service.io,*.service.rocks,*.frontastic.live,*.frontastic.io,*.frontastic.rocks";
+
+/// Makes clients of frontends.
+pub trait ActionFactory: Send + Sync {
+    /// The frontend behind a URL, if it may be called.
+    ///
+    /// # Errors
+    /// When it may not; the text says what to do.
+    fn endpoint(&self, url: &str) -> Result<Endpoint, UrlRefused>;
+
+    /// A client for one frontend. An answer that is not whole within `timeout` is none, and of its body at most
+    /// `largest` bytes are kept.
+    ///
+    /// # Errors
+    /// When TLS cannot be set up.
+    fn client(&self, endpoint: Endpoint, timeout: Duration, largest: usize) -> Result<Arc<dyn ActionApi>, String>;
+}
+
+/// Makes clients over HTTP.
+pub struct HttpActionFactory {
+    /// Hosts that may be called.
+    pub allowed_hosts: AllowedHosts,
+    /// The time.
+    pub clock: Clock,
+    /// Certificates in PEM that are trusted beside those of the platform.
+    pub extra_ca_pem: Option<Vec<u8>>,
+}
+
+impl ActionFactory for HttpActionFactory {
+    fn endpoint(&self, url: &str) -> Result<Endpoint, UrlRefused> {
+        self.allowed_hosts.endpoint(url)
+    }
+
+    fn client(&self, endpoint: Endpoint, timeout: Duration, largest: usize) -> Result<Arc<dyn ActionApi>, String> {
+        let limits = ActionLimits { call: timeout, body: largest, ..ActionLimits::default() };
+        let settings = ActionSettings { endpoint, limits, extra_ca_pem: self.extra_ca_pem.clone() };
+        let client = ActionClient::new(settings, self.clock.clone()).map_err(|error| error.to_string())?;
+        Ok(Arc::new(client))
+    }
+}

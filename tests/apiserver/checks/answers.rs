@@ -1,0 +1,97 @@
+//! What is said of answers that are not as expected: nothing whole, nothing secret, and never twice.
+
+use connect_operator::clock::Clock;
+use connect_operator::crd::{ActionCheck, CheckOutcome};
+use connect_operator::dev_server::{ActionFile, Fault, FaultAnswer, Options};
+use serde_json::json;
+
+use super::{CHECK, check, has, message, outcome, reading, until_reason};
+use crate::manifests::with_spec;
+use crate::shop::Shop;
+
+/// Lets every call of the action answer so.
+async fn failing(answer: FaultAnswer, writes: bool, change: serde_json::Value) -> (Shop, ActionCheck) {
+    let shop = Shop::open().await;
+    let operation = if writes { "writeActionPost" } else { "readAction" };
+    shop.dev.fault(Fault { operation: Some(operation.into()), answer, ..Fault::default() }).expect("it is right");
+    let manifest = with_spec(if writes { check(&shop) } else { reading(&shop) }, &change);
+    shop.sandbox.apply(&manifest).await.unwrap();
+    let seen = until_reason(&shop, if writes { "CheckFailed" } else { "CheckFailing" }).await;
+    assert_eq!(outcome(&seen), Some(CheckOutcome::Failed));
+    assert_eq!((has(&seen, "Stalled"), has(&seen, "Reconciling")), (writes, false));
+    assert_eq!(shop.calls(operation), 1);
+    (shop, seen)
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let headers = [("Location".to_owned(), "/service/action/cart/getCart".to_owned())].into();
+    let answer = FaultAnswer { status: Some(302), headers, ..FaultAnswer::default() };
+    let (shop, seen) = failing(answer, true, json!({})).await;
+    assert!(message(&seen).contains("status 302 instead of 200"), "{}", message(&seen));
+    assert_eq!(shop.calls("readAction"), 0);
+}
+
+#[tokio::test]
+async fn a_status_of_500_needs_a_person_if_it_was_a_write() {
+    let answer = FaultAnswer { status: Some(500), ..FaultAnswer::default() };
+    let (_shop, seen) = failing(answer, true, json!({})).await;
+    assert_eq!(seen.status.as_ref().and_then(|status| status.http_status), Some(500));
+    assert!(message(&seen).contains("status 500 instead of 200"), "{}", message(&seen));
+}
+
+#[tokio::test]
+async fn a_read_that_fails_is_only_not_ready() {
+    let answer = FaultAnswer { body: Some(json!("<html>no JSON</html>")), status: Some(200), ..FaultAnswer::default() };
+    let (_shop, seen) = failing(answer, false, json!({})).await;
+    assert!(message(&seen).contains("not JSON: <html>no JSON"), "{}", message(&seen));
+}
+
+#[tokio::test]
+async fn an_answer_of_10_mb_is_not_read_to_its_end() {
+    let answer = FaultAnswer { body_bytes: Some(10_000_000), status: Some(200), ..FaultAnswer::default() };
+    let (_shop, seen) = failing(answer, true, json!({})).await;
+    assert!(message(&seen).contains("more than 256 KiB"), "{}", message(&seen));
+    assert!(serde_json::to_string(&seen.status).unwrap().len() < 4_096, "nothing large is kept");
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_in_time_fails() {
+    let answer = FaultAnswer { delay_ms: 5_000, ..FaultAnswer::default() };
+    let (_shop, seen) = failing(answer, true, json!({"timeout": "1s"})).await;
+    assert_eq!(seen.status.as_ref().and_then(|status| status.http_status), None);
+    assert!(message(&seen).contains("1s"), "{}", message(&seen));
+}
+
+#[tokio::test]
+async fn an_expression_that_runs_too_long_fails() {
+    let file =
+        json!({"actions": [{"namespace": "cart", "name": "many", "body": {"list": vec![1; 5_000]}}]}).to_string();
+    let actions = ActionFile::parse(&file).expect("it is right");
+    let shop = Shop::with(Options { actions, ..Options::default() }, Clock::system()).await;
+    let expect = json!({"body": "body.list.all(a, body.list.all(b, a == b))"});
+    shop.sandbox.apply(&with_spec(check(&shop), &json!({"action": "many", "expect": expect}))).await.unwrap();
+    let seen = until_reason(&shop, "CheckFailed").await;
+    assert!(message(&seen).contains("expect.body takes too long"), "{}", message(&seen));
+}
+
+#[tokio::test]
+async fn values_of_headers_do_not_show_and_a_secret_that_comes_later_is_noticed() {
+    let file = json!({"actions": [{"namespace": "cart", "name": "echo", "status": 400, "text": "your cookie was session=canary-41, no?"}]});
+    let actions = ActionFile::parse(&file.to_string()).expect("it is right");
+    let shop = Shop::with(Options { actions, ..Options::default() }, Clock::system()).await;
+    let from = json!([{"name": "Cookie", "secretKeyRef": {"name": "session", "key": "cookie"}}]);
+    let manifest = with_spec(check(&shop), &json!({"action": "echo", "headersFrom": from}));
+    shop.sandbox.apply(&manifest).await.unwrap();
+    let waiting = until_reason(&shop, "SecretMissing").await;
+    assert!(has(&waiting, "Reconciling") && message(&waiting).contains("Secret session"), "{}", message(&waiting));
+    shop.put_secret("session", &[("other", "x")]).await;
+    shop.until_object(CHECK, "the key is missing", |it: &ActionCheck| message(it).contains("lacks the key cookie"))
+        .await;
+    assert_eq!(shop.calls("writeActionPost"), 0);
+    shop.put_secret("session", &[("cookie", "session=canary-41")]).await;
+    let seen = until_reason(&shop, "CheckFailed").await;
+    assert!(message(&seen).contains("your cookie was ***"), "{}", message(&seen));
+    assert!(!serde_json::to_string(&seen).unwrap().contains("canary-41"));
+    assert_eq!(shop.calls("writeActionPost"), 1);
+}

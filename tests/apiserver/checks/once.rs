@@ -1,0 +1,188 @@
+//! A POST or PUT leaves at most once for each cause, wherever the operator is killed; a GET at its interval.
+
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::crd::{ActionCheck, CheckOutcome};
+use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use serde_json::json;
+
+use super::{CHECK, check, has, message, outcome, reading, until_reason};
+use crate::manifests::with_spec;
+use crate::shop::{SECRET, Shop};
+use crate::unreliable::{Unreliable, Which, Wrong};
+
+fn quick() -> Options {
+    Options { deploy_duration: Duration::from_millis(200), ..Options::default() }
+}
+
+/// Lets the next call of an operation take that long, also for whoever waits for it in vain.
+fn slow(shop: &Shop, operation: &str, delay: Duration) {
+    let delay_ms = u64::try_from(delay.as_millis()).expect("it is short");
+    let answer = FaultAnswer { delay_ms, ..FaultAnswer::default() };
+    let fault = Fault { operation: Some(operation.into()), count: Some(1), answer, ..Fault::default() };
+    shop.dev.fault(fault.after_the_effect()).expect("it is right");
+}
+
+/// How many pieces are in the cart of the last answer that the dev server gave.
+fn sent(shop: &Shop) -> u64 {
+    shop.calls("writeActionPost") + shop.calls("writeActionPut")
+}
+
+#[tokio::test]
+async fn a_write_is_sent_once_for_each_generation_and_survives_a_restart() {
+    let mut shop = Shop::open().await;
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    let passed = until_reason(&shop, "CheckPassed").await;
+    let status = passed.status.clone().unwrap();
+    assert_eq!((status.http_status, status.outcome), (Some(200), Some(CheckOutcome::Passed)));
+    assert!(status.checked_at.is_some() && status.duration_ms.is_some());
+    assert_eq!(sent(&shop), 1);
+
+    // What is no change of the spec sends nothing, nor does another operator.
+    shop.sandbox.change(&check(&shop), &json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
+    shop.kill_operator().await;
+    shop.start_operator();
+    let change = json!({"spec": {"method": "PUT", "body": {"variant": {"sku": "B2", "count": 2}}}});
+    shop.sandbox.change(&check(&shop), &change).await.unwrap();
+    let again = until_reason(&shop, "CheckPassed").await;
+    assert_eq!(again.status.unwrap().checked_for.unwrap().generation, 2);
+    assert_eq!((shop.calls("writeActionPost"), shop.calls("writeActionPut")), (1, 1));
+}
+
+#[tokio::test]
+async fn killed_before_the_intent_is_written_it_is_sent_once() {
+    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    cluster.begin(Which::StatusWrites, Wrong::Away);
+    shop.start_operator_as(client);
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    cluster.until_met(1).await;
+    shop.kill_operator().await;
+    assert_eq!(sent(&shop), 0, "nothing leaves before its intent is stored");
+    shop.start_operator();
+    until_reason(&shop, "CheckPassed").await;
+    assert_eq!(sent(&shop), 1);
+}
+
+#[tokio::test]
+async fn killed_after_the_intent_is_written_it_is_never_sent_again() {
+    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    // The intent is stored, and the operator does not learn of it.
+    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    cluster.begin(Which::StatusWrites, Wrong::Late(Duration::from_hours(1)));
+    shop.start_operator_as(client);
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
+    shop.kill_operator().await;
+    shop.start_operator();
+    let lost = until_reason(&shop, "AnswerLost").await;
+    assert!(has(&lost, "Stalled") && message(&lost).contains("change the spec"), "{}", message(&lost));
+    assert_eq!(sent(&shop), 0);
+    shop.sandbox.change(&check(&shop), &json!({"spec": {"locale": "de-DE"}})).await.unwrap();
+    until_reason(&shop, "CheckPassed").await;
+    assert_eq!(sent(&shop), 1);
+}
+
+#[tokio::test]
+async fn killed_while_the_answer_is_awaited_it_is_never_sent_again() {
+    let mut shop = Shop::open().await;
+    slow(&shop, "writeActionPost", Duration::from_secs(2));
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
+    shop.kill_operator().await;
+    shop.start_operator();
+    until_reason(&shop, "AnswerLost").await;
+    assert!(sent(&shop) <= 1);
+}
+
+#[tokio::test]
+async fn killed_after_the_answer_it_is_never_sent_again() {
+    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    shop.start_operator_as(client);
+    slow(&shop, "writeActionPost", Duration::from_millis(500));
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
+    cluster.begin(Which::StatusWrites, Wrong::Away);
+    cluster.until_met(1).await;
+    assert_eq!(sent(&shop), 1, "it was answered");
+    shop.kill_operator().await;
+    shop.start_operator();
+    until_reason(&shop, "AnswerLost").await;
+    assert_eq!(sent(&shop), 1);
+}
+
+#[tokio::test]
+async fn an_answer_is_written_even_if_labels_changed_or_the_cluster_failed_meanwhile() {
+    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    shop.start_operator_as(client);
+    slow(&shop, "writeActionPost", Duration::from_secs(1));
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
+    cluster.begin(Which::StatusWrites, Wrong::Refused(500, "InternalError"));
+    shop.sandbox.change(&check(&shop), &json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
+    cluster.until_met(1).await;
+    cluster.end();
+    until_reason(&shop, "CheckPassed").await;
+    assert_eq!(sent(&shop), 1);
+}
+
+#[tokio::test]
+async fn a_check_that_comes_after_a_deployment_is_sent_once_each_time_that_it_was_applied() {
+    let shop = Shop::open().await;
+    let after = with_spec(check(&shop), &json!({"after": {"deploymentRef": {"name": "tax"}}}));
+    shop.sandbox.apply(&after).await.unwrap();
+    let waiting = until_reason(&shop, "DeploymentNotReady").await;
+    assert!(message(&waiting).contains("tax is missing") && has(&waiting, "Reconciling"));
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    let first = until_reason(&shop, "CheckPassed").await.status.unwrap().checked_for.unwrap();
+    assert!(first.deployment_digest.is_some() && first.deployment_applied_at.is_some());
+    assert_eq!(sent(&shop), 1);
+
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.until_object(CHECK, "sent for the second token", |object: &ActionCheck| {
+        let status = object.status.as_ref();
+        status.is_some_and(|status| {
+            status.outcome == Some(CheckOutcome::Passed) && status.checked_for.as_ref() != Some(&first)
+        })
+    })
+    .await;
+    assert_eq!(sent(&shop), 2);
+}
+
+#[tokio::test]
+async fn a_read_is_sent_at_its_interval() {
+    let clock = Clock::stepped("2026-03-01T12:00:00Z".parse().unwrap());
+    let shop = Shop::with(quick(), clock).await;
+    shop.sandbox.apply(&with_spec(reading(&shop), &json!({"interval": "1m"}))).await.unwrap();
+    let checked_at = |object: &ActionCheck| object.status.as_ref().and_then(|status| status.checked_at.clone());
+    let mut last = checked_at(&until_reason(&shop, "CheckPassed").await);
+    for round in 2..4 {
+        shop.clock.step(Duration::from_secs(59));
+        assert_eq!(shop.calls("readAction"), round - 1, "not before its time");
+        shop.clock.step(Duration::from_secs(1));
+        let next = shop.until_object(CHECK, "the next", |object: &ActionCheck| checked_at(object) != last).await;
+        last = checked_at(&next);
+        assert_eq!(shop.calls("readAction"), round);
+    }
+}
+
+#[tokio::test]
+async fn what_did_not_leave_is_sent_later() {
+    let clock = Clock::stepped("2026-03-01T12:00:00Z".parse().unwrap());
+    let shop = Shop::with(quick(), clock).await;
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let elsewhere = with_spec(check(&shop), &json!({"frontend": {"url": format!("http://{nobody}")}}));
+    shop.sandbox.apply(&elsewhere).await.unwrap();
+    let waiting = until_reason(&shop, "FrontendUnavailable").await;
+    assert_eq!(outcome(&waiting), Some(CheckOutcome::NotSent));
+    assert!(has(&waiting, "Reconciling"));
+    let listener = tokio::net::TcpListener::bind(nobody).await.unwrap();
+    let late = connect_operator::dev_server::DevServer::start_on(listener, quick(), Clock::system()).await.unwrap();
+    shop.clock.step(Duration::from_mins(1));
+    until_reason(&shop, "CheckPassed").await;
+    assert_eq!(late.counts()["writeActionPost"], 1);
+}

@@ -1,0 +1,85 @@
+//! Checks that send nothing, because they cannot, or must not.
+
+use serde_json::json;
+
+use super::{check, has, message, until_reason};
+use crate::manifests::{documents, with_spec};
+use crate::shop::{SECRET, Shop};
+
+#[tokio::test]
+async fn an_expression_that_does_not_compile_sends_nothing() {
+    let shop = Shop::open().await;
+    let manifest = with_spec(check(&shop), &json!({"expect": {"body": "body.cartId =="}}));
+    shop.sandbox.apply(&manifest).await.unwrap();
+    let seen = until_reason(&shop, "ExpectInvalid").await;
+    assert!(has(&seen, "Stalled") && message(&seen).starts_with("expect.body: "), "{}", message(&seen));
+    for (expression, words) in [
+        ("cart.id == ''", "cart is not known"),
+        ("body.all(a, body.all(b, body.all(c, true)))", "2 deep"),
+        ("[body].map(a, [a, a]).size() > 0", "inside of a macro"),
+    ] {
+        shop.sandbox.change(&manifest, &json!({"spec": {"expect": {"body": expression}}})).await.unwrap();
+        let seen = until_reason(&shop, "ExpectInvalid").await;
+        assert!(message(&seen).contains(words), "{}", message(&seen));
+    }
+    assert_eq!(shop.calls("writeActionPost"), 0);
+    shop.sandbox.change(&manifest, &json!({"spec": {"expect": {"body": "body.cartId != ''"}}})).await.unwrap();
+    until_reason(&shop, "CheckPassed").await;
+    assert_eq!(shop.calls("writeActionPost"), 1);
+}
+
+#[tokio::test]
+async fn a_host_that_is_not_allowed_is_not_called() {
+    let shop = Shop::open().await;
+    let port = shop.dev.address().port();
+    // The shop's operator allows 127.0.0.1 only; the others lead to the same place, or into a cluster's network.
+    for url in [format!("http://localhost:{port}"), format!("http://[::1]:{port}"), "http://169.254.169.254".to_owned()]
+    {
+        let manifest = with_spec(check(&shop), &json!({"frontend": {"url": url}}));
+        shop.sandbox.apply(&manifest).await.unwrap();
+        let seen = until_reason(&shop, "HostNotAllowed").await;
+        assert!(has(&seen, "Stalled") && message(&seen).contains("--allowed-action-hosts"), "{}", message(&seen));
+    }
+    let names = json!({"frontend": {"url": null, "projectName": "shop", "companyName": "example"}});
+    shop.sandbox.apply(&with_spec(check(&shop), &names)).await.unwrap();
+    let seen = until_reason(&shop, "HostNotAllowed").await;
+    assert!(message(&seen).contains("shop-example.service.live"), "{}", message(&seen));
+    assert_eq!(shop.calls("writeActionPost"), 0);
+}
+
+#[tokio::test]
+async fn what_cannot_be_sent_says_what_to_change() {
+    let shop = Shop::open().await;
+    shop.put_secret("session", &[("cookie", "a line\nand another")]).await;
+    let header =
+        |name: &str| json!({"headersFrom": [{"name": name, "secretKeyRef": {"name": "session", "key": "cookie"}}]});
+    for (case, change, words) in [
+        ("a line break", header("Cookie"), "line break"),
+        ("a header of the call", header("Service-Locale"), "cannot be set"),
+        ("a body to read with", json!({"method": "GET"}), "leave it out"),
+        ("a step in the path", json!({"action": ".."}), "another path"),
+    ] {
+        shop.sandbox.apply(&with_spec(check(&shop), &change)).await.unwrap();
+        let seen = until_reason(&shop, "ConfigurationInvalid").await;
+        assert!(message(&seen).contains(words), "{case}: {}", message(&seen));
+        assert!(!serde_json::to_string(&seen).unwrap().contains("a line\\nand"), "{case}");
+    }
+    assert_eq!(shop.calls("writeActionPost") + shop.calls("readAction"), 0);
+}
+
+#[tokio::test]
+async fn the_example_passes() {
+    let shop = Shop::open().await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    let example = include_str!("../../../examples/check.yaml").replace("http://127.0.0.1:8787", &shop.dev.url());
+    for manifest in documents(&example) {
+        shop.sandbox.apply(&manifest).await.unwrap();
+        let name = manifest["metadata"]["name"].as_str().expect("it has a name");
+        shop.until_object(name, "it passes", |object: &connect_operator::crd::ActionCheck| {
+            let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+            conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True")
+        })
+        .await;
+    }
+}

@@ -1,0 +1,152 @@
+//! The schema of `ActionCheck`: what passes, what does not and with which words, and what people see.
+
+use connect_operator::crd::ActionCheckStatus;
+use serde_json::{Value, json};
+
+use super::refused::refuse;
+use crate::cluster::Sandbox;
+use crate::manifests::with_spec;
+
+fn check(name: &str) -> Value {
+    json!({
+        "apiVersion": "connect-operator.io/v1alpha1",
+        "kind": "ActionCheck",
+        "metadata": {"name": name},
+        "spec": {
+            "frontend": {"projectName": "shop", "companyName": "example"},
+            "namespace": "cart",
+            "action": "getCart",
+            "method": "GET",
+            "locale": "en-GB",
+            "extensionVersion": "1.4.0",
+        },
+    })
+}
+
+#[tokio::test]
+async fn a_frontend_has_exactly_one_address() {
+    let words = "give either url, or projectName and companyName, which make the address";
+    let url = "http://127.0.0.1:8787";
+    refuse(
+        check,
+        vec![
+            ("none", json!({"frontend": {"projectName": null, "companyName": null}}), words),
+            ("half", json!({"frontend": {"companyName": null}}), words),
+            ("both", json!({"frontend": {"url": url}}), words),
+            (
+                "an address and an end",
+                json!({"frontend": {"url": url, "projectName": null, "companyName": null, "tld": ".io"}}),
+                words,
+            ),
+            ("a dot in a name", json!({"frontend": {"projectName": "evil.example"}}), "should match"),
+            ("a path in a name", json!({"frontend": {"companyName": "example/"}}), "should match"),
+            ("an end without its dot", json!({"frontend": {"tld": "live"}}), "should match"),
+            ("an end with a port", json!({"frontend": {"tld": ".live:80"}}), "should match"),
+            (
+                "an unknown preset",
+                json!({"frontend": {"preset": "Other"}}),
+                r#"supported values: "Service", "Frontastic""#,
+            ),
+            (
+                "a page of the default preset",
+                json!({"frontend": {"path": "/cart"}}),
+                "path is for the preset Frontastic",
+            ),
+            (
+                "a page that is none",
+                json!({"frontend": {"preset": "Frontastic", "path": "cart"}}),
+                "spec.frontend.path in body should match",
+            ),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_out_of_bounds_is_refused() {
+    let header = |index: usize| json!({"name": format!("X-{index}"), "secretKeyRef": {"name": "a", "key": "b"}});
+    let many: serde_json::Map<String, Value> = (0..33).map(|index| (format!("q{index}"), json!("x"))).collect();
+    refuse(
+        check,
+        vec![
+            ("no method", json!({"method": null}), "spec.method: Required value"),
+            ("a method that deletes", json!({"method": "DELETE"}), r#"supported values: "GET", "POST", "PUT""#),
+            ("no action", json!({"action": ""}), "should be at least 1 chars long"),
+            ("no locale", json!({"locale": ""}), "should be at least 1 chars long"),
+            ("a locale of two lines", json!({"locale": "en\nGB"}), "should match"),
+            ("a list in the query", json!({"query": {"list": ["a"]}}), "must be of type string"),
+            ("33 parameters", json!({"query": many}), "must have at most 32"),
+            (
+                "17 headers",
+                json!({"headersFrom": (0..17).map(header).collect::<Vec<_>>()}),
+                "must have at most 16 items",
+            ),
+            (
+                "a header with clear text",
+                json!({"headersFrom": [{"name": "Cookie", "value": "a=b"}]}),
+                "field not declared in schema",
+            ),
+            (
+                "no name of a header",
+                json!({"headersFrom": [{"name": "a b", "secretKeyRef": {"name": "a", "key": "b"}}]}),
+                "should match",
+            ),
+            ("a status that is none", json!({"expect": {"status": 99}}), "should be greater than or equal to 100"),
+            ("a long expression", json!({"expect": {"body": "x".repeat(1_025)}}), "may not be more than 1024"),
+            ("an interval of a write", json!({"method": "POST", "interval": "5m"}), "interval is for GET only"),
+            ("29 seconds", json!({"interval": "29s"}), "interval must be at least 30s"),
+            ("no time at all", json!({"timeout": "0s"}), "timeout must be 1s to 30s"),
+            ("much time", json!({"timeout": "31s"}), "timeout must be 1s to 30s"),
+            ("no deployment", json!({"after": {}}), "spec.after.deploymentRef: Required value"),
+        ],
+    )
+    .await;
+    let sandbox = Sandbox::new().await;
+    let twice = with_spec(check("twice"), &json!({"headersFrom": [header(1), header(1)]})).to_string();
+    let created = sandbox.kubectl(&["create", "--filename", "-"], &twice).await;
+    let refusal = String::from_utf8_lossy(&created.stderr);
+    assert!(refusal.contains("Duplicate value"), "{refusal}");
+}
+
+#[tokio::test]
+async fn any_json_is_a_body_and_is_kept_word_by_word() {
+    let sandbox = Sandbox::new().await;
+    for (index, body) in
+        [json!({"a": [1, {"b": null}, "c"], "d": 0.5}), json!([1, 2]), json!("text"), json!(7), json!(true)]
+            .into_iter()
+            .enumerate()
+    {
+        let manifest = with_spec(check(&format!("body-{index}")), &json!({"method": "POST", "body": body}));
+        let stored = sandbox.apply(&manifest).await.unwrap_or_else(|refusal| panic!("{body}: {refusal}"));
+        assert_eq!(stored.data["spec"], manifest["spec"], "{body}");
+    }
+}
+
+#[tokio::test]
+async fn the_status_is_kept_and_the_columns_show_it() {
+    let sandbox = Sandbox::new().await;
+    let created = sandbox.apply(&check("shown")).await.unwrap();
+    assert_eq!(created.data["status"], json!({"observedGeneration": -1}));
+    assert_eq!(serde_json::to_value(ActionCheckStatus::default()).unwrap(), json!({"observedGeneration": -1}));
+    let status = json!({
+        "observedGeneration": 1,
+        "conditions": [{"type": "Ready", "status": "True", "reason": "CheckPassed", "message": "as expected",
+            "observedGeneration": 1, "lastTransitionTime": "2026-01-02T03:04:05Z"}],
+        "httpStatus": 200,
+        "durationMs": 12,
+        "message": "as expected",
+        "checkedAt": "2026-01-02T03:04:05Z",
+        "checkedFor": {"generation": 1, "deploymentDigest": "k1:abc", "deploymentAppliedAt": "2026-01-02T03:04:00Z"},
+        "outcome": "Passed",
+    });
+    let stored = sandbox.set_status(&check("shown"), &status).await.unwrap();
+    assert_eq!(stored.data["status"], status);
+    let typed: ActionCheckStatus = serde_json::from_value(status.clone()).unwrap();
+    assert_eq!(serde_json::to_value(typed).unwrap(), status, "the type knows every field");
+    let table = sandbox.succeed(&["get", "acheck"], "").await;
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<_> = table.lines().map(words).collect();
+    assert_eq!(lines[0], ["NAME", "ACTION", "METHOD", "HTTP", "READY", "LAST", "AGE"]);
+    assert_eq!(lines[1][..5], ["shown", "getCart", "GET", "200", "True"]);
+    assert!(sandbox.succeed(&["get", "connect"], "").await.contains("actioncheck"), "it is in the category");
+}

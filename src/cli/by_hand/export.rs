@@ -128,7 +128,7 @@ fn values(secret: &str, prefix: &str, standard: &[ConfigurationValue], secured: 
     }
     if !secured.is_empty() {
         let references = secured.iter().map(|value| {
-            let reference = json!({"name": secret, "key": key_of_secret(&format!("{prefix}{}", value.key))});
+            let reference = json!({"name": object, "key": key_of_secret(&format!("{prefix}{}", value.key))});
             json!({"key": value.key, "valueFrom": {"secretKeyRef": reference}})
         });
         values.insert("securedConfiguration".into(), references.collect());

@@ -120,7 +120,7 @@ fn spec(project: &str, name: &str, key: &str, deployment: &Deployment) -> Value 
 }
 
 /// Plain values as they are; secured ones by reference, since nobody can read them.
-fn values(secret: &str, prefix: &str, standard: &[ConfigurationValue], secured: &[SecuredValue]) -> Map<String, Value> {
+fn values(object: &str, prefix: &str, standard: &[ConfigurationValue], secured: &[SecuredValue]) -> Map<String, Value> {
     let mut values = Map::new();
     if !standard.is_empty() {
         let plain = standard.iter().map(|value| json!({"key": value.key, "value": value.value}));

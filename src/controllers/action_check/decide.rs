@@ -96,7 +96,7 @@ mod tests {
         ] {
             let checked_at = Some(Time(at(100)));
             let checked_for = checked_for.cloned();
-            let status = ActionCheckStatus { checked_for, outcome, checked_at, ..ActionCheckStatus::default() };
+            let status = ActionCheckStatus { checked_at, checked_for, outcome, ..ActionCheckStatus::default() };
             let wanted = Wanted { cause: first.clone(), writes, interval: 5 * minute };
             assert_eq!(decide(&status, &wanted, at(now)), expected, "{case}");
         }

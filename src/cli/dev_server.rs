@@ -38,13 +38,21 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     pub actions: Option<PathBuf>,
 
-    /// Keep deployments in this file over restarts. Secured values are kept as fingerprints only.
+    /// Read connect.yaml of staged connectors from local Git repositories by tag: DIR/NAME for an address that ends in
+    /// NAME.git. The program git has to be there.
+    #[arg(long, value_name = "DIR")]
+    pub repositories: Option<PathBuf>,
+
+    /// Keep deployments and staged connectors in this file over restarts. Secured values are kept as fingerprints only.
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
 
     /// Choose something that the API leaves open; may be given several times. One of: read-lag=DURATION,
     /// redeploy-shows-old=DURATION, versions=update|status, build-ids=start|end|never, values-show=start|end,
-    /// normalise=no|trim|defaults, partial=merge|replace, key-held=DURATION, delete-busy=accept|refuse.
+    /// normalise=no|trim|defaults, partial=merge|replace, key-held=DURATION, delete-busy=accept|refuse,
+    /// certification=automatic|by-hand, certified-again=changed|never, new-tag=keeps-preview|resets-preview,
+    /// repository-check=at-once|later, publishing-code=in-certification|preview-request|invalid,
+    /// staged-updates=all-or-nothing|one-by-one, delete-not-found=body|empty.
     #[arg(long = "variant", value_name = "NAME=VALUE", value_parser = one_variant)]
     pub variants: Vec<String>,
 
@@ -89,6 +97,9 @@ pub(super) enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// There is no such folder of repositories.
+    #[error("--repositories: {0} is no folder")]
+    Repositories(PathBuf),
     /// A file that a flag names is wrong.
     #[error("{path}: {what}")]
     Content {
@@ -129,6 +140,11 @@ async fn options(args: &Args) -> Result<Options, Error> {
         let more = parsed.map_err(|error| Error::Content { path: path.clone(), what: error.to_string() })?;
         catalogue = catalogue.and(more);
     }
+    if let Some(folder) = &args.repositories
+        && !tokio::fs::metadata(folder).await.is_ok_and(|found| found.is_dir())
+    {
+        return Err(Error::Repositories(folder.clone()));
+    }
     let mut actions = ActionFile::default();
     if let Some(path) = &args.actions {
         let parsed = ActionFile::parse(&read(path).await?);
@@ -152,6 +168,7 @@ async fn options(args: &Args) -> Result<Options, Error> {
         faults: faults.faults,
         control: args.control,
         state_file: args.state.clone(),
+        repositories: args.repositories.clone(),
         seed: None,
     })
 }
@@ -179,7 +196,9 @@ fn greet(address: SocketAddr, options: &Options) {
     let connectors: Vec<_> = options.catalogue.connectors.iter().map(|connector| connector.key.as_str()).collect();
     eprintln!("Connectors: {}", connectors.join(", "));
     if options.control {
-        eprintln!("Control: http://{address}/_dev/ (faults, calls, clock, variant, tokens, deployments, reset)");
+        eprintln!(
+            "Control: http://{address}/_dev/ (faults, calls, clock, variant, tokens, deployments, staged, reset)"
+        );
     }
 }
 
@@ -228,6 +247,7 @@ mod tests {
             (&["--listen", "0.0.0.0:0"][..], "--allow-remote"),
             (&["--listen", "127.0.0.1:0", "--catalogue", "no/such.yaml"], "no/such.yaml"),
             (&["--listen", "127.0.0.1:0", "--actions", "no/actions.yaml"], "no/actions.yaml"),
+            (&["--listen", "127.0.0.1:0", "--repositories", "no/such"], "no/such is no folder"),
         ];
         for (args, expected) in wrong {
             let args = parse(args).expect("clap takes them");

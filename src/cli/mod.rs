@@ -1,10 +1,12 @@
 //! The command line: one file for each command. Parses, starts, and says how it ended.
 
+mod by_hand;
 mod crds;
 #[cfg(feature = "local-cluster")]
 mod demo;
 mod dev_server;
 mod run;
+mod wait;
 
 use std::process::ExitCode;
 
@@ -29,6 +31,14 @@ enum Command {
     Demo(demo::Args),
     /// Serve the Connect API on this machine, to try things with.
     DevServer(dev_server::Args),
+    /// Look connectors up in the registry.
+    Connectors(by_hand::Connectors),
+    /// Look at staged connectors.
+    Staged(by_hand::Staged),
+    /// Look at deployments.
+    Deployments(by_hand::Deployments),
+    /// Wait until a ConnectorDeployment is ready.
+    Wait(wait::Args),
     /// Print the CustomResourceDefinitions.
     Crds,
     /// Watch over the processes of a local cluster; started by `demo` and by tests.
@@ -50,6 +60,10 @@ pub fn main() -> ExitCode {
     match cli.command {
         Command::Crds => crds::run(),
         Command::Run(args) => in_runtime(run::run(args)),
+        Command::Connectors(args) => by_hand(by_hand::connectors(args)),
+        Command::Staged(args) => by_hand(by_hand::staged(args)),
+        Command::Deployments(args) => by_hand(by_hand::deployments(args)),
+        Command::Wait(args) => by_hand(wait::run(args)),
         Command::DevServer(args) => {
             telemetry::start(LogFormat::Text, "info");
             in_runtime(dev_server::run(args, asked_to_end()))
@@ -59,6 +73,12 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "local-cluster")]
         Command::LocalClusterGuardian => in_runtime(crate::local_cluster::guard()),
     }
+}
+
+/// Warnings only: what is logged is of no interest to who asks a question.
+fn by_hand<E: std::fmt::Display>(command: impl Future<Output = Result<(), E>>) -> ExitCode {
+    telemetry::start(LogFormat::Text, "warn");
+    in_runtime(command)
 }
 
 fn in_runtime<E: std::fmt::Display>(command: impl Future<Output = Result<(), E>>) -> ExitCode {

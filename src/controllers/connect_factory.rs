@@ -20,8 +20,12 @@ pub struct HttpFactory {
     pub extra_ca_pem: Option<Vec<u8>>,
 }
 
-impl ConnectFactory for HttpFactory {
-    fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String> {
+impl HttpFactory {
+    /// A client that has called nothing yet.
+    ///
+    /// # Errors
+    /// A sentence that says which setting is wrong, such as a host that is not allowed.
+    pub fn client(&self, settings: &Settings) -> Result<HttpConnect, String> {
         let endpoint = |name: &str, url: &str| {
             self.allowed_hosts.endpoint(url).map_err(|refused| format!("{name}: {refused} (--allowed-api-hosts)"))
         };
@@ -39,8 +43,13 @@ impl ConnectFactory for HttpFactory {
             limits: self.limits,
             extra_ca_pem: self.extra_ca_pem.clone(),
         };
-        let client = HttpConnect::new(settings, self.clock.clone()).map_err(|error| error.to_string())?;
-        Ok(Arc::new(client))
+        HttpConnect::new(settings, self.clock.clone()).map_err(|error| error.to_string())
+    }
+}
+
+impl ConnectFactory for HttpFactory {
+    fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String> {
+        Ok(Arc::new(self.client(settings)?))
     }
 }
 

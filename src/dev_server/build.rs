@@ -14,11 +14,11 @@ const SCRIPT_FAILED: &str = "Failed during the execution of 'postDeploy' script"
 /// Title of every entry about a missing or empty value.
 const VALUE_MISSING: &str = "Required configuration value is missing";
 
-/// An end of a build that a test chose beforehand.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An end of a build, or of something else that reports, that a test chose beforehand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedOutcome {
-    /// `Failed` if set, else `Deployed`.
+    /// `Failed` if set, else `Deployed`, or what stands for these elsewhere.
     #[serde(default)]
     pub fails: bool,
     /// What the report says.

@@ -3,12 +3,13 @@
 //! Pure but for the shipped file `catalogue.yaml`, which is part of the binary and an example of the form. Nothing of
 //! it changes by itself; [`super::world`] raises versions of connectors. Next: `connector.rs` for one connector.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::connector::ConnectorDefinition;
-use crate::connect::Selector;
-use crate::connect::model::ConnectorReference;
+use super::staged::KnownRepository;
 
 /// The five regions of contract section 1.
 pub const REGIONS: [&str; 5] =
@@ -27,6 +28,9 @@ pub struct Catalogue {
     /// Connectors, published and staged; several entries of one key are its versions.
     #[serde(default)]
     pub connectors: Vec<ConnectorDefinition>,
+    /// Repositories that staged connectors can be made from, beside those of the connectors.
+    #[serde(default)]
+    pub repositories: Vec<KnownRepository>,
 }
 
 /// A project.
@@ -107,35 +111,12 @@ impl Catalogue {
         let same =
             |old: &ConnectorDefinition, new: &ConnectorDefinition| old.key == new.key && old.staged == new.staged;
         self.connectors.retain(|old| more.connectors.iter().all(|new| !same(old, new)));
+        self.repositories.retain(|old| more.repositories.iter().all(|new| new.url != old.url));
         self.projects.extend(more.projects);
         self.clients.extend(more.clients);
         self.connectors.extend(more.connectors);
+        self.repositories.extend(more.repositories);
         self
-    }
-
-    /// The connector that a draft names: the newest version that fits, if this project may use it.
-    pub(super) fn referenced(&self, reference: &ConnectorReference, project: &str) -> Option<&ConnectorDefinition> {
-        let fits = |connector: &&ConnectorDefinition| {
-            connector.staged == reference.staged.unwrap_or_default()
-                && connector.is_open_to(project)
-                && reference.id.as_ref().is_none_or(|id| connector.id == *id)
-                && reference.key.as_ref().is_none_or(|key| connector.key == *key)
-                && reference.version.is_none_or(|version| connector.version == version)
-        };
-        self.connectors.iter().filter(fits).max_by_key(|connector| connector.version)
-    }
-
-    /// The newest version of a published connector that one of these projects may use.
-    pub(super) fn published(&self, selector: &Selector, projects: &[String]) -> Option<&ConnectorDefinition> {
-        let fits = |connector: &&ConnectorDefinition| {
-            !connector.staged
-                && (!connector.private || projects.iter().any(|project| connector.is_open_to(project)))
-                && match selector {
-                    Selector::Id(id) => connector.id == *id,
-                    Selector::Key(key) => connector.key == *key,
-                }
-        };
-        self.connectors.iter().filter(fits).max_by_key(|connector| connector.version)
     }
 
     fn check(&self) -> Result<(), CatalogueError> {
@@ -150,15 +131,19 @@ impl Catalogue {
                 return fail(format!("client `{}` needs an id, a secret and at least one scope", client.id));
             }
         }
-        for (index, connector) in self.connectors.iter().enumerate() {
+        let mut seen = BTreeSet::new();
+        for connector in &self.connectors {
             if let Err(what) = connector.check() {
                 return fail(format!("connector `{}`: {what}", connector.key));
             }
-            let twin = |other: &&ConnectorDefinition| {
-                other.key == connector.key && other.staged == connector.staged && other.version == connector.version
-            };
-            if self.connectors[..index].iter().any(|other| twin(&other)) {
+            if !seen.insert((&connector.key, connector.staged, connector.version)) {
                 return fail(format!("connector `{}` version {} is there twice", connector.key, connector.version));
+            }
+        }
+        for repository in &self.repositories {
+            let mut seen = BTreeSet::new();
+            if let Some(twice) = repository.tags.iter().find(|tag| !seen.insert(&tag.tag)) {
+                return fail(format!("repository `{}`: the tag `{}` is there twice", repository.url, twice.tag));
             }
         }
         Ok(())
@@ -182,6 +167,7 @@ fn id_from(key: &str, staged: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connect::model::IsPreviewable;
     use crate::dev_server::connector::Scripts;
 
     #[test]
@@ -196,8 +182,8 @@ mod tests {
         assert_eq!(find("demo-failing").scripts, Scripts::Fail);
         assert_eq!(find("demo-warning").scripts, Scripts::Warn);
         assert!(!find("demo-us-only").supports("europe-west1.gcp"));
-        assert_eq!(find("demo-staged").is_previewable, "true");
-        assert_eq!(find("demo-staged-hidden").is_previewable, "none");
+        assert_eq!(find("demo-staged").is_previewable, IsPreviewable::Yes);
+        assert_eq!(find("demo-staged-hidden").is_previewable, IsPreviewable::NeverAsked);
         assert!(catalogue.connectors.iter().all(|connector| connector.repository.url.strip_suffix(".git").is_some()));
         assert!(
             catalogue

@@ -13,7 +13,7 @@ use super::values::Values;
 use crate::connect::ErrorCode;
 use crate::connect::model::{
     ApplicationConfiguration, ApplicationType, DeclaredGlobal, DeploymentStatus, DeploymentType, ErrorObject,
-    GlobalConfiguration,
+    GlobalConfiguration, IsPreviewable,
 };
 
 /// Which type the deployment gets.
@@ -27,7 +27,7 @@ pub(super) fn deployment_type(
 ) -> Result<DeploymentType, ErrorObject> {
     let invalid = |text: &str| Err(error(ErrorCode::DeploymentInvalidType, text));
     if connector.staged {
-        if connector.is_previewable != "true" {
+        if connector.is_previewable != IsPreviewable::Yes {
             let text = format!("The staged connector '{}' is not previewable.", connector.key);
             return Err(error(ErrorCode::ConnectorStagedNotPreviewable, text));
         }

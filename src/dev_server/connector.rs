@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::catalogue::{REGIONS, is_key};
 use crate::connect::model::{
     ApplicationType, Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, DeployedConnector,
-    IntegrationType, Repository,
+    IntegrationType, IsPreviewable, Repository,
 };
 
 /// How the `postDeploy` scripts of a connector end.
@@ -26,7 +26,7 @@ pub enum Scripts {
 }
 
 /// Values that a connector's `postDeploy` script puts up with.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AllowedValues {
     /// Application.
@@ -38,13 +38,13 @@ pub struct AllowedValues {
 }
 
 /// One version of a connector: the members of contract section 4.2, and how its deployments go.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConnectorDefinition {
     /// Unique id, a UUID of version 4; made from the key if left out.
     #[serde(default)]
     pub id: String,
-    /// The user's own unique name.
+    /// The user's own unique name; empty: it has none, which only a staged one may have, and what was published of it.
     pub key: String,
     /// Version.
     #[serde(default = "first_version")]
@@ -75,9 +75,13 @@ pub struct ConnectorDefinition {
     /// Only `privateProjects` may use it.
     #[serde(default)]
     pub private: bool,
-    /// Keys of the projects that may use it while it is private.
+    /// Projects that may use it while it is private: keys, or identifiers of the form `{region}:{projectKey}`.
     #[serde(default)]
     pub private_projects: Vec<String>,
+    /// Key of the project of whoever prepared it, which may use it while it is private and no project is listed, and
+    /// change it while it is staged. Left out: every project that may use it.
+    #[serde(default)]
+    pub owner: Option<String>,
     /// Where it may be deployed; empty: anywhere.
     #[serde(default)]
     pub supported_regions: Vec<String>,
@@ -91,8 +95,8 @@ pub struct ConnectorDefinition {
     #[serde(default)]
     pub staged: bool,
     /// `true`, `false`, `pending` or `none` (contract section 4.1); matters for a staged one.
-    #[serde(default = "never_asked")]
-    pub is_previewable: String,
+    #[serde(default)]
+    pub is_previewable: IsPreviewable,
     /// How its scripts end.
     #[serde(default)]
     pub scripts: Scripts,
@@ -108,8 +112,24 @@ fn first_version() -> i64 {
     1
 }
 
-fn never_asked() -> String {
-    "none".to_owned()
+/// The key in a `ProjectIdentifier` (contract section 4.1), or the whole text where no region stands before it.
+pub(super) fn project_of(identifier: &str) -> &str {
+    identifier.rsplit(':').next().unwrap_or(identifier)
+}
+
+/// The newest of some versions of connectors, one for each id, in the order in which they came.
+pub(super) fn newest<'a>(versions: impl Iterator<Item = &'a ConnectorDefinition>) -> Vec<&'a ConnectorDefinition> {
+    let mut places = BTreeMap::new();
+    let mut newest: Vec<&ConnectorDefinition> = Vec::new();
+    for connector in versions {
+        let place = *places.entry(connector.id.as_str()).or_insert(newest.len());
+        match newest.get_mut(place) {
+            Some(known) if known.version < connector.version => *known = connector,
+            Some(_) => {}
+            None => newest.push(connector),
+        }
+    }
+    newest
 }
 
 impl ConnectorDefinition {
@@ -122,7 +142,23 @@ impl ConnectorDefinition {
     /// Whether a project may use it.
     #[must_use]
     pub fn is_open_to(&self, project: &str) -> bool {
-        !self.private || self.private_projects.iter().any(|open| open == project)
+        let is_owner = self.owner.as_ref().is_some_and(|owner| owner == project);
+        !self.private
+            || (self.private_projects.is_empty() && is_owner)
+            || self.private_projects.iter().any(|open| project_of(open) == project)
+    }
+
+    /// Its next version, changed in everything but what names it.
+    pub(super) fn raised(&self, change: impl FnOnce(&mut Self)) -> Self {
+        let mut raised = self.clone();
+        change(&mut raised);
+        let (id, key) = (self.id.clone(), self.key.clone());
+        Self { id, key, staged: self.staged, version: self.version + 1, ..raised }
+    }
+
+    /// The key, if it has one.
+    pub(super) fn shown_key(&self) -> Option<String> {
+        (!self.key.is_empty()).then(|| self.key.clone())
     }
 
     /// Whether it can be deployed there.
@@ -137,7 +173,7 @@ impl ConnectorDefinition {
     pub fn published(&self) -> Connector {
         Connector {
             id: self.id.clone(),
-            key: Some(self.key.clone()),
+            key: self.shown_key(),
             version: self.version,
             name: self.name.clone(),
             description: self.description.clone(),
@@ -159,7 +195,7 @@ impl ConnectorDefinition {
     pub fn deployed(&self) -> DeployedConnector {
         DeployedConnector {
             id: self.id.clone(),
-            key: Some(self.key.clone()),
+            key: self.shown_key(),
             version: self.version,
             name: self.name.clone(),
             description: self.description.clone(),
@@ -184,7 +220,7 @@ impl ConnectorDefinition {
         if uuid::Uuid::parse_str(&self.id).is_err() {
             return Err("id must be a UUID, or left out".to_owned());
         }
-        if !["true", "false", "pending", "none"].contains(&self.is_previewable.as_str()) {
+        if matches!(self.is_previewable, IsPreviewable::Other(_)) {
             return Err("isPreviewable must be one of true, false, pending, none, in quotes".to_owned());
         }
         if let Some(region) = self.supported_regions.iter().find(|region| !REGIONS.contains(&region.as_str())) {

@@ -1,6 +1,8 @@
-//! `/_dev/...`, only with `--control`: faults, calls, clock, deployments as someone else would change them, reset.
+//! `/_dev/...`, only with `--control`: faults, calls, clock, what someone else would change, reset.
 //!
 //! Needs no token and is not counted among the calls, so the listener must not be reachable for strangers.
+
+mod staged;
 
 use std::sync::Arc;
 
@@ -37,6 +39,8 @@ pub(super) fn router() -> Router<Arc<Shared>> {
         .route("/deployments", get(list_deployments))
         .route("/deployments/{id}", post(act))
         .route("/connectors/{key}/versions", post(raise))
+        .route("/staged", get(staged::list))
+        .route("/staged/{id}", post(staged::act))
         .route("/reset", post(reset))
         .method_not_allowed_fallback(wrong_method)
 }

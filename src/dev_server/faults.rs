@@ -202,10 +202,19 @@ impl FaultFile {
 }
 
 /// Names that a fault may have.
-pub const OPERATIONS: [&str; 21] = [
+pub const OPERATIONS: [&str; 30] = [
     "token",
+    "searchConnectors",
     "getConnectorById",
     "getConnectorByKey",
+    "createConnectorStaged",
+    "queryConnectorsStaged",
+    "getConnectorStagedById",
+    "getConnectorStagedByKey",
+    "updateConnectorStagedById",
+    "updateConnectorStagedByKey",
+    "deleteConnectorStagedById",
+    "deleteConnectorStagedByKey",
     "createDeployment",
     "createDeploymentUnscoped",
     "queryDeployments",

@@ -1,7 +1,10 @@
 //! From a request to its answer: which operation, which fault, whose token, then the world.
 //!
 //! Writes one log line for each request, with method, path, status and correlation id, never a query, header or body.
-//! Next: `path.rs`, `tokens.rs`, `input.rs` and `query.rs` for the steps, `control.rs` for `/_dev`.
+//! Next: `path.rs`, `tokens.rs`, `input.rs` and `query.rs` for the steps, `http/registry.rs` for connectors, `control.rs`
+//! for `/_dev`.
+
+mod registry;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -28,7 +31,7 @@ use super::state_file::{self, StateError};
 use super::tokens::{Grant, Right, Tokens};
 use super::world::World;
 use crate::clock::Clock;
-use crate::connect::{ErrorCode, Selector};
+use crate::connect::ErrorCode;
 
 /// Number of a call, for support: the caller's, or one that is made.
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
@@ -219,10 +222,8 @@ async fn perform(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Re
     let Some(grant) = shared.tokens().check(text_of(&parts.headers, &AUTHORIZATION), now) else {
         return answers::invalid_token();
     };
-    let answered = done(shared, operation, &parts, &bytes, &grant, now);
-    let changed =
-        matches!(operation, Operation::Create { .. } | Operation::Redeploy { .. } | Operation::Undeploy { .. });
-    if changed
+    let answered = done(shared, operation, &parts, &bytes, &grant, now).await;
+    if operation.changes()
         && answered.is_ok()
         && let Err(error) = shared.save().await
     {
@@ -233,7 +234,7 @@ async fn perform(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Re
 }
 
 /// Does it in the world, after the token's right was checked.
-fn done(
+async fn done(
     shared: &Shared,
     operation: &Operation,
     parts: &Parts,
@@ -245,7 +246,9 @@ fn done(
     let manage = |project: Option<&String>| grant.project(project.map(String::as_str), Right::ManageDeployments);
     let ok = StatusCode::OK;
     match operation {
-        Operation::Connector(selector) => connector(shared, selector, grant),
+        Operation::Connector(_) | Operation::Search | Operation::Staged(_) => {
+            registry::done(shared, operation, parts, body, grant, now).await
+        }
         Operation::List { project } => {
             let project = view(project)?;
             let query = query::list(&parts.uri)?;
@@ -279,15 +282,4 @@ fn done(
             Ok(answers::json_answer(StatusCode::ACCEPTED, &deleted))
         }
     }
-}
-
-fn connector(shared: &Shared, selector: &Selector, grant: &Grant) -> Result<Response, Refusal> {
-    let mut projects = grant.projects();
-    projects.retain(|project| grant.allows(Right::ViewConnectors, project));
-    if projects.is_empty() {
-        // Names the scopes that are missing.
-        grant.project(None, Right::ViewConnectors)?;
-    }
-    let found = shared.world().read_connector(&projects, selector)?;
-    Ok(answers::json_answer(StatusCode::OK, &found))
 }

@@ -26,7 +26,9 @@ mod path;
 mod query;
 mod record;
 mod refusal;
+mod repositories;
 mod server;
+mod staged;
 mod state_file;
 mod tokens;
 mod values;
@@ -45,7 +47,11 @@ pub use logs::{LOG_PAGE, LogQuery};
 pub use options::{DEPLOY_DURATION, Options, TOKEN_LIFETIME};
 pub use refusal::Refusal;
 pub use server::{DevServer, DevServerError, run};
+pub use staged::{KnownRepository, KnownTag, Outcomes, Specification};
 pub use state_file::StateError;
 pub use values::MASK;
-pub use variant::{BuildIds, DeleteBusy, Normalise, Partial, VARIANTS, ValuesShow, Variant, Versions, parse_duration};
+pub use variant::{
+    BuildIds, Certification, CertifiedAgain, DeleteBusy, DeleteNotFound, NewTag, Normalise, Partial, PublishingCode,
+    RepositoryCheck, StagedUpdates, VARIANTS, ValuesShow, Variant, Versions, parse_duration,
+};
 pub use world::World;

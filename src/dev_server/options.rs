@@ -31,8 +31,11 @@ pub struct Options {
     pub faults: Vec<Fault>,
     /// Whether `/_dev` is there.
     pub control: bool,
-    /// Keeps deployments over restarts.
+    /// Keeps deployments and staged connectors over restarts.
     pub state_file: Option<PathBuf>,
+    /// Folder with local Git repositories, each named like the last part of an address without `.git`; they win over the
+    /// catalogue.
+    pub repositories: Option<PathBuf>,
     /// The same ids and the same faults by share in each run; for tests.
     pub seed: Option<u64>,
 }
@@ -48,6 +51,7 @@ impl Default for Options {
             faults: Vec::new(),
             control: false,
             state_file: None,
+            repositories: None,
             seed: None,
         }
     }

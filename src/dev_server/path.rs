@@ -21,12 +21,24 @@ pub(super) enum Route {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Connector(Selector),
+    Search,
+    Staged(StagedOperation),
     Create { project: Option<String> },
     List { project: String },
     Read { project: String, selector: Selector },
     Redeploy { project: Option<String>, selector: Selector },
     Undeploy { project: String, selector: Selector },
     Logs { project: String, selector: Selector },
+}
+
+/// An operation on staged connectors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum StagedOperation {
+    Create,
+    List,
+    Read(Selector),
+    Update(Selector),
+    Delete(Selector),
 }
 
 /// Why a path leads to no operation.
@@ -51,14 +63,41 @@ impl Route {
     }
 }
 
+/// The form by id or the one by key.
+fn by(selector: &Selector, id: &'static str, key: &'static str) -> &'static str {
+    match selector {
+        Selector::Id(_) => id,
+        Selector::Key(_) => key,
+    }
+}
+
+impl StagedOperation {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Create => "createConnectorStaged",
+            Self::List => "queryConnectorsStaged",
+            Self::Read(selector) => by(selector, "getConnectorStagedById", "getConnectorStagedByKey"),
+            Self::Update(selector) => by(selector, "updateConnectorStagedById", "updateConnectorStagedByKey"),
+            Self::Delete(selector) => by(selector, "deleteConnectorStagedById", "deleteConnectorStagedByKey"),
+        }
+    }
+}
+
 impl Operation {
+    /// Whether it changes the world.
+    pub(super) fn changes(&self) -> bool {
+        match self {
+            Self::Create { .. } | Self::Redeploy { .. } | Self::Undeploy { .. } => true,
+            Self::Staged(operation) => !matches!(operation, StagedOperation::List | StagedOperation::Read(_)),
+            Self::Connector(_) | Self::Search | Self::List { .. } | Self::Read { .. } | Self::Logs { .. } => false,
+        }
+    }
+
     /// Its name in the contract.
     fn name(&self) -> &'static str {
-        let by = |selector: &Selector, id: &'static str, key: &'static str| match selector {
-            Selector::Id(_) => id,
-            Selector::Key(_) => key,
-        };
         match self {
+            Self::Search => "searchConnectors",
+            Self::Staged(operation) => operation.name(),
             Self::Connector(selector) => by(selector, "getConnectorById", "getConnectorByKey"),
             Self::Create { project: Some(_) } => "createDeployment",
             Self::Create { project: None } => "createDeploymentUnscoped",
@@ -93,7 +132,8 @@ pub(super) fn route(method: &str, path: &str) -> Result<Route, NoOperation> {
 fn operation(method: &str, segments: &[&str]) -> Result<Operation, NoOperation> {
     let wrong = |allowed| Err(NoOperation::WrongMethod { allowed });
     match (method, segments) {
-        (_, ["oauth" | "connectors"] | ["connectors", "search" | "drafts", ..]) => Err(NoOperation::Unknown),
+        ("GET", ["connectors", "search"]) => Ok(Operation::Search),
+        (method, ["connectors", "drafts", rest @ ..]) => staged(method, rest).map(Operation::Staged),
         ("GET", ["connectors", segment]) => Ok(Operation::Connector(selector(segment)?)),
         (_, ["connectors", _]) => wrong("GET"),
         ("POST", ["deployments"]) => Ok(Operation::Create { project: None }),
@@ -104,6 +144,20 @@ fn operation(method: &str, segments: &[&str]) -> Result<Operation, NoOperation> 
         (_, ["deployments", segment]) if segment.starts_with(KEY_PREFIX) => wrong("POST"),
         (_, ["deployments" | "connectors" | "oauth", ..]) => Err(NoOperation::Unknown),
         (method, [project, "deployments", rest @ ..]) => of_project(method, project, rest),
+        _ => Err(NoOperation::Unknown),
+    }
+}
+
+fn staged(method: &str, rest: &[&str]) -> Result<StagedOperation, NoOperation> {
+    let wrong = |allowed| Err(NoOperation::WrongMethod { allowed });
+    match (method, rest) {
+        ("GET", []) => Ok(StagedOperation::List),
+        ("POST", []) => Ok(StagedOperation::Create),
+        (_, []) => wrong("GET, POST"),
+        ("GET", [segment]) => Ok(StagedOperation::Read(selector(segment)?)),
+        ("POST", [segment]) => Ok(StagedOperation::Update(selector(segment)?)),
+        ("DELETE", [segment]) => Ok(StagedOperation::Delete(selector(segment)?)),
+        (_, [_]) => wrong("GET, POST, DELETE"),
         _ => Err(NoOperation::Unknown),
     }
 }
@@ -206,7 +260,23 @@ mod tests {
             ("DELETE", "/service/action/cart/getCart", "none"),
             ("GET", "/", "404"),
             ("GET", "/connectors", "404"),
-            ("GET", "/connectors/search", "404"),
+            ("GET", "/connectors/search", "searchConnectors"),
+            ("GET", "/connectors/search/", "searchConnectors"),
+            ("POST", "/connectors/search", "405 GET"),
+            ("GET", "/connectors/search/more", "404"),
+            ("POST", "/connectors/drafts", "createConnectorStaged"),
+            ("GET", "/connectors/drafts", "queryConnectorsStaged"),
+            ("PUT", "/connectors/drafts", "405 GET, POST"),
+            ("GET", &format!("/connectors/drafts/{id}"), "getConnectorStagedById"),
+            ("GET", "/connectors/drafts/key=my-tax", "getConnectorStagedByKey"),
+            ("POST", &format!("/connectors/drafts/{id}"), "updateConnectorStagedById"),
+            ("POST", "/connectors/drafts/key=my-tax", "updateConnectorStagedByKey"),
+            ("DELETE", &format!("/connectors/drafts/{id}"), "deleteConnectorStagedById"),
+            ("DELETE", "/connectors/drafts/key=my-tax", "deleteConnectorStagedByKey"),
+            ("PATCH", "/connectors/drafts/key=my-tax", "405 GET, POST, DELETE"),
+            ("GET", "/connectors/drafts/a/b", "404"),
+            ("GET", "/connectors/drafts/key=a.b", "InvalidPathParam"),
+            ("GET", "/connectors/drafts/%2e%2e", "getConnectorStagedById"),
             ("POST", "/deployments/some-id", "404"),
             ("GET", "/demo/deployments/a/b", "404"),
             ("GET", "/oauth/token", "405 POST"),

@@ -3,9 +3,11 @@
 use axum::extract::Query;
 use http::Uri;
 
-use super::list::ListQuery;
+use super::list::{ListQuery, Part};
 use super::logs::LogQuery;
 use super::refusal::{Refusal, cut, with_details};
+use super::staged::StagedListQuery;
+use super::world::SearchQuery;
 use crate::connect::ErrorCode;
 use crate::connect::model::{DeploymentType, ErrorObject, IntegrationType};
 use crate::connect::routes::{LARGEST_OFFSET, LARGEST_PAGE};
@@ -13,27 +15,50 @@ use crate::connect::routes::{LARGEST_OFFSET, LARGEST_PAGE};
 /// Parameters of `queryDeployments`; unknown ones are passed over.
 pub(super) fn list(uri: &Uri) -> Result<ListQuery, Refusal> {
     let mut query = ListQuery::default();
+    let mut part = Part::default();
     let mut errors = Vec::new();
     for (name, value) in parameters(uri)? {
         match name.as_str() {
-            "limit" => match bounded(&value, u32::from(LARGEST_PAGE)).and_then(|limit| u16::try_from(limit).ok()) {
-                Some(limit) => query.limit = limit,
-                None => errors.push(wrong(&format!("limit must be a whole number from 0 to {LARGEST_PAGE}."))),
-            },
-            "offset" => match bounded(&value, LARGEST_OFFSET) {
-                Some(offset) => query.offset = offset,
-                None => errors.push(wrong(&format!("offset must be a whole number from 0 to {LARGEST_OFFSET}."))),
-            },
-            "sort" => match sort(&value) {
-                Some(sort) => query.sort.push(sort),
-                None => errors.push(wrong("sort must be a field, or a field and asc or desc, as in `createdAt desc`.")),
-            },
+            "limit" | "offset" | "sort" => read_part(&mut part, &name, &value, &mut errors),
             "deploymentType" if DeploymentType::KNOWN.contains(&value.as_str()) => query.types.push(value),
             "deploymentType" => errors.push(one_of("deploymentType", &value, DeploymentType::KNOWN)),
-            "integrationTypes" if IntegrationType::KNOWN.contains(&value.as_str()) => {
-                query.integration_types.push(value.as_str().into());
-            }
-            "integrationTypes" => errors.push(one_of("integrationTypes", &value, IntegrationType::KNOWN)),
+            "integrationTypes" => query.integration_types.extend(integration_type(&value, &mut errors)),
+            _ => {}
+        }
+    }
+    Refusal::unless_empty(errors)?;
+    Ok(ListQuery { limit: part.limit, offset: part.offset, sort: part.sort, ..query })
+}
+
+/// Parameters of `searchConnectors`; unknown ones are passed over. Of a parameter that is no list the last one counts.
+pub(super) fn search(uri: &Uri) -> Result<SearchQuery, Refusal> {
+    let mut query = SearchQuery::default();
+    let mut errors = Vec::new();
+    for (name, value) in parameters(uri)? {
+        match name.as_str() {
+            "limit" | "offset" | "sort" => read_part(&mut query.part, &name, &value, &mut errors),
+            "text" => query.text = Some(value),
+            "private" => query.private = flag(&name, &value, &mut errors),
+            "creator.company" => query.company = Some(value),
+            "id" => query.ids.push(value),
+            "key" => query.keys.push(value),
+            "integrationTypes" => query.integration_types.extend(integration_type(&value, &mut errors)),
+            _ => {}
+        }
+    }
+    Refusal::unless_empty(errors)?;
+    Ok(query)
+}
+
+/// Parameters of `queryConnectorsStaged`; unknown ones are passed over.
+pub(super) fn staged(uri: &Uri) -> Result<StagedListQuery, Refusal> {
+    let mut query = StagedListQuery::default();
+    let mut errors = Vec::new();
+    for (name, value) in parameters(uri)? {
+        match name.as_str() {
+            "limit" | "offset" | "sort" => read_part(&mut query.part, &name, &value, &mut errors),
+            "isPrivate" => query.is_private = flag(&name, &value, &mut errors),
+            "integrationTypes" => query.integration_types.extend(integration_type(&value, &mut errors)),
             _ => {}
         }
     }
@@ -62,8 +87,41 @@ fn parameters(uri: &Uri) -> Result<Vec<(String, String)>, Refusal> {
         .map_err(|_| Refusal { status: 400, errors: vec![wrong("The query is not form-encoded.")] })
 }
 
-fn bounded(text: &str, largest: u32) -> Option<u32> {
-    text.parse().ok().filter(|number| *number <= largest)
+fn read_part(part: &mut Part, name: &str, value: &str, errors: &mut Vec<ErrorObject>) {
+    let mut whole = |largest: u32| {
+        let number = value.parse().ok().filter(|number| *number <= largest);
+        if number.is_none() {
+            errors.push(wrong(&format!("{name} must be a whole number from 0 to {largest}.")));
+        }
+        number
+    };
+    match name {
+        "limit" => {
+            let limit = whole(u32::from(LARGEST_PAGE)).and_then(|limit| u16::try_from(limit).ok());
+            part.limit = limit.unwrap_or(part.limit);
+        }
+        "offset" => part.offset = whole(LARGEST_OFFSET).unwrap_or(part.offset),
+        _ => match sort(value) {
+            Some(sort) => part.sort.push(sort),
+            None => errors.push(wrong("sort must be a field, or a field and asc or desc, as in `createdAt desc`.")),
+        },
+    }
+}
+
+fn flag(name: &str, value: &str, errors: &mut Vec<ErrorObject>) -> Option<bool> {
+    let flag = value.parse().ok();
+    if flag.is_none() {
+        errors.push(wrong(&format!("{name} must be true or false.")));
+    }
+    flag
+}
+
+fn integration_type(value: &str, errors: &mut Vec<ErrorObject>) -> Option<IntegrationType> {
+    let is_known = IntegrationType::KNOWN.contains(&value);
+    if !is_known {
+        errors.push(one_of("integrationTypes", value, IntegrationType::KNOWN));
+    }
+    is_known.then(|| value.into())
 }
 
 fn sort(text: &str) -> Option<(String, bool)> {
@@ -86,6 +144,30 @@ fn wrong(details: &str) -> ErrorObject {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn searches_take_every_parameter_of_the_contract_and_tell_each_mistake() {
+        for (query, expected) in [
+            ("", Ok((0, 0, 0))),
+            ("text=a+b&private=true&creator.company=Example&sort=name+desc&limit=500", Ok((0, 0, 0))),
+            ("id=1&id=2&key=a&integrationTypes=tax&integrationTypes=other&somethingElse=1", Ok((2, 1, 2))),
+            ("limit=501&offset=-1&private=yes&integrationTypes=moon&sort=a+b", Err(5)),
+            ("limit=1.5", Err(1)),
+            ("offset=99999999999", Err(1)),
+            ("private=True", Err(1)),
+        ] {
+            let uri: Uri = format!("/connectors/search?{query}").parse().expect(query);
+            let read = search(&uri).map(|read| (read.ids.len(), read.keys.len(), read.integration_types.len()));
+            assert_eq!(read.map_err(|refusal| refusal.codes().len()), expected, "{query}");
+        }
+        for (query, expected) in
+            [("isPrivate=false", Ok(Some(false))), ("private=x", Ok(None)), ("isPrivate=0&limit=x", Err(2))]
+        {
+            let uri: Uri = format!("/connectors/drafts?{query}").parse().expect(query);
+            let read = staged(&uri).map(|read| read.is_private);
+            assert_eq!(read.map_err(|refusal| refusal.codes().len()), expected, "{query}");
+        }
+    }
 
     #[test]
     fn lists_take_what_the_contract_allows_and_tell_each_mistake() {

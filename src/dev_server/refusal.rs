@@ -44,8 +44,8 @@ impl Refusal {
     }
 
     /// The key is taken.
-    pub(super) fn duplicate_key(key: &str) -> Self {
-        let message = format!("A deployment with the key '{key}' exists already.");
+    pub(super) fn duplicate_key(what: &str, key: &str) -> Self {
+        let message = format!("A {what} with the key '{key}' exists already.");
         let more = [("field", json!("key")), ("duplicateValue", json!(key))];
         Self { status: 400, errors: vec![detailed(ErrorCode::DuplicateField, message, more)] }
     }

@@ -47,6 +47,7 @@ pub(super) struct TokenRefusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Right {
     ViewConnectors,
+    ManageConnectors,
     ViewDeployments,
     ManageDeployments,
 }
@@ -56,6 +57,7 @@ impl Right {
     fn scopes(self) -> &'static [&'static str] {
         match self {
             Self::ViewConnectors => &["manage_project", "manage_connectors", "view_connectors"],
+            Self::ManageConnectors => &["manage_project", "manage_connectors"],
             Self::ViewDeployments => {
                 &["manage_project", "manage_connectors_deployments", "view_connectors_deployments"]
             }
@@ -155,6 +157,20 @@ impl Grant {
     pub(super) fn projects(&self) -> Vec<String> {
         let named = self.scopes.iter().filter_map(|scope| scope.split_once(':'));
         named.map(|(_, project)| project.to_owned()).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Projects in which the token allows that, where the path names none and several may be meant.
+    ///
+    /// # Errors
+    /// `AuthorizationError`: there is none.
+    pub(super) fn projects_with(&self, right: Right) -> Result<Vec<String>, Refusal> {
+        let mut projects = self.projects();
+        projects.retain(|project| self.allows(right, project));
+        if projects.is_empty() {
+            // Names the scopes that are missing.
+            self.project(None, right)?;
+        }
+        Ok(projects)
     }
 
     /// The project of a path, or the only one of the scopes in the forms without it.

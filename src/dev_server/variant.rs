@@ -76,6 +76,91 @@ pub enum DeleteBusy {
     Refuse,
 }
 
+/// What becomes of a connector that is ready for certification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Certification {
+    /// It is certified after a while.
+    #[default]
+    Automatic,
+    /// It waits until somebody says so.
+    ByHand,
+}
+
+/// Whether a connector that is certified can go to certification again (contract section 6.2, `publish`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CertifiedAgain {
+    /// If it has changed since it was published.
+    #[default]
+    Changed,
+    /// Never; what is published afterwards stays certified and public.
+    Never,
+}
+
+impl CertifiedAgain {
+    pub(super) fn is_never(self) -> bool {
+        self == Self::Never
+    }
+}
+
+/// What a new repository or tag does to the permission to deploy a staged connector.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NewTag {
+    /// Nothing.
+    #[default]
+    KeepsPreview,
+    /// It has to be asked for again.
+    ResetsPreview,
+}
+
+/// When a repository, tag or `connect.yaml` that is wrong is told (contract section 5.3, *likely too*).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RepositoryCheck {
+    /// When it is set.
+    #[default]
+    AtOnce,
+    /// In the reports of previewing and publishing.
+    Later,
+}
+
+/// Code of the refusal of an update while publishing runs (contract section 6.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PublishingCode {
+    /// `ConnectorStagedInCertification`.
+    #[default]
+    InCertification,
+    /// `ConnectorStagedPreviewRequestUnderProcess`.
+    PreviewRequest,
+    /// `InvalidJsonInput`.
+    Invalid,
+}
+
+/// What is left of an update of a staged connector after an action that is refused (contract section 6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StagedUpdates {
+    /// Nothing.
+    #[default]
+    AllOrNothing,
+    /// The actions before it.
+    OneByOne,
+}
+
+/// What DELETE of a staged connector that is not there answers beside 404 (contract section 5.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeleteNotFound {
+    /// `ResourceNotFound`.
+    #[default]
+    Body,
+    /// No body.
+    Empty,
+}
+
 /// One choice for each thing that the contract leaves open. The default is the friendliest reading.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -102,12 +187,29 @@ pub struct Variant {
     pub key_held: Duration,
     /// `delete-busy=accept|refuse`.
     pub delete_busy: DeleteBusy,
+    /// `certification=automatic|by-hand`.
+    pub certification: Certification,
+    /// `certified-again=changed|never`.
+    pub certified_again: CertifiedAgain,
+    /// `new-tag=keeps-preview|resets-preview`.
+    pub new_tag: NewTag,
+    /// `repository-check=at-once|later`.
+    pub repository_check: RepositoryCheck,
+    /// `publishing-code=in-certification|preview-request|invalid`.
+    pub publishing_code: PublishingCode,
+    /// `staged-updates=all-or-nothing|one-by-one`.
+    pub staged_updates: StagedUpdates,
+    /// `delete-not-found=body|empty`.
+    pub delete_not_found: DeleteNotFound,
 }
 
 /// Names of all choices and what they take.
 pub const VARIANTS: &str = "read-lag=DURATION, redeploy-shows-old=DURATION, versions=update|status, \
      build-ids=start|end|never, values-show=start|end, normalise=no|trim|defaults, partial=merge|replace, \
-     key-held=DURATION, delete-busy=accept|refuse";
+     key-held=DURATION, delete-busy=accept|refuse, certification=automatic|by-hand, certified-again=changed|never, \
+     new-tag=keeps-preview|resets-preview, repository-check=at-once|later, \
+     publishing-code=in-certification|preview-request|invalid, staged-updates=all-or-nothing|one-by-one, \
+     delete-not-found=body|empty";
 
 impl Variant {
     /// Sets one choice, written `name=value`.
@@ -117,21 +219,32 @@ impl Variant {
     pub fn set(&mut self, choice: &str) -> Result<(), String> {
         let wrong = || format!("`{choice}` is no variant; use {VARIANTS}");
         let (name, value) = choice.split_once('=').ok_or_else(wrong)?;
-        let word = |value: &str| serde_json::Value::String(value.to_owned());
         match name {
             "read-lag" => self.read_lag = parse_duration(value)?,
             "redeploy-shows-old" => self.redeploy_shows_old = parse_duration(value)?,
             "key-held" => self.key_held = parse_duration(value)?,
-            "versions" => self.versions = serde_json::from_value(word(value)).map_err(|_| wrong())?,
-            "build-ids" => self.build_ids = serde_json::from_value(word(value)).map_err(|_| wrong())?,
-            "values-show" => self.values_show = serde_json::from_value(word(value)).map_err(|_| wrong())?,
-            "normalise" => self.normalise = serde_json::from_value(word(value)).map_err(|_| wrong())?,
-            "partial" => self.partial = serde_json::from_value(word(value)).map_err(|_| wrong())?,
-            "delete-busy" => self.delete_busy = serde_json::from_value(word(value)).map_err(|_| wrong())?,
+            "versions" => self.versions = word(value).ok_or_else(wrong)?,
+            "build-ids" => self.build_ids = word(value).ok_or_else(wrong)?,
+            "values-show" => self.values_show = word(value).ok_or_else(wrong)?,
+            "normalise" => self.normalise = word(value).ok_or_else(wrong)?,
+            "partial" => self.partial = word(value).ok_or_else(wrong)?,
+            "delete-busy" => self.delete_busy = word(value).ok_or_else(wrong)?,
+            "certification" => self.certification = word(value).ok_or_else(wrong)?,
+            "certified-again" => self.certified_again = word(value).ok_or_else(wrong)?,
+            "new-tag" => self.new_tag = word(value).ok_or_else(wrong)?,
+            "repository-check" => self.repository_check = word(value).ok_or_else(wrong)?,
+            "publishing-code" => self.publishing_code = word(value).ok_or_else(wrong)?,
+            "staged-updates" => self.staged_updates = word(value).ok_or_else(wrong)?,
+            "delete-not-found" => self.delete_not_found = word(value).ok_or_else(wrong)?,
             _ => return Err(wrong()),
         }
         Ok(())
     }
+}
+
+/// A value of a choice, if it is one.
+fn word<T: serde::de::DeserializeOwned>(value: &str) -> Option<T> {
+    serde_json::from_value(serde_json::Value::String(value.to_owned())).ok()
 }
 
 /// Reads a span of time such as `500ms`, `5s`, `2m 30s` or `48h`.
@@ -176,6 +289,13 @@ mod tests {
             "partial=replace",
             "key-held=1m",
             "delete-busy=refuse",
+            "certification=by-hand",
+            "certified-again=never",
+            "new-tag=resets-preview",
+            "repository-check=later",
+            "publishing-code=invalid",
+            "staged-updates=one-by-one",
+            "delete-not-found=empty",
         ] {
             let before = variant.clone();
             variant.set(choice).expect(choice);

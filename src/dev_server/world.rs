@@ -1,8 +1,8 @@
-//! The remote side as a pure state machine: deployments of all projects, and what may be done to them.
+//! The remote side as a pure state machine: deployments of all projects, and the registry that they come from.
 //!
 //! No IO, no clock, no waiting: every method takes the time and first makes happen what is due by then. Answers hold
 //! what the service would show; secured values are not even kept (`values.rs`). Next: `http.rs` for who asks,
-//! `world/elsewhere.rs` for what tests and `/_dev` do.
+//! `world/registry.rs` for connectors, `world/elsewhere.rs` for what tests and `/_dev` do.
 
 #[cfg(test)]
 mod code_tests;
@@ -13,6 +13,10 @@ mod history_tests;
 mod kept_tests;
 #[cfg(test)]
 mod life_tests;
+mod registry;
+mod staged_elsewhere;
+
+pub(super) use self::registry::SearchQuery;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,13 +33,13 @@ use super::input::Update;
 use super::list::{self, ListQuery};
 use super::logs::{LogBook, LogQuery};
 use super::record::{Advanced, Record, Stale};
-use super::refusal::{Refusal, cut};
+use super::refusal::Refusal;
+use super::staged::{Rules, StagedBook};
 use super::values::{FingerprintKey, Values};
 use super::variant::{DeleteBusy, ValuesShow, Variant};
 use crate::clock::later;
 use crate::connect::model::{
-    Connector, ConnectorReference, Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, LogPage, Paged,
-    RedeployAction,
+    Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, LogPage, Paged, RedeployAction,
 };
 use crate::connect::{ErrorCode, Selector};
 
@@ -60,8 +64,11 @@ pub(super) struct Kept {
     records: BTreeMap<String, Record>,
     /// Keys of deployments that are gone, with the time at which they can be used again.
     held_keys: Vec<HeldKey>,
-    /// Versions of connectors that were raised while it ran.
+    /// Versions of connectors of the catalogue that were raised while it ran.
     raised: Vec<ConnectorDefinition>,
+    /// Staged connectors, and what was published of them.
+    #[serde(default)]
+    staged: StagedBook,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -77,14 +84,17 @@ impl World {
     pub fn new(catalogue: Catalogue, variant: Variant, deploy_duration: Duration, seed: Option<u64>) -> Self {
         let mut ids = Ids::new(seed);
         let fingerprints = FingerprintKey::new(ids.bytes());
-        let kept =
-            Kept { fingerprints, sequence: 0, records: BTreeMap::new(), held_keys: Vec::new(), raised: Vec::new() };
+        let mut staged = StagedBook::default();
+        staged.seed(&catalogue);
+        let (records, held_keys, raised) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let kept = Kept { fingerprints, sequence: 0, records, held_keys, raised, staged };
         Self { catalogue, variant, deploy_duration, ids, history: History::default(), kept }
     }
 
     /// Goes on with what was kept.
     pub(super) fn restore(&mut self, kept: Kept) {
         self.kept = kept;
+        self.kept.staged.seed(&self.catalogue);
         for raised in &self.kept.raised {
             let known = |old: &&ConnectorDefinition| old.key == raised.key && old.staged == raised.staged;
             let newest = self.catalogue.connectors.iter().filter(known).map(|old| old.version).max();
@@ -106,6 +116,7 @@ impl World {
 
     fn advance(&mut self, now: Timestamp) {
         let Self { kept, variant, ids, history, .. } = self;
+        kept.staged.advance(now, Rules { variant, lasts: self.deploy_duration });
         kept.held_keys.retain(|held| now < held.until);
         let held = &mut kept.held_keys;
         kept.records.retain(|_, record| match record.advance(now, variant, ids) {
@@ -139,28 +150,6 @@ impl World {
     fn project(&self, key: &str) -> Project {
         let found = self.catalogue.projects.iter().find(|project| project.key == key).cloned();
         found.unwrap_or_else(|| Project::new(key))
-    }
-
-    fn connector(&self, reference: &ConnectorReference, project: &str) -> Result<ConnectorDefinition, Refusal> {
-        let found = self.catalogue.referenced(reference, project);
-        found.cloned().ok_or_else(|| {
-            let name = reference.key.as_deref().or(reference.id.as_deref()).unwrap_or_default();
-            let version = reference.version.map(|version| format!(" in version {version}")).unwrap_or_default();
-            let kind = if reference.staged.unwrap_or_default() { "staged" } else { "published" };
-            Refusal::new(
-                ErrorCode::ConnectorReferenceNotFound,
-                format!("There is no {kind} connector '{}'{version}.", cut(name)),
-            )
-        })
-    }
-
-    /// `getConnectorById`, `getConnectorByKey`: a published connector that one of these projects may use.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn read_connector(&self, projects: &[String], selector: &Selector) -> Result<Connector, Refusal> {
-        let found = self.catalogue.published(selector, projects);
-        found.map(ConnectorDefinition::published).ok_or_else(|| Refusal::not_found(selector))
     }
 
     /// `createDeployment`. `may_generate`: the caller may create API clients (contract section 2).
@@ -214,7 +203,7 @@ impl World {
         let held = self.kept.held_keys.iter().any(|held| held.project == project && held.key == key);
         let mut records = self.kept.records.values();
         let used = records.any(|record| record.project == project && record.key.as_deref() == Some(key));
-        if held || used { Err(Refusal::duplicate_key(key)) } else { Ok(()) }
+        if held || used { Err(Refusal::duplicate_key("deployment", key)) } else { Ok(()) }
     }
 
     fn add(
@@ -314,22 +303,6 @@ impl World {
         errors.extend(checks::global_values(&values, connector.global_configuration.as_ref()));
         Refusal::unless_empty(errors)?;
         Ok(self.replace(old, connector, values, action.skip_scripts, now))
-    }
-
-    fn newest(&self, old: &Record) -> Result<ConnectorDefinition, Refusal> {
-        let reference = ConnectorReference {
-            id: Some(old.connector.id.clone()),
-            key: None,
-            staged: Some(old.connector.staged),
-            version: None,
-        };
-        let failed = |text: String| Refusal::new(ErrorCode::DeploymentConnectorUpdateFailure, text);
-        let newest = self.connector(&reference, &old.project);
-        let newest = newest.map_err(|_| failed("The connector cannot be used any more.".to_owned()))?;
-        if newest.supports(&old.region) {
-            return Ok(newest);
-        }
-        Err(failed(format!("Version {} of the connector cannot be deployed in {}.", newest.version, old.region)))
     }
 
     fn replace(

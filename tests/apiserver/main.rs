@@ -5,6 +5,7 @@
 #![allow(clippy::large_futures, reason = "a test has the room")]
 #![allow(clippy::single_match_else, reason = "what is expected comes first")]
 
+mod by_hand;
 mod checks;
 mod cluster;
 mod drift;
@@ -20,3 +21,4 @@ mod shop;
 mod tls_listener;
 mod trouble;
 mod unreliable;
+mod waiting;

@@ -42,6 +42,8 @@ impl Reading {
             partial: if self.replace { Partial::Replace } else { Partial::Merge },
             key_held: seconds(self.late_keys, 30),
             delete_busy: if self.refuse_delete { DeleteBusy::Refuse } else { DeleteBusy::Accept },
+            // The others are about staged connectors.
+            ..Variant::default()
         }
     }
 }

@@ -195,8 +195,8 @@ impl ConnectApi for Line {
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
         let selector = selector.clone();
-        self.ask("getConnectorByKey", format!("connector {}", selector.segment()), None, move |remote, _| {
-            present(remote.world.read_connector(&[PROJECT.to_owned()], &selector))
+        self.ask("getConnectorByKey", format!("connector {}", selector.segment()), None, move |remote, now| {
+            present(remote.world.read_connector(&[PROJECT.to_owned()], &selector, now))
         })
     }
 

@@ -1,6 +1,8 @@
 //! The two sides of the contract against each other: the client drives the dev server over HTTP. Shared types hide
 //! shared mistakes, so payloads written from the contract are decoded as well, with all that it leaves open.
 
+mod registry;
+
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -29,8 +31,12 @@ struct Pair {
 
 impl Pair {
     async fn start(deployment_paths: DeploymentPaths) -> Self {
+        Self::with(deployment_paths, Options::default()).await
+    }
+
+    async fn with(deployment_paths: DeploymentPaths, options: Options) -> Self {
         let clock = Clock::stepped("2026-01-01T00:00:00Z".parse().expect("a time"));
-        let options = Options { deploy_duration: DEPLOYING, ..Options::default() };
+        let options = Options { deploy_duration: DEPLOYING, ..options };
         let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
         let hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
         let endpoint = hosts.endpoint(&dev.url()).expect("an allowed URL");

@@ -13,6 +13,7 @@ use connect_operator::dev_server::{DevServer, Options};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::process::Command;
+use tokio::sync::OnceCell;
 
 /// Time for one command; the first installation is the longest.
 const LIMIT: Duration = Duration::from_mins(5);
@@ -56,10 +57,9 @@ struct Client {
 }
 
 impl Client {
-    async fn new(entry: PathBuf) -> Self {
+    async fn new(entry: PathBuf, options: Options) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let server =
-            DevServer::start(Options::default(), Clock::stepped(Timestamp::now())).await.expect("a port is free");
+        let server = DevServer::start(options, Clock::stepped(Timestamp::now())).await.expect("a port is free");
         let request = reqwest::Client::builder().no_proxy().build().expect("the settings are right");
         let request =
             request.post(format!("{}/oauth/token", server.url())).basic_auth("dev-client", Some("dev-secret"));
@@ -86,10 +86,10 @@ impl Client {
         Self { server, home, entry }
     }
 
-    /// Runs `connect deployment …`: whether it went well, and all that it wrote.
-    async fn deployment(&self, arguments: &[&str]) -> (bool, String) {
+    /// Runs `connect …`: whether it went well, and all that it wrote.
+    async fn connect(&self, arguments: &[&str]) -> (bool, String) {
         let mut command = Command::new("node");
-        command.arg(&self.entry).args(["connect", "deployment"]).args(arguments);
+        command.arg(&self.entry).arg("connect").args(arguments);
         command.current_dir(self.home.path()).env("HOME", self.home.path()).env("NO_COLOR", "1");
         command.env("CTP_CLI_CONNECT_API_URL", self.server.url());
         let output = run(&mut command).await;
@@ -98,39 +98,68 @@ impl Client {
     }
 
     async fn works(&self, arguments: &[&str]) -> String {
-        let (well, text) = self.deployment(arguments).await;
+        let (well, text) = self.connect(arguments).await;
         assert!(well, "{arguments:?}: {text}");
         text
     }
 }
 
+/// The client, unless Node is not there.
+async fn client(options: Options) -> Option<Client> {
+    if is_there("node").await && is_there("npm").await {
+        // Once, also if several tests begin at the same time.
+        static INSTALLED: OnceCell<PathBuf> = OnceCell::const_new();
+        return Some(Client::new(INSTALLED.get_or_init(installed).await.clone(), options).await);
+    }
+    assert!(std::env::var_os("REQUIRE_NODE").is_none(), "REQUIRE_NODE is set, but node or npm is not there");
+    // Past the capture of the test harness, so that it is seen.
+    let _ = std::io::stderr().write_all(b"official client: not tried, node and npm are not there\n");
+    None
+}
+
 #[tokio::test]
 async fn the_official_client_creates_lists_describes_redeploys_and_reads_logs() {
-    if !is_there("node").await || !is_there("npm").await {
-        assert!(std::env::var_os("REQUIRE_NODE").is_none(), "REQUIRE_NODE is set, but node or npm is not there");
-        // Past the capture of the test harness, so that it is seen.
-        let _ = std::io::stderr().write_all(b"official client: not tried, node and npm are not there\n");
-        return;
-    }
-    let client = Client::new(installed().await).await;
-    let create = ["create", "--key", "tax", "--connector-key", "demo-connector", "--region", "europe-west1.gcp"];
+    let Some(client) = client(Options::default()).await else { return };
+    let create =
+        ["deployment", "create", "--key", "tax", "--connector-key", "demo-connector", "--region", "europe-west1.gcp"];
     let secret = ["--configuration", "service.API_TOKEN=canary-41"];
     let created = client.works(&[&create[..], &secret].concat()).await;
     assert!(created.contains("successfully created"), "{created}");
     client.server.clock().step(Duration::from_secs(5));
-    let listed = client.works(&["list"]).await;
+    let listed = client.works(&["deployment", "list"]).await;
     assert!(listed.contains("tax") && listed.contains("Deployed"), "{listed}");
-    let described = client.works(&["describe", "--key", "tax"]).await;
+    let described = client.works(&["deployment", "describe", "--key", "tax"]).await;
     assert!(described.contains("demo-connector") && !described.contains("canary-41"), "{described}");
 
-    let loud = ["redeploy", "--key", "tax", "--configuration", "service.LOG_LEVEL=loud", "--updateConnector"];
+    let loud =
+        ["deployment", "redeploy", "--key", "tax", "--configuration", "service.LOG_LEVEL=loud", "--updateConnector"];
     client.works(&loud).await;
     client.server.clock().step(Duration::from_secs(5));
-    let described = client.works(&["describe", "--key", "tax"]).await;
+    let described = client.works(&["deployment", "describe", "--key", "tax"]).await;
     assert!(described.contains("'Failed'") && described.contains("debug, info, warn, error"), "{described}");
-    let logs = client.works(&["logs", "--key", "tax"]).await;
+    let logs = client.works(&["deployment", "logs", "--key", "tax"]).await;
     assert!(logs.contains("Listening on port 8080"), "{logs}");
 
-    let (well, refused) = client.deployment(&[&create[..], &secret].concat()).await;
+    let (well, refused) = client.connect(&[&create[..], &secret].concat()).await;
     assert!(!well && refused.contains("DuplicateField"), "{refused}");
+}
+
+#[tokio::test]
+async fn the_official_client_prepares_publishes_and_previews_a_connector() {
+    // Everything is over at once: the client polls, and looks once before it waits.
+    let options = Options { deploy_duration: Duration::ZERO, ..Options::default() };
+    let Some(client) = client(options).await else { return };
+    let of_mine = |command: &'static str| ["connectorstaged", command, "--key", "mine"];
+    let repository = ["--repository-url", "https://github.com/example/demo-kit.git", "--repository-tag", "1.0.0"];
+    let creator = ["--creator-email", "dev@example.com", "--name", "Mine"];
+    client.works(&[&of_mine("create")[..], &repository, &creator].concat()).await;
+    client.works(&[&of_mine("update")[..], &["--repository-tag", "1.1.0"]].concat()).await;
+    let published = client.works(&of_mine("publish")).await;
+    assert!(published.contains("succeeded") && published.contains("1.1.0"), "{published}");
+    let target = ["--deployment-key", "preview", "--region", "europe-west1.gcp"];
+    let token = ["--configuration", "service.API_TOKEN=canary-41"];
+    let previewed = client.works(&[&of_mine("preview")[..], &target, &token].concat()).await;
+    assert!(previewed.contains("nightly-export") && !previewed.contains("canary-41"), "{previewed}");
+    let listed = client.works(&["connectorstaged", "list"]).await;
+    assert!(listed.contains("mine") && listed.contains("Published"), "{listed}");
 }

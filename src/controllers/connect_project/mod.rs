@@ -9,6 +9,8 @@ pub mod copy;
 mod observe;
 pub mod status;
 
+pub use observe::settings;
+
 use std::sync::Arc;
 use std::time::Duration;
 

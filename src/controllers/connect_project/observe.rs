@@ -108,7 +108,11 @@ async fn has_users(context: &Context) -> Result<bool, kube::Error> {
     Ok(api.get_metadata_opt(ConnectorDeployment::crd_name()).await?.is_some())
 }
 
-fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<Settings, Told> {
+/// How to reach the remote project, from the Secret of that name.
+///
+/// # Errors
+/// What the Secret lacks.
+pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<Settings, Told> {
     let value = |key: &str| {
         let bytes = secret.data.as_ref().and_then(|data| data.get(key));
         let text = bytes.map(|bytes| std::str::from_utf8(&bytes.0).map(|text| text.trim().to_owned()));

@@ -35,6 +35,8 @@ pub struct Remembered {
     pub not_before: Option<Timestamp>,
     /// Generation and redeploy request that the pause is for: a change ends it.
     pub paused_for: Option<(i64, Option<String>)>,
+    /// The version of the connector in the registry, as it was known last.
+    pub registered: Option<i64>,
     /// Generation for which the registry is asked past what is remembered, and since when.
     pub doubted: Option<(i64, Timestamp)>,
     /// Keys of `…From` objects that people were told about.

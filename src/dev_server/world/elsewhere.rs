@@ -126,13 +126,13 @@ impl World {
         staged: bool,
         change: impl FnOnce(&mut ConnectorDefinition),
     ) -> Result<i64, Refusal> {
-        let known = |old: &&ConnectorDefinition| old.key == key && old.staged == staged;
+        let known = |old: &&ConnectorDefinition| old.key == key && !old.staged && !staged;
         let newest = self.catalogue.connectors.iter().filter(known).max_by_key(|old| old.version);
-        let old = newest.ok_or_else(|| Refusal::not_found(&Selector::Key(key.to_owned())))?;
-        let mut raised = old.clone();
-        change(&mut raised);
-        (raised.id, raised.key, raised.staged) = (old.id.clone(), old.key.clone(), old.staged);
-        raised.version = old.version + 1;
+        let Some(old) = newest else {
+            let raised = self.kept.staged.raise(key, staged, change);
+            return raised.ok_or_else(|| Refusal::not_found(&Selector::Key(key.to_owned())));
+        };
+        let raised = old.raised(change);
         let version = raised.version;
         self.catalogue.connectors.push(raised.clone());
         self.kept.raised.push(raised);

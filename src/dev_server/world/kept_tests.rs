@@ -46,13 +46,19 @@ fn raised_connectors_are_there_again_once_and_newer_ones_of_the_catalogue_stay_n
 #[test]
 fn a_key_is_free_at_once_or_exactly_when_its_time_is_over_and_only_its_own_project_waits() {
     for (choices, held) in [(&["key-held=0s"][..], Duration::ZERO), (&["key-held=1m"][..], MINUTE)] {
-        let mut stage = Stage::new(choices);
-        let id = stage.live("tax");
-        stage.undeploy(&id).expect("it is idle");
-        // To the very moment at which it is gone.
-        while stage.read(&id).is_some() {
-            stage.step(Duration::from_millis(500));
+        let going = || {
+            let mut stage = Stage::new(choices);
+            let id = stage.live("tax");
+            stage.undeploy(&id).expect("it is idle");
+            (stage, id)
+        };
+        // To the very moment at which it is gone, and nobody has looked since.
+        let (mut watched, id) = going();
+        while watched.read(&id).is_some() {
+            watched.step(Duration::from_millis(500));
         }
+        let (mut stage, _) = going();
+        stage.now = watched.now;
         let mut create = |project: &str, key: &str, after: Duration| {
             let now = later(stage.now, after);
             stage.world.create(project, &draft(key, &[], "token"), true, now).is_ok()

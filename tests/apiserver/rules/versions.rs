@@ -106,6 +106,20 @@ async fn rule_15_a_version_that_was_left_behind_cannot_be_reached_and_which_one_
 }
 
 #[tokio::test]
+async fn rule_15_a_version_that_is_not_there_yet_is_refused_once_and_deployed_when_it_is() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "version": 2}})).await;
+    shop.until_reason("ConnectorNotFound").await;
+    shop.pass(Duration::from_mins(9)).await;
+    assert_eq!(shop.sent(), [1, 0, 0], "the connector is there, and that version is not");
+    publish(&shop);
+    shop.clock.step(INTERVAL);
+    let live = shop.finish("Deployed").await;
+    assert_eq!(status(&live).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(shop.sent(), [2, 0, 0]);
+}
+
+#[tokio::test]
 async fn rule_15_a_version_that_wants_more_is_not_followed_before_that_is_there() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;

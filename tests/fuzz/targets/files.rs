@@ -6,7 +6,7 @@ use connect_operator::connect::Selector;
 use connect_operator::connect::hosts::{AllowedHosts, Reach, is_public};
 use connect_operator::connect::routes;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::dev_server::{Catalogue, FaultFile, Variant, parse_duration};
+use connect_operator::dev_server::{Catalogue, FaultFile, Specification, Variant, parse_duration};
 use url::Host;
 
 /// A file in YAML or JSON.
@@ -22,6 +22,19 @@ pub(crate) fn files(data: &[u8]) {
     let _ = serde_saphyr::from_str::<ConnectProject>(text);
     if let Ok(object) = serde_saphyr::from_str::<ConnectorDeployment>(text) {
         let _ = (object.spec.effective_interval(), object.spec.effective_deletion_policy());
+    }
+}
+
+/// A `connect.yaml`.
+pub(crate) fn specifications(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match Specification::parse(text) {
+        Ok(read) => {
+            let written = serde_json::to_string(&read).expect("what is declared can be written");
+            let again: Specification = serde_json::from_str(&written).expect("what was written can be read");
+            assert_eq!(again, read);
+        }
+        Err(what) => assert!(!what.is_empty() && what.len() < 4_096 && !what.contains('\n'), "{what}"),
     }
 }
 

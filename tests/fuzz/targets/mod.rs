@@ -24,6 +24,7 @@ pub(crate) const TARGETS: &[Target] = &[
     ("tokens", answers::tokens),
     ("headers", answers::headers),
     ("files", files::files),
+    ("specifications", files::specifications),
     ("addresses", files::addresses),
     ("actions", actions::actions),
     ("status", stored::status),

@@ -3,6 +3,9 @@
 mod access;
 mod actions;
 mod faults;
+mod registry;
+mod repositories;
+mod wrong_input;
 
 use std::time::Duration;
 

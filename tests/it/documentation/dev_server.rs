@@ -24,9 +24,20 @@ fn the_page_of_the_dev_server_lists_what_it_offers() {
         let scopes: Vec<_> = client.scopes.iter().map(|scope| format!("`{scope}`")).collect();
         writeln!(clients, "| `{}` | `{}` | {} |", client.id, client.secret, scopes.join(", ")).unwrap();
     }
+    let mut repositories = String::from("| Repository | Tag |\n|---|---|\n");
+    for repository in &catalogue.repositories {
+        for tag in &repository.tags {
+            writeln!(repositories, "| `{}` | `{}` |", repository.url, tag.tag).unwrap();
+        }
+    }
     assert_golden_parts(
         "docs/dev-server.md",
-        &[("operations", format!("{}.", operations.join(", "))), ("connectors", connectors), ("clients", clients)],
+        &[
+            ("operations", format!("{}.", operations.join(", "))),
+            ("connectors", connectors),
+            ("clients", clients),
+            ("repositories", repositories),
+        ],
     );
 }
 

@@ -39,12 +39,6 @@ impl Registered {
         self.offering().filter(|_| self.published).map(|offering| offering.version)
     }
 
-    /// Whether the registry was asked after `then` and has the connector.
-    fn exists_since(&self, then: Option<Timestamp>) -> bool {
-        let current = self.offer.as_ref().is_some_and(|offer| offer.current && then.is_none_or(|then| offer.at > then));
-        current && self.offering().is_some()
-    }
-
     fn declared(&self) -> Option<Declared> {
         let offering = self.offering()?;
         observe::declared(offering.applications.as_ref(), offering.global.as_ref())
@@ -79,13 +73,23 @@ impl Run<'_> {
         let published = !name.staged;
         let offer = remote.offer(self.subject, &name, interval, newer_than)?;
         let registered = Registered { offer: Some(offer), published };
-        let refused = self.remembered.refusal.as_ref().is_some_and(|told| told.reason == Reason::ConnectorNotFound);
-        if refused && registered.exists_since(self.remembered.last_call) {
-            // What was refused for want of a connector may be sent again.
-            self.remembered.refusal = None;
-            self.remembered.seen.refused = None;
-        }
+        self.note_registered(&registered);
         Some(registered)
+    }
+
+    /// What was refused for want of a connector may be sent again once the registry has it, in the version that is wanted
+    /// and that it did not have before.
+    fn note_registered(&mut self, registered: &Registered) {
+        let version = registered.offering().map(|offering| offering.version);
+        let refused = self.remembered.refusal.as_ref().is_some_and(|told| told.reason == Reason::ConnectorNotFound);
+        if refused && self.remembered.registered != version {
+            let wanted = self.object.spec.connector.version;
+            if version.is_some_and(|version| wanted.is_none_or(|wanted| wanted == version)) {
+                self.remembered.refusal = None;
+                self.remembered.seen.refused = None;
+            }
+        }
+        self.remembered.registered = version;
     }
 
     /// The declarations of the version that will run (rule 14): those of the record, unless a redeploy is to move it.

@@ -1,0 +1,152 @@
+//! `connectors`: what is in the registry, and what it wants.
+
+use crate::connect::model::{Connector, DeclaredApplication, DeclaredGlobal, IntegrationType};
+use crate::connect::registry::ConnectorQuery;
+use crate::connect::{ConnectApi, paging};
+
+use super::output::{Output, Section, list, or_dash};
+use super::project::Project;
+use super::{Failed, Name, first};
+
+/// Look connectors up in the registry.
+#[derive(Clone, Debug, clap::Args)]
+pub(in crate::cli) struct Connectors {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum Command {
+    /// Find published connectors; without a filter, all that this project may use.
+    Search(Search),
+    /// Show one published connector, and the variables that it wants.
+    Get(Get),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Search {
+    /// Words to look for in name and description.
+    #[arg(long)]
+    text: Option<String>,
+
+    /// What they integrate with, such as tax, psp or oms; may be repeated.
+    #[arg(long = "type", value_name = "TYPE")]
+    types: Vec<String>,
+
+    /// Company of the creator.
+    #[arg(long)]
+    company: Option<String>,
+
+    /// true: only what is assigned to this project; false: everything that is available to it.
+    #[arg(long)]
+    private: Option<bool>,
+
+    /// Order, in the words of the API; may be repeated.
+    #[arg(long)]
+    sort: Vec<String>,
+
+    /// Most results. Default: all, up to the 10,500 that the API gives.
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<usize>,
+
+    #[command(flatten)]
+    project: Project,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Get {
+    #[command(flatten)]
+    name: Name,
+
+    #[command(flatten)]
+    project: Project,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Prints what was asked for.
+///
+/// # Errors
+/// When there is none, or nobody can be asked.
+pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
+    match arguments.command {
+        Command::Search(search) => {
+            let client = search.project.client().await?;
+            let query = ConnectorQuery {
+                text: search.text,
+                private: search.private,
+                creator_company: search.company,
+                integration_types: search.types.iter().map(|word| IntegrationType::from(word.as_str())).collect(),
+                sort: search.sort,
+                ..ConnectorQuery::default()
+            };
+            let found = first(paging::connectors(&client, &query), search.limit).await?;
+            search.output.print(&found, || vec![table(&found)])?;
+        }
+        Command::Get(get) => {
+            let selector = get.name.selector();
+            let found = get.project.client().await?.connector(&selector).await?;
+            let absent = Failed::Absent { what: "connector", selector, list: "connectors search" };
+            let connector = found.ok_or(absent)?;
+            get.output.print(&connector, || {
+                let applications = connector.configurations.as_deref().unwrap_or_default();
+                vec![
+                    table(std::slice::from_ref(&connector)),
+                    variables(applications, connector.global_configuration.as_ref()),
+                ]
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn table(connectors: &[Connector]) -> Section {
+    let header = ["KEY", "VERSION", "NAME", "TYPES", "CERTIFIED", "PRIVATE", "REGIONS"];
+    let rows = connectors.iter().map(|connector| {
+        [
+            or_dash(connector.key.as_deref().or(Some(&connector.id))),
+            connector.version.to_string(),
+            connector.name.clone(),
+            list(&connector.integration_types),
+            connector.certified.to_string(),
+            connector.private.to_string(),
+            list(&connector.supported_regions),
+        ]
+    });
+    Section::new(header, rows)
+}
+
+/// The variables that the applications of a connector want.
+pub(super) fn variables(applications: &[DeclaredApplication], global: Option<&DeclaredGlobal>) -> Section {
+    let none = DeclaredGlobal::default();
+    let global = global.unwrap_or(&none);
+    let mut rows = Vec::new();
+    let places = applications.iter().map(|application| {
+        let place = (application.application_name.as_str(), application.application_type.as_str());
+        (place, &application.standard_configuration, &application.secured_configuration)
+    });
+    let everywhere = ("(global)", "-");
+    let places =
+        places.chain(std::iter::once((everywhere, &global.standard_configuration, &global.secured_configuration)));
+    for ((name, kind), plain, secured) in places {
+        let plain = plain.iter().map(|key| ("plain", &key.key, key.required, key.default.as_deref(), &key.description));
+        let secured = secured.iter().map(|key| ("secured", &key.key, key.required, None, &key.description));
+        rows.extend(plain.chain(secured).map(|(value, key, required, default, description)| {
+            [
+                name.to_owned(),
+                kind.to_owned(),
+                key.clone(),
+                value.to_owned(),
+                required.to_string(),
+                or_dash(default),
+                description.clone(),
+            ]
+        }));
+    }
+    let header = ["APPLICATION", "TYPE", "VARIABLE", "VALUE", "REQUIRED", "DEFAULT", "DESCRIPTION"];
+    Section::new(header, rows.into_iter())
+}

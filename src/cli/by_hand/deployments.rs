@@ -1,0 +1,232 @@
+//! `deployments`: what is deployed in a project, and what it logs.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::clock::Clock;
+use crate::connect::api::LogRequest;
+use crate::connect::http::HttpConnect;
+use crate::connect::model::{Deployment, LogEntry};
+use crate::connect::{ConnectApi, Selector, paging};
+use crate::crd::parse_duration;
+
+use super::output::{Output, Section, or_dash, print};
+use super::project::Project;
+use super::{Failed, Name, export, first};
+
+/// Pause between two looks at a log that is followed.
+const FOLLOW: Duration = Duration::from_secs(3);
+/// How far a log that is followed is read again: entries may come late.
+const LATE: Duration = Duration::from_secs(30);
+
+/// Look at deployments.
+#[derive(Clone, Debug, clap::Args)]
+pub(in crate::cli) struct Deployments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum Command {
+    /// List the deployments of the project.
+    List(List),
+    /// Show one deployment: its status, its findings and its addresses.
+    Get(Get),
+    /// Print the log of one deployment.
+    Logs(Logs),
+    /// Print manifests of deployments that exist.
+    Export(export::Export),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct List {
+    /// Most results. Default: all, up to the 10,500 that the API gives.
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<usize>,
+
+    #[command(flatten)]
+    project: Project,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Get {
+    #[command(flatten)]
+    name: Name,
+
+    #[command(flatten)]
+    project: Project,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Logs {
+    #[command(flatten)]
+    name: Name,
+
+    /// Only this application; needed for deployments on AWS.
+    #[arg(long, value_name = "NAME")]
+    application: Option<String>,
+
+    /// Only what is not older than that, such as 30m or 24h; 30 days at most.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    since: Option<Duration>,
+
+    /// Go on until this is stopped.
+    #[arg(long, short)]
+    follow: bool,
+
+    #[command(flatten)]
+    project: Project,
+}
+
+/// Prints what was asked for.
+///
+/// # Errors
+/// When there is none, or nobody can be asked.
+pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
+    match arguments.command {
+        Command::List(all) => {
+            let client = all.project.client().await?;
+            let found = first(paging::deployments(&client), all.limit).await?;
+            let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
+            all.output.print(&found, || vec![table(found.iter().copied())])?;
+        }
+        Command::Get(get) => {
+            let selector = get.name.selector();
+            let found = get.project.client().await?.deployment(&selector).await?;
+            let deployment = found.ok_or_else(|| absent(selector))?;
+            get.output.print(&deployment, || {
+                vec![table(std::iter::once(&deployment)), findings(&deployment), applications(&deployment)]
+            })?;
+        }
+        Command::Logs(logs) => print_logs(&logs).await?,
+        Command::Export(export) => export::run(export).await?,
+    }
+    Ok(())
+}
+
+pub(super) fn absent(selector: Selector) -> Failed {
+    Failed::Absent { what: "deployment", selector, list: "deployments list" }
+}
+
+fn table<'a>(deployments: impl Iterator<Item = &'a Deployment>) -> Section {
+    let header = ["KEY", "CONNECTOR", "CONNECTOR VERSION", "TYPE", "REGION", "STATUS", "VERSION"];
+    let rows = deployments.map(|deployment| {
+        let connector = &deployment.connector;
+        [
+            or_dash(deployment.key.as_deref().or(Some(&deployment.id))),
+            or_dash(connector.key.as_deref().or(Some(&connector.id))),
+            connector.version.to_string(),
+            deployment.kind.to_string(),
+            or_dash(Some(&deployment.deployed_region)),
+            deployment.status.to_string(),
+            deployment.version.to_string(),
+        ]
+    });
+    Section::new(header, rows)
+}
+
+fn findings(deployment: &Deployment) -> Section {
+    let rows = deployment.report().iter().map(|entry| {
+        let application = or_dash(entry.application.as_deref());
+        [entry.kind.to_string(), application, entry.title.clone(), or_dash(entry.message.as_deref())]
+    });
+    Section::new(["FINDING", "APPLICATION", "TITLE", "MESSAGE"], rows)
+}
+
+fn applications(deployment: &Deployment) -> Section {
+    let rows = deployment.applications.iter().map(|application| {
+        let rest = [&application.url, &application.topic, &application.schedule].map(|text| or_dash(text.as_deref()));
+        let [url, topic, schedule] = rest;
+        [application.application_name.clone(), url, topic, schedule]
+    });
+    Section::new(["APPLICATION", "URL", "TOPIC", "SCHEDULE"], rows)
+}
+
+/// Prints the entries in the order in which they come, each once.
+async fn print_logs(logs: &Logs) -> Result<(), Failed> {
+    let client = logs.project.client().await?;
+    let clock = Clock::system();
+    let now = clock.now();
+    let since = logs.since.map(|since| now.saturating_sub(since).unwrap_or(Timestamp::MIN));
+    let mut request = LogRequest { application_name: logs.application.clone(), start: since, ..LogRequest::default() };
+    let mut printed = HashSet::new();
+    loop {
+        let started = clock.now();
+        read_logs(&client, &logs.name.selector(), &request, |entry| {
+            let line = line(entry);
+            if logs.follow && !printed.insert(line.clone()) { Ok(()) } else { print(&line) }
+        })
+        .await?;
+        if !logs.follow {
+            return Ok(());
+        }
+        request.start = Some(started.saturating_sub(LATE).unwrap_or(Timestamp::MIN)).max(since);
+        clock.sleep(FOLLOW).await;
+    }
+}
+
+/// Reads all pages: on until `next` is absent, empty or the one just used (contract section 3).
+async fn read_logs(
+    client: &HttpConnect,
+    selector: &Selector,
+    request: &LogRequest,
+    mut each: impl FnMut(&LogEntry) -> std::io::Result<()>,
+) -> Result<(), Failed> {
+    let mut request = request.clone();
+    loop {
+        let page = client.logs(selector, &request).await?.ok_or_else(|| absent(selector.clone()))?;
+        for entry in &page.data {
+            each(entry)?;
+        }
+        let next = page.next.filter(|next| !next.is_empty() && Some(next) != request.page_token.as_ref());
+        if next.is_none() {
+            return Ok(());
+        }
+        request.page_token = next;
+    }
+}
+
+/// An entry as one line: time, severity, application, text.
+fn line(entry: &LogEntry) -> String {
+    let text = match &entry.details {
+        serde_json::Value::String(text) => text.clone(),
+        details => {
+            details.get("message").and_then(|message| message.as_str()).map_or_else(|| details.to_string(), Into::into)
+        }
+    };
+    let text = text.trim_end().replace('\n', "\n    ");
+    format!("{} {} {} {text}\n", entry.timestamp, entry.severity, entry.application_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_is_a_line_whatever_it_holds() {
+        for (case, details, expected) in [
+            ("text", json!("started"), "started\n"),
+            ("with a message", json!({"message": "started", "port": 1}), "started\n"),
+            ("anything else", json!({"port": 1}), "{\"port\":1}\n"),
+            ("several lines", json!("one\ntwo\n"), "one\n    two\n"),
+            ("nothing", json!(null), "null\n"),
+        ] {
+            let entry: LogEntry = serde_json::from_value(json!({
+                "timestamp": "2026-01-01T00:00:00Z", "severity": "INFO", "applicationName": "service", "details": details,
+            }))
+            .expect(case);
+            assert_eq!(line(&entry), format!("2026-01-01T00:00:00Z INFO service {expected}"), "{case}");
+        }
+    }
+}

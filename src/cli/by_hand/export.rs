@@ -1,0 +1,245 @@
+//! `deployments export`: what exists already, as manifests to begin with. Pure, but for the command itself.
+//!
+//! Applying them changes nothing at the remote: they only observe, their Secrets have no keys, and one that is switched
+//! to `managementPolicy: Full` waits for its values.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::connect::model::{ConfigurationValue, Deployment, DeploymentType, SecuredValue};
+use crate::connect::paging;
+use crate::names;
+
+use super::output::print;
+use super::project::{Known, Project};
+use super::{Failed, first};
+
+/// Longest name that is made of a key (RFC 1123 labels; a Secret may have more, but people type names).
+const LONGEST_NAME: usize = 63;
+
+/// Print manifests of what exists: a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and
+/// `adoptionPolicy: Adopt`, and a Secret without keys for its secured values. Applying them changes nothing remote.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Export {
+    /// Keys of the deployments. Default: all.
+    #[arg(value_name = "KEY")]
+    keys: Vec<String>,
+
+    #[command(flatten)]
+    project: Project,
+}
+
+/// Prints the manifests, and says what cannot be one.
+pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
+    let (client, known) = arguments.project.client_and_manifest().await?;
+    let mut found = first(paging::deployments(&client), None).await?;
+    found.retain(|deployment| {
+        arguments.keys.is_empty() || deployment.key.as_ref().is_some_and(|key| arguments.keys.contains(key))
+    });
+    let there: BTreeSet<&str> = found.iter().filter_map(|deployment| deployment.key.as_deref()).collect();
+    if let Some(key) = arguments.keys.iter().find(|key| !there.contains(key.as_str())) {
+        return Err(super::deployments::absent(crate::connect::Selector::Key(key.clone())));
+    }
+    let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
+    let (manifests, left_out) = manifests(&known, &found);
+    for id in left_out {
+        eprintln!("left out: the deployment with the id {id} has no key, and only a key can be written down");
+    }
+    let mut text = String::new();
+    for manifest in manifests {
+        let document = serde_saphyr::to_string(&manifest).map_err(|error| std::io::Error::other(error.to_string()))?;
+        write!(text, "---\n{document}").map_err(std::io::Error::other)?;
+    }
+    Ok(print(&text)?)
+}
+
+/// The manifests, and the ids of deployments that cannot be written down.
+fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Value>, Vec<String>) {
+    let mut manifests: Vec<Value> = project.manifest.iter().cloned().collect();
+    let (mut taken, mut left_out) = (BTreeSet::new(), Vec::new());
+    for deployment in deployments {
+        let Some(key) = &deployment.key else {
+            left_out.push(deployment.id.clone());
+            continue;
+        };
+        let name = unique(&label(key), &mut taken);
+        let spec = spec(&project.name, &name, key, deployment);
+        if spec.to_string().contains("secretKeyRef") {
+            manifests.push(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}));
+        }
+        manifests.push(json!({
+            "apiVersion": format!("{}/{}", names::GROUP, names::VERSION),
+            "kind": "ConnectorDeployment",
+            "metadata": {"name": name},
+            "spec": spec,
+        }));
+    }
+    (manifests, left_out)
+}
+
+fn spec(project: &str, name: &str, key: &str, deployment: &Deployment) -> Value {
+    let connector = &deployment.connector;
+    let mut named = connector.key.as_ref().map_or_else(|| json!({"id": connector.id}), |key| json!({"key": key}));
+    if deployment.kind == DeploymentType::Preview {
+        named["staged"] = json!(true);
+    }
+    let applications: Vec<Value> = deployment
+        .applications
+        .iter()
+        .map(|application| {
+            let prefix = format!("{}.", application.application_name);
+            let mut values =
+                values(name, &prefix, &application.standard_configuration, &application.secured_configuration);
+            values.insert("applicationName".into(), json!(application.application_name));
+            if let Some(schedule) = &application.schedule {
+                values.insert("schedule".into(), json!(schedule));
+            }
+            Value::Object(values)
+        })
+        .collect();
+    let mut spec = json!({
+        "projectRef": {"name": project},
+        "key": key,
+        "type": deployment.kind.as_str(),
+        "region": deployment.deployed_region,
+        "connector": named,
+        "configurations": applications,
+        "managementPolicy": "ObserveOnly",
+        "adoptionPolicy": "Adopt",
+    });
+    if let Some(global) = &deployment.global_configuration {
+        let global = values(name, "", &global.standard_configuration, &global.secured_configuration);
+        if !global.is_empty() {
+            spec["globalConfiguration"] = Value::Object(global);
+        }
+    }
+    spec
+}
+
+/// Plain values as they are; secured ones by reference, since nobody can read them.
+fn values(secret: &str, prefix: &str, standard: &[ConfigurationValue], secured: &[SecuredValue]) -> Map<String, Value> {
+    let mut values = Map::new();
+    if !standard.is_empty() {
+        let plain = standard.iter().map(|value| json!({"key": value.key, "value": value.value}));
+        values.insert("standardConfiguration".into(), plain.collect());
+    }
+    if !secured.is_empty() {
+        let references = secured.iter().map(|value| {
+            let reference = json!({"name": secret, "key": key_of_secret(&format!("{prefix}{}", value.key))});
+            json!({"key": value.key, "valueFrom": {"secretKeyRef": reference}})
+        });
+        values.insert("securedConfiguration".into(), references.collect());
+    }
+    values
+}
+
+/// A key that a Secret may have: letters, digits, `-`, `_` and `.`.
+fn key_of_secret(key: &str) -> String {
+    key.chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
+        .collect()
+}
+
+/// A name that an object may have (RFC 1123 label), made of a key.
+pub(super) fn label(key: &str) -> String {
+    let letters =
+        key.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
+    let text: String = letters.take(LONGEST_NAME).collect();
+    let text = text.trim_matches('-');
+    if text.is_empty() { "deployment".to_owned() } else { text.to_owned() }
+}
+
+/// The name, or the name and a number if it is taken.
+fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let numbered = (2..).map(|number| {
+        let end = format!("-{number}");
+        let start = name.len().min(LONGEST_NAME - end.len());
+        format!("{}{end}", name[..start].trim_end_matches('-'))
+    });
+    let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !taken.contains(name));
+    let free = free.unwrap_or_else(|| name.to_owned());
+    taken.insert(free.clone());
+    free
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd::ConnectorDeployment;
+
+    fn deployment(change: &Value) -> Deployment {
+        let mut record = json!({
+            "id": "1", "key": "Shop_Tax", "version": 3, "status": "Deployed", "type": "sandbox",
+            "deployedRegion": "us-east-2.aws",
+            "connector": {"id": "9", "key": "tax", "version": 7},
+            "applications": [{
+                "id": "2", "applicationName": "service",
+                "standardConfiguration": [{"key": "LEVEL", "value": "info"}],
+                "securedConfiguration": [{"key": "A TOKEN", "value": "canary"}],
+            }],
+        });
+        for (name, value) in change.as_object().expect("members") {
+            record[name] = value.clone();
+        }
+        serde_json::from_value(record).expect("a record")
+    }
+
+    fn known() -> Known {
+        Known { name: "shop".into(), manifest: None }
+    }
+
+    #[test]
+    fn a_deployment_becomes_a_manifest_that_only_observes_and_a_secret_without_keys() {
+        let (manifests, left_out) = manifests(&known(), &[&deployment(&json!({}))]);
+        assert!(left_out.is_empty());
+        assert_eq!(manifests[0], json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "shop-tax"}}));
+        assert_eq!(
+            manifests[1]["spec"],
+            json!({
+                "projectRef": {"name": "shop"}, "key": "Shop_Tax", "type": "sandbox", "region": "us-east-2.aws",
+                "connector": {"key": "tax"}, "managementPolicy": "ObserveOnly", "adoptionPolicy": "Adopt",
+                "configurations": [{
+                    "applicationName": "service",
+                    "standardConfiguration": [{"key": "LEVEL", "value": "info"}],
+                    "securedConfiguration": [
+                        {"key": "A TOKEN", "valueFrom": {"secretKeyRef": {"name": "shop-tax", "key": "service.A_TOKEN"}}},
+                    ],
+                }],
+            })
+        );
+        assert!(!json!(manifests).to_string().contains("canary"));
+        serde_json::from_value::<ConnectorDeployment>(manifests[1].clone()).expect("it is one");
+    }
+
+    #[test]
+    fn previews_jobs_and_global_values_are_written_down_too() {
+        let record = deployment(&json!({
+            "type": "preview", "connector": {"id": "9", "version": 1},
+            "applications": [{"id": "2", "applicationName": "job", "schedule": "0 5 * * *"}],
+            "globalConfiguration": {"securedConfiguration": [{"key": "SIGN", "value": "x"}]},
+        }));
+        let (manifests, _) = manifests(&known(), &[&record]);
+        let spec = &manifests[1]["spec"];
+        assert_eq!(spec["connector"], json!({"id": "9", "staged": true}));
+        assert_eq!(spec["configurations"], json!([{"applicationName": "job", "schedule": "0 5 * * *"}]));
+        let reference = &spec["globalConfiguration"]["securedConfiguration"][0]["valueFrom"]["secretKeyRef"];
+        assert_eq!(*reference, json!({"name": "shop-tax", "key": "SIGN"}));
+    }
+
+    #[test]
+    fn names_are_labels_and_each_its_own_and_what_has_no_key_is_left_out() {
+        let keys = ["Shop_Tax", "shop-tax", "__", &"x".repeat(256), &format!("{}y", "x".repeat(255))];
+        let records: Vec<_> = keys.iter().map(|key| deployment(&json!({"key": key, "applications": []}))).collect();
+        let without = deployment(&json!({"id": "77", "key": null}));
+        let all: Vec<_> = records.iter().chain([&without]).collect();
+        let (manifests, left_out) = manifests(&known(), &all);
+        assert_eq!(left_out, ["77"]);
+        let names: Vec<_> =
+            manifests.iter().map(|manifest| manifest["metadata"]["name"].as_str().expect("a name")).collect();
+        let x = "x".repeat(63);
+        assert_eq!(names, ["shop-tax", "shop-tax-2", "deployment", &x, &format!("{}-2", &x[..61])]);
+    }
+}

@@ -1,0 +1,75 @@
+//! The Connect API by hand: what is in the registry and in a project. Reads only.
+//!
+//! Results go to standard output, in the order and the words of the API; messages go to standard error. Secured values
+//! are never printed. Next: `project` for which project is asked, `output` for how results look.
+
+mod connectors;
+mod deployments;
+mod export;
+mod output;
+mod project;
+mod staged;
+
+pub(super) use connectors::{Connectors, run as connectors};
+pub(super) use deployments::{Deployments, run as deployments};
+pub(super) use staged::{Staged, run as staged};
+
+use futures::TryStreamExt as _;
+use futures::stream::Stream;
+
+use crate::connect::{ApiError, Selector};
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failed {
+    /// The project or its credentials.
+    #[error(transparent)]
+    Project(#[from] project::ProjectError),
+    /// The API.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// There is none.
+    #[error("there is no {what} with the {} in this project; try `connect-operator {list}`", name(.selector))]
+    Absent {
+        /// What was looked for.
+        what: &'static str,
+        /// Its name.
+        selector: Selector,
+        /// The command that shows what there is.
+        list: &'static str,
+    },
+    /// Standard output cannot be written.
+    #[error("the result cannot be written: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+fn name(selector: &Selector) -> String {
+    match selector {
+        Selector::Id(id) => format!("id {id}"),
+        Selector::Key(key) => format!("key {key}"),
+    }
+}
+
+/// Names one thing: by its key, or by its id.
+#[derive(Clone, Debug, clap::Args)]
+struct Name {
+    /// Its key; its id with --id.
+    #[arg(value_name = "KEY")]
+    name: String,
+
+    /// The name is an id, not a key.
+    #[arg(long)]
+    id: bool,
+}
+
+impl Name {
+    fn selector(&self) -> Selector {
+        if self.id { Selector::Id(self.name.clone()) } else { Selector::Key(self.name.clone()) }
+    }
+}
+
+/// The first of a list, or all.
+async fn first<T>(results: impl Stream<Item = Result<T, ApiError>>, most: Option<usize>) -> Result<Vec<T>, ApiError> {
+    use futures::StreamExt as _;
+    results.take(most.unwrap_or(usize::MAX)).try_collect().await
+}

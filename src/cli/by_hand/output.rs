@@ -1,0 +1,160 @@
+//! How results look: tables that fit the terminal, or the records of the API as JSON or YAML.
+//!
+//! Whatever the form, secured values are taken out of a record before it is printed.
+
+use std::io::{self, Write};
+
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Form of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Form {
+    /// For people.
+    Table,
+    /// The record of the API, or an array of them.
+    Json,
+    /// The same as YAML.
+    Yaml,
+}
+
+/// How to print.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Output {
+    /// Form of the result. json and yaml hold the records of the API in its own words, a list as an array; secured values
+    /// are left out.
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Form,
+}
+
+/// A part of a table, below a blank line if something stands before it.
+pub(super) struct Section {
+    header: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Section {
+    pub(super) fn new<const N: usize>(header: [&'static str; N], rows: impl Iterator<Item = [String; N]>) -> Self {
+        Self { header: header.to_vec(), rows: rows.map(Vec::from).collect() }
+    }
+}
+
+impl Output {
+    /// Prints `result`, or the table of it; sections without rows are left out, unless there is only one.
+    pub(super) fn print(self, result: &impl Serialize, table: impl FnOnce() -> Vec<Section>) -> io::Result<()> {
+        // In one piece: whoever reads may stop early.
+        let text = match self.output {
+            Form::Table => text(&table(), terminal_size::terminal_size().map(|(width, _)| width.0)),
+            Form::Json => format!("{:#}\n", without_secrets(serde_json::to_value(result)?)),
+            Form::Yaml => serde_saphyr::to_string(&without_secrets(serde_json::to_value(result)?))
+                .map_err(|error| io::Error::other(error.to_string()))?,
+        };
+        print(&text)
+    }
+}
+
+/// Writes to standard output. That nobody reads it any more is no error.
+pub(super) fn print(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+fn text(sections: &[Section], width: Option<u16>) -> String {
+    let shown: Vec<_> = sections.iter().filter(|section| sections.len() == 1 || !section.rows.is_empty()).collect();
+    let tables: Vec<_> = shown.iter().map(|section| table(section, width)).collect();
+    tables.join("\n")
+}
+
+fn table(section: &Section, width: Option<u16>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(section.header.clone()).add_rows(section.rows.clone());
+    match width {
+        Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
+        // A pipe: one line for each, however long.
+        None => table.set_content_arrangement(ContentArrangement::Disabled),
+    };
+    // Without the blank that stands before the first column.
+    table
+        .lines()
+        .flat_map(|line| [line.trim_end().strip_prefix(' ').unwrap_or_default().to_owned(), "\n".into()])
+        .collect()
+}
+
+/// The record without the values of secured configurations, whatever the service shows there.
+fn without_secrets(mut value: Value) -> Value {
+    match &mut value {
+        Value::Array(items) => {
+            for item in items {
+                *item = without_secrets(item.take());
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                if name == "securedConfiguration"
+                    && let Value::Array(secured) = member
+                {
+                    for value in secured.iter_mut().filter_map(Value::as_object_mut) {
+                        value.remove("value");
+                    }
+                }
+                *member = without_secrets(member.take());
+            }
+        }
+        _ => {}
+    }
+    value
+}
+
+/// What stands for nothing.
+pub(super) fn or_dash(text: Option<&str>) -> String {
+    text.filter(|text| !text.is_empty()).unwrap_or("-").to_owned()
+}
+
+/// Words with commas between them.
+pub(super) fn list<T: ToString>(words: &[T]) -> String {
+    or_dash(Some(&words.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn secured_values_are_taken_out_at_any_depth() {
+        let record = json!([{
+            "securedConfiguration": [{"key": "A", "value": "canary"}],
+            "applications": [{"securedConfiguration": [{"key": "B", "value": "canary", "description": "b"}]}],
+            "standardConfiguration": [{"key": "C", "value": "shown"}],
+        }]);
+        let shown = without_secrets(record).to_string();
+        assert!(!shown.contains("canary") && shown.contains("shown") && shown.contains("\"B\""), "{shown}");
+    }
+
+    #[test]
+    fn tables_fit_the_terminal_and_are_whole_in_a_pipe() {
+        let long = "a description that is longer than the terminal is wide".to_owned();
+        let rows = [["tax".to_owned(), long.clone()], ["oms".to_owned(), "short".to_owned()]];
+        let sections = [Section::new(["KEY", "DESCRIPTION"], rows.into_iter())];
+        let narrow = text(&sections, Some(30));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 30), "{narrow}");
+        assert!(narrow.lines().count() > 3, "{narrow}");
+        let piped = text(&sections, None);
+        assert_eq!(piped.lines().count(), 3, "{piped}");
+        assert!(piped.starts_with("KEY") && piped.contains(&long), "{piped}");
+        assert!(piped.lines().all(|line| line.trim_end() == line), "{piped}");
+    }
+
+    #[test]
+    fn an_empty_list_shows_its_columns_and_an_empty_part_is_left_out() {
+        let none = || Section::new(["KEY"], std::iter::empty());
+        assert_eq!(text(&[none()], None), "KEY\n");
+        let one = Section::new(["NAME"], std::iter::once(["tax".to_owned()]));
+        assert_eq!(text(&[one, none()], None), "NAME\ntax\n");
+    }
+}

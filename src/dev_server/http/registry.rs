@@ -1,0 +1,117 @@
+//! Connectors and staged connectors: who may do what, and the repositories that a request names, read before the world
+//! decides.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::StatusCode;
+use http::request::Parts;
+use jiff::Timestamp;
+
+use super::Shared;
+use crate::connect::ErrorCode;
+use crate::connect::model::Repository;
+use crate::dev_server::answers::json_answer;
+use crate::dev_server::input;
+use crate::dev_server::path::{Operation, StagedOperation};
+use crate::dev_server::query;
+use crate::dev_server::refusal::Refusal;
+use crate::dev_server::repositories;
+use crate::dev_server::staged::Specifications;
+use crate::dev_server::staged::repository::known;
+use crate::dev_server::tokens::{Grant, Right};
+use crate::dev_server::variant::DeleteNotFound;
+
+/// Does what is asked of connectors, or of those that are being prepared.
+pub(super) async fn done(
+    shared: &Shared,
+    operation: &Operation,
+    parts: &Parts,
+    body: &[u8],
+    grant: &Grant,
+    now: Timestamp,
+) -> Result<Response, Refusal> {
+    match operation {
+        Operation::Connector(selector) => {
+            let projects = grant.projects_with(Right::ViewConnectors)?;
+            let found = shared.world().read_connector(&projects, selector, now)?;
+            Ok(json_answer(StatusCode::OK, &found))
+        }
+        Operation::Search => {
+            let projects = grant.projects_with(Right::ViewConnectors)?;
+            let query = query::search(&parts.uri)?;
+            let page = shared.world().search(&projects, &query, now);
+            Ok(json_answer(StatusCode::OK, &page))
+        }
+        Operation::Staged(operation) => staged(shared, operation, parts, body, grant, now).await,
+        _ => Err(Refusal::new(ErrorCode::ResourceNotFound, "Nothing is found at this path.")),
+    }
+}
+
+async fn staged(
+    shared: &Shared,
+    operation: &StagedOperation,
+    parts: &Parts,
+    body: &[u8],
+    grant: &Grant,
+    now: Timestamp,
+) -> Result<Response, Refusal> {
+    match operation {
+        StagedOperation::List => {
+            let projects = grant.projects_with(Right::ViewConnectors)?;
+            let query = query::staged(&parts.uri)?;
+            let page = shared.world().list_staged(&projects, &query, now);
+            Ok(json_answer(StatusCode::OK, &page))
+        }
+        StagedOperation::Read(selector) => {
+            let projects = grant.projects_with(Right::ViewConnectors)?;
+            let found = shared.world().read_staged(&projects, selector, now)?;
+            Ok(json_answer(StatusCode::OK, &found))
+        }
+        StagedOperation::Create => {
+            let project = grant.project(None, Right::ManageConnectors)?;
+            let draft = input::staged_draft(body)?;
+            let found = shared.specifications(vec![draft.repository.clone()]).await;
+            let created = shared.world().stage(&project, draft, &found, now)?;
+            Ok(json_answer(StatusCode::CREATED, &created))
+        }
+        StagedOperation::Update(selector) => {
+            let projects = grant.projects_with(Right::ManageConnectors)?;
+            let update = input::staged_update(body)?;
+            let named = shared.world().repositories_of(selector, &update);
+            let found = shared.specifications(named).await;
+            let updated = shared.world().update_staged(&projects, selector, &update, &found, now)?;
+            Ok(json_answer(StatusCode::CREATED, &updated))
+        }
+        StagedOperation::Delete(selector) => {
+            let projects = grant.projects_with(Right::ManageConnectors)?;
+            let (deleted, not_found) = {
+                let mut world = shared.world();
+                (world.delete_staged(&projects, selector, now), world.variant.delete_not_found)
+            };
+            match deleted {
+                Err(Refusal { status: 404, .. }) if not_found == DeleteNotFound::Empty => {
+                    let mut empty = Response::new(Body::empty());
+                    *empty.status_mut() = StatusCode::NOT_FOUND;
+                    Ok(empty)
+                }
+                deleted => Ok(json_answer(StatusCode::OK, &deleted?)),
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// What is found in these repositories: local ones first, then those of the catalogue.
+    pub(in crate::dev_server) async fn specifications(&self, named: Vec<Repository>) -> Specifications {
+        let mut specifications = Specifications::default();
+        for repository in named {
+            let local = match &self.options.repositories {
+                Some(folder) => repositories::find(folder, &repository).await,
+                None => None,
+            };
+            let found = local.unwrap_or_else(|| known(self.world().catalogue(), &repository));
+            specifications.add(repository, found);
+        }
+        specifications
+    }
+}

@@ -1,0 +1,70 @@
+//! The commands that look at a project, with the credentials of a ConnectProject of the cluster.
+
+use std::time::Duration;
+
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::names;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use tokio::process::Command;
+
+use crate::rules::{Leaping, QUIET};
+use crate::shop::{CREDENTIALS, PROJECT, Shop};
+
+async fn deployments(shop: &Shop, project: &str) -> (Option<i32>, String) {
+    ask(shop, &["deployments", "list"], project).await
+}
+
+async fn ask(shop: &Shop, what: &[&str], project: &str) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+        .args(what)
+        .args(["--project", project, "--namespace", &shop.sandbox.namespace])
+        .args(["--allowed-api-hosts", "127.0.0.1"])
+        .env_clear()
+        .env("KUBECONFIG", shop.sandbox.kubeconfig())
+        .output()
+        .await
+        .unwrap();
+    let texts = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    (output.status.code(), texts.join(""))
+}
+
+#[tokio::test]
+async fn a_project_of_the_cluster_is_asked_with_its_own_credentials() {
+    let shop = Shop::live().await;
+    let (code, shown) = deployments(&shop, PROJECT).await;
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains(&format!("{}_tax", shop.sandbox.namespace)) && shown.contains("Deployed"), "{shown}");
+
+    let (code, shown) = deployments(&shop, "nope").await;
+    assert!(code == Some(1) && shown.contains("ConnectProject nope: there is none in the namespace"), "{shown}");
+    shop.put_secret(CREDENTIALS, &[("clientSecret", "")]).await;
+    let (code, shown) = deployments(&shop, PROJECT).await;
+    assert!(code == Some(1) && shown.contains("lacks the key clientSecret, or it is empty"), "{shown}");
+}
+
+#[tokio::test]
+async fn what_is_exported_can_be_applied_without_any_change_and_managed_once_its_values_are_there() {
+    let shop = Leaping::open().await;
+    shop.make_elsewhere_under("Tax_of_old", "info");
+    let (code, manifests) = ask(&shop, &["deployments", "export"], PROJECT).await;
+    assert_eq!(code, Some(0), "{manifests}");
+    shop.sandbox.succeed(&["apply", "--server-side", "--filename", "-"], &manifests).await;
+    let name = "tax-of-old";
+    shop.sandbox.until_reason(name, "Observed").await;
+
+    let managed = Patch::Merge(json!({"spec": {"managementPolicy": "Full"}}));
+    let api: Api<ConnectorDeployment> = shop.api();
+    api.patch(name, &PatchParams::default(), &managed).await.unwrap();
+    shop.sandbox.until_reason(name, "Adopting").await;
+    shop.clock.step(QUIET);
+    let look = Patch::Merge(json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: "now"}}}));
+    api.patch(name, &PatchParams::default(), &look).await.unwrap();
+    shop.sandbox.until_reason(name, "SecretMissing").await;
+    shop.clock.step(Duration::from_mins(10));
+    assert_eq!(shop.sent(), [0, 0, 0]);
+    shop.put_secret(name, &[("service.API_TOKEN", "first-token-of-the-shop")]).await;
+    shop.sandbox.until_reason(name, "Deployed").await;
+    assert_eq!(shop.sent(), [0, 0, 0], "it is as it was");
+}

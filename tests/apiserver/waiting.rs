@@ -1,0 +1,45 @@
+//! `wait`, as a process: how it ends, and what it says.
+
+use std::process::Output;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::process::Command;
+
+use crate::rules::level;
+use crate::shop::{SECRET, Shop};
+
+async fn wait(shop: &Shop, arguments: &[&str]) -> (Option<i32>, String) {
+    let command = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+        .arg("wait")
+        .args(arguments)
+        .args(["--namespace", &shop.sandbox.namespace])
+        .env_clear()
+        .env("KUBECONFIG", shop.sandbox.kubeconfig())
+        .kill_on_drop(true)
+        .output();
+    let Output { status, stdout, stderr } =
+        tokio::time::timeout(Duration::from_mins(1), command).await.expect("it ends").unwrap();
+    (status.code(), [stdout, stderr].map(|text| String::from_utf8(text).unwrap()).join(""))
+}
+
+#[tokio::test]
+async fn it_ends_when_it_is_ready_when_a_person_is_needed_and_when_the_time_is_over() {
+    let shop = Shop::open().await;
+    let (code, said) = wait(&shop, &["deployment/tax"]).await;
+    assert!(code == Some(1) && said.contains("deployment/tax: there is none in the namespace"), "{said}");
+
+    // Its Secret is not there, which may come by itself.
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    let (code, said) = wait(&shop, &["deployment/tax", "--timeout", "3s"]).await;
+    assert!(code == Some(1) && said.contains("not ready after 3s: SecretMissing"), "{said}");
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    let (code, said) = wait(&shop, &["cdep/tax"]).await;
+    assert!(code == Some(0) && said.contains("deployment/tax: Deployed: Live"), "{said}");
+
+    shop.change(&json!({"spec": level("loud")})).await;
+    let (code, said) = wait(&shop, &["deployment/tax"]).await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("DeploymentFailed") && said.contains("LOG_LEVEL of application service"), "{said}");
+    assert!(!said.contains("first-token"), "{said}");
+}

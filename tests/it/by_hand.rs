@@ -1,0 +1,220 @@
+//! The commands that people look at the registry and at deployments with, as processes, against the dev server.
+
+use std::process::{Output, Stdio};
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::model::{DeploymentDraft, LogSeverity};
+use connect_operator::dev_server::{DevServer, Options};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
+
+async fn dev_server() -> DevServer {
+    DevServer::start(Options::default(), Clock::system()).await.expect("a dev server")
+}
+
+/// The program with the environment of project `demo`, and nothing else of this process's.
+fn program(dev: &DevServer, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments).env_clear().stdin(Stdio::null()).kill_on_drop(true);
+    command.envs([
+        ("CTP_PROJECT_KEY", "demo"),
+        ("CTP_CLIENT_ID", "dev-client"),
+        ("CTP_CLIENT_SECRET", "dev-secret"),
+        ("CTP_API_URL", &dev.url()),
+        ("CTP_AUTH_URL", &dev.url()),
+    ]);
+    command
+}
+
+fn texts(output: &Output) -> (String, String) {
+    (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// What it prints to standard output; it says nothing else and ends well.
+async fn printed(dev: &DevServer, arguments: &[&str]) -> String {
+    let output = program(dev, arguments).output().await.unwrap();
+    let (stdout, stderr) = texts(&output);
+    assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{arguments:?}");
+    stdout
+}
+
+/// A deployment of the demo connector; its id.
+fn deploy(dev: &DevServer, key: &str) -> String {
+    let draft: DeploymentDraft = serde_json::from_value(json!({
+        "key": key, "type": "sandbox", "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
+        "configurations": [{
+            "applicationName": "service",
+            "securedConfiguration": [{"key": "API_TOKEN", "value": "canary-of-the-shop"}],
+        }],
+    }))
+    .unwrap();
+    let now = dev.now();
+    let id = dev.world().create("demo", &draft, true, now).unwrap().id;
+    dev.world().finish(&id, now).unwrap();
+    id
+}
+
+/// The first word of each line below the header.
+fn first_words(table: &str) -> Vec<&str> {
+    table.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect()
+}
+
+#[tokio::test]
+async fn the_registry_is_searched_and_shown() {
+    let dev = dev_server().await;
+    let all = printed(&dev, &["connectors", "search"]).await;
+    assert!(all.starts_with("KEY") && first_words(&all).contains(&"demo-connector"), "{all}");
+    let tax = printed(&dev, &["connectors", "search", "--type", "tax"]).await;
+    assert_eq!(first_words(&tax), ["demo-us-only"]);
+    assert_eq!(first_words(&printed(&dev, &["connectors", "search", "--text", "nothing like it"]).await).len(), 0);
+    assert_eq!(first_words(&printed(&dev, &["connectors", "search", "--limit", "2"]).await).len(), 2);
+
+    let one = printed(&dev, &["connectors", "get", "demo-connector"]).await;
+    assert!(one.contains("API_TOKEN") && one.contains("secured"), "{one}");
+    let record: Value =
+        serde_json::from_str(&printed(&dev, &["connectors", "get", "demo-connector", "-o", "json"]).await).unwrap();
+    assert_eq!((&record["key"], &record["version"]), (&json!("demo-connector"), &json!(1)));
+    let id = record["id"].as_str().unwrap();
+    assert_eq!(printed(&dev, &["connectors", "get", "--id", id]).await, one);
+    let yaml = printed(&dev, &["connectors", "get", "demo-connector", "-o", "yaml"]).await;
+    assert_eq!(serde_saphyr::from_str::<Value>(&yaml).unwrap(), record);
+    let found: Vec<Value> =
+        serde_json::from_str(&printed(&dev, &["connectors", "search", "-o", "json"]).await).unwrap();
+    assert_eq!(found.len(), first_words(&all).len());
+}
+
+#[tokio::test]
+async fn staged_connectors_are_listed_and_shown() {
+    let dev = dev_server().await;
+    let all = printed(&dev, &["staged", "list"]).await;
+    assert_eq!(first_words(&all), ["demo-staged", "demo-staged-hidden"]);
+    let one = printed(&dev, &["staged", "get", "demo-staged"]).await;
+    assert!(one.contains("0.2.0") && one.contains("LOG_LEVEL"), "{one}");
+}
+
+#[tokio::test]
+async fn deployments_are_listed_and_shown_without_secured_values() {
+    let dev = dev_server().await;
+    let id = deploy(&dev, "shop_tax");
+    deploy(&dev, "shop_oms");
+    let mut keys = first_words(&printed(&dev, &["deployments", "list"]).await).join(" ");
+    if keys.starts_with("shop_oms") {
+        keys = "shop_tax shop_oms".to_owned();
+    }
+    assert_eq!(keys, "shop_tax shop_oms");
+    for arguments in [&["deployments", "get", "shop_tax"][..], &["deployments", "get", "--id", &id]] {
+        let shown = printed(&dev, arguments).await;
+        assert!(shown.contains("Deployed") && shown.contains("https://"), "{shown}");
+    }
+    for form in ["json", "yaml", "table"] {
+        let shown = printed(&dev, &["deployments", "get", "shop_tax", "-o", form]).await;
+        assert!(!shown.contains("canary") && !shown.contains("**"), "{form}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn what_exists_is_exported_as_manifests_without_secured_values() {
+    let dev = dev_server().await;
+    deploy(&dev, "shop_tax");
+    deploy(&dev, "shop_oms");
+    let kinds = |yaml: &str| -> Vec<(String, String)> {
+        let documents: Vec<Value> = serde_saphyr::from_multiple(yaml).unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        documents.iter().map(|document| (text(&document["kind"]), text(&document["metadata"]["name"]))).collect()
+    };
+    let pair = |kind: &str, name: &str| (kind.to_owned(), name.to_owned());
+    let one = printed(&dev, &["deployments", "export", "shop_tax"]).await;
+    assert_eq!(kinds(&one), [pair("Secret", "shop-tax"), pair("ConnectorDeployment", "shop-tax")]);
+    assert!(one.contains("ObserveOnly") && !one.contains("canary"), "{one}");
+    let output =
+        program(&dev, &["deployments", "export"]).env("CTP_REGION", "europe-west1.gcp").output().await.unwrap();
+    let (all, stderr) = texts(&output);
+    assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
+    assert_eq!(kinds(&all).len(), 5, "the project, and two for each");
+    assert_eq!(kinds(&all)[0], pair("ConnectProject", "demo"));
+    let output = program(&dev, &["deployments", "export", "nope"]).output().await.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(texts(&output).1.contains("no deployment with the key nope"));
+}
+
+#[tokio::test]
+async fn logs_are_printed_and_followed_each_entry_once() {
+    let dev = dev_server().await;
+    let id = deploy(&dev, "shop_tax");
+    let write = |text: &str| {
+        let now = dev.now();
+        dev.world().write_log(&id, "service", &LogSeverity::Info, text, now).unwrap();
+    };
+    write("the first line");
+    let logs = printed(&dev, &["deployments", "logs", "shop_tax"]).await;
+    assert_eq!(logs.matches("the first line").count(), 1, "{logs}");
+
+    let arguments = ["deployments", "logs", "shop_tax", "--follow", "--application", "service", "--since", "1h"];
+    let mut following = program(&dev, &arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let mut seen = Vec::new();
+    for (line, next) in [("the first line", Some("the second line")), ("the second line", None)] {
+        let found = async {
+            loop {
+                let read = lines.next_line().await.unwrap().expect("it goes on");
+                seen.push(read.clone());
+                if read.contains(line) {
+                    break;
+                }
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(30), found).await.expect("the line comes");
+        if let Some(next) = next {
+            write(next);
+        }
+    }
+    assert_eq!(seen.iter().filter(|line| line.contains("the first line")).count(), 1, "{seen:?}");
+    following.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told_with_what_to_do_and_ends_with_1() {
+    let dev = dev_server().await;
+    // An empty variable is as good as none.
+    for (case, arguments, (variable, value), expected) in [
+        (
+            "no connector",
+            &["connectors", "get", "nope"][..],
+            ("CTP_REGION", ""),
+            "no connector with the key nope in this project; try `connect-operator connectors search`",
+        ),
+        (
+            "no deployment",
+            &["deployments", "get", "--id", "../x"],
+            ("CTP_REGION", ""),
+            "no deployment with the id ../x",
+        ),
+        ("no log", &["deployments", "logs", "nope"], ("CTP_REGION", ""), "no deployment with the key nope"),
+        (
+            "no project",
+            &["staged", "list"],
+            ("CTP_PROJECT_KEY", ""),
+            "CTP_PROJECT_KEY is not set: name a ConnectProject with --project",
+        ),
+        ("wrong secret", &["staged", "list"], ("CTP_CLIENT_SECRET", "canary-secret"), "status 401"),
+        ("no HTTP", &["staged", "list"], ("CTP_AUTH_URL", "ftp://127.0.0.1"), "authUrl: scheme `ftp`"),
+    ] {
+        let output = program(&dev, arguments).env(variable, value).output().await.unwrap();
+        let (stdout, stderr) = texts(&output);
+        assert!(stderr.contains(expected), "{case}: {stderr}");
+        assert_eq!((output.status.code(), stdout.as_str(), stderr.contains("canary")), (Some(1), "", false), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_reads_may_stop_early() {
+    let dev = dev_server().await;
+    let mut command = program(&dev, &["connectors", "search", "-o", "json"]);
+    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(process.stdout.take());
+    let output = process.wait_with_output().await.unwrap();
+    assert_eq!((output.status.code(), texts(&output).1.as_str()), (Some(0), ""));
+}

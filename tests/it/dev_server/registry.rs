@@ -1,0 +1,350 @@
+//! Connectors over HTTP: searching, and staged ones from create to what is deployed of them.
+
+use connect_operator::dev_server::{Catalogue, Options};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::{Caller, members};
+
+pub(super) const KIT: &str = "https://github.com/example/demo-kit.git";
+
+pub(super) fn staged(key: &str) -> Value {
+    json!({
+        "key": key, "name": "Mine", "description": "A connector of our own", "integrationTypes": ["tax"],
+        "creator": {"email": "dev@example.com", "company": "Example"},
+        "repository": {"url": KIT, "tag": "1.0.0"},
+        "privateProjects": ["europe-west1.gcp:demo"],
+    })
+}
+
+fn deployment(key: &str, connector: &Value) -> Value {
+    json!({
+        "key": key, "connector": connector, "region": "europe-west1.gcp",
+        "configurations": [{"applicationName": "service", "standardConfiguration": [],
+            "securedConfiguration": [{"key": "API_TOKEN", "value": "canary-41"}]}],
+    })
+}
+
+pub(super) fn codes(body: &Value) -> Vec<&str> {
+    let errors = body["errors"].as_array().into_iter().flatten();
+    errors.filter_map(|error| error["code"].as_str()).collect()
+}
+
+impl Caller {
+    /// An update of the staged connector `mine` in the version that it has.
+    async fn change(&self, actions: Value) -> (StatusCode, Value) {
+        let (_, read) = self.get("/connectors/drafts/key=mine").await;
+        self.post("/connectors/drafts/key=mine", &json!({"version": read["version"], "actions": actions})).await
+    }
+
+    pub(super) async fn delete(&self, path: &str) -> (StatusCode, Value) {
+        self.call(Method::DELETE, path, None).await
+    }
+
+    async fn keys(&self, path: &str) -> (i64, Vec<String>) {
+        let (status, page) = self.get(path).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {page}");
+        let results = page["results"].as_array().expect(path);
+        let keys = results.iter().map(|found| found["key"].as_str().expect(path).to_owned());
+        (page["total"].as_i64().expect(path), keys.collect())
+    }
+}
+
+#[tokio::test]
+async fn a_connector_goes_from_create_over_preview_to_a_published_one_that_is_deployed() {
+    let caller = Caller::new(Options::default()).await;
+    let (status, created) = caller.post("/connectors/drafts", &staged("mine")).await;
+    assert_eq!(status, StatusCode::CREATED, "{created}");
+    assert_eq!((&created["status"], &created["isPreviewable"]), (&json!("Draft"), &json!("none")));
+    let id = created["id"].as_str().expect("it is a string");
+    let preview = deployment("preview", &json!({"id": id, "version": created["version"], "staged": true}));
+    let (status, refused) = caller.post("/demo/deployments", &preview).await;
+    assert_eq!((status.as_u16(), codes(&refused)), (400, vec!["ConnectorStagedNotPreviewable"]));
+
+    let (status, asked) = caller.change(json!([{"action": "updatePreviewable"}])).await;
+    assert_eq!((status, &asked["isPreviewable"]), (StatusCode::CREATED, &json!("pending")));
+    caller.step(5);
+    let (_, read) = caller.get(&format!("/connectors/drafts/{id}")).await;
+    assert_eq!((&read["isPreviewable"], &read["version"]), (&json!("true"), &asked["version"]));
+    let preview = deployment("preview", &json!({"id": id, "version": read["version"], "staged": true}));
+    let (status, deployed) = caller.post("/demo/deployments", &preview).await;
+    assert_eq!(status, StatusCode::CREATED, "{deployed}");
+    assert_eq!((&deployed["type"], &deployed["connector"]["id"]), (&json!("preview"), &json!(id)));
+    assert!(deployed["details"]["build"]["id"].is_string());
+
+    caller.change(json!([{"action": "publish", "certification": true}])).await;
+    let sandbox = deployment("sandbox", &json!({"key": "mine"}));
+    let (_, refused) = caller.post("/demo/deployments", &sandbox).await;
+    assert_eq!(codes(&refused), ["ConnectorReferenceNotFound"]);
+    caller.step(15);
+    let (_, published) = caller.get("/connectors/key=mine").await;
+    assert_eq!(
+        (&published["version"], &published["certified"], &published["private"]),
+        (&json!(1), &json!(true), &json!(false))
+    );
+    assert_eq!(caller.keys("/connectors/search?key=mine").await, (1, vec!["mine".to_owned()]));
+    let (status, deployed) = caller.post("/demo/deployments", &sandbox).await;
+    assert_eq!(status, StatusCode::CREATED, "{deployed}");
+    caller.step(5);
+    let (_, read) = caller.get("/demo/deployments/key=sandbox").await;
+    assert_eq!((&read["status"], &read["connector"]["version"]), (&json!("Deployed"), &json!(1)));
+
+    let actions = json!([{"action": "setRepository", "tag": "1.1.0"}, {"action": "publish", "certification": true}]);
+    let (status, processing) = caller.change(actions).await;
+    assert_eq!((status, &processing["repository"]["url"]), (StatusCode::CREATED, &json!(KIT)));
+    caller.step(15);
+    let (_, published) = caller.get("/connectors/key=mine").await;
+    assert_eq!((&published["version"], &published["repository"]["tag"]), (&json!(2), &json!("1.1.0")));
+    let newest = json!({"version": read["version"], "actions": [{"action": "redeploy", "updateConnector": true}]});
+    let (status, moved) = caller.post("/demo/deployments/key=sandbox", &newest).await;
+    assert_eq!((status, &moved["connector"]["version"]), (StatusCode::CREATED, &json!(2)), "{moved}");
+    assert_eq!(moved["applications"].as_array().map(Vec::len), Some(2));
+    let old = deployment("old", &json!({"key": "mine", "version": 1}));
+    assert_eq!(caller.post("/demo/deployments", &old).await.1["connector"]["version"], 1);
+}
+
+#[tokio::test]
+async fn records_have_the_members_of_the_contract() {
+    let caller = Caller::new(Options::default()).await;
+    let (_, created) = caller.post("/connectors/drafts", &staged("mine")).await;
+    let required = [
+        "alreadyListed",
+        "configurations",
+        "creator",
+        "description",
+        "hasChanges",
+        "id",
+        "integrationTypes",
+        "isPreviewable",
+        "key",
+        "name",
+        "private",
+        "privateProjects",
+        "repository",
+        "status",
+        "supportedRegions",
+        "version",
+    ];
+    assert_eq!(members(&created), required);
+    assert_eq!(created["privateProjects"], json!(["europe-west1.gcp:demo"]));
+    let (_, page) = caller.get("/connectors/drafts?limit=500").await;
+    assert_eq!(members(&page), ["count", "limit", "offset", "results", "total"]);
+    assert_eq!((&page["total"], &page["limit"], &page["results"][2]), (&json!(3), &json!(500), &created));
+    caller
+        .change(json!([{"action": "setRepository", "tag": "1.2.0-not-previewable"}, {"action": "updatePreviewable"}]))
+        .await;
+    caller.step(5);
+    let (_, read) = caller.get("/connectors/drafts/key=mine").await;
+    let entry = &read["previewableReport"]["entries"][0];
+    assert_eq!(members(entry), ["createdAt", "message", "title", "type"]);
+    assert_eq!((&read["isPreviewable"], &entry["createdAt"]), (&json!("false"), &json!("2026-03-01T12:00:02.500Z")));
+    let (status, deleted) = caller.delete("/connectors/drafts/key=mine").await;
+    assert_eq!((status, &deleted["id"]), (StatusCode::OK, &created["id"]));
+    let (status, gone) = caller.delete("/connectors/drafts/key=mine").await;
+    assert_eq!((status, codes(&gone)), (StatusCode::NOT_FOUND, vec!["ResourceNotFound"]));
+    caller.server.world().variant.set("delete-not-found=empty").expect("it is a choice");
+    let gone = caller.send(Method::DELETE, "/connectors/drafts/key=mine", None).await;
+    assert_eq!((gone.status(), gone.bytes().await.expect("it ends").len()), (StatusCode::NOT_FOUND, 0));
+
+    let without =
+        json!({"name": "No key", "creator": {"email": "a@example.com"}, "repository": {"url": KIT, "tag": "1.0.0"}});
+    let (status, created) = caller.post("/connectors/drafts", &without).await;
+    assert_eq!((status, created.get("key"), &created["description"]), (StatusCode::CREATED, None, &json!("")));
+    assert_eq!(caller.post("/connectors/drafts", &without).await.0, StatusCode::CREATED, "no key is nobody's key");
+}
+
+#[tokio::test]
+async fn searches_and_lists_keep_every_parameter() {
+    let more = Catalogue::parse(
+        "connectors:
+- {key: ours, name: Ours, private: true, privateProjects: [demo], creator: {email: a, company: Private}, integrationTypes: [psp]}
+- {key: theirs, name: Theirs, private: true, privateProjects: [other]}",
+    );
+    let catalogue = Catalogue::built_in().and(more.expect("it is a catalogue"));
+    let caller = Caller::new(Options { catalogue, ..Options::default() }).await;
+    let all: Vec<_> = caller.keys("/connectors/search").await.1;
+    assert_eq!(all.len(), 7, "{all:?}");
+    let (_, ours) = caller.get("/connectors/key=ours").await;
+    let id = ours["id"].as_str().expect("it is a string");
+    for (query, expected) in [
+        ("text=ORDERS", vec![]),
+        ("text=pipeline", vec!["demo-pipeline"]),
+        ("text=event+service", vec!["demo-pipeline"]),
+        ("text=&key=ours", vec!["ours"]),
+        ("private=true", vec!["ours"]),
+        ("private=false&key=ours&key=demo-connector", vec!["demo-connector", "ours"]),
+        ("creator.company=Private", vec!["ours"]),
+        ("creator.company=private", vec![]),
+        ("integrationTypes=tax&integrationTypes=psp", vec!["demo-us-only", "ours"]),
+        ("integrationTypes=tax&key=ours", vec![]),
+        (&format!("id={id}&id=unknown"), vec!["ours"]),
+        ("key=demo-staged", vec![]),
+        ("key=theirs", vec![]),
+        ("sort=key+desc&limit=2", vec!["ours", "demo-warning"]),
+        ("sort=certified&sort=name&offset=5", vec!["demo-api-client", "ours"]),
+        ("offset=10000", vec![]),
+        ("limit=0", vec![]),
+        ("somethingElse=1&limit=1", vec!["demo-connector"]),
+    ] {
+        let (total, mut found) = caller.keys(&format!("/connectors/search?{query}")).await;
+        if !query.contains("sort") {
+            found.sort();
+        }
+        assert_eq!(found, expected, "{query}");
+        assert!(total >= i64::try_from(expected.len()).expect("few"), "{query}");
+    }
+    caller.post("/connectors/drafts", &staged("mine")).await;
+    for (query, expected) in [
+        ("isPrivate=true", vec!["mine"]),
+        ("isPrivate=false", vec!["demo-staged", "demo-staged-hidden"]),
+        ("integrationTypes=tax&integrationTypes=erp", vec!["mine"]),
+        ("sort=key+desc", vec!["mine", "demo-staged-hidden", "demo-staged"]),
+        ("limit=1&offset=2", vec!["mine"]),
+    ] {
+        assert_eq!(caller.keys(&format!("/connectors/drafts?{query}")).await.1, expected, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_private_stays_with_its_projects() {
+    let mut caller = Caller::new(Options::default()).await;
+    caller.post("/connectors/drafts", &staged("mine")).await;
+    caller.change(json!([{"action": "updatePreviewable"}, {"action": "publish", "certification": false}])).await;
+    caller.step(5);
+    let own = caller.token.clone();
+    caller.token = caller.token_for("production-client", "").await;
+    let (_, taken) = caller.post("/connectors/drafts", &staged("mine")).await;
+    assert_eq!(codes(&taken), ["DuplicateField"], "a key is unique among all projects");
+    for path in ["/connectors/key=mine", "/connectors/drafts/key=mine"] {
+        assert_eq!(caller.get(path).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+    assert_eq!(caller.delete("/connectors/drafts/key=mine").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(caller.keys("/connectors/search?private=true").await.0, 0);
+    let foreign = deployment("dd", &json!({"key": "mine", "staged": true}));
+    let (_, refused) = caller.post("/demo-production/deployments", &foreign).await;
+    assert_eq!(codes(&refused), ["ConnectorReferenceNotFound"]);
+    caller.token = own;
+    caller.change(json!([{"action": "addPrivateProject", "privateProject": "europe-west1.gcp:demo-production"}])).await;
+    caller.token = caller.token_for("production-client", "").await;
+    assert_eq!(caller.post("/demo-production/deployments", &foreign).await.0, StatusCode::CREATED, "listed, so it may");
+}
+
+#[tokio::test]
+async fn an_unlisted_connector_stays_where_it_is_and_goes_nowhere_else() {
+    let caller = Caller::new(Options::default()).await;
+    caller.post("/connectors/drafts", &staged("mine")).await;
+    caller.change(json!([{"action": "publish", "certification": true}])).await;
+    caller.step(15);
+    caller.post("/demo/deployments", &deployment("old", &json!({"key": "mine"}))).await;
+    caller.step(5);
+    let (status, unlisted) = caller.change(json!([{"action": "unlist"}])).await;
+    assert_eq!((status, &unlisted["alreadyListed"]), (StatusCode::CREATED, &json!(false)));
+    assert_eq!(caller.keys("/connectors/search?key=mine").await.0, 0);
+    assert_eq!(caller.get("/connectors/key=mine").await.0, StatusCode::OK);
+    let (_, refused) = caller.post("/demo/deployments", &deployment("new", &json!({"key": "mine"}))).await;
+    assert_eq!(codes(&refused), ["ConnectorReferenceNotFound"]);
+    let again = json!({"version": 1, "actions": [{"action": "redeploy", "updateConnector": true}]});
+    assert_eq!(caller.post("/demo/deployments/key=old", &again).await.0, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn a_preview_moves_to_what_is_staged_now_while_that_may_be_deployed() {
+    let caller = Caller::new(Options::default()).await;
+    caller.post("/connectors/drafts", &staged("mine")).await;
+    caller.change(json!([{"action": "updatePreviewable"}])).await;
+    caller.step(5);
+    caller.post("/demo/deployments", &deployment("preview", &json!({"key": "mine", "staged": true}))).await;
+    caller.step(5);
+    let tag = json!([{"action": "setRepository", "tag": "1.1.0"}, {"action": "updatePreviewable"}]);
+    let (_, changed) = caller.change(tag).await;
+    let redeploy = json!({"version": 1, "actions": [{"action": "redeploy", "updateConnector": true}]});
+    let (status, refused) = caller.post("/demo/deployments/key=preview", &redeploy).await;
+    assert_eq!((status.as_u16(), codes(&refused)), (400, vec!["DeploymentConnectorUpdateFailure"]), "it is pending");
+    caller.step(5);
+    let (status, moved) = caller.post("/demo/deployments/key=preview", &redeploy).await;
+    assert_eq!((status, &moved["connector"]["version"]), (StatusCode::CREATED, &changed["version"]));
+    assert_eq!(moved["applications"].as_array().map(Vec::len), Some(2));
+    let stale = deployment("late", &json!({"key": "mine", "staged": true, "version": 1}));
+    assert_eq!(codes(&caller.post("/demo/deployments", &stale).await.1), ["ConnectorReferenceNotFound"]);
+}
+
+#[tokio::test]
+async fn publishing_twice_at_once_publishes_once() {
+    let caller = Caller::new(Options::default()).await;
+    caller.post("/connectors/drafts", &staged("mine")).await;
+    let publish = json!({"version": 1, "actions": [{"action": "publish", "certification": false}]});
+    let path = "/connectors/drafts/key=mine";
+    let (first, second) = tokio::join!(caller.post(path, &publish), caller.post(path, &publish));
+    let mut statuses = [first.0.as_u16(), second.0.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409]);
+    let (status, busy) = caller.change(json!([{"action": "publish", "certification": false}])).await;
+    assert_eq!((status.as_u16(), codes(&busy)), (400, vec!["ConnectorStagedInCertification"]));
+    assert_eq!(caller.delete(path).await.0.as_u16(), 400);
+    caller.step(5);
+    assert_eq!(caller.get("/connectors/key=mine").await.1["version"], 1);
+}
+
+#[tokio::test]
+async fn a_state_file_keeps_staged_connectors_over_a_restart() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let options = Options { state_file: Some(folder.path().join("state.json")), ..Options::default() };
+    let caller = Caller::new(options.clone()).await;
+    caller.post("/connectors/drafts", &staged("mine")).await;
+    caller.change(json!([{"action": "publish", "certification": false}])).await;
+    caller.delete("/connectors/drafts/key=demo-staged").await;
+    let (_, before) = caller.get("/connectors/drafts/key=mine").await;
+    caller.server.stop().await.expect("the file can be written");
+    let caller = Caller::new(options).await;
+    assert_eq!(caller.get("/connectors/drafts/key=mine").await.1, before);
+    assert_eq!(caller.get("/connectors/drafts/key=demo-staged").await.0, StatusCode::NOT_FOUND);
+    caller.step(5);
+    assert_eq!(caller.get("/connectors/key=mine").await.1["version"], 1, "publishing went on");
+}
+
+#[tokio::test]
+async fn others_and_whoever_certifies_act_through_the_control() {
+    let caller = Caller::new(Options { control: true, ..Options::default() }).await;
+    let (_, created) = caller.post("/connectors/drafts", &staged("mine")).await;
+    let path = format!("/_dev/staged/{}", created["id"].as_str().expect("it is a string"));
+    let failure = json!({"fails": true, "entries": [{"type": "Error", "title": "Not good enough"}]});
+    caller.change(json!([{"action": "publish", "certification": true}])).await;
+    for (body, pointer, expected) in [
+        (json!({"action": "plan", "outcomes": {"certification": failure}}), "/status", json!("Processing")),
+        (
+            json!({"action": "comment", "userId": "market", "comment": "Too short"}),
+            "/certificationInfo/comments/0/userId",
+            json!("market"),
+        ),
+        (json!({"action": "finish"}), "/publishingReport/entries/0/title", json!("Not good enough")),
+        (json!({"action": "bumpVersion"}), "/version", json!(3)),
+        (json!({"action": "update", "actions": [{"action": "setName", "name": "Theirs"}]}), "/name", json!("Theirs")),
+        (
+            json!({"action": "update", "actions": [{"action": "setRepository", "tag": "1.1.0"}]}),
+            "/repository/tag",
+            json!("1.1.0"),
+        ),
+        (json!({"action": "setStatus", "status": "Paused"}), "/status", json!("Paused")),
+    ] {
+        let (status, answer) = caller.post(&path, &body).await;
+        assert_eq!(status, StatusCode::OK, "{body}: {answer}");
+        let (_, read) = caller.get("/connectors/drafts/key=mine").await;
+        assert_eq!(read.pointer(pointer), Some(&expected), "{body}: {read}");
+    }
+    let (_, all) = caller.get("/_dev/staged").await;
+    assert_eq!(all.as_array().map(Vec::len), Some(3));
+    assert_eq!(caller.post(&path, &json!({"action": "remove"})).await.0, StatusCode::OK);
+    assert_eq!(caller.get("/connectors/drafts/key=mine").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(caller.post(&path, &json!({"action": "finish"})).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(caller.post(&path, &json!({"action": "dance"})).await.0, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_registry_of_ten_thousand_is_searched_to_its_end() {
+    let connectors: Vec<_> =
+        (0..10_500).map(|number| json!({"key": format!("many-{number:05}"), "name": "Many"})).collect();
+    let catalogue = Catalogue::parse(&json!({"connectors": connectors}).to_string()).expect("it is a catalogue");
+    let caller = Caller::new(Options { catalogue: Catalogue::built_in().and(catalogue), ..Options::default() }).await;
+    let (total, last) = caller.keys("/connectors/search?text=many&sort=key&limit=500&offset=10000").await;
+    assert_eq!((total, last.len(), last[499].as_str()), (10_500, 500, "many-10499"));
+}

@@ -33,7 +33,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
     pub allowed_api_hosts: Vec<String>,
 
-    /// Hosts of frontends that an `ActionCheck` may call, separated by commas, written as those of --allowed-api-hosts.
+    /// Hosts of frontends that checks of actions may call, separated by commas, written as those of --allowed-api-hosts.
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = DEFAULT_ACTION_HOSTS, env = "ALLOWED_ACTION_HOSTS")]
     pub allowed_action_hosts: Vec<String>,
 

@@ -50,3 +50,27 @@ impl ActionFactory for HttpActionFactory {
         Ok(Arc::new(client))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_hosts_are_those_of_frontends_over_https() {
+        let allowed_hosts = AllowedHosts::parse(DEFAULT_ACTION_HOSTS.split(',')).expect("patterns");
+        let factory = HttpActionFactory { allowed_hosts, clock: Clock::system(), extra_ca_pem: None };
+        for (url, allowed) in [
+            ("https://shop-example.service.live", true),
+            ("https://shop-example.service.io", true),
+            ("https://shop-example.frontastic.rocks", true),
+            ("http://shop-example.service.live", false),
+            ("https://service.live", false),
+            ("https://shop-example.service.live.example.com", false),
+            ("https://connect.europe-west1.gcp.commercetools.com", false),
+            ("http://127.0.0.1:8787", false),
+            ("https://kubernetes.default.svc", false),
+        ] {
+            assert_eq!(factory.endpoint(url).is_ok(), allowed, "{url}");
+        }
+    }
+}

@@ -108,7 +108,7 @@ impl Lifes {
         match event {
             watcher::Event::Init => self.listed = Some(BTreeSet::new()),
             watcher::Event::InitApply(object) => {
-                object.note(&context.keys);
+                seen(context, object);
                 if let Some(listed) = &mut self.listed {
                     listed.insert(subject(object));
                 }
@@ -130,16 +130,19 @@ impl Lifes {
                 return known.into_iter().filter(|subject| here(subject) && !listed.contains(subject)).collect();
             }
             watcher::Event::Delete(object) => return vec![subject(object)],
-            watcher::Event::Apply(object) => {
-                object.note(&context.keys);
-                // What it has applied is in its status, whose changes wake nobody else.
-                if K::KIND == Kind::Deployment {
-                    let subject = subject(object);
-                    context.wake_users(Named::Deployment, &subject.namespace, &subject.name);
-                }
-            }
+            watcher::Event::Apply(object) => seen(context, object),
         }
         Vec::new()
+    }
+}
+
+/// Takes note of an object, and wakes the checks that come after it: what it has applied is in its status, whose changes
+/// wake nobody else.
+fn seen<K: Ours>(context: &Context, object: &K) {
+    object.note(&context.keys);
+    if K::KIND == Kind::Deployment {
+        let subject = subject(object);
+        context.wake_users(Named::Deployment, &subject.namespace, &subject.name);
     }
 }
 

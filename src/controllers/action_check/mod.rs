@@ -88,7 +88,11 @@ impl Run<'_> {
             Step::Lost => self.say(&status::lost()).await,
             Step::Send => match self.prepare().await? {
                 Ok(prepared) => self.send(prepared, &wanted).await,
-                Err(told) => self.say(&told).await,
+                Err(told) => {
+                    self.say(&told).await?;
+                    // Whatever else stands in the way wakes the check when it changes.
+                    Ok((told.reason == Reason::InternalError).then_some(decide::NOT_SENT_AGAIN))
+                }
             },
         }
     }

@@ -195,6 +195,7 @@ async fn rule_04_of_two_in_different_namespaces_that_come_at_once_one_creates_an
 #[tokio::test]
 async fn rule_04_what_comes_while_another_one_looks_is_noticed_before_it_creates() {
     let shop = Leaping::open().await;
+    shop.know_the_registry().await;
     // The stronger one is older, and only observes at first.
     let stronger = named(&shop, "aaa", &json!({"managementPolicy": "ObserveOnly"}));
     shop.sandbox.apply(&stronger).await.unwrap();

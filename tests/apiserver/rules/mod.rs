@@ -119,6 +119,15 @@ impl Leaping {
         self.sandbox.apply(&crate::manifests::with_spec(self.deployment(), change)).await.unwrap();
     }
 
+    /// From here on nobody waits for the registry: a deployment that sends nothing has asked it for the connector.
+    pub(crate) async fn know_the_registry(&self) {
+        self.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+        let mut suspended = crate::manifests::with_spec(self.deployment(), &json!({"suspend": true}));
+        suspended["metadata"]["name"] = json!("suspended");
+        self.sandbox.apply(&suspended).await.unwrap();
+        self.sandbox.until_reason("suspended", "Suspended").await;
+    }
+
     /// From here on time hardly moves but by leaps: the whole patience of a test is a second and a bit.
     pub(crate) fn slow_down(&self) {
         self.slow.store(true, Ordering::Relaxed);

@@ -37,6 +37,8 @@ enum Command {
     Staged(by_hand::Staged),
     /// Look at deployments.
     Deployments(by_hand::Deployments),
+    /// Call an action of a frontend.
+    Action(by_hand::Actions),
     /// Wait until a ConnectorDeployment is ready.
     Wait(wait::Args),
     /// Print the CustomResourceDefinitions.
@@ -63,6 +65,7 @@ pub fn main() -> ExitCode {
         Command::Connectors(args) => by_hand(by_hand::connectors(args)),
         Command::Staged(args) => by_hand(by_hand::staged(args)),
         Command::Deployments(args) => by_hand(by_hand::deployments(args)),
+        Command::Action(args) => by_hand(by_hand::actions(args)),
         Command::Wait(args) => by_hand(wait::run(args)),
         Command::DevServer(args) => {
             telemetry::start(LogFormat::Text, "info");

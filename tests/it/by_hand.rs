@@ -176,6 +176,39 @@ async fn logs_are_printed_and_followed_each_entry_once() {
 }
 
 #[tokio::test]
+async fn an_action_is_called_once_and_its_answer_printed() {
+    let dev = dev_server().await;
+    let folder = tempfile::tempdir().unwrap();
+    let body = folder.path().join("body.json");
+    std::fs::write(&body, json!({"variant": {"sku": "A1", "count": 2}}).to_string()).unwrap();
+    let url = dev.url();
+    let call = |method: &'static str, action: &'static str, more: &[&str]| {
+        let arguments: Vec<_> =
+            ["action", method, action, "--url", &url].into_iter().chain(more.iter().copied()).collect();
+        program(&dev, &arguments)
+    };
+    let output = call("post", "cart/addToCart", &["--body", body.to_str().unwrap()]).output().await.unwrap();
+    let (stdout, stderr) = texts(&output);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let cart: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(cart["lineItems"][0]["count"], 2, "{cart}");
+    assert!(stderr.starts_with("200 OK after"), "{stderr}");
+    assert_eq!(dev.counts().get("writeActionPost"), Some(&1));
+
+    for (case, mut command, expected) in [
+        ("no such action", call("get", "cart/nothing", &[]), "answered 400"),
+        ("no name", call("get", "cart", &[]), "write it as NAMESPACE/ACTION"),
+        ("no JSON", call("put", "cart/addToCart", &["--body", "Cargo.toml"]), "not JSON"),
+        ("no file", call("put", "cart/addToCart", &["--body", "/nowhere"]), "/nowhere: "),
+        ("no HTTP", program(&dev, &["action", "get", "cart/getCart", "--url", "ftp://localhost"]), "--url: scheme"),
+    ] {
+        let output = command.output().await.unwrap();
+        let (_, stderr) = texts(&output);
+        assert!(output.status.code() == Some(1) && stderr.contains(expected), "{case}: {stderr}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_wrong_is_told_with_what_to_do_and_ends_with_1() {
     let dev = dev_server().await;
     // An empty variable is as good as none.

@@ -120,7 +120,7 @@ fn spec(project: &str, name: &str, key: &str, deployment: &Deployment) -> Value 
 }
 
 /// Plain values as they are; secured ones by reference, since nobody can read them.
-fn values(secret: &str, prefix: &str, standard: &[ConfigurationValue], secured: &[SecuredValue]) -> Map<String, Value> {
+fn values(object: &str, prefix: &str, standard: &[ConfigurationValue], secured: &[SecuredValue]) -> Map<String, Value> {
     let mut values = Map::new();
     if !standard.is_empty() {
         let plain = standard.iter().map(|value| json!({"key": value.key, "value": value.value}));
@@ -128,7 +128,7 @@ fn values(secret: &str, prefix: &str, standard: &[ConfigurationValue], secured: 
     }
     if !secured.is_empty() {
         let references = secured.iter().map(|value| {
-            let reference = json!({"name": secret, "key": key_of_secret(&format!("{prefix}{}", value.key))});
+            let reference = json!({"name": object, "key": key_of_secret(&format!("{prefix}{}", value.key))});
             json!({"key": value.key, "valueFrom": {"secretKeyRef": reference}})
         });
         values.insert("securedConfiguration".into(), references.collect());

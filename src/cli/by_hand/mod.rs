@@ -1,8 +1,9 @@
-//! The Connect API by hand: what is in the registry and in a project. Reads only.
+//! The Connect API by hand: what is in the registry and in a project, which is only read, and the actions of frontends.
 //!
 //! Results go to standard output, in the order and the words of the API; messages go to standard error. Secured values
 //! are never printed. Next: `project` for which project is asked, `output` for how results look.
 
+mod action;
 mod connectors;
 mod deployments;
 mod export;
@@ -10,6 +11,7 @@ mod output;
 mod project;
 mod staged;
 
+pub(super) use action::{Actions, run as actions};
 pub(super) use connectors::{Connectors, run as connectors};
 pub(super) use deployments::{Deployments, run as deployments};
 pub(super) use staged::{Staged, run as staged};
@@ -38,6 +40,9 @@ pub(super) enum Failed {
         /// The command that shows what there is.
         list: &'static str,
     },
+    /// An argument, or what came of it.
+    #[error("{0}")]
+    Argument(String),
     /// Standard output cannot be written.
     #[error("the result cannot be written: {0}")]
     Output(#[from] std::io::Error),

@@ -176,7 +176,7 @@ fn manifest(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> K
 }
 
 /// Host and port of an address, as a pattern; nothing if it is none, which is told when it is used.
-fn host(address: &str) -> Option<String> {
+pub(super) fn host(address: &str) -> Option<String> {
     let url = url::Url::parse(address).ok()?;
     let host = url.host_str()?;
     Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))

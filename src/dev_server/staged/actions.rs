@@ -9,7 +9,9 @@ use jiff::Timestamp;
 use super::Specifications;
 use super::record::{Rules, StagedRecord};
 use crate::connect::ErrorCode;
-use crate::connect::model::{ConnectorStatus, ConnectorUpdateAction as Action, Creator, RepositoryChange};
+use crate::connect::model::{
+    ConnectorStatus, ConnectorUpdateAction as Action, Creator, IsPreviewable, RepositoryChange,
+};
 use crate::dev_server::refusal::{Refusal, cut};
 use crate::dev_server::variant::{PublishingCode, RepositoryCheck};
 
@@ -149,7 +151,7 @@ fn unlist(record: &mut StagedRecord) -> Result<(), Refusal> {
 }
 
 fn ask_for_preview(record: &mut StagedRecord, change: Change<'_>) -> Result<(), Refusal> {
-    if record.definition.is_previewable == crate::connect::model::IsPreviewable::Pending {
+    if record.definition.is_previewable == IsPreviewable::Pending {
         let text = format!("The request to preview '{}' is being looked at.", cut(&record.definition.name));
         return Err(Refusal::new(ErrorCode::ConnectorStagedPreviewRequestUnderProcess, text));
     }

@@ -2,15 +2,15 @@
 //!
 //! Used by tests and `/_dev`; nothing of the API gets here.
 
+use jiff::Timestamp;
+
 use super::actions::Change;
-use super::record::StagedRecord;
+use super::record::{Rules, StagedRecord};
 use super::{Specifications, StagedBook};
 use crate::connect::Selector;
 use crate::connect::model::{ConnectorStaged, ConnectorUpdate};
 use crate::dev_server::connector::ConnectorDefinition;
 use crate::dev_server::refusal::Refusal;
-use crate::dev_server::staged::Rules;
-use jiff::Timestamp;
 
 impl StagedBook {
     /// The one with this id.

@@ -258,4 +258,15 @@ fn connectors_of_the_catalogue_come_back_only_if_nobody_changed_or_deleted_them(
     let mut book: StagedBook = serde_json::from_str(&kept).expect("what was written is read");
     book.seed(&catalogue);
     assert_eq!(keys(&book), [("demo-staged".to_owned(), 2)]);
+
+    let order = |book: &StagedBook| {
+        let page = book.list(&demo(), &StagedListQuery::default(), jiff::Timestamp::UNIX_EPOCH);
+        page.results.into_iter().filter_map(|shown| shown.key).collect::<Vec<_>>()
+    };
+    let mut stage = Stage::with_mine(&[]);
+    stage.book.seed(&catalogue);
+    let before = order(&stage.book);
+    stage.book.seed(&catalogue);
+    assert_eq!(order(&stage.book), before, "a restart changes no order");
+    assert_eq!(before, ["mine", "demo-staged", "demo-staged-hidden"]);
 }

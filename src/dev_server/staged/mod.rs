@@ -77,12 +77,16 @@ impl StagedBook {
         for definition in newest(catalogue.connectors.iter().filter(|connector| connector.staged)) {
             let id = definition.id.as_str();
             let was_seeded = !self.seeded.insert(id.to_owned());
-            match self.records.get(id) {
+            let sequence = match self.records.get(id) {
                 Some(record) if record.definition.version > definition.version => continue,
+                // As the catalogue has it now, which may be another one than before.
+                Some(record) => record.sequence,
                 None if was_seeded => continue,
-                Some(_) | None => {}
-            }
-            self.sequence += 1;
+                None => {
+                    self.sequence += 1;
+                    self.sequence
+                }
+            };
             let mut definition = definition.clone();
             for project in &mut definition.private_projects {
                 if !project.contains(':') {
@@ -90,7 +94,7 @@ impl StagedBook {
                     *project = format!("{}:{project}", REGIONS[0]);
                 }
             }
-            self.records.insert(id.to_owned(), StagedRecord::new(self.sequence, definition));
+            self.records.insert(id.to_owned(), StagedRecord::new(sequence, definition));
         }
     }
 

@@ -137,3 +137,24 @@ fn the_longest_expressions_do_not_break_the_stack() {
     };
     thread.spawn(work).expect("a thread").join().expect("no panic");
 }
+
+#[test]
+fn texts_of_any_pieces_are_read_or_refused() {
+    use rand::rngs::StdRng;
+    use rand::{RngExt as _, SeedableRng as _};
+    let pieces =
+        "( ) [ ] { } . , : ? ! - + == < && || in a body 1 'x' .all(a, .map(a, has( r\" \" b' 0x 1e é ` null true @";
+    let pieces: Vec<_> = pieces.split(' ').collect();
+    let mut random = StdRng::seed_from_u64(1);
+    let mut texts = Vec::new();
+    for _ in 0..200 {
+        let count = random.random_range(1..200);
+        let mut text: String = (0..count).map(|_| pieces[random.random_range(0..pieces.len())]).collect();
+        text.truncate(text.floor_char_boundary(1_024));
+        texts.push(text);
+    }
+    let thread = std::thread::Builder::new().stack_size(16 << 20);
+    let work = move || texts.iter().filter(|text| compile(text).is_err()).count();
+    let refused = thread.spawn(work).expect("a thread").join().expect("no panic");
+    assert!(refused > 100, "{refused} of 200 were refused");
+}

@@ -63,6 +63,23 @@ async fn a_region_that_the_connector_does_not_support_is_told_with_those_that_it
 }
 
 #[tokio::test]
+async fn a_staged_connector_is_deployed_only_if_it_may_be() {
+    let plain = json!([{"applicationName": "service"}]);
+    let shop = Leaping::open().await;
+    let hidden = json!({"connector": {"key": "demo-staged-hidden", "staged": true}, "configurations": plain});
+    shop.apply_deployment(&hidden).await;
+    let message = status(&shop.until_reason("ConfigurationInvalid").await).message.unwrap();
+    assert!(message.contains("its isPreviewable is none: ask for preview permission"), "{message}");
+    assert_eq!(shop.sent(), [0, 0, 0]);
+
+    let shop = Leaping::open().await;
+    let may = json!({"connector": {"key": "demo-staged", "staged": true}, "configurations": plain});
+    shop.apply_deployment(&may).await;
+    shop.finish("Deployed").await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
 async fn what_is_remembered_of_the_registry_is_no_reason_to_refuse() {
     let shop = Leaping::live().await;
     let key = StandardKey { key: "BRAND_NEW".into(), ..StandardKey::default() };

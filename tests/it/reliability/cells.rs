@@ -34,6 +34,8 @@ pub(super) enum Operation {
     Logs,
     ConnectorById,
     ConnectorByKey,
+    StagedById,
+    StagedByKey,
     /// A request for a token, which a look needs.
     TokenToLook,
     /// A request for a token, which a redeploy needs.
@@ -41,7 +43,7 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::List,
         Self::ById,
         Self::ByKey,
@@ -52,6 +54,8 @@ impl Operation {
         Self::Logs,
         Self::ConnectorById,
         Self::ConnectorByKey,
+        Self::StagedById,
+        Self::StagedByKey,
         Self::TokenToLook,
         Self::TokenToChange,
     ];
@@ -69,8 +73,16 @@ impl Operation {
             Self::Logs => "getDeploymentLogsById",
             Self::ConnectorById => "getConnectorById",
             Self::ConnectorByKey => "getConnectorByKey",
+            Self::StagedById => "getConnectorStagedById",
+            Self::StagedByKey => "getConnectorStagedByKey",
             Self::TokenToLook | Self::TokenToChange => "token",
         }
+    }
+
+    /// Those without which the operator goes on.
+    pub(super) fn is_aside(self) -> bool {
+        use Operation::{ConnectorById, ConnectorByKey, Logs, StagedById, StagedByKey};
+        matches!(self, Logs | ConnectorById | ConnectorByKey | StagedById | StagedByKey)
     }
 
     pub(super) fn needs_token(self) -> bool {
@@ -140,7 +152,9 @@ pub(super) async fn cell(operation: Operation, fault: &Fault) -> Cell {
         | Operation::TokenToLook
         | Operation::Logs
         | Operation::ConnectorById
-        | Operation::ConnectorByKey => {
+        | Operation::ConnectorByKey
+        | Operation::StagedById
+        | Operation::StagedByKey => {
             return at_a_standstill(&clock, Box::pin(read(operation, clock.clone(), fault))).await;
         }
     };
@@ -176,6 +190,7 @@ async fn read(operation: Operation, clock: Clock, fault: &Fault) -> Cell {
     let mut desk = Desk::live(DeploymentPaths::Project, clock, fault).await;
     let (id, key) = (Selector::Id(desk.id()), Selector::Key(desk.identity.key.clone()));
     let connector = desk.client.connector(&Selector::Key("demo-connector".into())).await.unwrap().unwrap();
+    let staged = desk.client.staged(&Selector::Key("demo-staged".into())).await.unwrap().unwrap();
     let client = desk.client.clone();
     go_wrong(&mut desk.dev, &client, operation, fault).await;
     let api = desk.remote.api();
@@ -189,6 +204,8 @@ async fn read(operation: Operation, clock: Clock, fault: &Fault) -> Cell {
         }
         Operation::ConnectorById => found(api.connector(&Selector::Id(connector.id)).await),
         Operation::ConnectorByKey => found(api.connector(&Selector::Key("demo-connector".into())).await),
+        Operation::StagedById => found(api.staged(&Selector::Id(staged.id)).await),
+        Operation::StagedByKey => found(api.staged(&Selector::Key("demo-staged".into())).await),
         other => panic!("{other:?} changes something"),
     };
     let closed = desk.closed().map(|trouble| closed(&desk, &trouble));
@@ -197,9 +214,7 @@ async fn read(operation: Operation, clock: Clock, fault: &Fault) -> Cell {
         Ok(true) => (Knows::Worked, None),
         Ok(false) => (Knows::Absent, None),
         // What the registry or a log would have said is not missed.
-        Err(_) if matches!(operation, Operation::Logs | Operation::ConnectorById | Operation::ConnectorByKey) => {
-            (Knows::Nothing, None)
-        }
+        Err(_) if operation.is_aside() => (Knows::Nothing, None),
         Err(error) => (Knows::Nothing, Some(problem::told(&error).reason)),
     };
     Cell { knows, again: None, reason, closed }

@@ -39,7 +39,11 @@ pub(super) fn expected(operation: Operation, fault: &Fault) -> Cell {
     let says = if operation.needs_token() { fault.token } else { fault.says };
     match operation {
         Operation::List | Operation::ById | Operation::ByKey | Operation::TokenToLook => look(operation, says),
-        Operation::Logs | Operation::ConnectorById | Operation::ConnectorByKey => aside(says),
+        Operation::Logs
+        | Operation::ConnectorById
+        | Operation::ConnectorByKey
+        | Operation::StagedById
+        | Operation::StagedByKey => aside(says),
         Operation::Create | Operation::CreateUnscoped => change(operation, Reason::Creating, says),
         Operation::Redeploy => change(operation, Reason::Redeploying, says),
         Operation::TokenToChange => without_a_token(says),

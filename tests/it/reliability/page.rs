@@ -15,7 +15,16 @@ const TABLES: [(&str, &[Operation]); 6] = [
     ("redeploy", &[Operation::Redeploy]),
     ("undeploy", &[Operation::Undeploy]),
     ("token", &[Operation::TokenToChange]),
-    ("aside", &[Operation::Logs, Operation::ConnectorById, Operation::ConnectorByKey]),
+    (
+        "aside",
+        &[
+            Operation::Logs,
+            Operation::ConnectorById,
+            Operation::ConnectorByKey,
+            Operation::StagedById,
+            Operation::StagedByKey,
+        ],
+    ),
 ];
 
 /// The generated parts of the page, by name.
@@ -110,7 +119,7 @@ fn known(cell: &Cell) -> &'static str {
 
 fn next(operation: Operation, cell: &Cell) -> String {
     let looks = matches!(operation, Operation::List | Operation::ById | Operation::ByKey);
-    let aside = matches!(operation, Operation::Logs | Operation::ConnectorById | Operation::ConnectorByKey);
+    let aside = operation.is_aside();
     match (cell.knows, cell.again.map(span)) {
         (Knows::Worked, None) if looks || aside => "goes on".to_owned(),
         (Knows::Worked, None) => "looks until it has ended".to_owned(),

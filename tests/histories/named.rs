@@ -92,6 +92,23 @@ fn each_named_history_comes_to_what_was_asked_for() {
             },
             (1, 2, 2),
         ),
+        (
+            "rule 16: a difference that was served along with changes of something else is corrected when it shows again",
+            History {
+                live: None,
+                reading: Reading { normalise: 1, ..Reading::default() },
+                ..live(vec![
+                    Step::Write(0, Shape { level: 3, config: true, correct: true, ..shape }),
+                    Step::Rest,
+                    Step::Config(2),
+                    Step::Freeze(30),
+                    Step::Pass(7),
+                    Step::Config(1),
+                    Step::Pass(400),
+                ])
+            },
+            (1, 3, 1),
+        ),
         ("two operators, one change", live(vec![Step::Start(1, 0), Step::Rest, Step::Write(0, debug)]), (1, 1, 0)),
     ]);
 }

@@ -9,6 +9,9 @@ use jiff::Timestamp;
 use super::allowed::Allowance;
 use crate::remote::Values;
 
+/// Plain values as they were sent, and as they show after it.
+pub(super) type Difference = (BTreeMap<String, String>, BTreeMap<String, String>);
+
 /// One state that was desired.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
@@ -37,9 +40,11 @@ pub(crate) struct Life {
     pub(super) follows: bool,
     pub(super) status: ConnectorDeploymentStatus,
     pub(super) allowed: BTreeSet<Allowance>,
-    /// Plain values that were sent last, and every difference that an operation has left since its creation.
+    /// Plain values that were sent last.
     pub(super) sent: BTreeMap<String, String>,
-    pub(super) differences: BTreeSet<(BTreeMap<String, String>, BTreeMap<String, String>)>,
+    /// The difference that the last operation left, and every one after which the same was sent once more.
+    pub(super) difference: Option<Difference>,
+    pub(super) differences: BTreeSet<Difference>,
     /// `drift.policy` was `Correct` at some time; a run may still go by that.
     pub(super) corrected: bool,
     pub(crate) alive: bool,
@@ -65,6 +70,7 @@ impl Life {
             status: ConnectorDeploymentStatus::default(),
             allowed: BTreeSet::new(),
             sent: BTreeMap::new(),
+            difference: None,
             differences: BTreeSet::new(),
             alive: true,
             observes: false,

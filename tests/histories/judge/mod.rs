@@ -144,9 +144,8 @@ impl Judge {
         let ended = before.operation.is_some() && at(&status) != at(&before);
         if ended {
             let plain = status.id.as_ref().and_then(|id| self.truth.now(id)).map(|state| state.plain.clone());
-            if let Some(plain) = plain.filter(|plain| *plain != life.sent)
-                && life.differences.insert((life.sent.clone(), plain))
-            {
+            life.difference = plain.filter(|plain| *plain != life.sent).map(|plain| (life.sent.clone(), plain));
+            if life.difference.as_ref().is_some_and(|difference| !life.differences.contains(difference)) {
                 life.allowed.insert(Allowance::Drift);
             }
         }
@@ -264,6 +263,8 @@ impl Judge {
             .find(|index| life.asks.get(*index).is_some_and(|ask| ask.values.as_ref() == Some(values)));
         let torn = (from..=life.planned).filter(news).count() > 1;
         life.sent.clone_from(&values.plain);
+        // What serves an ask in between sends something else, and says nothing about this difference.
+        life.differences.extend(life.difference.take().filter(|(sent, _)| *sent == values.plain));
         let used = match fits {
             Some(index) => {
                 life.served = Some(index);

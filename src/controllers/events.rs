@@ -30,6 +30,8 @@ pub fn gone(context: &Context, subject: &Subject) {
 pub fn ended(context: &Context, subject: &Subject) {
     context.keys.gone(subject);
     gone(context, subject);
+    // A run that is under way may remember it again; the one after it finds nothing, and forgets it.
+    context.wake(subject.clone());
 }
 
 /// One of our kinds: what is seen of it counts for who has which key (rule 4).

@@ -181,6 +181,25 @@ fn rule_22_and_24_each_named_history_of_an_end_comes_to_what_was_asked_for() {
     let shape = Shape::default();
     let debug = Shape { level: 1, ..shape };
     all_come_to(vec![
+        (
+            "one that stands aside goes while its run says so, and is forgotten all the same",
+            History {
+                order: 2_137_730_254_908_806_583,
+                ..History {
+                    live: None,
+                    ..live(vec![
+                        Step::Start(1, 0),
+                        Step::Write(3, Shape::default()),
+                        Step::Rest,
+                        Step::Config(2),
+                        Step::Write(2, Shape::default()),
+                        Step::Run(9),
+                        Step::Namespace(0, 0),
+                    ])
+                }
+            },
+            (1, 0, 0),
+        ),
         // Let go before it is calm, it would be created for nobody.
         (
             "rule 22: deleted while its create is still to arrive",

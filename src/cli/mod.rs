@@ -8,6 +8,7 @@ mod dev_server;
 mod run;
 mod wait;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -93,6 +94,27 @@ fn in_runtime<E: std::fmt::Display>(command: impl Future<Output = Result<(), E>>
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
     }
+}
+
+/// A file of certificates that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("--ca-file {}: {source}", path.display())]
+struct CaFileError {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+fn read_ca_file(path: Option<&Path>) -> Result<Option<Vec<u8>>, CaFileError> {
+    let read = |path: &Path| std::fs::read(path).map_err(|source| CaFileError { path: path.to_owned(), source });
+    path.map(read).transpose()
+}
+
+/// The cluster of the current context, and the namespace that is meant: the one that was named, or the context's.
+async fn cluster(namespace: Option<&str>) -> Result<(kube::Client, String), String> {
+    let config = kube::Config::infer().await.map_err(|error| error.to_string())?;
+    let namespace = namespace.unwrap_or(&config.default_namespace).to_owned();
+    let client = kube::Client::try_from(config).map_err(|error| error.to_string())?;
+    Ok((client, namespace))
 }
 
 fn failed(error: &impl std::fmt::Display) -> ExitCode {

@@ -14,6 +14,8 @@ use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::{digest_key, manager, served_crds};
 use crate::telemetry::{self, LogFormat};
 
+use super::{CaFileError, read_ca_file};
+
 /// Pause between two looks for the CRDs while they are missing.
 const CRDS_AGAIN: Duration = Duration::from_secs(5);
 
@@ -70,13 +72,8 @@ pub(super) enum RunError {
         source: BadPattern,
     },
     /// The certificates cannot be read.
-    #[error("--ca-file {}: {source}", path.display())]
-    CaFile {
-        /// Its path.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    CaFile(#[from] CaFileError),
     /// There is no digest key.
     #[error(transparent)]
     DigestKey(#[from] digest_key::DigestKeyError),
@@ -102,10 +99,7 @@ pub(super) async fn run_with(
     let client = Client::try_from(config).map_err(|error| RunError::Cluster(error.to_string()))?;
     let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
     let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;
-    let extra_ca_pem = match &args.ca_file {
-        Some(path) => Some(std::fs::read(path).map_err(|source| RunError::CaFile { path: path.clone(), source })?),
-        None => None,
-    };
+    let extra_ca_pem = read_ca_file(args.ca_file.as_deref())?;
     let mut shutdown = std::pin::pin!(shutdown);
     tokio::select! {
         () = crds_are_served(&client) => {}

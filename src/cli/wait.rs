@@ -79,9 +79,7 @@ enum Seen {
 /// # Errors
 /// When it is not ready.
 pub(super) async fn run(args: Args) -> Result<(), WaitError> {
-    let config = kube::Config::infer().await.map_err(|error| WaitError::Cluster(error.to_string()))?;
-    let namespace = args.namespace.unwrap_or_else(|| config.default_namespace.clone());
-    let client = kube::Client::try_from(config).map_err(|error| WaitError::Cluster(error.to_string()))?;
+    let (client, namespace) = super::cluster(args.namespace.as_deref()).await.map_err(WaitError::Cluster)?;
     let api = Api::<ConnectorDeployment>::namespaced(client, &namespace);
     let name = format!("deployment/{}", args.deployment);
     let absent = |why: String| WaitError::Absent(name.clone(), why);

@@ -6,7 +6,7 @@ use crate::connect::{ConnectApi, paging};
 
 use super::output::{Output, Section, list, or_dash};
 use super::project::Project;
-use super::{Failed, Name, first};
+use super::{Failed, Get, first};
 
 /// Look connectors up in the registry.
 #[derive(Clone, Debug, clap::Args)]
@@ -31,7 +31,7 @@ struct Search {
 
     /// What they integrate with, such as tax, psp or oms; may be repeated.
     #[arg(long = "type", value_name = "TYPE")]
-    types: Vec<String>,
+    types: Vec<IntegrationType>,
 
     /// Company of the creator.
     #[arg(long)]
@@ -56,18 +56,6 @@ struct Search {
     output: Output,
 }
 
-#[derive(Clone, Debug, clap::Args)]
-struct Get {
-    #[command(flatten)]
-    name: Name,
-
-    #[command(flatten)]
-    project: Project,
-
-    #[command(flatten)]
-    output: Output,
-}
-
 /// Prints what was asked for.
 ///
 /// # Errors
@@ -80,7 +68,7 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
                 text: search.text,
                 private: search.private,
                 creator_company: search.company,
-                integration_types: search.types.iter().map(|word| IntegrationType::from(word.as_str())).collect(),
+                integration_types: search.types,
                 sort: search.sort,
                 ..ConnectorQuery::default()
             };

@@ -15,7 +15,7 @@ use crate::crd::parse_duration;
 
 use super::output::{Output, Section, or_dash, print};
 use super::project::Project;
-use super::{Failed, Name, export, first};
+use super::{Failed, Get, Name, export, first};
 
 /// Pause between two looks at a log that is followed.
 const FOLLOW: Duration = Duration::from_secs(3);
@@ -46,18 +46,6 @@ struct List {
     /// Most results. Default: all, up to the 10,500 that the API gives.
     #[arg(long, value_name = "NUMBER")]
     limit: Option<usize>,
-
-    #[command(flatten)]
-    project: Project,
-
-    #[command(flatten)]
-    output: Output,
-}
-
-#[derive(Clone, Debug, clap::Args)]
-struct Get {
-    #[command(flatten)]
-    name: Name,
 
     #[command(flatten)]
     project: Project,

@@ -19,6 +19,8 @@ pub(super) use staged::{Staged, run as staged};
 use futures::TryStreamExt as _;
 use futures::stream::Stream;
 
+use self::output::Output;
+use self::project::Project;
 use crate::connect::{ApiError, Selector};
 
 /// Why there is no result.
@@ -71,6 +73,19 @@ impl Name {
     fn selector(&self) -> Selector {
         if self.id { Selector::Id(self.name.clone()) } else { Selector::Key(self.name.clone()) }
     }
+}
+
+/// One thing, and how to show it.
+#[derive(Clone, Debug, clap::Args)]
+struct Get {
+    #[command(flatten)]
+    name: Name,
+
+    #[command(flatten)]
+    project: Project,
+
+    #[command(flatten)]
+    output: Output,
 }
 
 /// The first of a list, or all.

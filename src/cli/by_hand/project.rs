@@ -8,6 +8,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::export::label;
+use crate::cli::{CaFileError, cluster, read_ca_file};
 use crate::clock::Clock;
 use crate::connect::api::DeploymentPaths;
 use crate::connect::hosts::AllowedHosts;
@@ -56,13 +57,8 @@ pub(in crate::cli) enum ProjectError {
     #[error("--allowed-api-hosts: {0}")]
     Hosts(#[from] crate::connect::hosts::BadPattern),
     /// The certificates cannot be read.
-    #[error("--ca-file {}: {source}", path.display())]
-    CaFile {
-        /// Its path.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    CaFile(#[from] CaFileError),
     /// The cluster, or what is in it.
     #[error("ConnectProject {name}: {why}")]
     Cluster {
@@ -101,12 +97,7 @@ impl Project {
             let known = manifest(&settings, variable);
             (settings, known)
         };
-        let extra_ca_pem = match &self.ca_file {
-            Some(path) => {
-                Some(std::fs::read(path).map_err(|source| ProjectError::CaFile { path: path.clone(), source })?)
-            }
-            None => None,
-        };
+        let extra_ca_pem = read_ca_file(self.ca_file.as_deref())?;
         let allowed_hosts = AllowedHosts::parse(hosts.iter().map(String::as_str))?;
         let factory = HttpFactory { allowed_hosts, clock: Clock::system(), limits: Limits::default(), extra_ca_pem };
         Ok((factory.client(&settings).map_err(ProjectError::Client)?, known))
@@ -114,9 +105,7 @@ impl Project {
 
     async fn of_cluster(&self, name: &str) -> Result<Settings, ProjectError> {
         let failed = |why: String| ProjectError::Cluster { name: name.to_owned(), why };
-        let config = kube::Config::infer().await.map_err(|error| failed(error.to_string()))?;
-        let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        let client = kube::Client::try_from(config).map_err(|error| failed(error.to_string()))?;
+        let (client, namespace) = cluster(self.namespace.as_deref()).await.map_err(failed)?;
         let projects = Api::<ConnectProject>::namespaced(client.clone(), &namespace);
         let found = projects.get_opt(name).await.map_err(|error| failed(error.to_string()))?;
         let project = found.ok_or_else(|| failed(format!("there is none in the namespace {namespace}")))?;

@@ -7,7 +7,7 @@ use crate::connect::{ConnectApi, paging};
 use super::connectors::variables;
 use super::output::{Output, Section, list, or_dash};
 use super::project::Project;
-use super::{Failed, Name, first};
+use super::{Failed, Get, first};
 
 /// Look at staged connectors.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,7 +28,7 @@ enum Command {
 struct List {
     /// What they integrate with; may be repeated.
     #[arg(long = "type", value_name = "TYPE")]
-    types: Vec<String>,
+    types: Vec<IntegrationType>,
 
     /// true: only private ones; false: only public ones.
     #[arg(long)]
@@ -45,18 +45,6 @@ struct List {
     output: Output,
 }
 
-#[derive(Clone, Debug, clap::Args)]
-struct Get {
-    #[command(flatten)]
-    name: Name,
-
-    #[command(flatten)]
-    project: Project,
-
-    #[command(flatten)]
-    output: Output,
-}
-
 /// Prints what was asked for.
 ///
 /// # Errors
@@ -65,11 +53,7 @@ pub(in crate::cli) async fn run(arguments: Staged) -> Result<(), Failed> {
     match arguments.command {
         Command::List(all) => {
             let client = all.project.client().await?;
-            let query = StagedQuery {
-                is_private: all.private,
-                integration_types: all.types.iter().map(|word| IntegrationType::from(word.as_str())).collect(),
-                sort: Vec::new(),
-            };
+            let query = StagedQuery { is_private: all.private, integration_types: all.types, sort: Vec::new() };
             let found = first(paging::connectors_staged(&client, &query), all.limit).await?;
             all.output.print(&found, || vec![table(&found)])?;
         }

@@ -246,9 +246,9 @@ async fn done(
     let manage = |project: Option<&String>| grant.project(project.map(String::as_str), Right::ManageDeployments);
     let ok = StatusCode::OK;
     match operation {
-        Operation::Connector(_) | Operation::Search | Operation::Staged(_) => {
-            registry::done(shared, operation, parts, body, grant, now).await
-        }
+        Operation::Connector(selector) => registry::connector(shared, selector, grant, now),
+        Operation::Search => registry::search(shared, parts, grant, now),
+        Operation::Staged(operation) => registry::staged(shared, operation, parts, body, grant, now).await,
         Operation::List { project } => {
             let project = view(project)?;
             let query = query::list(&parts.uri)?;

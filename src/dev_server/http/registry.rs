@@ -8,11 +8,11 @@ use http::request::Parts;
 use jiff::Timestamp;
 
 use super::Shared;
-use crate::connect::ErrorCode;
+use crate::connect::Selector;
 use crate::connect::model::Repository;
 use crate::dev_server::answers::json_answer;
 use crate::dev_server::input;
-use crate::dev_server::path::{Operation, StagedOperation};
+use crate::dev_server::path::StagedOperation;
 use crate::dev_server::query;
 use crate::dev_server::refusal::Refusal;
 use crate::dev_server::repositories;
@@ -21,33 +21,28 @@ use crate::dev_server::staged::repository::known;
 use crate::dev_server::tokens::{Grant, Right};
 use crate::dev_server::variant::DeleteNotFound;
 
-/// Does what is asked of connectors, or of those that are being prepared.
-pub(super) async fn done(
+/// Reads a published connector.
+pub(super) fn connector(
     shared: &Shared,
-    operation: &Operation,
-    parts: &Parts,
-    body: &[u8],
+    selector: &Selector,
     grant: &Grant,
     now: Timestamp,
 ) -> Result<Response, Refusal> {
-    match operation {
-        Operation::Connector(selector) => {
-            let projects = grant.projects_with(Right::ViewConnectors)?;
-            let found = shared.world().read_connector(&projects, selector, now)?;
-            Ok(json_answer(StatusCode::OK, &found))
-        }
-        Operation::Search => {
-            let projects = grant.projects_with(Right::ViewConnectors)?;
-            let query = query::search(&parts.uri)?;
-            let page = shared.world().search(&projects, &query, now);
-            Ok(json_answer(StatusCode::OK, &page))
-        }
-        Operation::Staged(operation) => staged(shared, operation, parts, body, grant, now).await,
-        _ => Err(Refusal::new(ErrorCode::ResourceNotFound, "Nothing is found at this path.")),
-    }
+    let projects = grant.projects_with(Right::ViewConnectors)?;
+    let found = shared.world().read_connector(&projects, selector, now)?;
+    Ok(json_answer(StatusCode::OK, &found))
 }
 
-async fn staged(
+/// Searches the published connectors.
+pub(super) fn search(shared: &Shared, parts: &Parts, grant: &Grant, now: Timestamp) -> Result<Response, Refusal> {
+    let projects = grant.projects_with(Right::ViewConnectors)?;
+    let query = query::search(&parts.uri)?;
+    let page = shared.world().search(&projects, &query, now);
+    Ok(json_answer(StatusCode::OK, &page))
+}
+
+/// Does what is asked of connectors that are being prepared.
+pub(super) async fn staged(
     shared: &Shared,
     operation: &StagedOperation,
     parts: &Parts,

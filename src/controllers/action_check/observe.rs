@@ -1,6 +1,7 @@
 //! Reads what a check needs: values of its Secrets, and what the deployment that it comes after has applied.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt;
 use kube::api::Api;
@@ -62,12 +63,16 @@ pub(super) async fn headers(
     spec: &ActionCheckSpec,
 ) -> Result<Result<Vec<ExtraHeader>, Told>, kube::Error> {
     let mut headers = Vec::new();
+    // Each once, however many headers come from it.
+    let mut secrets = BTreeMap::new();
     for wanted in &spec.headers_from {
         let (name, key) = (&wanted.secret_key_ref.name, &wanted.secret_key_ref.key);
         let missing = |what: String| Ok(Err(Told::new(Reason::SecretMissing, what)));
-        let Some(secret) = secret::read(&context.client, namespace, name).await? else {
-            return missing(format!("Secret {name} is missing in this namespace"));
+        let secret = match secrets.entry(name) {
+            Entry::Occupied(read) => read.into_mut(),
+            Entry::Vacant(unread) => unread.insert(secret::read(&context.client, namespace, name).await?),
         };
+        let Some(secret) = secret else { return missing(format!("Secret {name} is missing in this namespace")) };
         let bytes = secret.data.as_ref().and_then(|data| data.get(key)).map(|bytes| bytes.0.as_slice());
         let value = match bytes.map(std::str::from_utf8) {
             None | Some(Ok("")) => {

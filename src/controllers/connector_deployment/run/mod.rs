@@ -15,7 +15,7 @@ use kube::ResourceExt;
 use kube::api::Api;
 
 use self::registered::Obstacle;
-use super::decide::{self, Case, Wanted};
+use super::decide::{self, Case, Memory, Wanted};
 use super::desired::Desired;
 use super::ledger::Ledger;
 use super::memory::Remembered;
@@ -130,21 +130,17 @@ impl<'a> Run<'a> {
         let mut known = self.known(wanted, &registered, &looked).await?;
         let look = observe::seen(&looked, &self.ignored());
         let intent = intent::intent(&self.object, &known.wanted, known.latest);
-        let case = Case {
-            ledger: &ledger,
-            intent: &intent,
-            wanted: known.payload.as_ref(),
-            look: &look,
-            memory: &self.remembered.seen.clone(),
-            now: self.context.clock.now(),
+        let now = self.context.clock.now();
+        let decide = |memory: &Memory, wanted: Option<&Wanted>| {
+            decide::decide(&Case { ledger: &ledger, intent: &intent, wanted, look: &look, memory, now })
         };
-        let mut decision = decide::decide(&case);
+        let mut decision = decide(&self.remembered.seen, known.payload.as_ref());
         match self.obstacle(remote, &known, &registered, &looked, &decision) {
             Obstacle::None => {}
             Obstacle::Doubt => return Ok(Next::Again(None)),
             // What may not be sent is as good as unknown.
             Obstacle::Told(told) => {
-                decision = decide::decide(&Case { wanted: None, ..case });
+                decision = decide(&self.remembered.seen, None);
                 known.desired = Err(told);
             }
         }

@@ -22,8 +22,6 @@ use super::{Known, Run};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Registered {
     offer: Option<Offer>,
-    /// Whether `offer` is about a published connector, whose version is the registry's latest.
-    published: bool,
 }
 
 impl Registered {
@@ -36,7 +34,7 @@ impl Registered {
 
     /// The registry's latest version; a staged connector has none.
     pub(super) fn latest(&self) -> Option<i64> {
-        self.offering().filter(|_| self.published).map(|offering| offering.version)
+        self.offering().filter(|offering| offering.previewable.is_none()).map(|offering| offering.version)
     }
 
     fn declared(&self) -> Option<Declared> {
@@ -70,9 +68,7 @@ impl Run<'_> {
         // Rule 11: a request to look again is about the registry too.
         let asked = self.remembered.asked.as_ref().map(|(_, since)| *since);
         let newer_than = [self.doubted(), asked].into_iter().flatten().fold(oldest, Timestamp::max);
-        let published = !name.staged;
-        let offer = remote.offer(self.subject, &name, interval, newer_than)?;
-        let registered = Registered { offer: Some(offer), published };
+        let registered = Registered { offer: Some(remote.offer(self.subject, &name, interval, newer_than)?) };
         self.note_registered(&registered);
         Some(registered)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::{WatchStreamExt, watcher};
@@ -83,7 +83,9 @@ async fn see(
 ) {
     let mut listed = Vec::new();
     let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
-    while let Ok(Some(event)) = events.try_next().await {
+    while let Some(event) = events.next().await {
+        // The watch begins anew by itself: a fresh API server may still say 429 for a kind that it has just learnt.
+        let Ok(event) = event else { continue };
         let at = Timestamp::now();
         let note = |name: &str, object: Option<Arc<ConnectorDeployment>>| {
             let sight = Sight { at, object };

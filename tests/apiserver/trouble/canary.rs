@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use connect_operator::clock::Clock;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{Catalogue, Fault, FaultAnswer, Options, PlannedOutcome};
-use futures::TryStreamExt as _;
+use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
@@ -56,7 +56,9 @@ impl Seen {
         tokio::spawn(async move {
             let objects = watcher(api, watcher::Config::default()).default_backoff().applied_objects();
             let mut objects = std::pin::pin!(objects);
-            while let Ok(Some(object)) = objects.try_next().await {
+            while let Some(object) = objects.next().await {
+                // The watch begins anew by itself after an error.
+                let Ok(object) = object else { continue };
                 seen.add(place, serde_json::to_string(&object).unwrap());
             }
         });

@@ -1,7 +1,5 @@
 //! Rule 4: of several resources with one key, one has it, and the others touch nothing.
 
-use std::time::Duration;
-
 use super::super::decide::{CallKind, Decision, Memory, Step};
 use super::super::ledger::Ledger;
 use super::super::status::WantedIdentity;
@@ -12,10 +10,6 @@ use crate::controllers::reason::Reason;
 use crate::controllers::subject::Subject;
 
 use super::Run;
-
-/// Pause before a run whose resource is not among those that the watch shows. It may have gone during the run; only another
-/// run notices that, and forgets what this one remembered.
-const UNKNOWN_AGAIN: Duration = Duration::from_secs(5);
 
 impl Run<'_> {
     /// Whether what was decided may be done: a create, and taking over what exists, are announced to the others first.
@@ -28,9 +22,10 @@ impl Run<'_> {
         self.context.keys.begin(&self.object, &place)
     }
 
-    /// Leaves the key to who is before us. Whatever changes about that wakes us, so nothing is looked at meanwhile.
+    /// Leaves the key to who is before us. Whatever changes about that wakes us, so nothing is looked at meanwhile; that the
+    /// resource itself is gone does so too.
     pub(super) async fn step_aside(&mut self, standing: Standing) -> Result<Next, kube::Error> {
-        let Standing::After(winner) = standing else { return Ok(Next::Again(Some(UNKNOWN_AGAIN))) };
+        let Standing::After(winner) = standing else { return Ok(Next::Again(None)) };
         self.context.remotes.forget(self.subject);
         // What was seen until now says nothing about the time after.
         self.remembered.seen = Memory::default();

@@ -10,8 +10,10 @@ use connect_operator::clock::Clock;
 use connect_operator::connect::api::{Answer, LogRequest, PageRequest};
 use connect_operator::connect::error::Failure as Failed;
 use connect_operator::connect::model::{
-    ApplicationConfiguration, Connector, ConnectorStaged, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction,
+    ApplicationConfiguration, Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment,
+    DeploymentDraft, LogPage, Paged, RedeployAction,
 };
+use connect_operator::connect::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
 use connect_operator::connect::{ApiError, ConnectApi, Selector};
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
 use connect_operator::controllers::subject::Subject;
@@ -202,6 +204,35 @@ impl ConnectApi for Line {
 
     fn staged<'a>(&'a self, _: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
         Box::pin(async { Ok(None) })
+    }
+}
+
+impl RegistryApi for Line {
+    fn search<'a>(&'a self, _: &'a ConnectorQuery, _: PageRequest) -> Answer<'a, Paged<Connector>> {
+        unreachable!("no history mirrors a registry")
+    }
+}
+
+impl StagedApi for Line {
+    fn all_staged<'a>(&'a self, _: &'a StagedQuery, _: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
+        unreachable!("no history lists staged connectors")
+    }
+
+    fn stage<'a>(&'a self, _: &'a ConnectorStagedDraft, _: Timestamp) -> Answer<'a, ConnectorStaged> {
+        unreachable!("no history has staged connectors")
+    }
+
+    fn update<'a>(
+        &'a self,
+        _: &'a Selector,
+        _: &'a ConnectorUpdate,
+        _: Timestamp,
+    ) -> Answer<'a, Option<ConnectorStaged>> {
+        unreachable!("no history has staged connectors")
+    }
+
+    fn discard<'a>(&'a self, _: &'a Selector, _: Timestamp) -> Answer<'a, Option<ConnectorStaged>> {
+        unreachable!("no history has staged connectors")
     }
 }
 

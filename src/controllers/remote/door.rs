@@ -7,7 +7,11 @@ use jiff::Timestamp;
 use super::gate::{Caller, Concern};
 use super::{Connection, Remote};
 use crate::connect::api::{Answer, LogRequest, PageRequest};
-use crate::connect::model::{Connector, ConnectorStaged, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};
+use crate::connect::model::{
+    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, LogPage, Paged,
+    RedeployAction,
+};
+use crate::connect::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
 use crate::connect::{ApiError, ConnectApi, Selector};
 
 /// A client behind the gate of its remote.
@@ -77,5 +81,38 @@ impl ConnectApi for Door {
     fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
         let operation = selector.operation("getConnectorStagedById", "getConnectorStagedByKey");
         Box::pin(self.pass(operation, Concern::Other, || self.client.staged(selector)))
+    }
+}
+
+impl RegistryApi for Door {
+    fn search<'a>(&'a self, query: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>> {
+        Box::pin(self.pass("searchConnectors", Concern::Other, move || self.client.search(query, page)))
+    }
+}
+
+impl StagedApi for Door {
+    fn all_staged<'a>(&'a self, query: &'a StagedQuery, page: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
+        Box::pin(self.pass("queryConnectorsStaged", Concern::Other, move || self.client.all_staged(query, page)))
+    }
+
+    fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged> {
+        let call = move || self.client.stage(draft, send_before);
+        Box::pin(self.pass("createConnectorStaged", Concern::Other, call))
+    }
+
+    fn update<'a>(
+        &'a self,
+        selector: &'a Selector,
+        update: &'a ConnectorUpdate,
+        send_before: Timestamp,
+    ) -> Answer<'a, Option<ConnectorStaged>> {
+        let operation = selector.operation("updateConnectorStagedById", "updateConnectorStagedByKey");
+        let call = move || self.client.update(selector, update, send_before);
+        Box::pin(self.pass(operation, Concern::Other, call))
+    }
+
+    fn discard<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<ConnectorStaged>> {
+        let operation = selector.operation("deleteConnectorStagedById", "deleteConnectorStagedByKey");
+        Box::pin(self.pass(operation, Concern::Other, move || self.client.discard(selector, send_before)))
     }
 }

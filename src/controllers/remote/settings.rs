@@ -7,6 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::connect::ConnectApi;
 use crate::connect::api::DeploymentPaths;
+use crate::connect::registry::{RegistryApi, StagedApi};
 
 /// What is needed to reach one remote project. `Debug` does not show the secret.
 #[derive(Clone, Debug)]
@@ -67,7 +68,7 @@ impl Settings {
 }
 
 /// A client of one remote project, with a token cache and a limiter of its own.
-pub trait Connection: ConnectApi {
+pub trait Connection: ConnectApi + RegistryApi + StagedApi {
     /// Changes how many requests may leave in a second; token and connections stay.
     fn set_rate(&self, requests_per_second: NonZeroU32);
 

@@ -20,6 +20,7 @@ use super::view::View;
 use super::{Connection, Health, NotNow, Offer, OfferName, Pace, Settings, Sighting, Trouble, TroubleKind};
 use crate::clock::{Clock, between, later};
 use crate::connect::error::Failure;
+use crate::connect::registry::{RegistryApi, StagedApi};
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::subject::Subject;
 
@@ -134,6 +135,18 @@ impl Remote {
     /// `retry_after`) and reports to it after, so nobody has to. Not to be kept for longer than a run.
     #[must_use]
     pub fn api(self: &Arc<Self>) -> Arc<dyn ConnectApi> {
+        Arc::new(self.door(Caller::Run))
+    }
+
+    /// The same client for the registry of connectors.
+    #[must_use]
+    pub fn registry(self: &Arc<Self>) -> Arc<dyn RegistryApi> {
+        Arc::new(self.door(Caller::Run))
+    }
+
+    /// The same client for staged connectors.
+    #[must_use]
+    pub fn staged(self: &Arc<Self>) -> Arc<dyn StagedApi> {
         Arc::new(self.door(Caller::Run))
     }
 

@@ -15,7 +15,11 @@ use crate::clock::{Clock, between, later};
 use crate::connect::api::DeploymentPaths;
 use crate::connect::api::{Answer, LogRequest, PageRequest};
 use crate::connect::error::Failure;
-use crate::connect::model::{Connector, ConnectorStaged, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};
+use crate::connect::model::{
+    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, LogPage, Paged,
+    RedeployAction,
+};
+use crate::connect::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
 use crate::connect::{ApiError, ConnectApi, ErrorCode, Selector};
 use crate::controllers::subject::Subject;
 
@@ -217,6 +221,35 @@ impl ConnectApi for Service {
     fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
         let (Selector::Id(id) | Selector::Key(id)) = selector;
         self.answer(Call::Connector(id.clone()), |_| None)
+    }
+}
+
+impl RegistryApi for Service {
+    fn search<'a>(&'a self, _: &'a ConnectorQuery, _: PageRequest) -> Answer<'a, Paged<Connector>> {
+        unreachable!("nothing here searches")
+    }
+}
+
+impl StagedApi for Service {
+    fn all_staged<'a>(&'a self, _: &'a StagedQuery, _: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
+        unreachable!("nothing here lists staged connectors")
+    }
+
+    fn stage<'a>(&'a self, _: &'a ConnectorStagedDraft, _: Timestamp) -> Answer<'a, ConnectorStaged> {
+        unreachable!("nothing here stages")
+    }
+
+    fn update<'a>(
+        &'a self,
+        _: &'a Selector,
+        _: &'a ConnectorUpdate,
+        _: Timestamp,
+    ) -> Answer<'a, Option<ConnectorStaged>> {
+        unreachable!("nothing here updates staged connectors")
+    }
+
+    fn discard<'a>(&'a self, _: &'a Selector, _: Timestamp) -> Answer<'a, Option<ConnectorStaged>> {
+        unreachable!("nothing here deletes staged connectors")
     }
 }
 

@@ -10,6 +10,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use futures::stream::{BoxStream, Stream, StreamExt};
 use futures::{FutureExt, TryStreamExt, future};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -113,12 +114,10 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let mut routes = BTreeMap::new();
     let mut running = Vec::new();
     for namespace in scopes {
-        let (deployments, deployment_events) = mpsc::unbounded_channel();
-        let (projects, project_events) = mpsc::unbounded_channel();
-        let (checks, check_events) = mpsc::unbounded_channel();
-        routes.insert(namespace.clone(), Route { deployments, projects, checks });
         let scope = Scope { context: Arc::clone(&context), namespace, stop: stop.subscribe() };
-        running.push(scope.run(deployment_events, project_events, check_events));
+        let mut route = Route::new();
+        running.push(scope.run(&mut route));
+        routes.insert(scope.namespace, route);
     }
     let mut running = pin!(future::join_all(running));
     let mut dispatch = pin!(dispatch(woken, routes));
@@ -139,24 +138,15 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     }
 }
 
-/// Where the events of a namespace go.
-struct Route {
-    deployments: UnboundedSender<ObjectRef<ConnectorDeployment>>,
-    projects: UnboundedSender<ObjectRef<ConnectProject>>,
-    checks: UnboundedSender<ObjectRef<ActionCheck>>,
-}
+/// Where what wakes the kinds of a namespace goes.
+type Route = BTreeMap<Kind, UnboundedSender<Subject>>;
 
 async fn dispatch(mut woken: UnboundedReceiver<Subject>, routes: BTreeMap<Option<String>, Route>) {
     while let Some(subject) = woken.recv().await {
-        let Some(route) = routes.get(&None).or_else(|| routes.get(&Some(subject.namespace.clone()))) else { continue };
+        let route = routes.get(&None).or_else(|| routes.get(&Some(subject.namespace.clone())));
+        let Some(events) = route.and_then(|route| route.get(&subject.kind)) else { continue };
         // A controller that has ended takes nothing more.
-        let _ = match subject.kind {
-            Kind::Deployment => {
-                route.deployments.send(ObjectRef::new(&subject.name).within(&subject.namespace)).is_ok()
-            }
-            Kind::Project => route.projects.send(ObjectRef::new(&subject.name).within(&subject.namespace)).is_ok(),
-            Kind::Check => route.checks.send(ObjectRef::new(&subject.name).within(&subject.namespace)).is_ok(),
-        };
+        let _ = events.send(subject);
     }
 }
 
@@ -177,6 +167,45 @@ impl<K> Watched for K where
 {
 }
 
+/// A kind that has a controller.
+trait Controlled: Watched + Ours {
+    /// How its runs are done.
+    fn config() -> Config;
+
+    /// One run. Never fails: whatever goes wrong is said in the status, or tried again.
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = Action> + Send;
+}
+
+impl Controlled for ConnectorDeployment {
+    fn config() -> Config {
+        Config::default().concurrency(RUNS_AT_ONCE)
+    }
+
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = Action> + Send {
+        connector_deployment::reconcile(object, context)
+    }
+}
+
+impl Controlled for ConnectProject {
+    fn config() -> Config {
+        Config::default().debounce(std::time::Duration::from_millis(50))
+    }
+
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = Action> + Send {
+        connect_project::reconcile(object, context)
+    }
+}
+
+impl Controlled for ActionCheck {
+    fn config() -> Config {
+        Config::default().concurrency(CHECKS_AT_ONCE)
+    }
+
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = Action> + Send {
+        action_check::reconcile(object, context)
+    }
+}
+
 /// The controllers of one namespace, or of all.
 struct Scope {
     context: Arc<Context>,
@@ -185,61 +214,35 @@ struct Scope {
 }
 
 impl Scope {
-    async fn run(
-        self,
-        deployment_events: UnboundedReceiver<ObjectRef<ConnectorDeployment>>,
-        project_events: UnboundedReceiver<ObjectRef<ConnectProject>>,
-        check_events: UnboundedReceiver<ObjectRef<ActionCheck>>,
-    ) {
-        let (deployments, store) = self.objects::<ConnectorDeployment>();
-        let no_deployments = self.stopped_before_the_first_list(store.clone());
-        let deployments =
-            Controller::for_stream(deployments, store)
-                .with_config(Config::default().concurrency(RUNS_AT_ONCE))
-                .reconcile_on(receive(deployment_events))
-                .graceful_shutdown_on(self.stopped())
-                .run(
-                    |object, context| async move {
-                        Ok::<_, Infallible>(connector_deployment::reconcile(object, context).await)
-                    },
-                    |_, never, _| match *never {},
-                    Arc::clone(&self.context),
-                )
-                .for_each(self.after_runs(Kind::Deployment));
-        let (projects, store) = self.objects::<ConnectProject>();
-        let no_projects = self.stopped_before_the_first_list(store.clone());
-        let projects = Controller::for_stream(projects, store)
-            .with_config(Config::default().debounce(std::time::Duration::from_millis(50)))
-            .reconcile_on(receive(project_events))
-            .graceful_shutdown_on(self.stopped())
-            .run(
-                |object, context| async move { Ok::<_, Infallible>(connect_project::reconcile(object, context).await) },
-                |_, never, _| match *never {},
-                Arc::clone(&self.context),
-            )
-            .for_each(self.after_runs(Kind::Project));
-        let checks = self.checks(check_events);
-        let secrets = self.sources::<Secret>(Named::Secret, watcher::Config::default().fields(SECRETS_OF_INTEREST));
-        let config_maps = self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default());
-        let deployments = future::select(deployments.boxed(), no_deployments.boxed());
-        let projects = future::select(projects.boxed(), no_projects.boxed());
-        future::join5(deployments, projects, checks, secrets, config_maps).await;
+    /// Everything that is watched; `route` gets where to send what wakes it.
+    fn run(&self, route: &mut Route) -> impl Future<Output = ()> + Send + use<> {
+        let controllers = [
+            self.controller::<ConnectorDeployment>(route),
+            self.controller::<ConnectProject>(route),
+            self.controller::<ActionCheck>(route),
+            self.sources::<Secret>(Named::Secret, watcher::Config::default().fields(SECRETS_OF_INTEREST)),
+            self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default()),
+        ];
+        future::join_all(controllers).map(|_| ())
     }
 
-    async fn checks(&self, events: UnboundedReceiver<ObjectRef<ActionCheck>>) {
-        let (checks, store) = self.objects::<ActionCheck>();
-        let no_checks = self.stopped_before_the_first_list(store.clone());
-        let checks = Controller::for_stream(checks, store)
-            .with_config(Config::default().concurrency(CHECKS_AT_ONCE))
+    /// The controller of one kind, until it is stopped.
+    fn controller<K: Controlled>(&self, route: &mut Route) -> BoxFuture<'static, ()> {
+        let (sender, events) = mpsc::unbounded_channel();
+        route.insert(K::KIND, sender);
+        let (objects, store) = self.objects::<K>();
+        let unlisted = self.stopped_before_the_first_list(store.clone());
+        let runs = Controller::for_stream(objects, store)
+            .with_config(K::config())
             .reconcile_on(receive(events))
             .graceful_shutdown_on(self.stopped())
             .run(
-                |object, context| async move { Ok::<_, Infallible>(action_check::reconcile(object, context).await) },
+                |object, context| K::reconcile(object, context).map(Ok::<_, Infallible>),
                 |_, never, _| match *never {},
                 Arc::clone(&self.context),
             )
-            .for_each(self.after_runs(Kind::Check));
-        future::select(checks.boxed(), no_checks.boxed()).await;
+            .for_each(self.after_runs(K::KIND));
+        future::select(runs.boxed(), unlisted.boxed()).map(|_| ()).boxed()
     }
 
     /// Returns when a controller is stopped that has no list yet: it has begun no run, and would wait for the list, which
@@ -318,28 +321,31 @@ impl Scope {
     }
 
     /// Wakes whoever names an object that changed.
-    async fn sources<K>(&self, kind: Named, config: watcher::Config)
+    fn sources<K>(&self, kind: Named, config: watcher::Config) -> BoxFuture<'static, ()>
     where
         K: Watched,
     {
-        let mut events = watcher(self.api::<PartialObjectMeta<K>>(), config)
+        let context = Arc::clone(&self.context);
+        watcher(self.api::<PartialObjectMeta<K>>(), config)
             .default_backoff()
             .touched_objects()
             .take_until(self.stopped())
-            .boxed();
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(object) => {
-                    self.context.wake_users(kind, &object.namespace().unwrap_or_default(), &object.name_any());
+            .for_each(move |event| {
+                match event {
+                    Ok(object) => {
+                        context.wake_users(kind, &object.namespace().unwrap_or_default(), &object.name_any());
+                    }
+                    Err(error) => tracing::warn!(?kind, %error, "watching is interrupted"),
                 }
-                Err(error) => tracing::warn!(?kind, %error, "watching is interrupted"),
-            }
-        }
+                future::ready(())
+            })
+            .boxed()
     }
 }
 
-fn receive<T: Send + 'static>(mut events: UnboundedReceiver<T>) -> impl Stream<Item = T> + Send + 'static {
-    futures::stream::poll_fn(move |task| events.poll_recv(task))
+fn receive<K: Watched>(mut events: UnboundedReceiver<Subject>) -> impl Stream<Item = ObjectRef<K>> + Send + 'static {
+    let named = |subject: Subject| ObjectRef::new(&subject.name).within(&subject.namespace);
+    futures::stream::poll_fn(move |task| events.poll_recv(task)).map(named)
 }
 
 type RunResult<K> = Result<(ObjectRef<K>, Action), kube::runtime::controller::Error<Infallible, watcher::Error>>;

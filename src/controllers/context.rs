@@ -13,12 +13,15 @@ use super::action_factory::ActionFactory;
 use super::alarms::Alarms;
 use super::conditions::{Told, cut};
 use super::connect_project::copy::Copies;
-use super::connector_deployment::memory::Memories;
+use super::connector_deployment::memory::Remembered;
+use super::connector_staged;
 use super::digest::DigestKey;
 use super::keys::Keys;
+use super::memories::Memories;
 use super::reason::Stance;
 use super::references::{Named, References};
 use super::remote::{Login, Remote, Remotes};
+use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
 use crate::clock::Clock;
 use crate::crd::shared::RemoteIdentity;
@@ -49,7 +52,11 @@ pub struct Context {
     /// Copies of the credentials of each `ConnectProject`.
     pub copies: Copies,
     /// What is remembered between the runs of a `ConnectorDeployment`.
-    pub memories: Memories,
+    pub memories: Memories<Remembered>,
+    /// What is remembered between the runs of a `ConnectorStaged`.
+    pub staged_memories: Memories<connector_staged::memory::Remembered>,
+    /// What each `ConnectorStaged` came to.
+    pub staged: StagedConnectors,
     /// When to run again.
     pub alarms: Arc<Alarms>,
     /// Subjects that are to run again.
@@ -75,7 +82,8 @@ impl Context {
     pub fn subjects(&self) -> BTreeSet<Subject> {
         let kept = [self.memories.subjects(), self.projects.subjects(), self.alarms.subjects()];
         let kept = kept.into_iter().chain([self.references.subjects(), self.remotes.subjects()]);
-        let kept = kept.chain([Kind::Deployment, Kind::Project].map(|kind| self.keys.subjects(kind)));
+        let kept = kept.chain([self.staged_memories.subjects(), self.staged.subjects()]);
+        let kept = kept.chain([Kind::Deployment, Kind::Staged, Kind::Project].map(|kind| self.keys.subjects(kind)));
         kept.flatten().collect()
     }
 

@@ -10,8 +10,8 @@ use super::context::Context;
 use super::keys::Keys;
 use super::references::Named;
 use super::subject::{Kind, Subject};
-use super::{action_check, connect_project, connector_deployment};
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
+use super::{action_check, connect_project, connector_deployment, connector_staged};
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
 /// Forgets everything about a subject that is gone.
@@ -21,6 +21,7 @@ pub fn gone(context: &Context, subject: &Subject) {
             connector_deployment::gone(context, subject);
             context.wake_users(Named::Deployment, &subject.namespace, &subject.name);
         }
+        Kind::Staged => connector_staged::gone(context, subject),
         Kind::Project => connect_project::gone(context, subject),
         Kind::Check => action_check::gone(context, subject),
     }
@@ -45,6 +46,14 @@ pub trait Ours: Resource<DynamicType = ()> {
 
 impl Ours for ConnectorDeployment {
     const KIND: Kind = Kind::Deployment;
+
+    fn note(&self, keys: &Keys) {
+        keys.saw(self);
+    }
+}
+
+impl Ours for ConnectorStaged {
+    const KIND: Kind = Kind::Staged;
 
     fn note(&self, keys: &Keys) {
         keys.saw(self);
@@ -124,6 +133,7 @@ impl Lifes {
                 let mut known = context.keys.subjects(K::KIND);
                 known.extend(match K::KIND {
                     Kind::Deployment => context.memories.subjects(),
+                    Kind::Staged => context.staged_memories.subjects(),
                     Kind::Project => context.projects.subjects(),
                     Kind::Check => context.references.subjects().into_iter().filter(is_check).collect(),
                 });

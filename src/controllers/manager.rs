@@ -26,17 +26,18 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use super::action_factory::ActionFactory;
 use super::alarms::Alarms;
 use super::connect_project::copy::{self, Copies};
-use super::connector_deployment::memory::Memories;
 use super::context::{Context, Projects};
 use super::digest::DigestKey;
 use super::events::{self, Lifes, Ours, strip, what_people_change};
 use super::keys::Keys;
+use super::memories::Memories;
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
+use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
-use super::{action_check, connect_project, connector_deployment};
+use super::{action_check, connect_project, connector_deployment, connector_staged};
 use crate::clock::Clock;
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
 /// Secrets that never hold values of ours: service account tokens and Helm releases.
@@ -46,6 +47,9 @@ const SECRETS_OF_INTEREST: &str = "type!=kubernetes.io/service-account-token,typ
 /// for a thousand runs. Most wait for the cluster; of one remote project only [`Options::concurrency`] get further, so a
 /// slow one does not hold up the others.
 const RUNS_AT_ONCE: u16 = 128;
+
+/// Staged connectors at once: their makers have few.
+const STAGED_AT_ONCE: u16 = 16;
 
 /// Calls of actions at once: each waits for a frontend, and keeps its answer in memory for a moment.
 const CHECKS_AT_ONCE: u16 = 16;
@@ -92,11 +96,13 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         recorder: Recorder::new(options.client.clone(), names::EVENT_REPORTER.into()),
         digest_key: options.digest_key.clone(),
         references: References::default(),
-        // Each scope lists deployments and projects.
-        keys: Keys::new(2 * scopes, wake.clone()),
+        // Each scope lists deployments, staged connectors and projects.
+        keys: Keys::new(3 * scopes, wake.clone()),
         projects: Projects::default(),
         copies: Copies::new(options.operator_namespace.clone()),
         memories: Memories::default(),
+        staged_memories: Memories::default(),
+        staged: StagedConnectors::default(),
         alarms: Arc::new(Alarms::new(clock.clone(), wake.clone())),
         wake: wake.clone(),
     })
@@ -186,6 +192,16 @@ impl Controlled for ConnectorDeployment {
     }
 }
 
+impl Controlled for ConnectorStaged {
+    fn config() -> Config {
+        Config::default().concurrency(STAGED_AT_ONCE)
+    }
+
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = Action> + Send {
+        connector_staged::reconcile(object, context)
+    }
+}
+
 impl Controlled for ConnectProject {
     fn config() -> Config {
         Config::default().debounce(std::time::Duration::from_millis(50))
@@ -218,6 +234,7 @@ impl Scope {
     fn run(&self, route: &mut Route) -> impl Future<Output = ()> + Send + use<> {
         let controllers = [
             self.controller::<ConnectorDeployment>(route),
+            self.controller::<ConnectorStaged>(route),
             self.controller::<ConnectProject>(route),
             self.controller::<ActionCheck>(route),
             self.sources::<Secret>(Named::Secret, watcher::Config::default().fields(SECRETS_OF_INTEREST)),

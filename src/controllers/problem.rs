@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::conditions::Told;
 use super::reason::{Reason, Stance};
 use super::remote::{Trouble, TroubleKind};
-use crate::connect::error::Failure;
+use crate::connect::error::{Effect, Failure};
 use crate::connect::{ApiError, ErrorCode, Reaction};
 
 /// First pause of one resource after a call of its own failed; doubles. An attempt is a look, a write, and the call that
@@ -44,6 +44,11 @@ fn reason(error: &ApiError) -> Reason {
             | ErrorCode::DeploymentUnsupportedRegion
             | ErrorCode::DeploymentInvalidType,
         ) => return Reason::ConfigurationInvalid,
+        Some(
+            ErrorCode::GitRepositoryNotReachable
+            | ErrorCode::ConnectorSpecificationFileNotFound
+            | ErrorCode::ConnectorSpecificationFileNotValid,
+        ) => return Reason::RepositoryInvalid,
         Some(ErrorCode::AuthorizationError) => return Reason::PermissionMissing,
         Some(ErrorCode::DuplicateField) => return Reason::RequestRejected,
         _ => {}
@@ -55,6 +60,47 @@ fn reason(error: &ApiError) -> Reason {
         (Failure::Answered { status: 429, .. }, _) => Reason::Throttled,
         (_, Reaction::Retry | Reaction::Verify | Reaction::Refetch | Reaction::Wait) => Reason::ServiceUnavailable,
     }
+}
+
+/// What an error says of the change that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// It may have happened.
+    Unknown,
+    /// Nothing happened: the key exists.
+    Duplicate,
+    /// Nothing happened, and the input has to change.
+    Refused,
+    /// Nothing happened, and the same may work soon: busy, another version, throttled, not sent.
+    NotNow,
+    /// What was to be changed is not there.
+    NotFound,
+}
+
+/// What an error says of the change that was asked for.
+#[must_use]
+pub fn meaning(error: &ApiError) -> Meaning {
+    if error.effect() == Effect::Unknown {
+        return Meaning::Unknown;
+    }
+    if error.code() == Some(&ErrorCode::DuplicateField) {
+        return Meaning::Duplicate;
+    }
+    match error.reaction() {
+        Reaction::Fix | Reaction::Token => Meaning::Refused,
+        Reaction::Retry | Reaction::Refetch | Reaction::Wait => Meaning::NotNow,
+        Reaction::Gone => Meaning::NotFound,
+        Reaction::Verify => Meaning::Unknown,
+    }
+}
+
+/// What to tell people of a call that did not work; `None`: it passes by itself, and the next look decides.
+#[must_use]
+pub fn told_of_call(error: &ApiError) -> Option<Told> {
+    // Busy, another version and a key that exists are no trouble.
+    let passing =
+        matches!(error.reaction(), Reaction::Wait | Reaction::Refetch) || meaning(error) == Meaning::Duplicate;
+    (!passing || error.failure == Failure::HeldBack).then(|| told(error))
 }
 
 /// Why a remote cannot be worked with, in the words of a condition.

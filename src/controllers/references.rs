@@ -18,6 +18,8 @@ pub enum Named {
     Project,
     /// A `ConnectorDeployment`.
     Deployment,
+    /// A `ConnectorStaged`.
+    Staged,
 }
 
 /// An object that is named: its kind and name; the namespace is that of who names it.

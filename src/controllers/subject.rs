@@ -9,6 +9,8 @@ pub enum Kind {
     Project,
     /// A `ConnectorDeployment`.
     Deployment,
+    /// A `ConnectorStaged`.
+    Staged,
     /// An `ActionCheck`.
     Check,
 }
@@ -35,6 +37,12 @@ impl Subject {
     #[must_use]
     pub fn deployment(namespace: &str, name: &str) -> Self {
         Self { kind: Kind::Deployment, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// The `ConnectorStaged` of that name.
+    #[must_use]
+    pub fn staged(namespace: &str, name: &str) -> Self {
+        Self { kind: Kind::Staged, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
     /// The `ActionCheck` of that name.

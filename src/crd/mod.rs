@@ -14,6 +14,8 @@ pub mod connect_project;
 pub mod connector_configuration;
 pub mod connector_deployment;
 pub mod connector_deployment_status;
+pub mod connector_staged;
+pub mod connector_staged_status;
 pub mod duration;
 pub mod schema;
 pub mod shared;
@@ -34,6 +36,11 @@ pub use connector_deployment::{
 pub use connector_deployment_status::{
     Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Operation, OperationState,
     OperationType, Outcome, ReportEntry, Source,
+};
+pub use connector_staged::{ConnectorStaged, ConnectorStagedSpec, Publish, StagedCreator, StagedRepository};
+pub use connector_staged_status::{
+    CertificationComment, ConnectorStagedStatus, Publication, StagedApplication, StagedApplied, StagedDeployable, StagedOperation,
+    StagedOperationType,
 };
 pub use duration::{InvalidDuration, parse_duration};
 pub use schema::{all, yaml};

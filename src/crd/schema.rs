@@ -15,6 +15,7 @@ use super::action_check::ActionCheck;
 use super::connect_project::ConnectProject;
 use super::connector_deployment::ConnectorDeployment;
 use super::connector_deployment_status::Source;
+use super::connector_staged::ConnectorStaged;
 use super::shared::UNSEEN;
 
 /// Keys of deployments, connectors and applications, together with a length of 2 to 256 (contract section 9).
@@ -109,7 +110,7 @@ pub(super) fn leave_description_to_the_field(schema: &mut Schema) {
 /// Every CRD of the operator, in the order in which they are printed and installed.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
-    [ConnectProject::crd(), ConnectorDeployment::crd(), ActionCheck::crd()].map(finished).into()
+    [ConnectProject::crd(), ConnectorDeployment::crd(), ConnectorStaged::crd(), ActionCheck::crd()].map(finished).into()
 }
 
 /// [`all`] as one stream of YAML documents.

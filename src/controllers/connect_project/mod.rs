@@ -19,14 +19,14 @@ use kube::api::Api;
 use kube::runtime::controller::Action;
 
 use self::observe::Credentials;
-use self::status::Facts;
+use self::status::{Facts, Users};
 use super::conditions::{self, Told};
 use super::context::{Context, Project};
 use super::patch::write_status;
 use super::reason::Reason;
 use super::references::Named;
 use super::remote::{Remote, Settings};
-use super::subject::Subject;
+use super::subject::{Kind, Subject};
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectProject, ConnectProjectStatus};
 
@@ -56,11 +56,11 @@ async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject
     let api = Api::<ConnectProject>::namespaced(context.client.clone(), &subject.namespace);
     let users = if object.metadata.deletion_timestamp.is_some() {
         match let_go(&api, &object, context, subject).await? {
-            Users::None => return Ok(()),
+            Use::None => return Ok(()),
             users => users,
         }
     } else {
-        Users::Known(known_users(context, subject))
+        Use::Known(known_users(context, subject))
     };
     let secret = object.spec.credentials_secret_ref.name.clone();
     context.references.set(subject, [(Named::Secret, secret)].into());
@@ -70,7 +70,7 @@ async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject
     let access = access(&object, context, subject).await?;
     offer(&object, context, subject, &access.remote);
     let again = [
-        matches!(users, Users::Listed(_)).then_some(COUNT_AGAIN),
+        matches!(users, Use::Listed(_)).then_some(COUNT_AGAIN),
         (access.unkept.is_some() || access.gone).then_some(COPY_AGAIN),
     ];
     say(&api, &object, context, users, access).await?;
@@ -80,17 +80,19 @@ async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject
 
 /// Who names a project.
 #[derive(Clone, Copy)]
-enum Users {
+enum Use {
     /// Nobody; it was let go.
     None,
-    /// So many, all of which wake it when they go.
-    Known(usize),
-    /// So many, none of which has run in this process yet.
-    Listed(usize),
+    /// These, all of which wake it when they go.
+    Known(Users),
+    /// These, none of which has run in this process yet.
+    Listed(Users),
 }
 
-fn known_users(context: &Context, subject: &Subject) -> usize {
-    context.references.users(Named::Project, &subject.namespace, &subject.name).len()
+fn known_users(context: &Context, subject: &Subject) -> Users {
+    let users = context.references.users(Named::Project, &subject.namespace, &subject.name);
+    let count = |kind| u32::try_from(users.iter().filter(|user| user.kind == kind).count()).unwrap_or(u32::MAX);
+    Users { deployments: count(Kind::Deployment), staged: count(Kind::Staged) }
 }
 
 /// Rule 24: a project that is being deleted goes once nothing names it, and its copy goes first.
@@ -99,26 +101,26 @@ async fn let_go(
     object: &ConnectProject,
     context: &Context,
     subject: &Subject,
-) -> Result<Users, kube::Error> {
+) -> Result<Use, kube::Error> {
     let known = known_users(context, subject);
-    if known > 0 {
-        return Ok(Users::Known(known));
+    if !known.is_none() {
+        return Ok(Use::Known(known));
     }
     let listed = observe::users(context, object).await?;
-    if listed > 0 {
-        return Ok(Users::Listed(listed));
+    if !listed.is_none() {
+        return Ok(Use::Listed(listed));
     }
     // No run finds the remote from here on. Counted once more: one that began just before may use it.
     context.projects.forget(subject);
     context.remotes.release(subject);
     let listed = observe::users(context, object).await?;
-    if listed > 0 {
-        return Ok(Users::Listed(listed));
+    if !listed.is_none() {
+        return Ok(Use::Listed(listed));
     }
     copy::remove(context, subject, object).await?;
     act::release(api, object).await?;
     gone(context, subject);
-    Ok(Users::None)
+    Ok(Use::None)
 }
 
 /// How a project is reached.
@@ -175,19 +177,19 @@ async fn say(
     api: &Api<ConnectProject>,
     object: &ConnectProject,
     context: &Context,
-    users: Users,
+    users: Use,
     access: Access,
 ) -> Result<(), kube::Error> {
     let users = match users {
-        Users::None => 0,
-        Users::Known(users) | Users::Listed(users) => users,
+        Use::None => Users::default(),
+        Use::Known(users) | Use::Listed(users) => users,
     };
     let facts = Facts {
         generation: object.metadata.generation.unwrap_or_default(),
         identity: identity(object),
         scopes: access.remote.as_ref().ok().and_then(|remote| remote.scopes()),
         health: access.remote.map(|remote| remote.health()),
-        deployments: u32::try_from(users).unwrap_or(u32::MAX),
+        users,
         deleting: object.metadata.deletion_timestamp.is_some(),
         unkept: access.unkept,
         copied_from: access.gone.then(|| context.copies.place(object)),

@@ -5,17 +5,18 @@ use std::num::NonZeroU32;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
-use kube::{CustomResourceExt, ResourceExt};
+use kube::{CustomResourceExt, Resource, ResourceExt};
 use secrecy::SecretString;
 
 use super::copy;
+use super::status::Users;
 use crate::connect::api::DeploymentPaths;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::Settings;
 use crate::controllers::secret;
-use crate::crd::{self, ConnectProject, ConnectorDeployment};
+use crate::crd::{self, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
 /// Objects in one page of a LIST.
@@ -77,12 +78,22 @@ async fn is_going(context: &Context, object: &ConnectProject) -> Result<bool, ku
     }
 }
 
-/// How many `ConnectorDeployment`s of the cluster name this project, whatever else is in them.
+/// How many `ConnectorDeployment`s and `ConnectorStaged`s of the cluster name this project, whatever else is in them.
 ///
 /// # Errors
 /// Those of the API server.
-pub(super) async fn users(context: &Context, object: &ConnectProject) -> Result<usize, kube::Error> {
-    let kind = ApiResource::erase::<ConnectorDeployment>(&());
+pub(super) async fn users(context: &Context, object: &ConnectProject) -> Result<Users, kube::Error> {
+    Ok(Users {
+        deployments: users_of_kind::<ConnectorDeployment>(context, object).await?,
+        staged: users_of_kind::<ConnectorStaged>(context, object).await?,
+    })
+}
+
+async fn users_of_kind<K>(context: &Context, object: &ConnectProject) -> Result<u32, kube::Error>
+where
+    K: Resource<DynamicType = ()> + CustomResourceExt,
+{
+    let kind = ApiResource::erase::<K>(&());
     let namespace = object.namespace().unwrap_or_default();
     let api = Api::<DynamicObject>::namespaced_with(context.client.clone(), &namespace, &kind);
     let name = object.name_any();
@@ -90,10 +101,11 @@ pub(super) async fn users(context: &Context, object: &ConnectProject) -> Result<
     let mut page = ListParams::default().limit(PAGE);
     loop {
         let list = match api.list(&page).await {
-            Err(kube::Error::Api(status)) if status.code == 404 && !has_users(context).await? => return Ok(0),
+            Err(kube::Error::Api(status)) if status.code == 404 && !is_served::<K>(context).await? => return Ok(0),
             list => list?,
         };
-        users += list.items.iter().filter(|user| user.data["spec"]["projectRef"]["name"] == name.as_str()).count();
+        let named = list.items.iter().filter(|user| user.data["spec"]["projectRef"]["name"] == name.as_str());
+        users += u32::try_from(named.count()).unwrap_or(u32::MAX);
         match list.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => page = page.continue_token(&token),
             None => return Ok(users),
@@ -103,9 +115,9 @@ pub(super) async fn users(context: &Context, object: &ConnectProject) -> Result<
 
 /// Whether there is such a kind at all. The operator is being removed if there is not, and nothing names a project then:
 /// a kind stays until its last object is gone.
-async fn has_users(context: &Context) -> Result<bool, kube::Error> {
+async fn is_served<K: CustomResourceExt>(context: &Context) -> Result<bool, kube::Error> {
     let api = Api::<CustomResourceDefinition>::all(context.client.clone());
-    Ok(api.get_metadata_opt(ConnectorDeployment::crd_name()).await?.is_some())
+    Ok(api.get_metadata_opt(K::crd_name()).await?.is_some())
 }
 
 /// How to reach the remote project, from the Secret of that name.

@@ -28,8 +28,8 @@ pub struct Facts {
     pub health: Result<Health, Told>,
     /// Scopes of the last token.
     pub scopes: Option<Vec<String>>,
-    /// How many deployments name the project.
-    pub deployments: u32,
+    /// Who names the project.
+    pub users: Users,
     /// Whether the project is being deleted.
     pub deleting: bool,
     /// Why there is no copy of its credentials that is up to date.
@@ -55,7 +55,7 @@ pub fn tell(facts: &Facts) -> Told {
         told = unkept.clone();
     }
     if facts.deleting {
-        told = waiting(facts.deployments, &told);
+        told = waiting(facts.users, &told);
     }
     told
 }
@@ -66,13 +66,38 @@ fn works(told: &Told) -> bool {
 }
 
 /// Rule 24: it says what it waits for, and what else is wrong if something is.
-fn waiting(deployments: u32, told: &Told) -> Told {
-    let them = if deployments == 1 { "ConnectorDeployment that names" } else { "ConnectorDeployments that name" };
-    let waits = format!("waits for {deployments} {them} it");
+fn waiting(users: Users, told: &Told) -> Told {
+    let some = |count: u32, one: &str, many: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        count => Some(format!("{count} {many}")),
+    };
+    let deployments = some(users.deployments, "ConnectorDeployment", "ConnectorDeployments");
+    let staged = some(users.staged, "ConnectorStaged", "ConnectorsStaged");
+    let them = deployments.into_iter().chain(staged).collect::<Vec<_>>().join(" and ");
+    let name = if users.deployments.saturating_add(users.staged) == 1 { "names" } else { "name" };
+    let waits = format!("waits for {them} that {name} it");
     if works(told) {
         return Told::new(Reason::InUse, format!("It is being deleted and {waits}"));
     }
     Told::new(told.reason, format!("{}. It is being deleted and {waits}", told.message))
+}
+
+/// Who names a project.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Users {
+    /// Deployments.
+    pub deployments: u32,
+    /// Staged connectors.
+    pub staged: u32,
+}
+
+impl Users {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
 }
 
 /// The new status, from the one before.
@@ -81,7 +106,7 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &Facts, now: Timestamp) -
     let mut status = before.clone();
     status.observed_generation = facts.generation;
     status.remote = Some(facts.identity.clone());
-    status.deployments = Some(facts.deployments);
+    status.deployments = Some(facts.users.deployments);
     if let Some(scopes) = &facts.scopes {
         status.scopes = scopes.iter().filter(|scope| scope.len() <= SCOPES).take(SCOPES).cloned().collect();
     }
@@ -106,7 +131,7 @@ mod tests {
             identity,
             health,
             scopes: None,
-            deployments: 2,
+            users: Users { deployments: 2, staged: 0 },
             deleting: false,
             unkept: None,
             copied_from: None,
@@ -146,7 +171,7 @@ mod tests {
             ("all is well", facts(good()), Reason::InUse, "It is being deleted and waits for 2 ConnectorDeployments"),
             (
                 "one",
-                Facts { deployments: 1, ..facts(good()) },
+                Facts { users: Users { deployments: 1, staged: 0 }, ..facts(good()) },
                 Reason::InUse,
                 "It is being deleted and waits for 1 ConnectorDeployment that names it",
             ),

@@ -3,27 +3,21 @@
 //! Decides nothing. What an answer means is for `decide::answered`.
 
 use jiff::Timestamp;
-use kube::ResourceExt;
-use kube::api::Api;
-use serde_json::json;
 
 use super::decide::{Answer, Call, CallKind, LIMIT};
 use super::intent;
 use super::observe::phase;
 use super::status::WantedIdentity;
 use crate::clock::later;
-use crate::connect::error::{Effect, Failure};
 use crate::connect::model::{
     ApplicationConfiguration, ConfigurationValue, Deployment, DeploymentDraft, GlobalConfiguration, RedeployAction,
     SecuredValue,
 };
-use crate::connect::{ApiError, ConnectApi, ErrorCode, Reaction, Selector};
+use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::controllers::conditions::Told;
-use crate::controllers::patch::patch_metadata;
-use crate::controllers::problem;
+use crate::controllers::problem::{self, Meaning};
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::ConnectorDeployment;
-use crate::names;
 
 /// What came of a call.
 pub struct Done {
@@ -115,32 +109,20 @@ fn accepted(record: Deployment) -> Done {
 }
 
 fn failed(error: ApiError) -> Done {
-    Done { answer: meaning(&error), record: None, error: Some(error) }
-}
-
-/// What an error says of the change that was asked for.
-fn meaning(error: &ApiError) -> Answer {
-    if error.effect() == Effect::Unknown {
-        return Answer::Unknown;
-    }
-    if error.code() == Some(&ErrorCode::DuplicateField) {
-        return Answer::Duplicate;
-    }
-    match error.reaction() {
-        Reaction::Fix | Reaction::Token => Answer::Refused,
-        Reaction::Retry | Reaction::Refetch | Reaction::Wait => Answer::NotNow,
-        Reaction::Gone => Answer::NotFound,
-        Reaction::Verify => Answer::Unknown,
-    }
+    let answer = match problem::meaning(&error) {
+        Meaning::Unknown => Answer::Unknown,
+        Meaning::Duplicate => Answer::Duplicate,
+        Meaning::Refused => Answer::Refused,
+        Meaning::NotNow => Answer::NotNow,
+        Meaning::NotFound => Answer::NotFound,
+    };
+    Done { answer, record: None, error: Some(error) }
 }
 
 /// What to tell people of a call that did not work.
 #[must_use]
 pub fn told(done: &Done) -> Option<Told> {
-    let error = done.error.as_ref()?;
-    // Busy, another version and a key that exists are no trouble: the next look decides.
-    let passing = matches!(error.reaction(), Reaction::Wait | Reaction::Refetch) || done.answer == Answer::Duplicate;
-    (!passing || error.failure == Failure::HeldBack).then(|| problem::told(error))
+    problem::told_of_call(done.error.as_ref()?)
 }
 
 /// Rule 8: every value of every application.
@@ -167,41 +149,4 @@ fn standard(values: &ApplicationValues) -> Vec<ConfigurationValue> {
 
 fn secured(values: &ApplicationValues) -> Vec<SecuredValue> {
     values.secured.iter().map(|(key, value)| SecuredValue { key: key.clone(), value: value.clone() }).collect()
-}
-
-/// Adds the finalizer, so that the remote deployment is not forgotten.
-///
-/// # Errors
-/// Those of the API server; 409 if the object was changed meanwhile.
-pub async fn hold(
-    api: &Api<ConnectorDeployment>,
-    object: &ConnectorDeployment,
-) -> Result<ConnectorDeployment, kube::Error> {
-    let mut finalizers = object.finalizers().to_vec();
-    finalizers.push(names::FINALIZER.to_owned());
-    patch_metadata(api, object, json!({ "finalizers": finalizers })).await
-}
-
-/// Removes the finalizer: the object may go.
-///
-/// # Errors
-/// Those of the API server; 409 if the object was changed meanwhile.
-pub async fn release(api: &Api<ConnectorDeployment>, object: &ConnectorDeployment) -> Result<(), kube::Error> {
-    let finalizers: Vec<_> = object.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
-    match patch_metadata(api, object, json!({ "finalizers": finalizers })).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        answer => answer.map(|_| ()),
-    }
-}
-
-/// Writes the id of the remote deployment where a restored backup keeps it (rule 3).
-///
-/// # Errors
-/// Those of the API server; 409 if the object was changed meanwhile.
-pub async fn annotate(
-    api: &Api<ConnectorDeployment>,
-    object: &ConnectorDeployment,
-    id: &str,
-) -> Result<ConnectorDeployment, kube::Error> {
-    patch_metadata(api, object, json!({ "annotations": { names::REMOTE_ID: id } })).await
 }

@@ -235,5 +235,6 @@ fn word(kind: Named) -> &'static str {
         Named::ConfigMap => "ConfigMap",
         Named::Project => "ConnectProject",
         Named::Deployment => "ConnectorDeployment",
+        Named::Staged => "ConnectorStaged",
     }
 }

@@ -1,5 +1,6 @@
 //! What people ask for in a `ConnectorDeployment`, apart from the values: pure, from the object and its project.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use sha2::{Digest as _, Sha256};
 
@@ -11,8 +12,12 @@ use crate::connect::model::ConnectorReference;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Project;
 use crate::controllers::digest::hex;
+use crate::controllers::keys::{Contender, Contention};
+use crate::controllers::object::{self, Operated};
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::OfferName;
+use crate::controllers::subject::Kind;
+use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationType};
 use crate::crd::{
     AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, UpdatePolicy,
 };
@@ -35,6 +40,46 @@ pub fn key(object: &ConnectorDeployment) -> String {
     }
     let digits = hex(&Sha256::digest(full.as_bytes())[..DIGITS / 2]);
     format!("{}{digits}", &full[..LONGEST_KEY - DIGITS])
+}
+
+impl Contender for ConnectorDeployment {
+    const KIND: Kind = Kind::Deployment;
+
+    fn contends(&self) -> Contention {
+        let status = self.status.as_ref();
+        let begun = status.and_then(|status| status.operation.as_ref()).map(|operation| operation.operation_type);
+        Contention {
+            project: self.spec.project_ref.name.clone(),
+            key: key(self),
+            remote: status.and_then(|status| status.remote.clone()),
+            id: status.and_then(|status| status.id.clone()),
+            operation: begun.is_some(),
+            // What only observes never claims, but a create that it began before may still arrive, and would be taken for
+            // somebody else's answer.
+            claims: self.spec.management_policy == ManagementPolicy::Full || begun == Some(OperationType::Create),
+        }
+    }
+}
+
+impl Operated for ConnectorDeployment {
+    type Status = ConnectorDeploymentStatus;
+    type Operation = Operation;
+
+    fn status(&self) -> Option<&Self::Status> {
+        self.status.as_ref()
+    }
+
+    fn set_status(&mut self, status: Option<Self::Status>) {
+        self.status = status;
+    }
+
+    fn operation(status: &Self::Status) -> Option<&Operation> {
+        status.operation.as_ref()
+    }
+
+    fn conditions(status: &Self::Status) -> &[Condition] {
+        &status.conditions
+    }
 }
 
 /// Type of the remote deployment, in the word of the API.
@@ -110,7 +155,7 @@ pub fn intent(object: &ConnectorDeployment, wanted: &WantedIdentity, latest: Opt
         generation: object.metadata.generation.unwrap_or_default(),
         identity: Identity { connector: name, region: wanted.region.clone(), kind: kind(object).to_owned() },
         remote_id: object.annotations().get(names::REMOTE_ID).cloned(),
-        redeploy_request: request(object, names::REDEPLOY_REQUESTED_AT),
+        redeploy_request: object::request(object, names::REDEPLOY_REQUESTED_AT),
         deletion: deletion(object),
         adopt: spec.adoption_policy == AdoptionPolicy::Adopt,
         observe_only: spec.management_policy == ManagementPolicy::ObserveOnly,
@@ -122,12 +167,6 @@ pub fn intent(object: &ConnectorDeployment, wanted: &WantedIdentity, latest: Opt
             latest,
         },
     }
-}
-
-/// The value of an annotation with which people ask for something; longer ones are cut to what a status keeps.
-#[must_use]
-pub fn request(object: &ConnectorDeployment, annotation: &str) -> Option<String> {
-    object.annotations().get(annotation).map(|value| value.chars().take(256).collect())
 }
 
 #[cfg(test)]

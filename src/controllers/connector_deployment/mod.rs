@@ -23,30 +23,24 @@ pub mod status;
 pub mod stored;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
 
 use self::run::Run;
 use super::context::Context;
+use super::object::{self, Next, after_error, is_ours};
 use super::references::Named;
 use super::subject::Subject;
 use crate::crd::ConnectorDeployment;
-use crate::names;
-
-/// Pause before a run is done again whose write met a newer version of the resource.
-const AFTER_CONFLICT: Duration = Duration::from_millis(200);
-/// Pause before a run is done again that the cluster itself refused.
-const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
 
 /// One run for one resource. Never fails: whatever goes wrong is said in the status, or tried again.
 pub async fn reconcile(cached: Arc<ConnectorDeployment>, context: Arc<Context>) -> Action {
     let subject = Subject::deployment(&cached.namespace().unwrap_or_default(), &cached.name_any());
     let mut remembered = context.memories.of(&subject, cached.metadata.uid.as_deref().unwrap_or_default());
     context.alarms.set(&subject, None);
-    match observe::current(&context, cached, &mut remembered).await {
-        Ok(Some(object)) if is_ours(&object) => {
+    match object::current(&context.client, cached, &mut remembered.written).await {
+        Ok(Some(object)) if is_ours(&*object) => {
             let mut run = Run::new(&context, &subject, object, remembered);
             let outcome = run.story().await;
             let remembered = run.into_remembered();
@@ -59,29 +53,16 @@ pub async fn reconcile(cached: Arc<ConnectorDeployment>, context: Arc<Context>) 
                 }
                 Err(error) => {
                     context.memories.keep(&subject, remembered);
-                    Action::requeue(after(&subject, &error))
+                    Action::requeue(after_error(&subject, &error))
                 }
             }
         }
         Ok(_) => gone(&context, &subject),
         Err(error) => {
             context.memories.keep(&subject, remembered);
-            Action::requeue(after(&subject, &error))
+            Action::requeue(after_error(&subject, &error))
         }
     }
-}
-
-/// What follows a run.
-pub(crate) enum Next {
-    /// The resource may go, or is none of ours any more.
-    Gone,
-    /// Run again after this time, or when something happens.
-    Again(Option<Duration>),
-}
-
-/// A resource that is being deleted and does not wait for us is over.
-fn is_ours(object: &ConnectorDeployment) -> bool {
-    object.metadata.deletion_timestamp.is_none() || object.finalizers().iter().any(|name| name == names::FINALIZER)
 }
 
 /// Forgets everything about a resource that is gone.
@@ -95,17 +76,4 @@ pub fn gone(context: &Context, subject: &Subject) -> Action {
         context.wake(Subject::project(&subject.namespace, &project));
     }
     Action::await_change()
-}
-
-fn after(subject: &Subject, error: &kube::Error) -> Duration {
-    match error {
-        kube::Error::Api(status) if status.code == 409 => {
-            tracing::debug!(%subject, "changed meanwhile, run again");
-            AFTER_CONFLICT
-        }
-        error => {
-            tracing::warn!(%subject, %error, "the cluster refused");
-            AFTER_CLUSTER_ERROR
-        }
-    }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Resource;
 use kube::api::Api;
-use kube::{Resource, ResourceExt};
 use secrecy::SecretSlice;
 
 use super::desired::{Content, Contents, Declared, DeclaredKeys};
@@ -17,64 +17,15 @@ use super::memory::Remembered;
 use crate::clock::later;
 use crate::connect::model::{DeclaredApplication, DeclaredGlobal, Deployment, DeploymentStatus};
 use crate::connect::{ApiError, ConnectApi, Selector};
-use crate::controllers::conditions::Told;
-use crate::controllers::context::{Context, Project};
-use crate::controllers::reason::Reason;
+use crate::controllers::context::Context;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
 use crate::controllers::secret;
 use crate::controllers::subject::Subject;
 use crate::controllers::values::{VisibleApplication, VisibleValues};
-use crate::crd::{ConnectProject, ConnectorDeployment};
 
 /// A look that is older than this is not used, even if nothing was written since.
 const LONGEST_AGE: std::time::Duration = std::time::Duration::from_secs(30);
-
-/// The resource as it is now. The cached copy is good unless we wrote later than it was made.
-///
-/// # Errors
-/// Those of the API server.
-pub async fn current(
-    context: &Context,
-    cached: Arc<ConnectorDeployment>,
-    remembered: &mut Remembered,
-) -> Result<Option<Arc<ConnectorDeployment>>, kube::Error> {
-    if remembered.written.is_none() || remembered.written == cached.resource_version() {
-        return Ok(Some(cached));
-    }
-    let api = Api::<ConnectorDeployment>::namespaced(context.client.clone(), &cached.namespace().unwrap_or_default());
-    let Some(found) = api.get_opt(&cached.name_any()).await? else { return Ok(None) };
-    if found.metadata.uid != cached.metadata.uid {
-        return Ok(None);
-    }
-    if found.resource_version() == cached.resource_version() {
-        remembered.written = None;
-    }
-    Ok(Some(Arc::new(found)))
-}
-
-/// The project that the resource names.
-///
-/// # Errors
-/// Why there is none: to tell people, or nothing while its own controller has not looked at it yet.
-pub async fn project(context: &Context, object: &ConnectorDeployment) -> Result<Project, Option<Told>> {
-    let namespace = object.namespace().unwrap_or_default();
-    let name = &object.spec.project_ref.name;
-    if let Some(project) = context.projects.get(&Subject::project(&namespace, name)) {
-        return Ok(project);
-    }
-    match Api::<ConnectProject>::namespaced(context.client.clone(), &namespace).get_opt(name).await {
-        Ok(None) => {
-            let message = format!("ConnectProject {name} is missing in this namespace");
-            Err(Some(Told::new(Reason::ProjectMissing, message)))
-        }
-        // Its controller wakes its users once it knows.
-        Ok(Some(_)) => Err(None),
-        Err(error) => {
-            Err(Some(Told::new(Reason::InternalError, format!("ConnectProject {name} cannot be read: {error}"))))
-        }
-    }
-}
 
 /// The objects that a spec names for its values; those that do not exist are left out.
 ///
@@ -103,7 +54,7 @@ pub async fn contents(
                 source: source("ConfigMap", &config_map),
                 data: config_map_data(config_map),
             }),
-            Named::Project | Named::Deployment => None,
+            Named::Project | Named::Deployment | Named::Staged => None,
         };
         if let Some(found) = found {
             contents.insert(reference.clone(), found);

@@ -3,18 +3,17 @@
 //! No call and no decision: `decide/` has said what is the case, this says it to people.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::decide::Verdict;
 use super::ledger::{Ledger, OperationKind, Phase};
 use super::stored;
 use crate::connect::mask::Masker;
-use crate::connect::model::{Deployment, EntryType};
+use crate::connect::model::Deployment;
 use crate::controllers::conditions::{self, Told, cut};
 use crate::controllers::reason::Reason;
+use crate::controllers::report;
 use crate::crd::connector_deployment_status::{
-    ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES, MESSAGE_LENGTH,
-    REPORT_ENTRIES, ReportEntry,
+    ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES, MESSAGE_LENGTH, ReportEntry,
 };
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, DeploymentType};
@@ -199,8 +198,8 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Tex
 /// Shows the report of a record, and nothing else of it.
 pub(super) fn show_report(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {
     match texts {
-        Texts::Masked(masker) => status.report = report(record, masker, true),
-        Texts::Titles(masker) => status.report = report(record, masker, false),
+        Texts::Masked(masker) => status.report = report::newest(record.report(), masker, true),
+        Texts::Titles(masker) => status.report = report::newest(record.report(), masker, false),
         Texts::Unchanged => {}
     }
 }
@@ -211,28 +210,6 @@ fn hide(status: &mut ConnectorDeploymentStatus) {
     status.connector = None;
     status.applications.clear();
     status.report.clear();
-}
-
-/// The newest entries, without secrets.
-fn report(record: &Deployment, masker: &Masker, messages: bool) -> Vec<ReportEntry> {
-    let mut entries: Vec<_> = record.report().iter().collect();
-    // RFC 3339 in UTC sorts as text; entries without a time come last.
-    entries.sort_by(|one, other| other.created_at.cmp(&one.created_at));
-    entries
-        .into_iter()
-        .take(REPORT_ENTRIES)
-        .map(|entry| ReportEntry {
-            entry_type: cut(entry.kind.as_str(), 64),
-            title: cut(&masker.mask(&entry.title), MESSAGE_LENGTH),
-            message: entry
-                .message
-                .as_deref()
-                .filter(|_| messages)
-                .map(|message| cut(&masker.mask(message), MESSAGE_LENGTH)),
-            application: entry.application.as_deref().map(|name| cut(name, 256)),
-            created_at: entry.created_at.parse::<Timestamp>().ok().map(|at| Time(conditions::whole_seconds(at))),
-        })
-        .collect()
 }
 
 /// What to tell people of a verdict. `report`: the entries that the status shows.
@@ -318,13 +295,7 @@ fn running(what: &str, record: Option<&Deployment>) -> String {
 }
 
 fn tell_settled(phase: Phase, record: Option<&Deployment>, report: &[ReportEntry]) -> Told {
-    let first = |kind: EntryType| report.iter().find(|entry| entry.entry_type == kind.as_str());
-    let line = |entry: &ReportEntry| {
-        let place = entry.application.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
-        let more = entry.message.as_deref().map(|message| format!(" ({message})")).unwrap_or_default();
-        format!("{place}{}{more}", entry.title)
-    };
-    let finding = first(EntryType::Error).or_else(|| first(EntryType::Warning)).map(line);
+    let finding = report::worst(report);
     match phase {
         Phase::Deployed => match finding {
             Some(finding) => Told::new(Reason::DeployedWithWarnings, format!("Live, with findings: {finding}")),

@@ -1,14 +1,12 @@
-//! What is kept of a ConnectorDeployment for rule 4: pure, from the object.
+//! What is kept of a resource for rule 4: pure, from the object.
 
 use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{Claim, Place};
-use crate::controllers::connector_deployment::intent;
-use crate::controllers::subject::Subject;
-use crate::crd::connector_deployment_status::OperationType;
+use crate::controllers::object::{Object, is_held};
+use crate::controllers::subject::{Kind, Subject};
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorDeployment, ManagementPolicy};
 use crate::names;
 
 /// What is kept of a resource.
@@ -33,30 +31,49 @@ pub(super) struct Entry {
     pub(super) claim: Claim,
 }
 
+/// A kind whose resources want keys.
+pub trait Contender: Object {
+    /// Which one; those of another kind want other keys.
+    const KIND: Kind;
+
+    /// What it wants, and what it has begun.
+    fn contends(&self) -> Contention;
+}
+
+/// What a resource wants, and what it has begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contention {
+    /// Name of the project that it names.
+    pub project: String,
+    /// The key.
+    pub key: String,
+    /// The remote in its status.
+    pub remote: Option<RemoteIdentity>,
+    /// Id of what it owns there.
+    pub id: Option<String>,
+    /// Whether its status has an operation.
+    pub operation: bool,
+    /// Whether it wants the key at all.
+    pub claims: bool,
+}
+
 impl Entry {
-    pub(super) fn of(object: &ConnectorDeployment) -> Self {
+    pub(super) fn of<K: Contender>(object: &K) -> Self {
         let namespace = object.namespace().unwrap_or_default();
-        let status = object.status.as_ref();
-        let id = status.and_then(|status| status.id.clone());
-        let begun = status.and_then(|status| status.operation.as_ref()).map(|operation| operation.operation_type);
-        let operation = begun.is_some();
-        let let_go = object.metadata.deletion_timestamp.is_some()
-            && !object.finalizers().iter().any(|finalizer| finalizer == names::FINALIZER);
+        let Contention { project, key, remote, id, operation, claims } = object.contends();
+        let let_go = object.meta().deletion_timestamp.is_some() && !is_held(object);
         Self {
             uid: object.uid().unwrap_or_default(),
             version: object.resource_version().and_then(|version| version.parse().ok()),
-            project: Subject::project(&namespace, &object.spec.project_ref.name),
+            project: Subject::project(&namespace, &project),
             named: None,
-            held: status.and_then(|status| status.remote.clone()).filter(|_| id.is_some() || operation),
-            key: intent::key(object),
-            // What only observes never claims, but a create that it began before may still arrive, and would be taken for
-            // somebody else's answer.
-            claims: (object.spec.management_policy == ManagementPolicy::Full || begun == Some(OperationType::Create))
-                && !let_go,
+            held: remote.filter(|_| id.is_some() || operation),
+            key,
+            claims: claims && !let_go,
             operation,
             announced: false,
             claim: Claim {
-                subject: Subject::deployment(&namespace, &object.name_any()),
+                subject: Subject { kind: K::KIND, namespace, name: object.name_any() },
                 id,
                 operation,
                 annotated: object.annotations().contains_key(names::REMOTE_ID),
@@ -92,6 +109,6 @@ impl Entry {
     /// Where its claim stands, if it has one.
     pub(super) fn place(&self) -> Option<Place> {
         let remote = self.held.as_ref().or(self.named.as_ref()).filter(|_| self.claims)?;
-        Some(Place { remote: remote.clone(), key: self.key.clone() })
+        Some(Place { kind: self.claim.subject.kind, remote: remote.clone(), key: self.key.clone() })
     }
 }

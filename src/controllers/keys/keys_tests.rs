@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::*;
+use crate::crd::ConnectorDeployment;
 use crate::names;
 
 struct World {
@@ -52,7 +53,11 @@ fn project(namespace: &str, name: &str, key: &str) -> ConnectProject {
 
 fn place() -> Place {
     let api_url = "https://connect.europe-west1.gcp.commercetools.com".into();
-    Place { remote: RemoteIdentity { api_url, project_key: "demo".into() }, key: "tax-eu".into() }
+    Place {
+        kind: Kind::Deployment,
+        remote: RemoteIdentity { api_url, project_key: "demo".into() },
+        key: "tax-eu".into(),
+    }
 }
 
 fn subject(name: &str) -> Subject {

@@ -1,6 +1,6 @@
 //! Who wants which key in which remote project, so that of several resources one has it (rule 4).
 //!
-//! Fed by the watches of ConnectorDeployments and ConnectProjects before any run sees an object, and by each write of a
+//! Fed by the watches of what wants keys and of ConnectProjects before any run sees an object, and by each write of a
 //! run, so that it is never older than what this process did. A run asks twice: [`Keys::standing`] before it does
 //! anything, and [`Keys::begin`] before it creates or takes over. Looks nobody up and decides nothing else; who is the
 //! stronger is in `claim`.
@@ -16,13 +16,16 @@ use tokio::sync::mpsc::UnboundedSender;
 
 pub use self::claim::{Claim, rival, strongest};
 use self::entry::Entry;
+pub use self::entry::{Contender, Contention};
 use super::subject::{Kind, Subject};
+use crate::crd::ConnectProject;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectProject, ConnectorDeployment};
 
 /// A key in a remote project: what only one can have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
+    /// Kind of those that want it: a deployment and a connector may have the same key.
+    pub kind: Kind,
     /// The remote project.
     pub remote: RemoteIdentity,
     /// The key.
@@ -71,12 +74,12 @@ impl Keys {
     }
 
     /// A watch shows a resource.
-    pub fn saw(&self, object: &ConnectorDeployment) {
+    pub fn saw<K: Contender>(&self, object: &K) {
         self.change(|index| index.put(object, true));
     }
 
     /// A run has a copy of a resource, or has written it. Whatever the watches know to be gone stays gone.
-    pub fn wrote(&self, object: &ConnectorDeployment) {
+    pub fn wrote<K: Contender>(&self, object: &K) {
         self.change(|index| index.put(object, false));
     }
 
@@ -91,7 +94,7 @@ impl Keys {
     /// A watch shows that a resource or a project is gone.
     pub fn gone(&self, subject: &Subject) {
         self.change(|index| match subject.kind {
-            Kind::Deployment => index.remove(subject),
+            Kind::Deployment | Kind::Staged => index.remove(subject),
             Kind::Project => index.place_users(subject, None),
             Kind::Check => BTreeSet::new(),
         });
@@ -110,7 +113,9 @@ impl Keys {
     pub fn subjects(&self, kind: Kind) -> Vec<Subject> {
         let index = self.lock();
         match kind {
-            Kind::Deployment => index.entries.keys().cloned().collect(),
+            Kind::Deployment | Kind::Staged => {
+                index.entries.keys().filter(|subject| subject.kind == kind).cloned().collect()
+            }
             Kind::Project => index.projects.keys().cloned().collect(),
             Kind::Check => Vec::new(),
         }
@@ -119,8 +124,8 @@ impl Keys {
     /// How a resource stands at the beginning of its run. What an earlier run of it announced with [`Keys::begin`] and
     /// did not write is taken back.
     #[must_use]
-    pub fn standing(&self, object: &ConnectorDeployment) -> Standing {
-        let subject = Subject::deployment(&object.namespace().unwrap_or_default(), &object.name_any());
+    pub fn standing<K: Contender>(&self, object: &K) -> Standing {
+        let subject = subject(object);
         self.wrote(object);
         self.change(|index| index.announce(&subject, false));
         let mut index = self.lock();
@@ -128,7 +133,7 @@ impl Keys {
             index.early.insert(subject);
             return Standing::Unknown;
         }
-        match index.entries.get(&subject).filter(|entry| Some(&entry.uid) == object.metadata.uid.as_ref()) {
+        match index.entries.get(&subject).filter(|entry| Some(&entry.uid) == object.meta().uid.as_ref()) {
             None => Standing::Unknown,
             Some(entry) => index.standing(entry),
         }
@@ -138,12 +143,12 @@ impl Keys {
     /// [`Standing::First`], nobody else gets that answer until the write that follows shows, or the next run began:
     /// asking and announcing are one step.
     #[must_use]
-    pub fn begin(&self, object: &ConnectorDeployment, place: &Place) -> Standing {
-        let subject = Subject::deployment(&object.namespace().unwrap_or_default(), &object.name_any());
+    pub fn begin<K: Contender>(&self, object: &K, place: &Place) -> Standing {
+        let subject = subject(object);
         let mut standing = Standing::Unknown;
         self.change(|index| {
             let here = index.entries.get(&subject).filter(|entry| {
-                Some(&entry.uid) == object.metadata.uid.as_ref() && entry.place().as_ref() == Some(place)
+                Some(&entry.uid) == object.meta().uid.as_ref() && entry.place().as_ref() == Some(place)
             });
             standing = here.map_or(Standing::Unknown, |entry| index.standing(entry));
             if standing == Standing::First { index.announce(&subject, true) } else { BTreeSet::new() }
@@ -166,7 +171,7 @@ impl Keys {
 
 /// Each change returns those whose standing it may have changed.
 impl Index {
-    fn put(&mut self, object: &ConnectorDeployment, appears: bool) -> BTreeSet<Subject> {
+    fn put<K: Contender>(&mut self, object: &K, appears: bool) -> BTreeSet<Subject> {
         let entry = Entry::of(object);
         let subject = entry.claim.subject.clone();
         match self.entries.get(&subject) {
@@ -261,6 +266,10 @@ impl Index {
         let rival = rival(&entry.claim, self.claims(&place));
         rival.map_or(Standing::First, |rival| Standing::After(rival.subject.clone()))
     }
+}
+
+fn subject<K: Contender>(object: &K) -> Subject {
+    Subject { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }
 
 fn take_out<K: Ord>(sets: &mut BTreeMap<K, BTreeSet<Subject>>, key: &K, subject: &Subject) {

@@ -4,10 +4,11 @@ use connect_operator::connect::Selector;
 use connect_operator::controllers::conditions::Told;
 use connect_operator::controllers::connector_deployment::decide::Deletion;
 use connect_operator::controllers::connector_deployment::intent::{
-    connector, connector_name, deletion, intent, kind, request, wanted_identity,
+    connector, connector_name, deletion, intent, kind, wanted_identity,
 };
 use connect_operator::controllers::connector_deployment::ledger::ConnectorName;
 use connect_operator::controllers::context::Project;
+use connect_operator::controllers::object::request;
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::remote::OfferName;
 use connect_operator::crd::DeploymentType;

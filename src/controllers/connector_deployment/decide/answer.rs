@@ -3,9 +3,7 @@
 use jiff::Timestamp;
 
 use super::super::ledger::{Ledger, OperationKind, OperationState, Phase};
-use super::memory::{PASSING, PASSING_AT_MOST, REFUSED_AGAIN, REFUSED_AGAIN_AT_MOST, doubled};
 use super::{Call, Cause, Memory, Pause, Refused};
-use crate::clock::later;
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +77,7 @@ pub fn answered(
         Answer::NotNow => passing(&mut outcome, call, now),
         Answer::Refused | Answer::Duplicate | Answer::NotFound => {
             settle(&mut outcome, call);
-            outcome.memory.refused = Some(refused(memory, cause, now));
+            outcome.memory.refused = Some(Refused::after(memory.refused.as_ref(), cause, now));
         }
     }
     outcome
@@ -96,16 +94,6 @@ fn settle(outcome: &mut Outcome, call: &Call) {
 fn passing(outcome: &mut Outcome, call: &Call, now: Timestamp) {
     settle(outcome, call);
     if call.first {
-        let times = outcome.memory.pause.map_or(1, |before| before.times.saturating_add(1));
-        outcome.memory.pause = Some(Pause { until: later(now, doubled(PASSING, times, PASSING_AT_MOST)), times });
+        outcome.memory.pause = Some(Pause::after(outcome.memory.pause, now));
     }
-}
-
-fn refused(memory: &Memory, cause: Option<Cause>, now: Timestamp) -> Refused {
-    let times = memory
-        .refused
-        .as_ref()
-        .filter(|before| before.cause == cause)
-        .map_or(1, |before| before.times.saturating_add(1));
-    Refused { cause, until: later(now, doubled(REFUSED_AGAIN, times, REFUSED_AGAIN_AT_MOST)), times }
 }

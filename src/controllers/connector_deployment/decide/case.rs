@@ -8,15 +8,7 @@ use super::super::ledger::{Applied, Ledger, Operation, OperationKind, OperationS
 use super::{ABSENCE, Call, CallKind, Case, Cause, Decision, Memory, Resting, Step, Verdict, Wanted};
 use crate::clock::between;
 use crate::controllers::digest::{Comparison, VisibleDigest};
-
-/// What two 404 say.
-pub(super) enum Gone {
-    Proven,
-    /// `since`: when the first one that counts was seen.
-    NotYet {
-        since: Option<Timestamp>,
-    },
-}
+use crate::controllers::operations::{self, Gone, left};
 
 impl Case<'_> {
     /// A row of equal readings is broken by every row of the table that does not go on with it.
@@ -103,18 +95,12 @@ impl Case<'_> {
 
     /// Time since a write of ours.
     fn since(&self, stamp: Timestamp) -> Duration {
-        let met = self.memory.ahead.filter(|ahead| ahead.stamp == stamp);
-        between(met.map_or(stamp, |ahead| ahead.since.min(stamp)), self.now)
+        operations::since(stamp, self.memory.ahead, self.now)
     }
 
     /// How long ago the call of this operation was about to be sent.
     pub(super) fn age(&self, operation: &Operation) -> Duration {
         self.since(operation.started_at)
-    }
-
-    /// When the next look at something is due that runs for `age`: an eighth of it, 1 to 15 seconds.
-    pub(super) fn pace(age: Duration) -> Duration {
-        (age / 8).clamp(Duration::from_secs(1), Duration::from_secs(15))
     }
 
     /// When the next look is due at something that is busy without an operation of ours, and since when it is.
@@ -130,13 +116,7 @@ impl Case<'_> {
 
     /// Rule 5: gone is what answers 404 twice, [`ABSENCE`] apart, and not while a write of ours may be under way.
     pub(super) fn gone(&self, quiet_after: Duration) -> Gone {
-        if self.since_write() < quiet_after {
-            return Gone::NotYet { since: None };
-        }
-        match self.memory.absent_since {
-            Some(since) if between(since, self.now) >= ABSENCE => Gone::Proven,
-            since => Gone::NotYet { since: Some(since.unwrap_or(self.now)) },
-        }
+        Gone::judge(self.since_write(), quiet_after, self.memory.absent_since, self.now)
     }
 
     /// Waits for the second 404.
@@ -154,11 +134,6 @@ impl Case<'_> {
             _ => Resting { phase: seen.phase, version: seen.version, since: self.now },
         }
     }
-}
-
-/// What remains of a time that a row waits for, a second at least.
-pub(super) fn left(age: Duration, wait: Duration) -> Duration {
-    wait.saturating_sub(age).max(Duration::from_secs(1))
 }
 
 /// When we wrote last at the remote, as far as it is known.

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use super::super::ledger::{Ledger, Look, Operation, OperationKind, OperationState, Phase, Seen};
-use super::case::{forget_digest, left};
-use super::memory::repeat_after;
+use super::case::forget_digest;
 use super::{CALM, CallKind, Case, Decision, Deletion, TOO_LONG, Verdict};
+use crate::controllers::operations::{left, pace, repeat_after};
 
 pub(super) fn decide(case: &Case<'_>, deletion: Deletion) -> Decision {
     if deletion == Deletion::LetGo || case.intent.observe_only {
@@ -57,7 +57,7 @@ fn present(case: &Case<'_>, id: &str, seen: &Seen) -> Decision {
     let operation = case.ledger.operation.as_ref().filter(|operation| operation.kind == OperationKind::Undeploy);
     if seen.phase == Phase::Undeploying || (seen.phase.is_busy() && operation.is_some_and(answered)) {
         let (since, age) = case.busy();
-        let mut decision = wait(case, Case::pace(age));
+        let mut decision = wait(case, pace(age));
         if age >= TOO_LONG {
             decision.verdict = Verdict::TakesTooLong;
         }

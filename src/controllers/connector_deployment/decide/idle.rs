@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::super::ledger::{Applied, Ledger, Look, OperationKind, Seen};
-use super::case::{Gone, left, serve};
+use super::case::serve;
 use super::{CallKind, Case, Change, Decision, GATHER, GATHER_AT_MOST, LAG, LIMIT, TOO_LONG, Verdict, Wanted};
 use crate::clock::{between, later};
 use crate::controllers::digest::{Comparison, VisibleDigest};
+use crate::controllers::operations::{Gone, left, pace};
 
 pub(super) fn decide(case: &Case<'_>) -> Decision {
     match (&case.ledger.id, case.look) {
@@ -23,7 +24,7 @@ pub(super) fn observe(case: &Case<'_>) -> Decision {
         Look::Absent { .. } => case.rest(Verdict::NothingToObserve, None),
         Look::Present(seen) if seen.phase.is_busy() => {
             let (since, age) = case.busy();
-            let mut decision = case.rest(Verdict::Observed(seen.phase), Some(Case::pace(age)));
+            let mut decision = case.rest(Verdict::Observed(seen.phase), Some(pace(age)));
             decision.memory.busy_since = Some(since);
             decision
         }
@@ -58,7 +59,7 @@ fn found(case: &Case<'_>, seen: &Seen) -> Decision {
     }
     if seen.phase.is_busy() {
         let (since, age) = case.busy();
-        let mut decision = case.rest(Verdict::TakingOver, Some(Case::pace(age)));
+        let mut decision = case.rest(Verdict::TakingOver, Some(pace(age)));
         decision.memory.busy_since = Some(since);
         return decision;
     }
@@ -110,7 +111,7 @@ fn present(case: &Case<'_>, seen: &Seen) -> Decision {
     if seen.phase.is_busy() {
         let (since, age) = case.busy();
         let verdict = if age >= TOO_LONG { Verdict::TakesTooLong } else { Verdict::Busy };
-        let mut decision = case.rest(verdict, Some(Case::pace(age)));
+        let mut decision = case.rest(verdict, Some(pace(age)));
         decision.memory.busy_since = Some(since);
         return decision;
     }

@@ -1,21 +1,11 @@
 //! What this process has seen so far. Losing it costs time, never correctness; whoever starts to lead starts without it.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 
 use super::super::ledger::Phase;
 use crate::clock::later;
 use crate::controllers::digest::Digest;
-
-/// First pause before a refused write is repeated, if nothing changes before; doubles.
-pub(super) const REFUSED_AGAIN: Duration = Duration::from_mins(10);
-/// Longest such pause.
-pub(super) const REFUSED_AGAIN_AT_MOST: Duration = Duration::from_hours(1);
-/// Pause after a refusal that passes by itself: the deployment is busy, or the version was an old one. Doubles.
-pub(super) const PASSING: Duration = Duration::from_secs(5);
-/// Longest such pause.
-pub(super) const PASSING_AT_MOST: Duration = Duration::from_mins(1);
+use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
 
 /// What this process has seen so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,34 +62,7 @@ pub struct Cause {
 }
 
 /// A definite refusal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// What was refused; `None`: taking it down.
-    pub cause: Option<Cause>,
-    /// Not sent again before that.
-    pub until: Timestamp,
-    /// How often in a row.
-    pub times: u32,
-}
-
-/// Nothing is sent for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pause {
-    /// Nothing is sent before that.
-    pub until: Timestamp,
-    /// How often in a row.
-    pub times: u32,
-}
-
-/// A time in the future: the clock was set back, or another leader's clock is ahead. Its age is counted from when this
-/// process met it first, which is later than the write, so nothing is concluded too early and nothing waits for ever.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ahead {
-    /// The time that was written.
-    pub stamp: Timestamp,
-    /// When it was met.
-    pub since: Timestamp,
-}
+pub type Refused = operations::Refused<Cause>;
 
 impl Memory {
     /// The same without times in the future, which a clock that was set back leaves behind. `last_write`: the time of
@@ -110,7 +73,6 @@ impl Memory {
             memory.absent_since.as_mut(),
             memory.busy_since.as_mut(),
             memory.resting.as_mut().map(|resting| &mut resting.since),
-            memory.ahead.as_mut().map(|ahead| &mut ahead.since),
         ]
         .into_iter()
         .flatten()
@@ -127,22 +89,7 @@ impl Memory {
         if let Some(pause) = &mut memory.pause {
             pause.until = pause.until.min(later(now, PASSING_AT_MOST));
         }
-        memory.ahead = memory.ahead.filter(|ahead| Some(ahead.stamp) == last_write).or_else(|| {
-            let stamp = last_write.filter(|stamp| *stamp > now)?;
-            Some(Ahead { stamp, since: now })
-        });
+        memory.ahead = Ahead::at(memory.ahead, last_write, now);
         memory
     }
-}
-
-/// Pause before a call is sent again whose answer was lost: 6 s, doubling to 5 minutes.
-pub(super) fn repeat_after(attempt: u32) -> Duration {
-    const FIRST: Duration = Duration::from_secs(6);
-    const AT_MOST: Duration = Duration::from_mins(5);
-    doubled(FIRST, attempt, AT_MOST)
-}
-
-/// `first` for the first time, doubling, at most `at_most`.
-pub(super) fn doubled(first: Duration, times: u32, at_most: Duration) -> Duration {
-    first.saturating_mul(1 << times.saturating_sub(1).min(16)).min(at_most)
 }

@@ -19,20 +19,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use answer::{Answer, Outcome, answered};
-pub use memory::{Ahead, Cause, Change, Memory, Pause, Refused, Resting};
+pub use memory::{Cause, Change, Memory, Refused, Resting};
+
+pub use crate::controllers::operations::{ABSENCE, Ahead, CALM, LAG, LIMIT, Pause, TOO_LONG};
 
 use super::ledger::{Identity, Ledger, Look, OperationKind, OperationState, Payload, Phase};
 
-/// L: the time limit of a request. A call is sent only while less than this has passed since `startedAt`.
-pub const LIMIT: Duration = Duration::from_secs(30);
-/// How long a read after a write may still show what was before.
-pub const LAG: Duration = Duration::from_mins(1);
-/// After this time nothing of an earlier write can arrive or be hidden any more: 2 L + 60 s.
-pub const CALM: Duration = Duration::from_mins(2);
-/// Time between the two 404 that prove absence (rule 5).
-pub const ABSENCE: Duration = Duration::from_secs(30);
-/// A running operation is said to take too long after this time (rule 18).
-pub const TOO_LONG: Duration = Duration::from_mins(30);
 /// Changes within this time become one redeploy (rule 9).
 pub const GATHER: Duration = Duration::from_secs(2);
 /// Changes are gathered no longer than this (rule 9).

@@ -6,11 +6,11 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use super::super::ledger::{Look, Operation, OperationKind, OperationState, Phase, Seen};
-use super::case::{Gone, ended, forget_digest, left, serve};
-use super::memory::repeat_after;
+use super::case::{ended, forget_digest, serve};
 use super::{CALM, CallKind, Case, Decision, LAG, LIMIT, Step, TOO_LONG, Verdict, Wanted};
 use crate::clock::between;
 use crate::controllers::digest::Comparison;
+use crate::controllers::operations::{Gone, left, pace, repeat_after};
 
 /// Shortest pause before a redeploy is sent again whose answer was lost. It is looked for at once, so an attempt is a look,
 /// the call, the call that finds out whether the service works again, and a look: at most 6 calls in any 10 s.
@@ -40,7 +40,7 @@ fn wait(case: &Case<'_>, operation: &Operation, age: Duration) -> Decision {
 
 /// Waits for something that has no time.
 fn look(case: &Case<'_>, operation: &Operation) -> Decision {
-    running(case, operation, Case::pace(case.age(operation)))
+    running(case, operation, pace(case.age(operation)))
 }
 
 fn running(case: &Case<'_>, operation: &Operation, again: Duration) -> Decision {

@@ -10,10 +10,10 @@ use super::super::decide::{self, Answer, Call, CallKind, Decision, Outcome, Step
 use super::super::ledger::{Look, OperationKind, OperationState};
 use super::super::observe::Looked;
 use super::super::status::{self, Sight};
-use super::super::{Next, logs, outputs};
+use super::super::{logs, outputs};
 use crate::clock::{between, later};
 use crate::connect::{ApiError, ConnectApi};
-use crate::controllers::problem;
+use crate::controllers::object::Next;
 use crate::controllers::remote::{Pace, Remote};
 use crate::crd::DriftPolicy;
 
@@ -160,8 +160,7 @@ impl Run<'_> {
         let accepted =
             outcome.ledger.operation.as_ref().is_some_and(|operation| operation.state == OperationState::Accepted);
         if accepted {
-            self.remembered.failures = 0;
-            self.remembered.not_before = None;
+            self.remembered.backoff.worked();
             let now = self.context.clock.now();
             // The view tells of every change; what does not change at all has to be looked at too, and then only once.
             let busy = matches!(&done.answer, Answer::Accepted { phase, .. } if phase.is_busy());
@@ -189,10 +188,7 @@ impl Run<'_> {
 
     /// Holds the calls of this resource back, longer with each failure.
     pub(super) fn pause(&mut self, error: &ApiError) -> Duration {
-        self.remembered.failures = self.remembered.failures.saturating_add(1);
-        let pause = problem::pause(self.remembered.failures).max(error.retry_after.unwrap_or_default());
-        self.remembered.not_before = Some(later(self.context.clock.now(), pause));
-        self.remembered.paused_for = Some(self.asked_for());
-        pause
+        let asked = self.asked_for();
+        self.remembered.backoff.failed(asked, error, self.context.clock.now())
     }
 }

@@ -1,13 +1,14 @@
 //! Rule 4: of several resources with one key, one has it, and the others touch nothing.
 
 use super::super::decide::{CallKind, Decision, Memory, Step};
+use super::super::intent;
 use super::super::ledger::Ledger;
 use super::super::status::WantedIdentity;
-use super::super::{Next, intent};
 use crate::controllers::conditions::Told;
 use crate::controllers::keys::{Place, Standing};
+use crate::controllers::object::Next;
 use crate::controllers::reason::Reason;
-use crate::controllers::subject::Subject;
+use crate::controllers::subject::{Kind, Subject};
 
 use super::Run;
 
@@ -18,8 +19,8 @@ impl Run<'_> {
         if !creates && decision.ledger.id == ledger.id {
             return Standing::First;
         }
-        let place = Place { remote: wanted.remote.clone(), key: wanted.key.clone() };
-        self.context.keys.begin(&self.object, &place)
+        let place = Place { kind: Kind::Deployment, remote: wanted.remote.clone(), key: wanted.key.clone() };
+        self.context.keys.begin(&*self.object, &place)
     }
 
     /// Leaves the key to who is before us. Whatever changes about that wakes us, so nothing is looked at meanwhile; that the

@@ -21,13 +21,13 @@ use super::ledger::Ledger;
 use super::memory::Remembered;
 use super::observe::{self};
 use super::status::WantedIdentity;
-use super::{Next, intent, stored};
+use super::{intent, stored};
 use crate::connect::mask::Masker;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::keys::Standing;
+use crate::controllers::object::{self, Next, project_not_ready};
 use crate::controllers::problem;
-use crate::controllers::reason::Reason;
 use crate::controllers::remote::{NotNow, Remote};
 use crate::controllers::subject::Subject;
 use crate::crd::ConnectorDeployment;
@@ -77,23 +77,24 @@ impl<'a> Run<'a> {
             return self.release(None).await;
         }
         // Rule 4, before anything is held or asked for.
-        match self.context.keys.standing(&self.object) {
+        match self.context.keys.standing(&*self.object) {
             Standing::First => {}
             standing => return self.step_aside(standing).await,
         }
         self.hold().await?;
-        let project = match observe::project(self.context, &self.object).await {
-            Ok(project) => project,
-            Err(Some(told)) => return self.halt(None, told, Some(PROJECT_AGAIN)).await,
-            Err(None) => return Ok(Next::Again(Some(Duration::from_secs(5)))),
-        };
+        let project =
+            match object::project(self.context, &self.subject.namespace, &self.object.spec.project_ref.name).await {
+                Ok(project) => project,
+                Err(Some(told)) => return self.halt(None, told, Some(PROJECT_AGAIN)).await,
+                Err(None) => return Ok(Next::Again(Some(Duration::from_secs(5)))),
+            };
         let wanted = intent::wanted_identity(&self.object, &project);
         if let Some(told) = self.unfit(&wanted) {
             return self.halt(Some(wanted), told, Some(self.object.spec.effective_interval())).await;
         }
         let remote = match &project.remote {
             Ok(remote) => Arc::clone(remote),
-            Err(told) => return self.without_remote(wanted, not_ready(told)).await,
+            Err(told) => return self.without_remote(wanted, project_not_ready(told)).await,
         };
         if let Some(pause) = self.paused() {
             return Ok(Next::Again(Some(pause)));
@@ -165,14 +166,6 @@ impl<'a> Run<'a> {
         self.remembered.written = object.resource_version();
         self.context.keys.wrote(&object);
         self.object = Arc::new(object);
-    }
-}
-
-fn not_ready(told: &Told) -> Told {
-    match told.reason {
-        // Who has to act is the same person.
-        Reason::CredentialsRejected | Reason::PermissionMissing => told.clone(),
-        _ => Told::new(Reason::ProjectNotReady, format!("The ConnectProject cannot be used: {}", told.message)),
     }
 }
 

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use kube::ResourceExt;
 
-use super::super::act::{self};
 use super::super::decide::Deletion;
 use super::super::desired::{self};
 use super::super::intent;
 use super::super::status::WantedIdentity;
+use crate::controllers::backoff::Asked;
 use crate::controllers::conditions::Told;
+use crate::controllers::object;
 use crate::controllers::reason::Reason;
 use crate::controllers::references::Named;
 use crate::controllers::remote::Login;
@@ -62,7 +63,7 @@ impl Run<'_> {
         if held || self.object.spec.management_policy == ManagementPolicy::ObserveOnly {
             return Ok(());
         }
-        let object = act::hold(&self.api, &self.object).await?;
+        let object = object::hold(&self.api, &*self.object).await?;
         self.wrote(object);
         Ok(())
     }
@@ -87,17 +88,12 @@ impl Run<'_> {
     /// Whether calls of this resource are held back after failures; a change of what is asked for ends that.
     pub(super) fn paused(&mut self) -> Option<Duration> {
         let asked = self.asked_for();
-        if self.remembered.paused_for.as_ref() != Some(&asked) {
-            self.remembered.not_before = None;
-        }
-        let until = self.remembered.not_before?;
-        let now = self.context.clock.now();
-        (now < until).then(|| crate::clock::between(now, until))
+        self.remembered.backoff.left(&asked, self.context.clock.now())
     }
 
-    pub(super) fn asked_for(&self) -> (i64, Option<String>) {
+    pub(super) fn asked_for(&self) -> Asked {
         let generation = self.object.metadata.generation.unwrap_or_default();
-        (generation, intent::request(&self.object, names::REDEPLOY_REQUESTED_AT))
+        (generation, object::request(&*self.object, names::REDEPLOY_REQUESTED_AT))
     }
 
     /// What was refused with other credentials may be sent again.
@@ -110,7 +106,7 @@ impl Run<'_> {
 
     /// A new reconcile request is served by a look that begins from now on (rule 11).
     pub(super) fn note_request(&mut self) {
-        let request = intent::request(&self.object, names::RECONCILE_REQUESTED_AT);
+        let request = object::request(&*self.object, names::RECONCILE_REQUESTED_AT);
         let handled = self.status().handled_reconcile_request;
         match request {
             Some(request) if Some(&request) != handled.as_ref() => {

@@ -6,21 +6,20 @@ use std::time::Duration;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
-use super::super::act::{self};
 use super::super::decide::{Decision, Verdict};
 use super::super::desired::{self};
+use super::super::intent;
 use super::super::ledger::{Ledger, OperationKind};
 use super::super::observe::{self};
 use super::super::status::{self, Facts, Newer, Sight, Texts, WantedIdentity};
-use super::super::{Next, intent};
 use crate::connect::ApiError;
 use crate::connect::model::Deployment;
 use crate::controllers::conditions::{self, Told};
-use crate::controllers::patch::write_status;
+use crate::controllers::object::{self, Next, Written};
 use crate::controllers::problem;
 use crate::controllers::reason::Reason;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
-use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
+use crate::crd::{ManagementPolicy, UpdatePolicy};
 use crate::names;
 
 use super::{Known, Run, names_whole_objects};
@@ -115,25 +114,11 @@ impl Run<'_> {
         loop {
             let sight = seen.map_or(Sight::NotLooked, Sight::Record);
             match self.say(known, ledger, told.clone(), sight, None, false).await {
-                Err(kube::Error::Api(status)) if status.code == 409 && self.is_still_stored().await? => {}
+                Err(kube::Error::Api(status))
+                    if status.code == 409 && object::is_still_stored(&self.api, &mut self.object).await? => {}
                 answer => return answer,
             }
         }
-    }
-
-    /// Reads the resource again, and takes over its version if the operation in it is the one that this run wrote. What
-    /// people ask for stays what the call was sent for; the next run sees the new spec.
-    async fn is_still_stored(&mut self) -> Result<bool, kube::Error> {
-        let Some(found) = self.api.get_opt(&self.subject.name).await? else { return Ok(false) };
-        let operation =
-            |object: &ConnectorDeployment| object.status.as_ref().and_then(|status| status.operation.clone());
-        if found.metadata.uid != self.object.metadata.uid || operation(&found) != operation(&self.object) {
-            return Ok(false);
-        }
-        let object = Arc::make_mut(&mut self.object);
-        object.metadata.resource_version = found.metadata.resource_version;
-        object.status = found.status;
-        Ok(true)
     }
 
     fn newer(&self, known: &Known, seen: Sight<'_>) -> Newer {
@@ -197,7 +182,7 @@ impl Run<'_> {
         let applied = ledger.applied.as_ref().and_then(|applied| applied.digest.as_ref());
         let desired = desired::from_spec(spec, &contents, None).ok();
         let wanted = desired.map(|desired| self.context.digest_key.digest(&desired.values));
-        let requested = intent::request(&self.object, names::REDEPLOY_REQUESTED_AT);
+        let requested = object::request(&*self.object, names::REDEPLOY_REQUESTED_AT);
         Ok(applied.is_some()
             && applied == wanted.as_ref()
             && requested.is_none_or(|asked| ledger.handled_redeploy == Some(asked)))
@@ -213,21 +198,17 @@ impl Run<'_> {
     }
 
     pub(super) async fn write(&mut self, after: ConnectorDeploymentStatus, told: &Told) -> Result<(), kube::Error> {
-        let before = self.status();
-        let Some(object) = write_status(&self.api, &*self.object, &before, &after).await? else { return Ok(()) };
-        let kept = object.status.as_ref().and_then(|status| status.operation.as_ref()) == after.operation.as_ref();
-        self.wrote(object);
-        if !kept {
-            // Rule 1: a CRD of an older version drops fields silently; without them nothing may be sent.
-            let message =
-                "the served CustomResourceDefinition drops fields of the status: apply the CRDs of this version";
-            return Err(kube::Error::Service(message.into()));
+        match object::write(self.context, &self.api, &*self.object, &after, told).await? {
+            Written::Nothing => Ok(()),
+            Written::Stored(object) => {
+                self.wrote(object);
+                Ok(())
+            }
+            Written::Pruned(object, error) => {
+                self.wrote(object);
+                Err(error)
+            }
         }
-        let earlier = conditions::ready_reason(&before.conditions);
-        if earlier != Some(told.reason.as_str()) && told.reason != Reason::Queued {
-            self.context.event(&*self.object, "Reconcile", told).await;
-        }
-        Ok(())
     }
 
     /// Rule 3: the id where a restored backup keeps it. Rule 5: what was created again has other URLs, which is said.
@@ -237,7 +218,7 @@ impl Run<'_> {
         if before.as_ref() == Some(id) {
             return Ok(());
         }
-        let object = act::annotate(&self.api, &self.object, id).await?;
+        let object = object::annotate(&self.api, &*self.object, id).await?;
         self.wrote(object);
         if let Some(before) = before {
             let note = format!("The remote deployment is {id} now, in place of {before}: its URLs have changed");
@@ -255,7 +236,7 @@ impl Run<'_> {
             ledger.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Undeploy)
         });
         let object = Arc::clone(&self.object);
-        act::release(&self.api, &object).await?;
+        object::release(&self.api, &*object).await?;
         let (reason, note) = if undeployed {
             ("Undeployed", "The remote deployment is gone")
         } else {

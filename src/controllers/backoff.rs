@@ -1,0 +1,49 @@
+//! Holds the calls of one resource back after failures of its own. Pure: time is an argument.
+//!
+//! The remote as a whole is held back by its gate (`remote/gate.rs`).
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::problem;
+use crate::clock::{between, later};
+use crate::connect::ApiError;
+
+/// Generation of a resource and its newest request: what a pause is for. A change ends it.
+pub type Asked = (i64, Option<String>);
+
+/// Calls of one resource that failed in a row.
+#[derive(Clone, Debug, Default)]
+pub struct Backoff {
+    failures: u32,
+    not_before: Option<Timestamp>,
+    paused_for: Option<Asked>,
+}
+
+impl Backoff {
+    /// What is left of the pause; `None`: it may call.
+    #[must_use]
+    pub fn left(&mut self, asked: &Asked, now: Timestamp) -> Option<Duration> {
+        if self.paused_for.as_ref() != Some(asked) {
+            self.not_before = None;
+        }
+        let until = self.not_before?;
+        (now < until).then(|| between(now, until))
+    }
+
+    /// A call failed: no other one before what is returned has passed.
+    pub fn failed(&mut self, asked: Asked, error: &ApiError, now: Timestamp) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        let pause = problem::pause(self.failures).max(error.retry_after.unwrap_or_default());
+        self.not_before = Some(later(now, pause));
+        self.paused_for = Some(asked);
+        pause
+    }
+
+    /// A call worked.
+    pub fn worked(&mut self) {
+        self.failures = 0;
+        self.not_before = None;
+    }
+}

@@ -1,0 +1,103 @@
+//! The one place that changes staged connectors: the one call of a run.
+
+use jiff::Timestamp;
+
+use super::decide::{Answer, Call, CallKind};
+use super::{desired, observe};
+use crate::clock::later;
+use crate::connect::model::{ConnectorStaged as Record, ConnectorUpdate, ConnectorUpdateAction};
+use crate::connect::registry::StagedApi;
+use crate::connect::{ApiError, ConnectApi, Selector};
+use crate::controllers::operations::LIMIT;
+use crate::controllers::problem::{self, Meaning};
+use crate::crd::ConnectorStagedSpec;
+
+/// What came back.
+pub struct Done {
+    /// What it says.
+    pub answer: Answer,
+    /// The record in it.
+    pub record: Option<Record>,
+    /// The error, if it was one.
+    pub error: Option<ApiError>,
+}
+
+/// The two sides of the client that a run needs.
+#[derive(Clone, Copy)]
+pub struct Apis<'a> {
+    /// Reads.
+    pub reads: &'a dyn ConnectApi,
+    /// Changes.
+    pub changes: &'a dyn StagedApi,
+}
+
+/// Sends the call whose operation was written at `started`. `record`: what was read, from which an update starts.
+pub async fn send(
+    apis: Apis<'_>,
+    spec: &ConnectorStagedSpec,
+    call: &Call,
+    record: Option<&Record>,
+    started: Timestamp,
+) -> Done {
+    let send_before = later(started, LIMIT);
+    let update = async |id: &str, version: i64, actions: Vec<ConnectorUpdateAction>| {
+        let update = ConnectorUpdate { version, actions };
+        apis.changes.update(&Selector::Id(id.to_owned()), &update, send_before).await
+    };
+    let answer = match &call.kind {
+        CallKind::Create => return create(apis, spec, call.first, send_before).await,
+        CallKind::Update { id, version } => {
+            let actions = record.map(|record| desired::changes(spec, record).actions).unwrap_or_default();
+            update(id, *version, actions).await
+        }
+        CallKind::Preview { id, version } => {
+            update(id, *version, vec![ConnectorUpdateAction::UpdatePreviewable]).await
+        }
+        CallKind::Publish { id, version, certification } => {
+            update(id, *version, vec![ConnectorUpdateAction::Publish { certification: *certification }]).await
+        }
+        CallKind::Delete { id } => apis.changes.discard(&Selector::Id(id.clone()), send_before).await,
+    };
+    match answer {
+        Ok(Some(record)) => accepted(spec, record),
+        Ok(None) => Done { answer: Answer::NotFound, record: None, error: None },
+        Err(error) => match failed(error) {
+            // Only a create brings a key along.
+            Done { answer: Answer::Duplicate, record, error } => Done { answer: Answer::Refused, record, error },
+            done => done,
+        },
+    }
+}
+
+/// Rule 1: the key is looked up once more, then one POST.
+async fn create(apis: Apis<'_>, spec: &ConnectorStagedSpec, first: bool, send_before: Timestamp) -> Done {
+    match apis.reads.staged(&Selector::Key(spec.key.clone())).await {
+        Ok(Some(_)) => {
+            // For an operation from before it may be ours: the next look decides.
+            let answer = if first { Answer::Duplicate } else { Answer::Unknown };
+            return Done { answer, record: None, error: None };
+        }
+        Ok(None) => {}
+        // Nothing was sent yet in this attempt.
+        Err(error) => return Done { answer: Answer::NotNow, record: None, error: Some(error) },
+    }
+    match apis.changes.stage(&desired::draft(spec), send_before).await {
+        Ok(record) => accepted(spec, record),
+        Err(error) => failed(error),
+    }
+}
+
+fn accepted(spec: &ConnectorStagedSpec, record: Record) -> Done {
+    Done { answer: Answer::Accepted(observe::held_against(spec, &record)), record: Some(record), error: None }
+}
+
+fn failed(error: ApiError) -> Done {
+    let answer = match problem::meaning(&error) {
+        Meaning::Unknown => Answer::Unknown,
+        Meaning::Duplicate => Answer::Duplicate,
+        Meaning::Refused => Answer::Refused,
+        Meaning::NotNow => Answer::NotNow,
+        Meaning::NotFound => Answer::NotFound,
+    };
+    Done { answer, record: None, error: Some(error) }
+}

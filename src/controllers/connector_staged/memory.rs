@@ -1,0 +1,40 @@
+//! What this process remembers between the runs of a `ConnectorStaged`. Losing it costs time, never correctness.
+
+use jiff::Timestamp;
+
+use super::decide::Memory;
+use crate::controllers::backoff::Backoff;
+use crate::controllers::conditions::Told;
+use crate::controllers::memories::OfOne;
+use crate::controllers::remote::Login;
+
+/// What is remembered of one resource.
+#[derive(Clone, Debug, Default)]
+pub struct Remembered {
+    /// Uid of the resource: another one of the same name starts afresh.
+    pub uid: String,
+    /// What `decide` has seen.
+    pub seen: Memory,
+    /// Resource version of our last write; a copy from the cache that does not show it yet is not worked with.
+    pub written: Option<String>,
+    /// The reconcile request that is being served.
+    pub asked: Option<String>,
+    /// Why the last call was refused.
+    pub refusal: Option<Told>,
+    /// The credentials of the last run: what others were refused may be granted to new ones.
+    pub login: Option<Login>,
+    /// Calls that failed in a row.
+    pub backoff: Backoff,
+    /// When the remote was read last, and found settled.
+    pub settled_at: Option<Timestamp>,
+}
+
+impl OfOne for Remembered {
+    fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    fn new(uid: &str) -> Self {
+        Self { uid: uid.to_owned(), ..Self::default() }
+    }
+}

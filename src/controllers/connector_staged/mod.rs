@@ -1,0 +1,81 @@
+//! Controller of `ConnectorStaged`: one run, from an event to one write and one requeue.
+//!
+//! The story is that of a deployment (`connector_deployment`), with a simpler table: everything that is sent can be read
+//! back, and every change names the version that it starts from. A tag goes its way in three steps, update, preview and
+//! publish, each begun when the one before is through. `observe` and `act` are the only ones that talk to the remote;
+//! the rest is pure, but for `run`, which tells the story.
+
+pub mod act;
+pub mod decide;
+pub mod desired;
+pub mod intent;
+pub mod ledger;
+pub mod memory;
+pub mod observe;
+mod run;
+pub mod status;
+pub mod stored;
+
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use kube::runtime::controller::Action;
+
+use self::run::Run;
+use super::context::Context;
+use super::object::{self, Next, after_error, is_ours};
+use super::references::Named;
+use super::subject::Subject;
+use crate::crd::ConnectorStaged;
+
+/// One run for one resource. Never fails: whatever goes wrong is said in the status, or tried again.
+pub async fn reconcile(cached: Arc<ConnectorStaged>, context: Arc<Context>) -> Action {
+    let subject = Subject::staged(&cached.namespace().unwrap_or_default(), &cached.name_any());
+    let mut remembered = context.staged_memories.of(&subject, cached.metadata.uid.as_deref().unwrap_or_default());
+    context.alarms.set(&subject, None);
+    match object::current(&context.client, cached, &mut remembered.written).await {
+        Ok(Some(object)) if is_ours(&*object) => {
+            let mut run = Run::new(&context, &subject, object, remembered);
+            let outcome = run.story().await;
+            let remembered = run.into_remembered();
+            match outcome {
+                Ok(Next::Gone) => {
+                    gone(&context, &subject);
+                    Action::await_change()
+                }
+                Ok(Next::Again(pause)) => {
+                    context.staged_memories.keep(&subject, remembered);
+                    context.alarms.set(&subject, pause);
+                    Action::await_change()
+                }
+                Err(error) => {
+                    context.staged_memories.keep(&subject, remembered);
+                    Action::requeue(after_error(&subject, &error))
+                }
+            }
+        }
+        Ok(_) => {
+            gone(&context, &subject);
+            Action::await_change()
+        }
+        Err(error) => {
+            context.staged_memories.keep(&subject, remembered);
+            Action::requeue(after_error(&subject, &error))
+        }
+    }
+}
+
+/// Forgets everything about a resource that is gone.
+pub fn gone(context: &Context, subject: &Subject) {
+    context.alarms.set(subject, None);
+    context.remotes.forget(subject);
+    context.staged_memories.forget(subject);
+    let projects = context.references.uses(subject, Named::Project);
+    context.references.forget(subject);
+    for project in projects {
+        context.wake(Subject::project(&subject.namespace, &project));
+    }
+    if context.staged.forget(subject) {
+        context.wake_users(Named::Staged, &subject.namespace, &subject.name);
+    }
+}

@@ -1,0 +1,56 @@
+//! Reads what a run decides on: the staged connector, as it is at the remote. Changes nothing.
+//!
+//! Each run reads its own connector: people have few of them, and what one run has just changed the next one must see.
+
+use super::desired::{self, Fields};
+use super::ledger::{Ledger, Look, Phase, Preview, Seen};
+use super::stored;
+use crate::connect::model::{ConnectorStaged as Record, IsPreviewable};
+use crate::connect::{ApiError, ConnectApi, Selector};
+use crate::crd::ConnectorStagedSpec;
+
+/// Reads it: by key as long as no id is known.
+///
+/// # Errors
+/// Those of the Connect API.
+pub async fn look(api: &dyn ConnectApi, key: &str, ledger: &Ledger) -> Result<Option<Record>, ApiError> {
+    let selector = ledger.id.clone().map_or_else(|| Selector::Key(key.to_owned()), Selector::Id);
+    api.staged(&selector).await
+}
+
+/// What was read, as `decide` takes it.
+#[must_use]
+pub fn seen(spec: &ConnectorStagedSpec, record: Option<&Record>) -> Look {
+    record.map_or(Look::Absent, |record| Look::Present(held_against(spec, record)))
+}
+
+/// A record, held against what is wanted.
+#[must_use]
+pub fn held_against(spec: &ConnectorStagedSpec, record: &Record) -> Seen {
+    let fields = Fields::from(record);
+    let changes = desired::changes(spec, record);
+    Seen {
+        id: record.id.clone(),
+        version: record.version,
+        phase: phase(record),
+        preview: match &record.is_previewable {
+            IsPreviewable::NeverAsked => Preview::NeverAsked,
+            IsPreviewable::Pending => Preview::Pending,
+            IsPreviewable::Yes => Preview::Granted,
+            IsPreviewable::No => Preview::Refused,
+            IsPreviewable::Other(_) => Preview::Other,
+        },
+        private: record.private,
+        listed: record.already_listed,
+        changed: record.has_changes,
+        digest: fields.digest(),
+        met: changes.actions.is_empty() && changes.impossible.is_empty(),
+        repository_met: fields.has_repository_of(&Fields::from(spec)),
+        source: fields.source(),
+        impossible: !changes.impossible.is_empty(),
+    }
+}
+
+fn phase(record: &Record) -> Phase {
+    stored::phase(record.status.as_str())
+}

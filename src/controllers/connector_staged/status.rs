@@ -1,0 +1,240 @@
+//! The status of a `ConnectorStaged`, from what was seen and done in this run. Pure.
+//!
+//! No call and no decision: `decide/` has said what is the case, this says it to people.
+
+use jiff::Timestamp;
+
+use super::decide::{Rest, Verdict};
+use super::ledger::{Ledger, OperationKind, Preview, Seen};
+use super::stored;
+use crate::connect::mask::Masker;
+use crate::connect::model::{ConnectorStaged as Record, DeclaredApplication, Report};
+use crate::controllers::conditions::{self, Told, cut};
+use crate::controllers::reason::Reason;
+use crate::controllers::report;
+use crate::crd::connector_deployment_status::MESSAGE_LENGTH;
+use crate::crd::connector_staged_status::{
+    CERTIFICATION_COMMENTS, CertificationComment, ConnectorStagedStatus, STAGED_APPLICATIONS, STAGED_KEYS,
+    StagedApplication,
+};
+use crate::crd::ConnectorStagedSpec;
+use crate::crd::shared::RemoteIdentity;
+use crate::names;
+
+/// What is the case at the end of a run.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    /// Generation of the resource that the run was about.
+    pub generation: i64,
+    /// What is remembered.
+    pub ledger: &'a Ledger,
+    /// What to tell.
+    pub told: Told,
+    /// `spec.suspend`.
+    pub suspended: bool,
+    /// Key of the connector.
+    pub key: &'a str,
+    /// The project that holds it; `None` if that is not known.
+    pub remote: Option<RemoteIdentity>,
+    /// What was seen in this run.
+    pub seen: Sight<'a>,
+    /// The reconcile request that this run has served.
+    pub handled_reconcile: Option<String>,
+}
+
+/// What a run saw of the staged connector.
+#[derive(Clone, Copy, Debug)]
+pub enum Sight<'a> {
+    /// It did not look.
+    NotLooked,
+    /// There is none.
+    Nothing,
+    /// This one.
+    Record(&'a Record),
+}
+
+/// The new status, from the one before.
+#[must_use]
+pub fn summarize(before: &ConnectorStagedStatus, facts: &Facts<'_>, now: Timestamp) -> ConnectorStagedStatus {
+    let mut status = before.clone();
+    status.observed_generation = facts.generation;
+    stored::store(&mut status, facts.ledger);
+    status.key = Some(facts.key.to_owned());
+    // Once something of ours may be there, the project that holds it is fixed.
+    let fixed = status.remote.is_some() && (facts.ledger.id.is_some() || facts.ledger.operation.is_some());
+    if let Some(remote) = facts.remote.as_ref().filter(|_| !fixed) {
+        status.remote = Some(remote.clone());
+    }
+    match facts.seen {
+        Sight::Record(record) => show(&mut status, record),
+        Sight::Nothing => hide(&mut status),
+        Sight::NotLooked => {}
+    }
+    if let Some(handled) = &facts.handled_reconcile {
+        status.handled_reconcile_request = Some(handled.clone());
+    }
+    status.message = Some(cut(&facts.told.message, MESSAGE_LENGTH));
+    let suspended = facts.suspended.then(|| {
+        (names::SUSPENDED, "Suspended", "Nothing is sent because of suspend: true; set it to false to go on".to_owned())
+    });
+    status.conditions = conditions::conditions(
+        &before.conditions,
+        &facts.told,
+        suspended.into_iter().collect(),
+        facts.generation,
+        now,
+    );
+    status
+}
+
+fn show(status: &mut ConnectorStagedStatus, record: &Record) {
+    status.version = Some(record.version);
+    status.status = Some(cut(record.status.as_str(), 64));
+    status.is_previewable = Some(cut(record.is_previewable.as_str(), 64));
+    status.already_listed = Some(record.already_listed);
+    status.has_changes = Some(record.has_changes);
+    // Nothing secret was sent.
+    let masker = Masker::new([]);
+    let entries = |found: &Option<Report>| {
+        found.as_ref().map(|found| report::newest(&found.entries, &masker, true)).unwrap_or_default()
+    };
+    status.publishing_report = entries(&record.publishing_report);
+    status.previewable_report = entries(&record.previewable_report);
+    status.certification_comments = comments(record);
+    let declared = record.configurations.as_deref().unwrap_or_default();
+    status.configurations = declared.iter().take(STAGED_APPLICATIONS).map(application).collect();
+}
+
+fn hide(status: &mut ConnectorStagedStatus) {
+    status.version = None;
+    status.status = None;
+    status.is_previewable = None;
+    status.already_listed = None;
+    status.has_changes = None;
+    status.publishing_report.clear();
+    status.previewable_report.clear();
+    status.certification_comments.clear();
+    status.configurations.clear();
+}
+
+fn comments(record: &Record) -> Vec<CertificationComment> {
+    let mut comments: Vec<_> = record.certification_info.iter().flat_map(|info| &info.comments).collect();
+    comments.sort_by(|one, other| other.datetime.cmp(&one.datetime));
+    let comment = |comment: &&crate::connect::model::CertificationInfoComment| CertificationComment {
+        project: cut(&comment.user_id, 64),
+        at: cut(&comment.datetime, 64),
+        comment: cut(&comment.comment, MESSAGE_LENGTH),
+    };
+    comments.iter().take(CERTIFICATION_COMMENTS).map(comment).collect()
+}
+
+fn application(declared: &DeclaredApplication) -> StagedApplication {
+    let name = |key: &str, required: bool| format!("{}{}", cut(key, 256), if required { "*" } else { "" });
+    let standard = declared.standard_configuration.iter().map(|key| name(&key.key, key.required));
+    let secured = declared.secured_configuration.iter().map(|key| name(&key.key, key.required));
+    StagedApplication {
+        application_name: cut(&declared.application_name, 256),
+        application_type: cut(declared.application_type.as_str(), 64),
+        standard_configuration: standard.take(STAGED_KEYS).collect(),
+        secured_configuration: secured.take(STAGED_KEYS).collect(),
+    }
+}
+
+/// What to tell people of a verdict. `impossible`: what differs and cannot be changed.
+#[must_use]
+pub fn tell(verdict: Verdict, key: &str, record: Option<&Record>, impossible: &[String]) -> Told {
+    let status = record.map_or_else(|| "not there".to_owned(), |record| record.status.to_string());
+    match verdict {
+        Verdict::Running(OperationKind::Create) => Told::new(Reason::Staging, "Creating the staged connector"),
+        Verdict::Running(OperationKind::Update) => Told::new(Reason::Updating, "Sending the changes of the spec"),
+        Verdict::Running(OperationKind::Preview) => {
+            Told::new(Reason::PreviewRequested, "Asked for the permission to deploy this tag as a preview")
+        }
+        Verdict::Running(OperationKind::Publish) => {
+            Told::new(Reason::Publishing, format!("Publishing: the connector is {status}"))
+        }
+        Verdict::Running(OperationKind::Delete) | Verdict::Released => {
+            Told::new(Reason::Deleting, "Deleting the staged connector")
+        }
+        Verdict::TakesTooLong => Told::new(
+            Reason::TakesTooLong,
+            format!("No end after 30 minutes; the connector is {status}. The operator goes on looking"),
+        ),
+        Verdict::Busy => Told::new(
+            Reason::Updating,
+            format!("The connector is {status}; changes of the spec are sent once it is at rest"),
+        ),
+        Verdict::Certifying => Told::new(Reason::InCertification, certifying(&status, record)),
+        Verdict::Settled(rest) => settled(rest, record),
+        Verdict::CannotChange => Told::new(Reason::CannotBeChanged, impossible.join("; ")),
+        Verdict::PreviewRefused => failed(
+            Reason::PreviewRefused,
+            "This tag may not be deployed as a preview",
+            record.and_then(|record| record.previewable_report.as_ref()),
+        ),
+        Verdict::PublishingFailed => failed(
+            Reason::PublishingFailed,
+            "Publishing did not work",
+            record.and_then(|record| record.publishing_report.as_ref()),
+        ),
+        Verdict::KeyTaken => Told::new(
+            Reason::KeyTaken,
+            format!(
+                "A staged connector with key {key} exists and was not made by this resource: choose another key, or set \
+                 adoptionPolicy: Adopt"
+            ),
+        ),
+        Verdict::Missing => {
+            Told::new(Reason::ServiceUnavailable, "The staged connector does not show; looking again to be sure")
+        }
+        Verdict::Disappeared => Told::new(
+            Reason::RemoteDisappeared,
+            "The staged connector was deleted elsewhere: delete and create this resource to have it again",
+        ),
+        Verdict::Refused => Told::new(Reason::RequestRejected, "The API refused the last request"),
+        Verdict::HeldBySuspend => Told::new(Reason::Suspended, "A change waits: set suspend to false to send it"),
+    }
+}
+
+fn settled(rest: Rest, record: Option<&Record>) -> Told {
+    let tag = record.map(|record| record.repository.tag.as_str()).unwrap_or_default();
+    match rest {
+        Rest::Published => Told::new(Reason::Published, format!("Tag {tag} is published")),
+        Rest::Previewable => Told::new(Reason::Previewable, format!("Tag {tag} may be deployed as a preview")),
+        Rest::Staged => Told::new(Reason::Staged, format!("Tag {tag} is staged")),
+    }
+}
+
+fn certifying(status: &str, record: Option<&Record>) -> String {
+    let comments = record.map(comments).unwrap_or_default();
+    match comments.first() {
+        Some(newest) => format!("{status}; the newest remark: {}", newest.comment),
+        None => format!("{status}; no remarks yet"),
+    }
+}
+
+fn failed(reason: Reason, what: &str, found: Option<&Report>) -> Told {
+    let entries = found.map(|found| report::newest(&found.entries, &Masker::new([]), true)).unwrap_or_default();
+    let finding = report::worst(&entries).unwrap_or_else(|| "the service says no more".to_owned());
+    Told::new(reason, format!("{what}: {finding}"))
+}
+
+/// Since which version the tag that is wanted can be deployed while it is staged, or why it cannot be.
+///
+/// # Errors
+/// The reason, in a sentence for the status of a deployment.
+pub fn deployable(ledger: &Ledger, seen: Option<&Seen>, spec: &ConnectorStagedSpec) -> Result<i64, String> {
+    let Some(seen) = seen else { return Err("it does not exist at the remote yet".to_owned()) };
+    let tag = &spec.repository.tag;
+    let known = ledger.deployable.as_ref().filter(|deployable| deployable.source == seen.source);
+    match (known, seen.preview) {
+        _ if !seen.repository_met => Err(format!("its tag is not yet {tag}")),
+        (Some(deployable), Preview::Granted) => Ok(deployable.version),
+        (_, Preview::Pending) | (None, Preview::Granted) => {
+            Err(format!("the permission to deploy tag {tag} as a preview is being asked for"))
+        }
+        (_, Preview::Refused) => Err(format!("tag {tag} may not be deployed as a preview")),
+        _ if spec.previewable => Err(format!("the permission to deploy tag {tag} as a preview is not there yet")),
+        _ => Err("nobody asked for the permission to deploy it as a preview: set previewable: true there".to_owned()),
+    }
+}

@@ -1,0 +1,246 @@
+//! What a run does with its own object, whatever its kind: takes a copy that shows our last write, holds it by the
+//! finalizer, lets it go, and says when a run that the cluster refused is done again.
+//!
+//! Statuses are written by `patch`; what a run decides is in the folder of its kind.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::Api;
+use kube::core::NamespaceResourceScope;
+use kube::{Client, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::conditions::{Told, ready_reason};
+use super::context::{Context, Project};
+use super::patch::{patch_metadata, write_status};
+use super::reason::Reason;
+use super::subject::Subject;
+use crate::crd::ConnectProject;
+use crate::names;
+
+/// Pause before a run is done again whose write met a newer version of the resource.
+const AFTER_CONFLICT: Duration = Duration::from_millis(200);
+/// Pause before a run is done again that the cluster itself refused.
+const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
+
+/// What follows a run.
+pub enum Next {
+    /// The resource may go, or is none of ours any more.
+    Gone,
+    /// Run again after this time, or when something happens.
+    Again(Option<Duration>),
+}
+
+/// One of our kinds, as far as this module needs it.
+pub trait Object:
+    Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+{
+}
+
+impl<K> Object for K where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// The resource as it is now. The cached copy is good unless we wrote later than it was made. `written`: the resource
+/// version of our last write, which is forgotten once the cache shows it.
+///
+/// # Errors
+/// Those of the API server.
+pub async fn current<K: Object>(
+    client: &Client,
+    cached: Arc<K>,
+    written: &mut Option<String>,
+) -> Result<Option<Arc<K>>, kube::Error> {
+    if written.is_none() || *written == cached.resource_version() {
+        return Ok(Some(cached));
+    }
+    let api = Api::<K>::namespaced(client.clone(), &cached.namespace().unwrap_or_default());
+    let Some(found) = api.get_opt(&cached.name_any()).await? else { return Ok(None) };
+    if found.meta().uid != cached.meta().uid {
+        return Ok(None);
+    }
+    if found.resource_version() == cached.resource_version() {
+        *written = None;
+    }
+    Ok(Some(Arc::new(found)))
+}
+
+/// A resource that is being deleted and does not wait for us is over.
+pub fn is_ours<K: Object>(object: &K) -> bool {
+    object.meta().deletion_timestamp.is_none() || is_held(object)
+}
+
+/// Whether our finalizer holds it.
+pub fn is_held<K: Object>(object: &K) -> bool {
+    object.finalizers().iter().any(|name| name == names::FINALIZER)
+}
+
+/// Adds the finalizer, so that what is at the remote is not forgotten.
+///
+/// # Errors
+/// Those of the API server; 409 if the object was changed meanwhile.
+pub async fn hold<K: Object>(api: &Api<K>, object: &K) -> Result<K, kube::Error> {
+    let mut finalizers = object.finalizers().to_vec();
+    finalizers.push(names::FINALIZER.to_owned());
+    patch_metadata(api, object, json!({ "finalizers": finalizers })).await
+}
+
+/// Removes the finalizer: the object may go.
+///
+/// # Errors
+/// Those of the API server; 409 if the object was changed meanwhile.
+pub async fn release<K: Object>(api: &Api<K>, object: &K) -> Result<(), kube::Error> {
+    let finalizers: Vec<_> = object.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
+    match patch_metadata(api, object, json!({ "finalizers": finalizers })).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        answer => answer.map(|_| ()),
+    }
+}
+
+/// Writes the id of what is at the remote where a restored backup keeps it (rule 3).
+///
+/// # Errors
+/// Those of the API server; 409 if the object was changed meanwhile.
+pub async fn annotate<K: Object>(api: &Api<K>, object: &K, id: &str) -> Result<K, kube::Error> {
+    patch_metadata(api, object, json!({ "annotations": { names::REMOTE_ID: id } })).await
+}
+
+/// A kind whose operations are written before their calls.
+pub trait Operated: Object {
+    /// Its status.
+    type Status: Clone + Default + Serialize + Send + Sync;
+    /// An operation in it.
+    type Operation: PartialEq;
+
+    /// The status, if there is one.
+    fn status(&self) -> Option<&Self::Status>;
+
+    /// Takes over another one.
+    fn set_status(&mut self, status: Option<Self::Status>);
+
+    /// The operation in a status.
+    fn operation(status: &Self::Status) -> Option<&Self::Operation>;
+
+    /// The conditions in a status.
+    fn conditions(status: &Self::Status) -> &[Condition];
+}
+
+/// Writes the status, if it says something else than before, and an Event for each new reason. Returns what the API
+/// server stored, which is the resource from then on also if there is an error.
+///
+/// # Errors
+/// Those of the API server; and, with the object, that it dropped the operation: the CRD is of an older version, and
+/// without what it stores nothing may be sent (rule 1).
+pub async fn write<K: Operated>(
+    context: &Context,
+    api: &Api<K>,
+    object: &K,
+    after: &K::Status,
+    told: &Told,
+) -> Result<Written<K>, kube::Error>
+where
+    K: Resource<DynamicType = ()>,
+{
+    let before = object.status().cloned().unwrap_or_default();
+    let Some(stored) = write_status(api, object, &before, after).await? else { return Ok(Written::Nothing) };
+    if stored.status().and_then(K::operation) != K::operation(after) {
+        let message = "the served CustomResourceDefinition drops fields of the status: apply the CRDs of this version";
+        return Ok(Written::Pruned(stored, kube::Error::Service(message.into())));
+    }
+    let earlier = ready_reason(K::conditions(&before));
+    if earlier != Some(told.reason.as_str()) && told.reason != Reason::Queued {
+        context.event(&stored, "Reconcile", told).await;
+    }
+    Ok(Written::Stored(stored))
+}
+
+/// What came of writing a status.
+pub enum Written<K> {
+    /// It said that already.
+    Nothing,
+    /// This is the resource now.
+    Stored(K),
+    /// So it is, but without all that was written.
+    Pruned(K, kube::Error),
+}
+
+/// Reads the resource again, and takes over its version and status if the operation in it is the one that this run wrote.
+/// What people ask for stays what the call was sent for; the next run sees the new spec.
+///
+/// # Errors
+/// Those of the API server.
+pub async fn is_still_stored<K: Operated>(api: &Api<K>, object: &mut Arc<K>) -> Result<bool, kube::Error> {
+    let Some(found) = api.get_opt(&object.name_any()).await? else { return Ok(false) };
+    let operations = found.status().and_then(K::operation) == object.status().and_then(K::operation);
+    if found.meta().uid != object.meta().uid || !operations {
+        return Ok(false);
+    }
+    let object = Arc::make_mut(object);
+    object.meta_mut().resource_version.clone_from(&found.meta().resource_version);
+    object.set_status(found.status().cloned());
+    Ok(true)
+}
+
+/// The project that a resource names.
+///
+/// # Errors
+/// Why there is none: to tell people, or nothing while its own controller has not looked at it yet.
+pub async fn project(context: &Context, namespace: &str, name: &str) -> Result<Project, Option<Told>> {
+    if let Some(project) = context.projects.get(&Subject::project(namespace, name)) {
+        return Ok(project);
+    }
+    match Api::<ConnectProject>::namespaced(context.client.clone(), namespace).get_opt(name).await {
+        Ok(None) => {
+            let message = format!("ConnectProject {name} is missing in this namespace");
+            Err(Some(Told::new(Reason::ProjectMissing, message)))
+        }
+        // Its controller wakes its users once it knows.
+        Ok(Some(_)) => Err(None),
+        Err(error) => {
+            Err(Some(Told::new(Reason::InternalError, format!("ConnectProject {name} cannot be read: {error}"))))
+        }
+    }
+}
+
+/// What the trouble of a project means for its users.
+#[must_use]
+pub fn project_not_ready(told: &Told) -> Told {
+    match told.reason {
+        // Who has to act is the same person.
+        Reason::CredentialsRejected | Reason::PermissionMissing => told.clone(),
+        _ => Told::new(Reason::ProjectNotReady, format!("The ConnectProject cannot be used: {}", told.message)),
+    }
+}
+
+/// When a run is done again that the cluster refused.
+#[must_use]
+pub fn after_error(subject: &Subject, error: &kube::Error) -> Duration {
+    match error {
+        kube::Error::Api(status) if status.code == 409 => {
+            tracing::debug!(%subject, "changed meanwhile, run again");
+            AFTER_CONFLICT
+        }
+        error => {
+            tracing::warn!(%subject, %error, "the cluster refused");
+            AFTER_CLUSTER_ERROR
+        }
+    }
+}
+
+/// The value of an annotation with which people ask for something; longer ones are cut to what a status keeps.
+#[must_use]
+pub fn request<K: Object>(object: &K, annotation: &str) -> Option<String> {
+    object.annotations().get(annotation).map(|value| value.chars().take(256).collect())
+}

@@ -69,6 +69,16 @@ pub fn told_of_trouble(trouble: &Trouble) -> Told {
     Told::new(reason, unnumbered(&trouble.error))
 }
 
+/// Why a resource cannot be worked with whose project cannot.
+#[must_use]
+pub fn of_project(told: &Told) -> Told {
+    match told.reason {
+        // Who has to act is the same person.
+        Reason::CredentialsRejected | Reason::PermissionMissing => told.clone(),
+        _ => Told::new(Reason::ProjectNotReady, format!("The ConnectProject cannot be used: {}", told.message)),
+    }
+}
+
 /// Pause before a resource calls again, after so many failures in a row.
 #[must_use]
 pub fn pause(failures: u32) -> Duration {

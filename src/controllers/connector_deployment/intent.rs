@@ -1,5 +1,7 @@
 //! What people ask for in a `ConnectorDeployment`, apart from the values: pure, from the object and its project.
 
+use std::collections::BTreeSet;
+
 use kube::ResourceExt;
 use sha2::{Digest as _, Sha256};
 
@@ -13,6 +15,7 @@ use crate::controllers::context::Project;
 use crate::controllers::digest::hex;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::OfferName;
+use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, UpdatePolicy,
 };
@@ -50,12 +53,44 @@ pub fn kind(object: &ConnectorDeployment) -> &'static str {
 /// What the status says of the remote deployment even before it exists.
 #[must_use]
 pub fn wanted_identity(object: &ConnectorDeployment, project: &Project) -> WantedIdentity {
+    identity_in(object, project.identity.clone(), &project.region)
+}
+
+/// The same in a remote project whose deployments go to `region` by default.
+#[must_use]
+pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region: &str) -> WantedIdentity {
     WantedIdentity {
         key: key(object),
         kind: object.spec.effective_type(),
-        region: object.spec.region.clone().unwrap_or_else(|| project.region.clone()),
-        remote: project.identity.clone(),
+        region: object.spec.region.clone().unwrap_or_else(|| region.to_owned()),
+        remote,
     }
+}
+
+/// What cannot be worked with, whatever the remote says.
+#[must_use]
+pub fn unfit(object: &ConnectorDeployment, wanted: &WantedIdentity) -> Option<Told> {
+    let status = object.status.as_ref();
+    let before = status.filter(|status| status.id.is_some() || status.operation.is_some());
+    let before = before.and_then(|status| status.remote.as_ref());
+    if let Some(before) = before.filter(|before| **before != wanted.remote) {
+        let message = format!(
+            "This deployment was created in project {} at {}, and the ConnectProject now names project {} at {}: set it back",
+            before.project_key, before.api_url, wanted.remote.project_key, wanted.remote.api_url
+        );
+        return Some(Told::new(Reason::IdentityChanged, message));
+    }
+    if deletion(object).is_some() {
+        return None;
+    }
+    connector(object).err()
+}
+
+/// Pairs of application name and key whose changes elsewhere are fine; the name is empty for global values.
+#[must_use]
+pub fn ignored(object: &ConnectorDeployment) -> BTreeSet<(String, String)> {
+    let ignored = object.spec.drift.ignore.iter();
+    ignored.map(|value| (value.application_name.clone().unwrap_or_default(), value.key.clone())).collect()
 }
 
 /// The connector in a draft.

@@ -27,7 +27,6 @@ use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::keys::Standing;
 use crate::controllers::problem;
-use crate::controllers::reason::Reason;
 use crate::controllers::remote::{NotNow, Remote};
 use crate::controllers::subject::Subject;
 use crate::crd::ConnectorDeployment;
@@ -88,12 +87,12 @@ impl<'a> Run<'a> {
             Err(None) => return Ok(Next::Again(Some(Duration::from_secs(5)))),
         };
         let wanted = intent::wanted_identity(&self.object, &project);
-        if let Some(told) = self.unfit(&wanted) {
+        if let Some(told) = intent::unfit(&self.object, &wanted) {
             return self.halt(Some(wanted), told, Some(self.object.spec.effective_interval())).await;
         }
         let remote = match &project.remote {
             Ok(remote) => Arc::clone(remote),
-            Err(told) => return self.without_remote(wanted, not_ready(told)).await,
+            Err(told) => return self.without_remote(wanted, problem::of_project(told)).await,
         };
         if let Some(pause) = self.paused() {
             return Ok(Next::Again(Some(pause)));
@@ -128,7 +127,7 @@ impl<'a> Run<'a> {
         };
         self.remembered.last_look = Some(looked.at);
         let mut known = self.known(wanted, &registered, &looked).await?;
-        let look = observe::seen(&looked, &self.ignored());
+        let look = observe::seen(&looked, &intent::ignored(&self.object));
         let intent = intent::intent(&self.object, &known.wanted, known.latest);
         let now = self.context.clock.now();
         let decide = |memory: &Memory, wanted: Option<&Wanted>| {
@@ -165,14 +164,6 @@ impl<'a> Run<'a> {
         self.remembered.written = object.resource_version();
         self.context.keys.wrote(&object);
         self.object = Arc::new(object);
-    }
-}
-
-fn not_ready(told: &Told) -> Told {
-    match told.reason {
-        // Who has to act is the same person.
-        Reason::CredentialsRejected | Reason::PermissionMissing => told.clone(),
-        _ => Told::new(Reason::ProjectNotReady, format!("The ConnectProject cannot be used: {}", told.message)),
     }
 }
 

@@ -9,9 +9,6 @@ use super::super::act::{self};
 use super::super::decide::Deletion;
 use super::super::desired::{self};
 use super::super::intent;
-use super::super::status::WantedIdentity;
-use crate::controllers::conditions::Told;
-use crate::controllers::reason::Reason;
 use crate::controllers::references::Named;
 use crate::controllers::remote::Login;
 use crate::controllers::subject::Subject;
@@ -65,23 +62,6 @@ impl Run<'_> {
         let object = act::hold(&self.api, &self.object).await?;
         self.wrote(object);
         Ok(())
-    }
-
-    /// What cannot be worked with, whatever the remote says.
-    pub(super) fn unfit(&self, wanted: &WantedIdentity) -> Option<Told> {
-        let ledger = self.ledger();
-        let before = self.status().remote.filter(|_| ledger.id.is_some() || ledger.operation.is_some());
-        if let Some(before) = before.filter(|before| *before != wanted.remote) {
-            let message = format!(
-                "This deployment was created in project {} at {}, and the ConnectProject now names project {} at {}: set it back",
-                before.project_key, before.api_url, wanted.remote.project_key, wanted.remote.api_url
-            );
-            return Some(Told::new(Reason::IdentityChanged, message));
-        }
-        if intent::deletion(&self.object).is_some() {
-            return None;
-        }
-        intent::connector(&self.object).err()
     }
 
     /// Whether calls of this resource are held back after failures; a change of what is asked for ends that.

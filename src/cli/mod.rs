@@ -7,12 +7,13 @@ mod crds;
 mod demo;
 mod dev_server;
 mod man;
+mod plan;
 mod printing;
 mod run;
 mod wait;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, Termination};
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -40,6 +41,7 @@ enum Command {
     Demo(demo::Args),
     /// Serve the Connect API on this machine, to try things with.
     DevServer(dev_server::Args),
+    Plan(plan::Args),
     /// Look connectors up in the registry.
     Connectors(by_hand::Connectors),
     /// Look at staged connectors.
@@ -89,6 +91,7 @@ pub fn main() -> ExitCode {
         Command::Deployments(args) => by_hand(by_hand::deployments(args)),
         Command::Action(args) => by_hand(by_hand::actions(args)),
         Command::Wait(args) => by_hand(wait::run(args)),
+        Command::Plan(args) => by_hand(plan::run(args)),
         Command::DevServer(args) => {
             telemetry::start(LogFormat::Text, "info");
             in_runtime(dev_server::run(args, asked_to_end()))
@@ -101,12 +104,12 @@ pub fn main() -> ExitCode {
 }
 
 /// Warnings only: what is logged is of no interest to who asks a question.
-fn by_hand<E: std::fmt::Display>(command: impl Future<Output = Result<(), E>>) -> ExitCode {
+fn by_hand<T: Termination, E: std::fmt::Display>(command: impl Future<Output = Result<T, E>>) -> ExitCode {
     telemetry::start(LogFormat::Text, "warn");
     in_runtime(command)
 }
 
-fn in_runtime<E: std::fmt::Display>(command: impl Future<Output = Result<(), E>>) -> ExitCode {
+fn in_runtime<T: Termination, E: std::fmt::Display>(command: impl Future<Output = Result<T, E>>) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
@@ -114,9 +117,9 @@ fn in_runtime<E: std::fmt::Display>(command: impl Future<Output = Result<(), E>>
     ended(runtime.block_on(command))
 }
 
-fn ended<E: std::fmt::Display>(result: Result<(), E>) -> ExitCode {
+fn ended<T: Termination, E: std::fmt::Display>(result: Result<T, E>) -> ExitCode {
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(done) => done.report(),
         Err(error) => failed(&error),
     }
 }

@@ -184,7 +184,7 @@ async fn a_log_that_is_followed_ends_quietly_when_nobody_reads_it_any_more() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let mut following = program(&dev, &["deployments", "logs", "shop_tax", "--follow"]);
-    let ended = following.stdout(writer).stderr(Stdio::piped()).output();
+    let ended = following.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output();
     let output = tokio::time::timeout(std::time::Duration::from_secs(30), ended).await.expect("it ends").unwrap();
     assert_eq!((output.status.code(), texts(&output).1.as_str()), (Some(0), ""));
 }

@@ -15,6 +15,7 @@ use crate::controllers::context::Project;
 use crate::controllers::digest::hex;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::OfferName;
+use crate::controllers::subject::Subject;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, UpdatePolicy,
@@ -84,6 +85,24 @@ pub fn unfit(object: &ConnectorDeployment, wanted: &WantedIdentity) -> Option<To
         return None;
     }
     connector(object).err()
+}
+
+/// Rule 4: another resource has the key.
+#[must_use]
+pub fn key_conflict(object: &ConnectorDeployment, winner: &Subject) -> Told {
+    let message = format!(
+        "ConnectorDeployment {winner} has the key {} in the same remote project: delete one of the two, or create one \
+         of them anew with another spec.key. Nothing is touched until then",
+        key(object)
+    );
+    Told::new(Reason::KeyConflict, message)
+}
+
+/// The project that a resource names does not exist.
+#[must_use]
+pub fn project_missing(object: &ConnectorDeployment) -> Told {
+    let name = &object.spec.project_ref.name;
+    Told::new(Reason::ProjectMissing, format!("ConnectProject {name} is missing in this namespace"))
 }
 
 /// Pairs of application name and key whose changes elsewhere are fine; the name is empty for global values.

@@ -12,6 +12,7 @@ use kube::{Resource, ResourceExt};
 use secrecy::SecretSlice;
 
 use super::desired::{Content, Contents, Declared, DeclaredKeys};
+use super::intent;
 use super::ledger::{Ledger, Look, OperationKind, OperationState, Phase, Seen, Source};
 use super::memory::Remembered;
 use crate::clock::later;
@@ -64,10 +65,7 @@ pub async fn project(context: &Context, object: &ConnectorDeployment) -> Result<
         return Ok(project);
     }
     match Api::<ConnectProject>::namespaced(context.client.clone(), &namespace).get_opt(name).await {
-        Ok(None) => {
-            let message = format!("ConnectProject {name} is missing in this namespace");
-            Err(Some(Told::new(Reason::ProjectMissing, message)))
-        }
+        Ok(None) => Err(Some(intent::project_missing(object))),
         // Its controller wakes its users once it knows.
         Ok(Some(_)) => Err(None),
         Err(error) => {

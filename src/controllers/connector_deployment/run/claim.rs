@@ -6,10 +6,7 @@ use super::super::decide::{CallKind, Decision, Memory, Step};
 use super::super::ledger::Ledger;
 use super::super::status::WantedIdentity;
 use super::super::{Next, intent};
-use crate::controllers::conditions::Told;
 use crate::controllers::keys::{Place, Standing};
-use crate::controllers::reason::Reason;
-use crate::controllers::subject::Subject;
 
 use super::Run;
 
@@ -37,14 +34,6 @@ impl Run<'_> {
         if intent::deletion(&self.object).is_some() {
             return self.release(None).await;
         }
-        let told = Told::new(Reason::KeyConflict, message(&intent::key(&self.object), &winner));
-        self.halt(None, told, None).await
+        self.halt(None, intent::key_conflict(&self.object, &winner), None).await
     }
-}
-
-fn message(key: &str, winner: &Subject) -> String {
-    format!(
-        "ConnectorDeployment {winner} has the key {key} in the same remote project: delete one of the two, or create one \
-         of them anew with another spec.key. Nothing is touched until then"
-    )
 }

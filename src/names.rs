@@ -11,6 +11,11 @@ pub const EVENT_REPORTER: &str = "connect-operator";
 /// Category of every kind that people write (`kubectl get connect`).
 pub const CATEGORY: &str = "connect";
 
+/// Variable with which a shell asks for completions; its value is the name of the shell.
+pub const COMPLETE: &str = "CONNECT_OPERATOR_COMPLETE";
+/// Name that kubectl calls to complete the plugin `kubectl connect` (kubectl, plugin completion).
+pub const KUBECTL_COMPLETE: &str = "kubectl_complete-connect";
+
 /// Finalizer of a `ConnectorDeployment`: the remote deployment is taken down first.
 pub const FINALIZER: &str = "connect-operator.io/undeploy";
 /// Annotation that holds the id of the remote deployment, so that a restored backup finds it again.

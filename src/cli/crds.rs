@@ -1,14 +1,8 @@
 //! `crds`: prints the CustomResourceDefinitions, for `kubectl apply --server-side -f -`.
 
-use std::io::Write;
-use std::process::ExitCode;
-
+use super::printing::print;
 use crate::crd;
 
-pub(super) fn run() -> ExitCode {
-    // Whoever reads may stop early (`| head`).
-    match std::io::stdout().write_all(crd::yaml().as_bytes()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
+pub(super) fn run() -> std::io::Result<()> {
+    print(&crd::yaml())
 }

@@ -1,23 +1,32 @@
 //! The command line: one file for each command. Parses, starts, and says how it ended.
 
 mod by_hand;
+mod completion;
 mod crds;
 #[cfg(feature = "local-cluster")]
 mod demo;
 mod dev_server;
+mod man;
+mod plan;
+mod printing;
 mod run;
 mod wait;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, Termination};
 
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::telemetry::{self, LogFormat};
 
+/// What the exit code of every command means.
+const EXIT_CODES: &str = "\
+Exit codes: 0, it was done; 1, it was not, and standard error says why, also when the command was not understood; 2, `plan` \
+found something that would change, and nothing wrong. A command whose reader goes away (`| head -1`) ends quietly with 0.";
+
 /// Kubernetes operator for commercetools Connect.
 #[derive(Debug, Parser)]
-#[command(name = "connect-operator", version, about, propagate_version = true)]
+#[command(name = "connect-operator", version, about, propagate_version = true, after_long_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -32,6 +41,7 @@ enum Command {
     Demo(demo::Args),
     /// Serve the Connect API on this machine, to try things with.
     DevServer(dev_server::Args),
+    Plan(plan::Args),
     /// Look connectors up in the registry.
     Connectors(by_hand::Connectors),
     /// Look at staged connectors.
@@ -40,10 +50,11 @@ enum Command {
     Deployments(by_hand::Deployments),
     /// Call an action of a frontend.
     Action(by_hand::Actions),
-    /// Wait until a ConnectorDeployment is ready.
     Wait(wait::Args),
     /// Print the CustomResourceDefinitions.
     Crds,
+    Completion(completion::Args),
+    Man(man::Args),
     /// Watch over the processes of a local cluster; started by `demo` and by tests.
     #[cfg(feature = "local-cluster")]
     #[command(name = crate::local_cluster::GUARDIAN_COMMAND, hide = true)]
@@ -59,15 +70,28 @@ pub fn command() -> clap::Command {
 /// Parses the arguments of the process and does what they say.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    if let Some(code) = completion::answer() {
+        return code;
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(told) => {
+            // That nobody reads it is no error; and 2, which clap would end with, says something else here.
+            let _ = told.print();
+            return if told.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        }
+    };
     match cli.command {
-        Command::Crds => crds::run(),
+        Command::Crds => ended(crds::run()),
+        Command::Completion(args) => ended(completion::run(&args)),
+        Command::Man(args) => ended(man::run(&args)),
         Command::Run(args) => in_runtime(run::run(args)),
         Command::Connectors(args) => by_hand(by_hand::connectors(args)),
         Command::Staged(args) => by_hand(by_hand::staged(args)),
         Command::Deployments(args) => by_hand(by_hand::deployments(args)),
         Command::Action(args) => by_hand(by_hand::actions(args)),
         Command::Wait(args) => by_hand(wait::run(args)),
+        Command::Plan(args) => by_hand(plan::run(args)),
         Command::DevServer(args) => {
             telemetry::start(LogFormat::Text, "info");
             in_runtime(dev_server::run(args, asked_to_end()))
@@ -80,18 +104,22 @@ pub fn main() -> ExitCode {
 }
 
 /// Warnings only: what is logged is of no interest to who asks a question.
-fn by_hand<E: std::fmt::Display>(command: impl Future<Output = Result<(), E>>) -> ExitCode {
+fn by_hand<T: Termination, E: std::fmt::Display>(command: impl Future<Output = Result<T, E>>) -> ExitCode {
     telemetry::start(LogFormat::Text, "warn");
     in_runtime(command)
 }
 
-fn in_runtime<E: std::fmt::Display>(command: impl Future<Output = Result<(), E>>) -> ExitCode {
+fn in_runtime<T: Termination, E: std::fmt::Display>(command: impl Future<Output = Result<T, E>>) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
     };
-    match runtime.block_on(command) {
-        Ok(()) => ExitCode::SUCCESS,
+    ended(runtime.block_on(command))
+}
+
+fn ended<T: Termination, E: std::fmt::Display>(result: Result<T, E>) -> ExitCode {
+    match result {
+        Ok(done) => done.report(),
         Err(error) => failed(&error),
     }
 }

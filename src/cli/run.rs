@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap_complete::engine::ArgValueCandidates;
 use kube::Client;
 
 use crate::clock::Clock;
@@ -14,7 +15,7 @@ use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::{digest_key, manager, served_crds};
 use crate::telemetry::{self, LogFormat};
 
-use super::{CaFileError, read_ca_file};
+use super::{CaFileError, completion, read_ca_file};
 
 /// Pause between two looks for the CRDs while they are missing.
 const CRDS_AGAIN: Duration = Duration::from_secs(5);
@@ -23,7 +24,7 @@ const CRDS_AGAIN: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
     /// Namespaces to watch, separated by commas. Default: all.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', env = "WATCH_NAMESPACES")]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', env = "WATCH_NAMESPACES", add = ArgValueCandidates::new(completion::namespaces))]
     pub watch_namespaces: Vec<String>,
 
     /// Resources that are worked on at once, for each remote project.
@@ -45,7 +46,7 @@ pub(super) struct Args {
 
     /// Namespace in which the operator keeps what is its own: the key of the digests, and a copy of the credentials of
     /// each ConnectProject. Default: that of its service account, or of the current context.
-    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE")]
+    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     pub operator_namespace: Option<String>,
 
     /// Secret in that namespace with the key of the digests; made if it is not there.

@@ -4,25 +4,29 @@
 
 use std::time::Duration;
 
+use clap_complete::engine::ArgValueCandidates;
 use futures::StreamExt as _;
 use kube::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
 
+use super::completion;
+use super::printing::print;
 use crate::clock::Clock;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ConnectorDeployment, parse_duration};
 use crate::names;
 
-/// Wait until a `ConnectorDeployment` is ready. Ends at once, with 1 and the report, when only a person can help; and with 1
-/// when the time is over.
+/// Wait until a ConnectorDeployment is ready.
+///
+/// Ends with 0 when it is; at once with 1 and the report when only a person can help; with 1 when the time is over.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
     /// What to wait for: deployment/NAME.
-    #[arg(value_name = "deployment/NAME", value_parser = name)]
+    #[arg(value_name = "deployment/NAME", value_parser = name, add = ArgValueCandidates::new(completion::deployments))]
     deployment: String,
 
     /// Its namespace. Default: that of the current context.
-    #[arg(long, short, value_name = "NAMESPACE")]
+    #[arg(long, short, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     namespace: Option<String>,
 
     /// Longest time to wait, such as 90s or 20m.
@@ -39,6 +43,9 @@ pub(super) enum WaitError {
     /// There is none, or it cannot be read.
     #[error("{0}: {1}")]
     Absent(String, String),
+    /// Standard output cannot be written.
+    #[error("the result cannot be written: {0}")]
+    Output(#[from] std::io::Error),
     /// Only a person can help.
     #[error("{0}")]
     Stalled(String),
@@ -102,8 +109,7 @@ pub(super) async fn run(args: Args) -> Result<(), WaitError> {
         match seen {
             Some(Ok(Some(object))) => match judge(&object) {
                 Seen::Ready(text) => {
-                    println!("{name}: {text}");
-                    return Ok(());
+                    return Ok(print(&format!("{name}: {text}\n"))?);
                 }
                 Seen::Stalled(text) => return Err(WaitError::Stalled(format!("{name}: {text}"))),
                 Seen::Running(text) if text != state => {

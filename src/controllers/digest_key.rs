@@ -40,6 +40,19 @@ pub enum DigestKeyError {
     },
 }
 
+/// Reads the key, if there is one.
+///
+/// # Errors
+/// When the API server refuses, or the Secret holds something else.
+pub async fn load(client: &Client, namespace: &str, name: &str) -> Result<Option<DigestKey>, DigestKeyError> {
+    let found = secret::read(client, namespace, name).await.map_err(|source| DigestKeyError::Cluster {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        source: Box::new(source),
+    })?;
+    found.map(|secret| read(&secret, namespace, name)).transpose()
+}
+
 /// Reads the key, or makes one. Of two that make it at once, the second takes the first one's.
 ///
 /// # Errors
@@ -51,8 +64,8 @@ pub async fn load_or_create(client: &Client, namespace: &str, name: &str) -> Res
         name: name.to_owned(),
         source: Box::new(secret::without_content(source)),
     };
-    if let Some(secret) = secret::read(client, namespace, name).await.map_err(failed)? {
-        return read(&secret, namespace, name);
+    if let Some(key) = load(client, namespace, name).await? {
+        return Ok(key);
     }
     let key: [u8; KEY_LENGTH] = rand::random();
     let secret = Secret {

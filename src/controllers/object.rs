@@ -18,6 +18,7 @@ use serde_json::json;
 use super::conditions::{Told, ready_reason};
 use super::context::{Context, Project};
 use super::patch::{patch_metadata, write_status};
+use super::problem;
 use super::reason::Reason;
 use super::subject::Subject;
 use crate::crd::ConnectProject;
@@ -202,25 +203,12 @@ pub async fn project(context: &Context, namespace: &str, name: &str) -> Result<P
         return Ok(project);
     }
     match Api::<ConnectProject>::namespaced(context.client.clone(), namespace).get_opt(name).await {
-        Ok(None) => {
-            let message = format!("ConnectProject {name} is missing in this namespace");
-            Err(Some(Told::new(Reason::ProjectMissing, message)))
-        }
+        Ok(None) => Err(Some(problem::project_missing(name))),
         // Its controller wakes its users once it knows.
         Ok(Some(_)) => Err(None),
         Err(error) => {
             Err(Some(Told::new(Reason::InternalError, format!("ConnectProject {name} cannot be read: {error}"))))
         }
-    }
-}
-
-/// What the trouble of a project means for its users.
-#[must_use]
-pub fn project_not_ready(told: &Told) -> Told {
-    match told.reason {
-        // Who has to act is the same person.
-        Reason::CredentialsRejected | Reason::PermissionMissing => told.clone(),
-        _ => Told::new(Reason::ProjectNotReady, format!("The ConnectProject cannot be used: {}", told.message)),
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::conditions::Told;
 use super::reason::{Reason, Stance};
 use super::remote::{Trouble, TroubleKind};
+use super::subject::Subject;
 use crate::connect::error::{Effect, Failure};
 use crate::connect::{ApiError, ErrorCode, Reaction};
 
@@ -62,6 +63,22 @@ fn reason(error: &ApiError) -> Reason {
     }
 }
 
+/// Rule 4: another resource has the key. `kind`: that of both.
+#[must_use]
+pub fn key_conflict(kind: &str, winner: &Subject, key: &str) -> Told {
+    let message = format!(
+        "{kind} {winner} has the key {key} in the same remote project: delete one of the two, or create one of them anew \
+         with another spec.key. Nothing is touched until then"
+    );
+    Told::new(Reason::KeyConflict, message)
+}
+
+/// The project that a resource names does not exist.
+#[must_use]
+pub fn project_missing(name: &str) -> Told {
+    Told::new(Reason::ProjectMissing, format!("ConnectProject {name} is missing in this namespace"))
+}
+
 /// What an error says of the change that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
@@ -113,6 +130,16 @@ pub fn told_of_trouble(trouble: &Trouble) -> Told {
         TroubleKind::PermissionMissing => Reason::PermissionMissing,
     };
     Told::new(reason, unnumbered(&trouble.error))
+}
+
+/// Why a resource cannot be worked with whose project cannot.
+#[must_use]
+pub fn of_project(told: &Told) -> Told {
+    match told.reason {
+        // Who has to act is the same person.
+        Reason::CredentialsRejected | Reason::PermissionMissing => told.clone(),
+        _ => Told::new(Reason::ProjectNotReady, format!("The ConnectProject cannot be used: {}", told.message)),
+    }
 }
 
 /// Pause before a resource calls again, after so many failures in a row.

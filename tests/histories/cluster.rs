@@ -15,19 +15,22 @@ use serde_json::{Map, Value, json};
 pub(crate) enum Kind {
     Project,
     Deployment,
+    Staged,
     Secret,
     ConfigMap,
     Namespace,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 5] = [Self::Project, Self::Deployment, Self::Secret, Self::ConfigMap, Self::Namespace];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Project, Self::Deployment, Self::Staged, Self::Secret, Self::ConfigMap, Self::Namespace];
 
     /// Its name in a path.
     pub(crate) fn plural(self) -> &'static str {
         match self {
             Self::Project => "connectprojects",
             Self::Deployment => "connectordeployments",
+            Self::Staged => "connectorsstaged",
             Self::Secret => "secrets",
             Self::ConfigMap => "configmaps",
             Self::Namespace => "namespaces",
@@ -38,6 +41,7 @@ impl Kind {
         match self {
             Self::Project => ("connect-operator.io/v1alpha1", "ConnectProject"),
             Self::Deployment => ("connect-operator.io/v1alpha1", "ConnectorDeployment"),
+            Self::Staged => ("connect-operator.io/v1alpha1", "ConnectorStaged"),
             Self::Secret => ("v1", "Secret"),
             Self::ConfigMap => ("v1", "ConfigMap"),
             Self::Namespace => ("v1", "Namespace"),
@@ -45,7 +49,7 @@ impl Kind {
     }
 
     fn has_status(self) -> bool {
-        matches!(self, Self::Project | Self::Deployment)
+        matches!(self, Self::Project | Self::Deployment | Self::Staged)
     }
 }
 

@@ -15,8 +15,8 @@ use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::subject::{Kind as Subjects, Subject};
-use connect_operator::controllers::{connect_project, connector_deployment, events};
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::controllers::{connect_project, connector_deployment, connector_staged, events};
+use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
 use futures::FutureExt;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -63,6 +63,7 @@ pub(crate) struct Operator {
     woken: UnboundedReceiver<Subject>,
     ringing: JoinHandle<()>,
     deployments: Informer<ConnectorDeployment>,
+    staged: Informer<ConnectorStaged>,
     projects: Informer<ConnectProject>,
     secrets: Names,
     config_maps: Names,
@@ -119,6 +120,7 @@ impl Operator {
             woken,
             ringing: tokio::spawn(async move { alarms.ring().await }),
             deployments: Informer::new(Kind::Deployment),
+            staged: Informer::new(Kind::Staged),
             projects: Informer::new(Kind::Project),
             secrets: Names::new(Kind::Secret),
             config_maps: Names::new(Kind::ConfigMap),
@@ -136,6 +138,7 @@ impl Operator {
         let cluster = lock(&cluster);
         let mut run = self.projects.list(&self.context, &cluster, version);
         run.extend(self.deployments.list(&self.context, &cluster, version));
+        run.extend(self.staged.list(&self.context, &cluster, version));
         for key in self.secrets.list(&cluster, version) {
             self.context.wake_users(Named::Secret, &key.namespace, &key.name);
         }
@@ -150,6 +153,7 @@ impl Operator {
     /// No event arrives any more until it lists again.
     pub(crate) fn cut(&mut self) {
         self.deployments.cut = true;
+        self.staged.cut = true;
         self.projects.cut = true;
         self.secrets.cut = true;
         self.config_maps.cut = true;
@@ -206,6 +210,7 @@ impl Operator {
         for (kind, waits) in [
             (Kind::Project, self.projects.waits(&cluster)),
             (Kind::Deployment, self.deployments.waits(&cluster)),
+            (Kind::Staged, self.staged.waits(&cluster)),
             (Kind::Secret, self.secrets.waits(&cluster)),
             (Kind::ConfigMap, self.config_maps.waits(&cluster)),
         ] {
@@ -230,6 +235,7 @@ impl Operator {
         let run = match kind {
             Kind::Project => self.projects.deliver(&self.context, &cluster),
             Kind::Deployment => self.deployments.deliver(&self.context, &cluster),
+            Kind::Staged => self.staged.deliver(&self.context, &cluster),
             Kind::Secret | Kind::ConfigMap | Kind::Namespace => {
                 let (watch, source) = if kind == Kind::Secret {
                     (&mut self.secrets, Named::Secret)
@@ -255,6 +261,10 @@ impl Operator {
             Subjects::Deployment => self.deployments.get(&subject).map(|object| {
                 let run = (subject.clone(), object.uid().unwrap_or_default());
                 tokio::spawn(RUN.scope(run, connector_deployment::reconcile(object, context)))
+            }),
+            Subjects::Staged => self.staged.get(&subject).map(|object| {
+                let run = (subject.clone(), object.uid().unwrap_or_default());
+                tokio::spawn(RUN.scope(run, connector_staged::reconcile(object, context)))
             }),
             Subjects::Project => self.projects.get(&subject).map(|object| {
                 let run = (subject.clone(), object.uid().unwrap_or_default());

@@ -176,6 +176,20 @@ async fn logs_are_printed_and_followed_each_entry_once() {
 }
 
 #[tokio::test]
+async fn a_log_that_is_followed_ends_quietly_when_nobody_reads_it_any_more() {
+    let dev = dev_server().await;
+    let id = deploy(&dev, "shop_tax");
+    let now = dev.now();
+    dev.world().write_log(&id, "service", &LogSeverity::Info, "a line", now).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut following = program(&dev, &["deployments", "logs", "shop_tax", "--follow"]);
+    let ended = following.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output();
+    let output = tokio::time::timeout(std::time::Duration::from_secs(30), ended).await.expect("it ends").unwrap();
+    assert_eq!((output.status.code(), texts(&output).1.as_str()), (Some(0), ""));
+}
+
+#[tokio::test]
 async fn an_action_is_called_once_and_its_answer_printed() {
     let dev = dev_server().await;
     let folder = tempfile::tempdir().unwrap();

@@ -14,6 +14,7 @@ mod golden;
 mod official_client;
 mod reliability;
 mod secrecy;
+mod shell;
 mod sources;
 #[path = "../common/tls_listener.rs"]
 mod tls_listener;

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use secrecy::SecretString;
 use serde_json::Value;
 
+use crate::cli::printing::print;
 use crate::clock::Clock;
 use crate::connect::action::{Action, ActionMethod, ExtraHeader, Preset};
 use crate::connect::hosts::AllowedHosts;
@@ -15,7 +16,6 @@ use crate::controllers::action_factory::{ActionFactory as _, HttpActionFactory};
 use crate::crd::parse_duration;
 
 use super::Failed;
-use super::output::print;
 use super::project::host;
 
 /// Largest answer that is printed, in bytes.

@@ -4,8 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 
+use crate::cli::completion;
+use crate::cli::printing::{Reader, offer};
 use crate::clock::Clock;
 use crate::connect::api::LogRequest;
 use crate::connect::http::HttpConnect;
@@ -13,7 +16,7 @@ use crate::connect::model::{Deployment, LogEntry};
 use crate::connect::{ConnectApi, Selector, paging};
 use crate::crd::parse_duration;
 
-use super::output::{Output, Section, or_dash, print};
+use super::output::{Output, Section, or_dash};
 use super::project::Project;
 use super::{Failed, Get, Name, export, first};
 
@@ -34,10 +37,11 @@ enum Command {
     /// List the deployments of the project.
     List(List),
     /// Show one deployment: its status, its findings and its addresses.
+    #[command(mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
     Get(Get),
     /// Print the log of one deployment.
+    #[command(mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
     Logs(Logs),
-    /// Print manifests of deployments that exist.
     Export(export::Export),
 }
 
@@ -149,12 +153,12 @@ async fn print_logs(logs: &Logs) -> Result<(), Failed> {
     let mut printed = HashSet::new();
     loop {
         let started = clock.now();
-        read_logs(&client, &logs.name.selector(), &request, |entry| {
+        let reader = read_logs(&client, &logs.name.selector(), &request, |entry| {
             let line = line(entry);
-            if logs.follow && !printed.insert(line.clone()) { Ok(()) } else { print(&line) }
+            if logs.follow && !printed.insert(line.clone()) { Ok(Reader::There) } else { offer(&line) }
         })
         .await?;
-        if !logs.follow {
+        if !logs.follow || reader == Reader::Gone {
             return Ok(());
         }
         request.start = Some(started.saturating_sub(LATE).unwrap_or(Timestamp::MIN)).max(since);
@@ -162,22 +166,24 @@ async fn print_logs(logs: &Logs) -> Result<(), Failed> {
     }
 }
 
-/// Reads all pages: on until `next` is absent, empty or the one just used (contract section 3).
+/// Reads all pages, as long as somebody reads on: until `next` is absent, empty or the one just used (contract section 3).
 async fn read_logs(
     client: &HttpConnect,
     selector: &Selector,
     request: &LogRequest,
-    mut each: impl FnMut(&LogEntry) -> std::io::Result<()>,
-) -> Result<(), Failed> {
+    mut each: impl FnMut(&LogEntry) -> std::io::Result<Reader>,
+) -> Result<Reader, Failed> {
     let mut request = request.clone();
     loop {
         let page = client.logs(selector, &request).await?.ok_or_else(|| absent(selector.clone()))?;
         for entry in &page.data {
-            each(entry)?;
+            if each(entry)? == Reader::Gone {
+                return Ok(Reader::Gone);
+            }
         }
         let next = page.next.filter(|next| !next.is_empty() && Some(next) != request.page_token.as_ref());
         if next.is_none() {
-            return Ok(());
+            return Ok(Reader::There);
         }
         request.page_token = next;
     }

@@ -7,25 +7,29 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Map, Value, json};
 
+use crate::cli::completion;
+use crate::cli::printing::print;
 use crate::connect::model::{ConfigurationValue, Deployment, DeploymentType, SecuredValue};
 use crate::connect::paging;
 use crate::names;
 
-use super::output::print;
 use super::project::{Known, Project};
 use super::{Failed, first};
 
 /// Longest name that is made of a key (RFC 1123 labels; a Secret may have more, but people type names).
 const LONGEST_NAME: usize = 63;
 
-/// Print manifests of what exists: a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and
+/// Print manifests of deployments that exist.
+///
+/// They are a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and
 /// `adoptionPolicy: Adopt`, and a Secret without keys for its secured values. Applying them changes nothing remote.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Export {
     /// Keys of the deployments. Default: all.
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::keys))]
     keys: Vec<String>,
 
     #[command(flatten)]

@@ -2,11 +2,13 @@
 //!
 //! Whatever the form, secured values are taken out of a record before it is printed.
 
-use std::io::{self, Write};
+use std::io;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::cli::printing::{columns, print};
 
 /// Form of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -45,21 +47,12 @@ impl Output {
     pub(super) fn print(self, result: &impl Serialize, table: impl FnOnce() -> Vec<Section>) -> io::Result<()> {
         // In one piece: whoever reads may stop early.
         let text = match self.output {
-            Form::Table => text(&table(), terminal_size::terminal_size().map(|(width, _)| width.0)),
+            Form::Table => text(&table(), columns()),
             Form::Json => format!("{:#}\n", without_secrets(serde_json::to_value(result)?)),
             Form::Yaml => serde_saphyr::to_string(&without_secrets(serde_json::to_value(result)?))
                 .map_err(|error| io::Error::other(error.to_string()))?,
         };
         print(&text)
-    }
-}
-
-/// Writes to standard output. That nobody reads it any more is no error.
-pub(super) fn print(text: &str) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
     }
 }
 

@@ -3,12 +3,13 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use clap_complete::engine::ArgValueCandidates;
 use kube::Api;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::export::label;
-use crate::cli::{CaFileError, cluster, read_ca_file};
+use crate::cli::{CaFileError, cluster, completion, read_ca_file};
 use crate::clock::Clock;
 use crate::connect::api::DeploymentPaths;
 use crate::connect::hosts::AllowedHosts;
@@ -29,11 +30,11 @@ const RATE: NonZeroU32 = NonZeroU32::new(10).expect("10 is not zero");
 pub(super) struct Project {
     /// A `ConnectProject` of the current context, whose Secret holds the credentials. Default: the environment, in
     /// `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET`, `CTP_REGION` and, if needed, `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`.
-    #[arg(id = "project", long, value_name = "NAME")]
+    #[arg(id = "project", long, value_name = "NAME", add = ArgValueCandidates::new(completion::projects))]
     name: Option<String>,
 
     /// Namespace of the `ConnectProject`. Default: that of the current context.
-    #[arg(long, short, value_name = "NAMESPACE", requires = "project")]
+    #[arg(long, short, value_name = "NAMESPACE", requires = "project", add = ArgValueCandidates::new(completion::namespaces))]
     namespace: Option<String>,
 
     /// Hosts that may be called beside those in `CTP_API_URL` and `CTP_AUTH_URL`, in the form of `run`.

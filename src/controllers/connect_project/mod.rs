@@ -162,7 +162,9 @@ fn offer(object: &ConnectProject, context: &Context, subject: &Subject, remote: 
     }
 }
 
-fn identity(object: &ConnectProject) -> RemoteIdentity {
+/// The remote project that a `ConnectProject` names.
+#[must_use]
+pub fn identity(object: &ConnectProject) -> RemoteIdentity {
     RemoteIdentity { api_url: object.spec.effective_api_url(), project_key: object.spec.project_key.clone() }
 }
 

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 
 use super::decide::{Answer, Call, CallKind, LIMIT};
-use super::intent;
+use super::intent::{self, Target};
 use super::observe::phase;
 use super::status::WantedIdentity;
 use crate::clock::later;
@@ -35,6 +35,7 @@ pub async fn send(
     api: &dyn ConnectApi,
     object: &ConnectorDeployment,
     wanted: &WantedIdentity,
+    target: Option<&Target>,
     call: &Call,
     values: &Values,
     started: Timestamp,
@@ -42,7 +43,8 @@ pub async fn send(
     let send_before = later(started, LIMIT);
     let answer = match &call.kind {
         CallKind::Create { gone } => {
-            return create(api, object, wanted, values, gone.as_deref(), call.first, send_before).await;
+            let creation = Creation { object, wanted, target, values };
+            return create(api, creation, gone.as_deref(), call.first, send_before).await;
         }
         CallKind::Redeploy { id, version, update_connector } => {
             let action = RedeployAction {
@@ -66,18 +68,25 @@ pub async fn send(
     }
 }
 
+/// What a draft is made of.
+struct Creation<'a> {
+    object: &'a ConnectorDeployment,
+    wanted: &'a WantedIdentity,
+    target: Option<&'a Target>,
+    values: &'a Values,
+}
+
 /// Rule 1: the key is looked up once more, then one POST.
 async fn create(
     api: &dyn ConnectApi,
-    object: &ConnectorDeployment,
-    wanted: &WantedIdentity,
-    values: &Values,
+    creation: Creation<'_>,
     gone: Option<&str>,
     first: bool,
     send_before: Timestamp,
 ) -> Done {
-    let Ok(connector) = intent::connector(object) else {
-        return Done { answer: Answer::Refused, record: None, error: None };
+    let Creation { object, wanted, target, values } = creation;
+    let Some(connector) = target.map(|target| target.reference(object.spec.connector.version)) else {
+        return Done { answer: Answer::NotNow, record: None, error: None };
     };
     match api.deployment(&Selector::Key(wanted.key.clone())).await {
         Ok(Some(found)) if gone != Some(found.id.as_str()) => {

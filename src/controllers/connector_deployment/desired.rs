@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use secrecy::{SecretSlice, SecretString};
 
-use super::ledger::Source;
+use super::decide::Wanted;
+use super::ledger::{Payload, Source};
 use crate::controllers::conditions::Told;
+use crate::controllers::digest::{DigestKey, VisibleDigest};
 use crate::controllers::reason::Reason;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::values::{ApplicationValues, Values};
@@ -52,6 +54,19 @@ pub struct Desired {
     pub sources: Vec<Source>,
     /// Keys of `…From` objects that the connector does not declare, so that they are not sent.
     pub undeclared: Vec<String>,
+}
+
+impl Desired {
+    /// The same without showing any value, as it is remembered and compared. `ignored`: what does not count where visible
+    /// values are compared.
+    #[must_use]
+    pub fn wanted(&self, key: &DigestKey, ignored: BTreeSet<(String, String)>) -> Wanted {
+        let visible = VisibleDigest::of(&self.values.visible().ignoring(ignored));
+        Wanted {
+            payload: Payload { digest: key.digest(&self.values), visible, sources: self.sources.clone() },
+            secured: self.values.secrets().next().is_some(),
+        }
+    }
 }
 
 /// The Secrets and ConfigMaps that a spec names for its values.

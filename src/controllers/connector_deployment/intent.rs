@@ -1,5 +1,7 @@
 //! What people ask for in a `ConnectorDeployment`, apart from the values: pure, from the object and its project.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use sha2::{Digest as _, Sha256};
@@ -16,8 +18,10 @@ use crate::controllers::keys::{Contender, Contention};
 use crate::controllers::object::{self, Operated};
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::OfferName;
+use crate::controllers::staged_connectors::StagedConnector;
 use crate::controllers::subject::Kind;
 use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationType};
+use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, UpdatePolicy,
 };
@@ -95,43 +99,110 @@ pub fn kind(object: &ConnectorDeployment) -> &'static str {
 /// What the status says of the remote deployment even before it exists.
 #[must_use]
 pub fn wanted_identity(object: &ConnectorDeployment, project: &Project) -> WantedIdentity {
+    identity_in(object, project.identity.clone(), &project.region)
+}
+
+/// The same in a remote project whose deployments go to `region` by default.
+#[must_use]
+pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region: &str) -> WantedIdentity {
     WantedIdentity {
         key: key(object),
         kind: object.spec.effective_type(),
-        region: object.spec.region.clone().unwrap_or_else(|| project.region.clone()),
-        remote: project.identity.clone(),
+        region: object.spec.region.clone().unwrap_or_else(|| region.to_owned()),
+        remote,
     }
 }
 
-/// The connector in a draft.
+/// What cannot be worked with, whatever the remote says.
+#[must_use]
+pub fn unfit(object: &ConnectorDeployment, wanted: &WantedIdentity) -> Option<Told> {
+    let status = object.status.as_ref();
+    let before = status.filter(|status| status.id.is_some() || status.operation.is_some());
+    let before = before.and_then(|status| status.remote.as_ref());
+    if let Some(before) = before.filter(|before| **before != wanted.remote) {
+        let message = format!(
+            "This deployment was created in project {} at {}, and the ConnectProject now names project {} at {}: set it back",
+            before.project_key, before.api_url, wanted.remote.project_key, wanted.remote.api_url
+        );
+        return Some(Told::new(Reason::IdentityChanged, message));
+    }
+    None
+}
+
+/// Pairs of application name and key whose changes elsewhere are fine; the name is empty for global values.
+#[must_use]
+pub fn ignored(object: &ConnectorDeployment) -> BTreeSet<(String, String)> {
+    let ignored = object.spec.drift.ignore.iter();
+    ignored.map(|value| (value.application_name.clone().unwrap_or_default(), value.key.clone())).collect()
+}
+
+/// The connector that a resource deploys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// How to look it up.
+    pub name: OfferName,
+    /// For one that `stagedRef` names: since which version it can be deployed, or why it cannot be.
+    pub staged: Option<Result<i64, String>>,
+}
+
+impl Target {
+    /// The connector in a draft.
+    #[must_use]
+    pub fn reference(&self, version: Option<i64>) -> ConnectorReference {
+        let (id, key) = match self.name.selector.clone() {
+            Selector::Id(id) => (Some(id), None),
+            Selector::Key(key) => (None, Some(key)),
+        };
+        ConnectorReference { id, key, staged: self.name.staged.then_some(true), version }
+    }
+}
+
+/// The connector that a resource deploys. `staged`: what the `ConnectorStaged` of `stagedRef` came to, if there is one.
 ///
 /// # Errors
-/// When it is named by `stagedRef`, which this version cannot resolve.
-pub fn connector(object: &ConnectorDeployment) -> Result<ConnectorReference, Told> {
+/// Why it is not known.
+pub fn target(object: &ConnectorDeployment, staged: Option<&StagedConnector>) -> Result<Target, Told> {
     let connector = &object.spec.connector;
-    if connector.staged_ref.is_some() {
-        let message = "connector.stagedRef cannot be resolved by this version of the operator: name the staged \
-                       connector by connector.key with staged: true";
-        return Err(Told::new(Reason::ConnectorNotFound, message));
+    let named = |selector| Target { name: OfferName { selector, staged: connector.is_staged() }, staged: None };
+    match (&connector.key, &connector.id, &connector.staged_ref) {
+        (Some(key), _, _) => Ok(named(Selector::Key(key.clone()))),
+        (None, Some(id), _) => Ok(named(Selector::Id(id.clone()))),
+        (None, None, Some(reference)) => staged_target(object, &reference.name, staged),
+        // The schema refuses it; an object from before the schema may still hold it.
+        (None, None, None) => {
+            Err(Told::new(Reason::ConfigurationInvalid, "connector has neither key, id nor stagedRef"))
+        }
     }
-    Ok(ConnectorReference {
-        id: connector.id.clone(),
-        key: connector.key.clone(),
-        staged: connector.is_staged().then_some(true),
-        version: connector.version,
-    })
 }
 
-/// How to look the connector up.
+/// What is live stays managed when its `ConnectorStaged` is gone.
+fn staged_target(object: &ConnectorDeployment, name: &str, staged: Option<&StagedConnector>) -> Result<Target, Told> {
+    let live = object.status.as_ref().filter(|status| status.id.is_some());
+    let live = live.and_then(|status| status.connector.as_ref()).and_then(|connector| connector.id.clone());
+    let not_ready = |why: &str| Told::new(Reason::StagedNotReady, format!("ConnectorStaged {name}: {why}"));
+    let missing = || "it is missing in this namespace".to_owned();
+    let known = staged.and_then(|staged| staged.id.clone());
+    let waits = staged.map_or_else(|| Err(missing()), |staged| staged.deployable.clone());
+    match (live, known) {
+        (Some(live), Some(known)) if live != known => Err(Told::new(
+            Reason::IdentityChanged,
+            format!(
+                "ConnectorStaged {name} is another connector now ({known}) than the one that is deployed ({live}): delete \
+                 this resource and create it anew"
+            ),
+        )),
+        (Some(id), _) | (None, Some(id)) => {
+            Ok(Target { name: OfferName { selector: Selector::Id(id), staged: true }, staged: Some(waits) })
+        }
+        (None, None) => Err(not_ready(&waits.err().unwrap_or_else(missing))),
+    }
+}
+
+/// Why a connector of `stagedRef` cannot be deployed yet.
 #[must_use]
-pub fn connector_name(object: &ConnectorDeployment) -> Option<OfferName> {
-    let connector = &object.spec.connector;
-    let selector = match (&connector.key, &connector.id) {
-        (Some(key), _) => Selector::Key(key.clone()),
-        (None, Some(id)) => Selector::Id(id.clone()),
-        (None, None) => return None,
-    };
-    Some(OfferName { selector, staged: connector.is_staged() })
+pub fn not_deployable(object: &ConnectorDeployment, why: &str) -> Told {
+    let name = object.spec.connector.staged_ref.as_ref().map(|reference| reference.name.as_str()).unwrap_or_default();
+    Told::new(Reason::StagedNotReady, format!("ConnectorStaged {name}: {why}"))
 }
 
 /// What happens to the remote when the object is deleted.
@@ -143,13 +214,19 @@ pub fn deletion(object: &ConnectorDeployment) -> Option<Deletion> {
     Some(if stays { Deletion::LetGo } else { Deletion::Undeploy })
 }
 
-/// What people ask for. `latest`: version of the connector in the registry, if it was read.
+/// What people ask for. `target`: the connector, if it is known; `latest`: its version in the registry, if it was read.
 #[must_use]
-pub fn intent(object: &ConnectorDeployment, wanted: &WantedIdentity, latest: Option<i64>) -> Intent {
+pub fn intent(
+    object: &ConnectorDeployment,
+    wanted: &WantedIdentity,
+    target: Option<&Target>,
+    latest: Option<i64>,
+) -> Intent {
     let spec = &object.spec;
-    let name = match (&spec.connector.key, &spec.connector.id) {
-        (Some(key), _) => ConnectorName::Key(key.clone()),
-        (None, id) => ConnectorName::Id(id.clone().unwrap_or_default()),
+    let name = match target.map(|target| &target.name.selector) {
+        Some(Selector::Key(key)) => ConnectorName::Key(key.clone()),
+        Some(Selector::Id(id)) => ConnectorName::Id(id.clone()),
+        None => ConnectorName::Unknown,
     };
     Intent {
         generation: object.metadata.generation.unwrap_or_default(),

@@ -205,15 +205,19 @@ pub enum ConnectorName {
     Key(String),
     /// By id.
     Id(String),
+    /// By a `ConnectorStaged` that is gone.
+    Unknown,
 }
 
 impl Identity {
-    /// Whether what was seen is of this identity. A record without the connector's key cannot contradict one.
+    /// Whether what was seen is of this identity. A record without the connector's key cannot
+    /// contradict one, and nothing contradicts a connector that is not known.
     #[must_use]
     pub fn fits(&self, seen: &Seen) -> bool {
         let connector = match &self.connector {
             ConnectorName::Key(key) => seen.connector_key.as_ref().is_none_or(|seen| seen == key),
             ConnectorName::Id(id) => seen.connector_id == *id,
+            ConnectorName::Unknown => true,
         };
         connector && seen.region == self.region && seen.kind == self.kind
     }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Follow [`reconcile`] from top to bottom. `observe` and `act` are the only ones that talk to anybody; `desired`,
-//! `preflight`, `decide`, `stored`, `status` and `intent` are pure. Before each call that changes something the operation is written,
+//! `preflight`, `registered`, `decide`, `stored`, `status` and `intent` are pure. Before each call that changes something the operation is written,
 //! on the version of the resource that was read; if that write fails, nothing is sent.
 
 pub mod act;
@@ -18,6 +18,7 @@ pub mod memory;
 pub mod observe;
 mod outputs;
 mod preflight;
+pub mod registered;
 mod run;
 pub mod status;
 pub mod stored;

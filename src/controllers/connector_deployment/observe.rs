@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Resource;
 use kube::api::Api;
 use secrecy::SecretSlice;
@@ -41,19 +41,8 @@ pub async fn contents(
     for reference in named {
         let (kind, name) = reference;
         let found = match kind {
-            Named::Secret => secret::read(&context.client, namespace, name).await?.map(|secret| Content {
-                source: source("Secret", &secret),
-                data: secret
-                    .data
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(|(key, value)| (key, SecretSlice::from(value.0)))
-                    .collect(),
-            }),
-            Named::ConfigMap => config_maps.get_opt(name).await?.map(|config_map| Content {
-                source: source("ConfigMap", &config_map),
-                data: config_map_data(config_map),
-            }),
+            Named::Secret => secret::read(&context.client, namespace, name).await?.map(of_secret),
+            Named::ConfigMap => config_maps.get_opt(name).await?.map(of_config_map),
             Named::Project | Named::Deployment | Named::Staged => None,
         };
         if let Some(found) = found {
@@ -63,10 +52,21 @@ pub async fn contents(
     Ok(contents)
 }
 
-fn config_map_data(config_map: ConfigMap) -> BTreeMap<String, SecretSlice<u8>> {
+/// What values can be taken from in a Secret.
+#[must_use]
+pub fn of_secret(secret: Secret) -> Content {
+    let source = source("Secret", &secret);
+    let data = secret.data.unwrap_or_default().into_iter();
+    Content { source, data: data.map(|(key, value)| (key, SecretSlice::from(value.0))).collect() }
+}
+
+/// What values can be taken from in a ConfigMap.
+#[must_use]
+pub fn of_config_map(config_map: ConfigMap) -> Content {
+    let source = source("ConfigMap", &config_map);
     let texts = config_map.data.unwrap_or_default().into_iter().map(|(key, text)| (key, text.into_bytes()));
     let bytes = config_map.binary_data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0));
-    texts.chain(bytes).map(|(key, value)| (key, SecretSlice::from(value))).collect()
+    Content { source, data: texts.chain(bytes).map(|(key, value)| (key, SecretSlice::from(value))).collect() }
 }
 
 fn source(kind: &str, object: &impl Resource) -> Source {

@@ -13,7 +13,8 @@ use crate::controllers::conditions::{self, Told, cut};
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
 use crate::crd::connector_deployment_status::{
-    ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES, MESSAGE_LENGTH, ReportEntry,
+    ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES, MESSAGE_LENGTH,
+    ReportEntry,
 };
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, DeploymentType};

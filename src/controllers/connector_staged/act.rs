@@ -50,9 +50,7 @@ pub async fn send(
             let actions = record.map(|record| desired::changes(spec, record).actions).unwrap_or_default();
             update(id, *version, actions).await
         }
-        CallKind::Preview { id, version } => {
-            update(id, *version, vec![ConnectorUpdateAction::UpdatePreviewable]).await
-        }
+        CallKind::Preview { id, version } => update(id, *version, vec![ConnectorUpdateAction::UpdatePreviewable]).await,
         CallKind::Publish { id, version, certification } => {
             update(id, *version, vec![ConnectorUpdateAction::Publish { certification: *certification }]).await
         }

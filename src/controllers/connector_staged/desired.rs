@@ -239,17 +239,15 @@ fn projects(changes: &mut Changes, private: bool, wanted: &Fields, seen: &Fields
     }
     if !private {
         changes.impossible.push(
-            "privateProjects cannot be changed while the connector is public: set the list back to that of the remote (".to_owned()
-                + &joined(&seen.private_projects)
-                + ")",
+            "privateProjects cannot be changed while the connector is public: set the list back to that of the remote ("
+                .to_owned()
+                + &joined(&seen.private_projects) + ")",
         );
         return;
     }
     let added = wanted.private_projects.difference(&seen.private_projects).cloned();
     let removed = seen.private_projects.difference(&wanted.private_projects).cloned();
-    changes
-        .actions
-        .extend(added.map(|private_project| ConnectorUpdateAction::AddPrivateProject { private_project }));
+    changes.actions.extend(added.map(|private_project| ConnectorUpdateAction::AddPrivateProject { private_project }));
     changes
         .actions
         .extend(removed.map(|private_project| ConnectorUpdateAction::RemovePrivateProject { private_project }));
@@ -258,4 +256,3 @@ fn projects(changes: &mut Changes, private: bool, wanted: &Fields, seen: &Fields
 fn joined(words: &BTreeSet<String>) -> String {
     if words.is_empty() { "none".to_owned() } else { words.iter().cloned().collect::<Vec<_>>().join(", ") }
 }
-

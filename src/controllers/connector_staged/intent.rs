@@ -8,9 +8,7 @@ use super::desired::{self, Fields};
 use crate::controllers::keys::{Contender, Contention};
 use crate::controllers::object::{Operated, request};
 use crate::controllers::subject::Kind;
-use crate::crd::{
-    AdoptionPolicy, ConnectorStaged, ConnectorStagedStatus, DeletionPolicy, Publish, StagedOperation,
-};
+use crate::crd::{AdoptionPolicy, ConnectorStaged, ConnectorStagedStatus, DeletionPolicy, Publish, StagedOperation};
 use crate::names;
 
 impl Contender for ConnectorStaged {

@@ -12,12 +12,12 @@ use crate::connect::model::{ConnectorStaged as Record, DeclaredApplication, Repo
 use crate::controllers::conditions::{self, Told, cut};
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
+use crate::crd::ConnectorStagedSpec;
 use crate::crd::connector_deployment_status::MESSAGE_LENGTH;
 use crate::crd::connector_staged_status::{
     CERTIFICATION_COMMENTS, CertificationComment, ConnectorStagedStatus, STAGED_APPLICATIONS, STAGED_KEYS,
     StagedApplication,
 };
-use crate::crd::ConnectorStagedSpec;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
 
@@ -77,13 +77,8 @@ pub fn summarize(before: &ConnectorStagedStatus, facts: &Facts<'_>, now: Timesta
     let suspended = facts.suspended.then(|| {
         (names::SUSPENDED, "Suspended", "Nothing is sent because of suspend: true; set it to false to go on".to_owned())
     });
-    status.conditions = conditions::conditions(
-        &before.conditions,
-        &facts.told,
-        suspended.into_iter().collect(),
-        facts.generation,
-        now,
-    );
+    status.conditions =
+        conditions::conditions(&before.conditions, &facts.told, suspended.into_iter().collect(), facts.generation, now);
     status
 }
 

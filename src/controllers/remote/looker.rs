@@ -87,19 +87,7 @@ impl Remote {
 
     async fn read_offer(&self, door: &impl ConnectApi, name: OfferName) {
         let at = self.clock.now();
-        let there = |offering| Offered::There(Arc::new(offering));
-        let answer = if name.staged {
-            door.staged(&name.selector).await.map(|found| found.map(Offering::from))
-        } else {
-            door.connector(&name.selector).await.map(|found| found.map(Offering::from))
-        };
-        let found = match answer {
-            Ok(found) => found.map_or(Offered::Absent, there),
-            Err(error) => {
-                tracing::debug!(%error, "a connector cannot be read");
-                Offered::Unreadable
-            }
-        };
+        let found = ask(door, &name).await;
         let now = self.clock.now();
         self.change(|state| {
             let woken = state.offers.see(&name, at, found, now, &mut state.jitter);
@@ -157,6 +145,23 @@ impl Remote {
         // One that does not count is done when a page is not full.
         let last = if total > 0 { u64::from(next) >= total } else { page.count < i64::from(step) };
         if last || next > LARGEST_OFFSET { Paged::Last } else { Paged::Next(next) }
+    }
+}
+
+/// Asks the registry for a connector.
+pub async fn ask(api: &impl ConnectApi, name: &OfferName) -> Offered {
+    let there = |offering| Offered::There(Arc::new(offering));
+    let answer = if name.staged {
+        api.staged(&name.selector).await.map(|found| found.map(Offering::from))
+    } else {
+        api.connector(&name.selector).await.map(|found| found.map(Offering::from))
+    };
+    match answer {
+        Ok(found) => found.map_or(Offered::Absent, there),
+        Err(error) => {
+            tracing::debug!(%error, "a connector cannot be read");
+            Offered::Unreadable
+        }
     }
 }
 

@@ -38,6 +38,7 @@ use jiff::Timestamp;
 use crate::connect::ApiError;
 use crate::connect::model::Deployment;
 
+pub use looker::ask;
 pub use offers::{Offer, OfferName, Offered, Offering};
 pub use registry::Remotes;
 pub use settings::{ConnectFactory, Connection, Settings};

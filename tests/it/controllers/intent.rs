@@ -4,13 +4,14 @@ use connect_operator::connect::Selector;
 use connect_operator::controllers::conditions::Told;
 use connect_operator::controllers::connector_deployment::decide::Deletion;
 use connect_operator::controllers::connector_deployment::intent::{
-    connector, connector_name, deletion, intent, kind, wanted_identity,
+    Target, deletion, intent, kind, target, wanted_identity,
 };
 use connect_operator::controllers::connector_deployment::ledger::ConnectorName;
 use connect_operator::controllers::context::Project;
 use connect_operator::controllers::object::request;
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::remote::OfferName;
+use connect_operator::controllers::staged_connectors::StagedConnector;
 use connect_operator::crd::DeploymentType;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::names;
@@ -70,20 +71,57 @@ fn a_connector_is_named_as_people_named_it() {
         ),
     ] {
         let object = resource(&json!({"connector": spec}));
-        let reference = connector(&object).expect(case);
+        let target = target(&object, None).expect(case);
+        let reference = target.reference(object.spec.connector.version);
         let (id, key, staged, version) = sent;
         assert_eq!(reference.id.as_deref(), id, "{case}");
         assert_eq!(reference.key.as_deref(), key, "{case}");
         assert_eq!(reference.staged, staged, "{case}");
         assert_eq!(reference.version, version, "{case}");
         let (selector, staged) = looked_up;
-        assert_eq!(connector_name(&object), Some(OfferName { selector, staged }), "{case}");
+        assert_eq!(target, Target { name: OfferName { selector, staged }, staged: None }, "{case}");
     }
-    let by_reference = resource(&json!({"connector": {"stagedRef": {"name": "mine"}}}));
-    assert_eq!(connector_name(&by_reference), None);
-    let told = connector(&by_reference).unwrap_err();
-    assert_eq!(told.reason, Reason::ConnectorNotFound);
-    assert!(told.message.contains("connector.key with staged: true"), "it says what to do: {}", told.message);
+}
+
+#[test]
+fn a_staged_ref_is_what_its_connector_staged_came_to() {
+    let refused = || Err("its tag is not yet v2".to_owned());
+    let of = |id: Option<&str>, deployable| Some(StagedConnector { id: id.map(Into::into), deployable });
+    let found = |id: &str, staged| {
+        Ok(Target { name: OfferName { selector: Selector::Id(id.into()), staged: true }, staged: Some(staged) })
+    };
+    let told = |reason, message: &str| Err(Told::new(reason, message));
+    let missing = || Err("it is missing in this namespace".to_owned());
+    for (case, live, staged, expected) in [
+        ("deployable", None, of(Some("one"), Ok(4)), found("one", Ok(4))),
+        ("not yet", None, of(Some("one"), refused()), found("one", refused())),
+        (
+            "not created yet",
+            None,
+            of(None, refused()),
+            told(Reason::StagedNotReady, "ConnectorStaged mine: its tag is not yet v2"),
+        ),
+        ("missing", None, None, told(Reason::StagedNotReady, "ConnectorStaged mine: it is missing in this namespace")),
+        ("live", Some("one"), of(Some("one"), Ok(4)), found("one", Ok(4))),
+        ("live, and missing", Some("one"), None, found("one", missing())),
+        (
+            "live, and another one",
+            Some("one"),
+            of(Some("two"), Ok(4)),
+            told(
+                Reason::IdentityChanged,
+                "ConnectorStaged mine is another connector now (two) than the one that is deployed (one): delete this \
+                 resource and create it anew",
+            ),
+        ),
+    ] {
+        let mut object = resource(&json!({"connector": {"stagedRef": {"name": "mine"}}}));
+        object.status = live.map(|live: &str| {
+            let status = json!({"observedGeneration": 1, "id": "deployment", "connector": {"id": live, "version": 1}});
+            serde_json::from_value(status).expect("a status")
+        });
+        assert_eq!(target(&object, staged.as_ref()), expected, "{case}");
+    }
 }
 
 #[test]
@@ -108,7 +146,7 @@ fn rules_20_22_and_23_what_a_deletion_does_to_the_remote() {
 fn each_wish_of_the_spec_arrives_in_the_intent() {
     let of = |spec: Value| {
         let object = resource(&spec);
-        intent(&object, &wanted_identity(&object, &project()), Some(9))
+        intent(&object, &wanted_identity(&object, &project()), target(&object, None).ok().as_ref(), Some(9))
     };
     let plain = of(json!({}));
     assert!(!(plain.adopt || plain.observe_only || plain.suspended || plain.correct_drift || plain.version.follow));
@@ -134,7 +172,7 @@ fn rules_3_and_11_annotations_are_read_and_long_ones_cut() {
     let annotations = [(names::REMOTE_ID, "id".to_owned()), (names::REDEPLOY_REQUESTED_AT, "é".repeat(300))];
     object.metadata.annotations = Some(annotations.map(|(name, value)| (name.to_owned(), value)).into());
     object.metadata.generation = Some(5);
-    let intent = intent(&object, &wanted_identity(&object, &project()), None);
+    let intent = intent(&object, &wanted_identity(&object, &project()), None, None);
     assert_eq!(intent.remote_id.as_deref(), Some("id"));
     assert_eq!(intent.redeploy_request, Some("é".repeat(256)), "what a status may keep");
     assert_eq!(intent.generation, 5);

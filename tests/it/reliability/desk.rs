@@ -20,7 +20,7 @@ use connect_operator::controllers::connector_deployment::decide::{
     Answer, Case, Cause, Memory, Outcome, Step, Verdict, Wanted, answered, decide,
 };
 use connect_operator::controllers::connector_deployment::desired::{self, Content, Contents, Desired};
-use connect_operator::controllers::connector_deployment::intent::{self, intent};
+use connect_operator::controllers::connector_deployment::intent::{self, intent, target};
 use connect_operator::controllers::connector_deployment::ledger::{
     Ledger, OperationKind, OperationState, Payload, Source,
 };
@@ -275,7 +275,8 @@ impl Desk {
         };
         let desired = self.desired();
         let wanted = self.wanted(&desired);
-        let intent = intent(&self.object, &self.identity, None);
+        let target = target(&self.object, None).expect("it is named by its key");
+        let intent = intent(&self.object, &self.identity, Some(&target), None);
         let look = observe::seen(&looked, &std::collections::BTreeSet::new());
         let decision = decide(&Case {
             ledger: &self.ledger,
@@ -294,7 +295,7 @@ impl Desk {
         };
         before_the_call(&mut self.dev).await;
         let started = self.ledger.operation.as_ref().expect("it is stored before it is sent").started_at;
-        let done = act::send(api, &self.object, &self.identity, &call, &desired.values, started).await;
+        let done = act::send(api, &self.object, &self.identity, Some(&target), &call, &desired.values, started).await;
         let cause = Cause { digest: wanted.payload.digest, generation: intent.generation, request: None };
         let outcome = answered(&self.ledger, &self.memory, &call, Some(cause), &done.answer, self.clock.now());
         self.ledger = outcome.ledger.clone();

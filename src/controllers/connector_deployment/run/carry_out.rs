@@ -114,7 +114,7 @@ impl Run<'_> {
                 values.applications.entry(application.application_name.clone()).or_default();
             }
         }
-        let done = act::send(api, &self.object, &known.wanted, &call, &values, started).await;
+        let done = act::send(api, &self.object, &known.wanted, known.target.as_ref(), &call, &values, started).await;
         let now = self.context.clock.now();
         self.remembered.last_call = Some(now);
         let cause = known.payload.as_ref().map(|wanted| self.cause(wanted));

@@ -4,11 +4,10 @@ use super::super::decide::{CallKind, Decision, Memory, Step};
 use super::super::intent;
 use super::super::ledger::Ledger;
 use super::super::status::WantedIdentity;
-use crate::controllers::conditions::Told;
 use crate::controllers::keys::{Place, Standing};
 use crate::controllers::object::Next;
-use crate::controllers::reason::Reason;
-use crate::controllers::subject::{Kind, Subject};
+use crate::controllers::problem;
+use crate::controllers::subject::Kind;
 
 use super::Run;
 
@@ -33,14 +32,6 @@ impl Run<'_> {
         if intent::deletion(&self.object).is_some() {
             return self.release(None).await;
         }
-        let told = Told::new(Reason::KeyConflict, message(&intent::key(&self.object), &winner));
-        self.halt(None, told, None).await
+        self.halt(None, problem::key_conflict("ConnectorDeployment", &winner, &intent::key(&self.object)), None).await
     }
-}
-
-fn message(key: &str, winner: &Subject) -> String {
-    format!(
-        "ConnectorDeployment {winner} has the key {key} in the same remote project: delete one of the two, or create one \
-         of them anew with another spec.key. Nothing is touched until then"
-    )
 }

@@ -1,24 +1,19 @@
 //! What is known before a decision: the values, their digests, and what the connector declares.
 
-use std::collections::BTreeSet;
-
 use kube::runtime::events::EventType;
 use secrecy::ExposeSecret;
 
-use super::super::decide::Wanted;
-use super::super::desired::{self, Desired};
+use super::super::desired;
 use super::super::intent;
-use super::super::ledger::Payload;
 use super::super::observe::{self, Looked};
+use super::super::registered::Registered;
 use super::super::status::WantedIdentity;
 use crate::connect::mask::Masker;
 use crate::connect::model::DeploymentStatus;
 use crate::controllers::conditions::Told;
-use crate::controllers::digest::VisibleDigest;
 use crate::controllers::reason::Reason;
 use crate::crd::ManagementPolicy;
 
-use super::registered::Registered;
 use super::{Known, Run};
 
 impl Run<'_> {
@@ -35,13 +30,23 @@ impl Run<'_> {
         let failed = looked.record.as_ref().is_some_and(|record| record.status == DeploymentStatus::UndeployFailed);
         if spec.management_policy == ManagementPolicy::ObserveOnly || (deleting && !failed) {
             let told = Told::new(Reason::Undeploying, "");
-            return Ok(Known { wanted, latest: None, desired: Err(told), payload: None, masker: Masker::new([]) });
+            return Ok(Known {
+                wanted,
+                latest: None,
+                desired: Err(told),
+                payload: None,
+                masker: Masker::new([]),
+                target: None,
+            });
         }
         let named = desired::references(spec);
         let contents = observe::contents(self.context, &self.subject.namespace, &named).await?;
-        let declared = self.declarations(registered, looked);
+        let declared = registered.declarations(&self.object, looked.record.as_deref());
         let desired = desired::from_spec(spec, &contents, declared.as_ref());
-        let payload = desired.as_ref().ok().map(|desired| self.payload(desired));
+        let payload = desired
+            .as_ref()
+            .ok()
+            .map(|desired| desired.wanted(&self.context.digest_key, intent::ignored(&self.object)));
         let masker = match &desired {
             Ok(desired) => Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret)),
             Err(_) => Masker::new([]),
@@ -49,16 +54,7 @@ impl Run<'_> {
         if let Ok(desired) = &desired {
             self.tell_undeclared(&desired.undeclared).await;
         }
-        Ok(Known { wanted, latest: registered.latest(), desired, payload, masker })
-    }
-
-    pub(super) fn payload(&self, desired: &Desired) -> Wanted {
-        let visible = VisibleDigest::of(&desired.values.visible().ignoring(self.ignored()));
-        let digest = self.context.digest_key.digest(&desired.values);
-        Wanted {
-            payload: Payload { digest, visible, sources: desired.sources.clone() },
-            secured: desired.values.secrets().next().is_some(),
-        }
+        Ok(Known { wanted, latest: registered.latest(), desired, payload, masker, target: None })
     }
 
     /// Rule 14: the keys that are not sent are named in one event.
@@ -71,10 +67,5 @@ impl Run<'_> {
             let note = format!("Not sent, because the connector does not declare them: {}", undeclared.join(", "));
             self.context.report(&*self.object, EventType::Normal, "KeysNotDeclared", "Configure", &note).await;
         }
-    }
-
-    pub(super) fn ignored(&self) -> BTreeSet<(String, String)> {
-        let ignored = self.object.spec.drift.ignore.iter();
-        ignored.map(|value| (value.application_name.clone().unwrap_or_default(), value.key.clone())).collect()
     }
 }

@@ -17,16 +17,17 @@ use kube::api::Api;
 use self::registered::Obstacle;
 use super::decide::{self, Case, Memory, Wanted};
 use super::desired::Desired;
+use super::intent::{self, Target};
 use super::ledger::Ledger;
 use super::memory::Remembered;
 use super::observe::{self};
 use super::status::WantedIdentity;
-use super::{intent, stored};
+use super::stored;
 use crate::connect::mask::Masker;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::keys::Standing;
-use crate::controllers::object::{self, Next, project_not_ready};
+use crate::controllers::object::{self, Next};
 use crate::controllers::problem;
 use crate::controllers::remote::{NotNow, Remote};
 use crate::controllers::subject::Subject;
@@ -53,6 +54,7 @@ struct Known {
     desired: Result<Desired, Told>,
     payload: Option<Wanted>,
     masker: Masker,
+    target: Option<Target>,
 }
 
 impl<'a> Run<'a> {
@@ -89,12 +91,19 @@ impl<'a> Run<'a> {
                 Err(None) => return Ok(Next::Again(Some(Duration::from_secs(5)))),
             };
         let wanted = intent::wanted_identity(&self.object, &project);
-        if let Some(told) = self.unfit(&wanted) {
+        if let Some(told) = intent::unfit(&self.object, &wanted) {
             return self.halt(Some(wanted), told, Some(self.object.spec.effective_interval())).await;
         }
+        let target = match self.target().await {
+            Ok(target) => target,
+            Err(Some(told)) => {
+                return self.halt(Some(wanted), told, Some(self.object.spec.effective_interval())).await;
+            }
+            Err(None) => return Ok(Next::Again(Some(Duration::from_secs(5)))),
+        };
         let remote = match &project.remote {
             Ok(remote) => Arc::clone(remote),
-            Err(told) => return self.without_remote(wanted, project_not_ready(told)).await,
+            Err(told) => return self.without_remote(wanted, problem::of_project(told)).await,
         };
         if let Some(pause) = self.paused() {
             return Ok(Next::Again(Some(pause)));
@@ -107,19 +116,24 @@ impl<'a> Run<'a> {
             }
         };
         // In a box of its own: most runs end before they need its room.
-        let next = Box::pin(self.with_remote(&remote, wanted)).await;
+        let next = Box::pin(self.with_remote(&remote, wanted, target)).await;
         drop(turn);
         next
     }
 
     /// Everything after the remote let us in.
-    async fn with_remote(&mut self, remote: &Arc<Remote>, wanted: WantedIdentity) -> Result<Next, kube::Error> {
+    async fn with_remote(
+        &mut self,
+        remote: &Arc<Remote>,
+        wanted: WantedIdentity,
+        target: Option<Target>,
+    ) -> Result<Next, kube::Error> {
         let api = remote.api();
         let ledger = self.ledger();
         self.note_login(remote.login());
         self.note_request();
         // Before the look, which can be used once.
-        let Some(registered) = self.registered(remote) else { return Ok(Next::Again(None)) };
+        let Some(registered) = self.registered(remote, target.as_ref()) else { return Ok(Next::Again(None)) };
         let looked =
             observe::look(self.context, remote, &*api, self.subject, &wanted.key, &ledger, &self.remembered).await;
         let looked = match looked {
@@ -129,14 +143,15 @@ impl<'a> Run<'a> {
         };
         self.remembered.last_look = Some(looked.at);
         let mut known = self.known(wanted, &registered, &looked).await?;
-        let look = observe::seen(&looked, &self.ignored());
-        let intent = intent::intent(&self.object, &known.wanted, known.latest);
+        known.target.clone_from(&target);
+        let look = observe::seen(&looked, &intent::ignored(&self.object));
+        let intent = intent::intent(&self.object, &known.wanted, target.as_ref(), known.latest);
         let now = self.context.clock.now();
         let decide = |memory: &Memory, wanted: Option<&Wanted>| {
             decide::decide(&Case { ledger: &ledger, intent: &intent, wanted, look: &look, memory, now })
         };
         let mut decision = decide(&self.remembered.seen, known.payload.as_ref());
-        match self.obstacle(remote, &known, &registered, &looked, &decision) {
+        match self.obstacle(remote, &known, target.as_ref(), &registered, &looked, &decision) {
             Obstacle::None => {}
             Obstacle::Doubt => return Ok(Next::Again(None)),
             // What may not be sent is as good as unknown.

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kube::ResourceExt;
+use kube::api::Api;
 
 use super::super::decide::Deletion;
 use super::super::desired::{self};
-use super::super::intent;
-use super::super::status::WantedIdentity;
+use super::super::intent::{self, Target};
 use crate::controllers::backoff::Asked;
 use crate::controllers::conditions::Told;
 use crate::controllers::object;
@@ -16,7 +16,7 @@ use crate::controllers::reason::Reason;
 use crate::controllers::references::Named;
 use crate::controllers::remote::Login;
 use crate::controllers::subject::Subject;
-use crate::crd::ManagementPolicy;
+use crate::crd::{ConnectorStaged, ManagementPolicy};
 use crate::names;
 
 use super::Run;
@@ -31,6 +31,8 @@ impl Run<'_> {
                 self.object.spec.outputs.iter().map(|outputs| (Named::ConfigMap, outputs.config_map_name.clone())),
             );
         }
+        let staged = self.object.spec.connector.staged_ref.iter();
+        named.extend(staged.map(|reference| (Named::Staged, reference.name.clone())));
         let project = self.object.spec.project_ref.name.clone();
         named.insert((Named::Project, project.clone()));
         let before = self.context.references.uses(self.subject, Named::Project);
@@ -68,21 +70,37 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What cannot be worked with, whatever the remote says.
-    pub(super) fn unfit(&self, wanted: &WantedIdentity) -> Option<Told> {
-        let ledger = self.ledger();
-        let before = self.status().remote.filter(|_| ledger.id.is_some() || ledger.operation.is_some());
-        if let Some(before) = before.filter(|before| *before != wanted.remote) {
-            let message = format!(
-                "This deployment was created in project {} at {}, and the ConnectProject now names project {} at {}: set it back",
-                before.project_key, before.api_url, wanted.remote.project_key, wanted.remote.api_url
-            );
-            return Some(Told::new(Reason::IdentityChanged, message));
+    /// The connector; `None` while the resource is being deleted and it is not known any more.
+    ///
+    /// # Errors
+    /// Why it is not known: to tell people, or nothing while the controller of a staged one has not looked at it yet.
+    pub(super) async fn target(&self) -> Result<Option<Target>, Option<Told>> {
+        let deleting = intent::deletion(&self.object).is_some();
+        let staged = match &self.object.spec.connector.staged_ref {
+            None => None,
+            Some(reference) => {
+                let subject = Subject::staged(&self.subject.namespace, &reference.name);
+                match self.context.staged.get(&subject) {
+                    Some(staged) => Some(staged),
+                    None if !deleting && self.exists(&reference.name).await? => return Err(None),
+                    None => None,
+                }
+            }
+        };
+        match intent::target(&self.object, staged.as_ref()) {
+            Ok(target) => Ok(Some(target)),
+            Err(_) if deleting => Ok(None),
+            Err(told) => Err(Some(told)),
         }
-        if intent::deletion(&self.object).is_some() {
-            return None;
-        }
-        intent::connector(&self.object).err()
+    }
+
+    /// Whether there is a `ConnectorStaged` of this name; its controller wakes its users once it knows it.
+    async fn exists(&self, name: &str) -> Result<bool, Option<Told>> {
+        let api = Api::<ConnectorStaged>::namespaced(self.context.client.clone(), &self.subject.namespace);
+        let found = api.get_metadata_opt(name).await.map_err(|error| {
+            Some(Told::new(Reason::InternalError, format!("ConnectorStaged {name} cannot be read: {error}")))
+        })?;
+        Ok(found.is_some())
     }
 
     /// Whether calls of this resource are held back after failures; a change of what is asked for ends that.

@@ -102,8 +102,7 @@ impl Case<'_> {
 
     /// Time since our last write at the remote, as far as it is known.
     pub(super) fn since_write(&self) -> Duration {
-        last_write(self.ledger)
-            .map_or(Duration::MAX, |stamp| operations::since(stamp, self.memory.ahead, self.now))
+        last_write(self.ledger).map_or(Duration::MAX, |stamp| operations::since(stamp, self.memory.ahead, self.now))
     }
 
     /// Rule 5.
@@ -154,7 +153,13 @@ pub(super) fn note_end(ledger: &mut Ledger, operation: &Operation, now: Timestam
 }
 
 /// Takes note that a create or an update is known to have been taken, and what shows after it.
-pub(super) fn note_taken(ledger: &mut Ledger, operation: &Operation, digest: Option<String>, shown: &str, now: Timestamp) {
+pub(super) fn note_taken(
+    ledger: &mut Ledger,
+    operation: &Operation,
+    digest: Option<String>,
+    shown: &str,
+    now: Timestamp,
+) {
     note_end(ledger, operation, now);
     let applied = ledger.applied.get_or_insert_default();
     applied.generation = operation.generation;

@@ -158,7 +158,8 @@ fn publish(case: &Case<'_>, seen: &Seen) -> Option<Decision> {
     if seen.listed && !seen.changed && !(certification && seen.private) {
         return None;
     }
-    let tried = case.ledger.publication.as_ref().filter(|tried| Some(&tried.digest) == case.intent.publication.as_ref());
+    let tried =
+        case.ledger.publication.as_ref().filter(|tried| Some(&tried.digest) == case.intent.publication.as_ref());
     match tried {
         // The service may call something a change that is none: it is published once.
         Some(_) if !is_failure(seen.phase) => return None,

@@ -100,8 +100,7 @@ impl Run<'_> {
         self.remembered.seen = outcome.memory.clone();
         let verdict = if outcome.key_taken { Verdict::KeyTaken } else { Verdict::Running(kind) };
         let failed = done.error.as_ref().and_then(problem::told_of_call).filter(|_| !outcome.key_taken);
-        let told =
-            failed.unwrap_or_else(|| status::tell(verdict, &self.object.spec.key, done.record.as_ref(), &[]));
+        let told = failed.unwrap_or_else(|| status::tell(verdict, &self.object.spec.key, done.record.as_ref(), &[]));
         self.remembered.refusal = outcome.memory.refused.as_ref().map(|_| told.clone());
         self.say_answer(identity, &outcome.ledger, &told, done.record.as_ref()).await?;
         self.annotate(&outcome.ledger).await?;

@@ -19,7 +19,7 @@ use crate::controllers::backoff::Asked;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::keys::{Place, Standing};
-use crate::controllers::object::{self, Next, project_not_ready, request};
+use crate::controllers::object::{self, Next, request};
 use crate::controllers::problem;
 use crate::controllers::reason::Reason;
 use crate::controllers::references::Named;
@@ -83,7 +83,7 @@ impl<'a> Run<'a> {
         }
         let remote = match &project.remote {
             Ok(remote) => Arc::clone(remote),
-            Err(told) => return self.without_remote(identity, project_not_ready(told)).await,
+            Err(told) => return self.without_remote(identity, problem::of_project(told)).await,
         };
         let asked = self.asked_for();
         if let Some(pause) = self.remembered.backoff.left(&asked, self.context.clock.now()) {
@@ -186,12 +186,8 @@ impl<'a> Run<'a> {
         if intent::deletion(&self.object).is_some() {
             return self.release(None).await;
         }
-        let message = format!(
-            "ConnectorStaged {winner} has the key {} in the same remote project: delete one of the two, or create one of \
-             them anew with another spec.key. Nothing is touched until then",
-            self.object.spec.key
-        );
-        self.halt(None, Told::new(Reason::KeyConflict, message), None).await
+        let told = problem::key_conflict("ConnectorStaged", &winner, &self.object.spec.key);
+        self.halt(None, told, None).await
     }
 
     fn asked_for(&self) -> Asked {

@@ -1,0 +1,139 @@
+//! `completion`: the shell asks this program what may follow, names of the cluster included.
+//!
+//! The script that is printed calls the program with [`names::COMPLETE`] set; kubectl calls a program called
+//! [`names::KUBECTL_COMPLETE`] when it completes a plugin. Either way [`answer`] is done before anything else. Next:
+//! `cluster`, which looks names up.
+
+mod cluster;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::CommandFactory as _;
+use clap_complete::CompleteEnv;
+use clap_complete::engine::CompletionCandidate;
+use clap_complete::env::Shells;
+
+use super::Cli;
+use super::printing::print;
+use crate::names;
+
+pub(super) use cluster::{deployments, keys, namespaces, projects};
+
+/// What ends the answer to kubectl: no files in place of candidates (`ShellCompDirectiveNoFileComp` of Cobra, which kubectl
+/// is built with).
+const NO_FILES: &str = ":4\n";
+/// What ends the answer to kubectl when there is nothing to say: files are as good (`ShellCompDirectiveDefault`).
+const FILES: &str = ":0\n";
+
+/// Print what a shell needs to complete commands, options, and the names of the cluster.
+///
+/// Load it when the shell starts, so that it fits the version of the program:
+///
+///   bash        source <(connect-operator completion bash)
+///   zsh         source <(connect-operator completion zsh)
+///   fish        connect-operator completion fish | source
+///   elvish      eval (connect-operator completion elvish | slurp)
+///   powershell  connect-operator completion powershell | Out-String | Invoke-Expression
+///
+/// kubectl completes the plugin when the program is also linked as `kubectl_complete-connect`, beside `kubectl-connect`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The shell.
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Shell {
+    Bash,
+    Elvish,
+    Fish,
+    Powershell,
+    Zsh,
+}
+
+impl Shell {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Elvish => "elvish",
+            Self::Fish => "fish",
+            Self::Powershell => "powershell",
+            Self::Zsh => "zsh",
+        }
+    }
+}
+
+/// Prints the script, for the name and the place that this program was called with.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn run(args: &Args) -> Result<(), String> {
+    let program = program();
+    let name = called(&program).unwrap_or_else(|| env!("CARGO_PKG_NAME").to_owned());
+    let shell = args.shell.name();
+    let shells = Shells::builtins();
+    let shell = shells.completer(shell).ok_or_else(|| format!("{shell} is not known"))?;
+    let mut script = Vec::new();
+    shell
+        .write_registration(names::COMPLETE, &name, &name, &whole(&program).to_string_lossy(), &mut script)
+        .and_then(|()| print(&String::from_utf8_lossy(&script)))
+        .map_err(|error| error.to_string())
+}
+
+/// Answers a shell or kubectl, if it is one of them that asks. Nothing may be printed before.
+pub(super) fn answer() -> Option<ExitCode> {
+    let answered = if called(&program()).as_deref() == Some(names::KUBECTL_COMPLETE) {
+        to_kubectl(std::env::args_os().skip(1).collect()).map(|()| true)
+    } else {
+        let current = std::env::current_dir().ok();
+        CompleteEnv::with_factory(Cli::command)
+            .var(names::COMPLETE)
+            .try_complete(std::env::args_os(), current.as_deref())
+            .map_err(|error| error.to_string())
+    };
+    match answered {
+        Ok(true) => Some(ExitCode::SUCCESS),
+        Ok(false) => None,
+        Err(error) => Some(super::failed(&error)),
+    }
+}
+
+/// One candidate a line, with what it is behind a tab, then what to do with them.
+fn to_kubectl(words: Vec<OsString>) -> Result<(), String> {
+    use std::fmt::Write as _;
+    let current = std::env::current_dir().ok();
+    let at = words.len().max(1);
+    let words = std::iter::once(OsString::from(env!("CARGO_PKG_NAME"))).chain(words).collect();
+    let found = clap_complete::engine::complete(&mut Cli::command(), words, at, current.as_deref())
+        .map_err(|error| error.to_string())?;
+    let found: Vec<&CompletionCandidate> = found.iter().filter(|candidate| !candidate.is_hide_set()).collect();
+    let mut lines = String::new();
+    for candidate in &found {
+        let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
+        let help = help.lines().next().map(|line| format!("\t{line}")).unwrap_or_default();
+        writeln!(lines, "{}{help}", candidate.get_value().to_string_lossy()).map_err(|error| error.to_string())?;
+    }
+    lines += if found.is_empty() { FILES } else { NO_FILES };
+    print(&lines).map_err(|error| error.to_string())
+}
+
+/// What this program was called as.
+fn program() -> PathBuf {
+    std::env::args_os().next().map(PathBuf::from).unwrap_or_default()
+}
+
+fn called(program: &Path) -> Option<String> {
+    Some(program.file_name()?.to_str()?.to_owned())
+}
+
+/// A name alone is found by the shell; a path must hold in other folders too.
+fn whole(program: &Path) -> PathBuf {
+    match std::env::current_dir() {
+        Ok(current) if program.components().count() > 1 => current.join(program),
+        _ => program.to_owned(),
+    }
+}

@@ -1,0 +1,26 @@
+//! `man`: a manual page for each command, for `man connect-operator` and packages.
+
+use std::path::PathBuf;
+
+use clap::CommandFactory as _;
+
+/// Write a manual page for each command.
+///
+/// For one person: `connect-operator man ~/.local/share/man/man1`, then `man connect-operator`. For a package: the same into its
+/// folder. The pages are made from the help, and fit the version of the program.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folder for the pages, made if it is not there; pages of an earlier version are replaced.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// Writes the pages.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub(super) fn run(args: &Args) -> Result<(), String> {
+    let written = std::fs::create_dir_all(&args.folder)
+        .and_then(|()| clap_mangen::generate_to(super::Cli::command(), &args.folder));
+    written.map_err(|error| format!("{}: {error}", args.folder.display()))
+}

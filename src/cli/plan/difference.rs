@@ -1,0 +1,192 @@
+//! Which values a redeploy would change. Pure.
+//!
+//! Plain values and schedules are compared with what the remote shows. Secured values cannot be read there: they are
+//! compared with those that the cluster holds, if those are known to be what was applied; a value is never part of a
+//! difference.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use secrecy::SecretString;
+use serde::Serialize;
+
+use crate::connect::model::{ConfigurationValue, DeclaredApplication, DeclaredGlobal, Deployment, SecuredValue};
+use crate::controllers::digest::DigestKey;
+use crate::controllers::values::{ApplicationValues, Values};
+
+/// What kind of value it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    /// Anybody may see it.
+    Plain,
+    /// Nobody may.
+    Secured,
+    /// Cron expression of a job.
+    Schedule,
+}
+
+/// What becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Change {
+    /// It is new.
+    Added,
+    /// It is another.
+    Changed,
+    /// It goes.
+    Removed,
+    /// A secured value that is sent, and may be the same or not.
+    Unknown,
+}
+
+/// One value that would change. The text of a secured one is never in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) struct Difference {
+    /// Its application; `null`: it is a global one.
+    pub(super) application: Option<String>,
+    /// What it is.
+    pub(super) kind: Kind,
+    /// Its key; `null` for a schedule.
+    pub(super) key: Option<String>,
+    /// What becomes of it.
+    pub(super) change: Change,
+    /// What the remote shows; `null`: nothing, or it is secured.
+    pub(super) before: Option<String>,
+    /// What it would be.
+    pub(super) after: Option<String>,
+}
+
+/// What is compared.
+pub(super) struct Sides<'a> {
+    /// What the remote shows; `None`: there is nothing yet.
+    pub(super) record: Option<&'a Deployment>,
+    /// What was applied, as far as that is known.
+    pub(super) applied: Option<&'a Values>,
+    /// What is to be applied.
+    pub(super) desired: &'a Values,
+    /// What the applications declare.
+    pub(super) applications: Option<&'a [DeclaredApplication]>,
+    /// What is declared for all of them.
+    pub(super) global: Option<&'a DeclaredGlobal>,
+    /// To compare secured values with, without opening them.
+    pub(super) key: &'a DigestKey,
+}
+
+/// The differences, in the order of their names.
+pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
+    let recorded = sides.record.map(|record| record.applications.as_slice()).unwrap_or_default();
+    let names: BTreeSet<&String> = recorded
+        .iter()
+        .map(|application| &application.application_name)
+        .chain(sides.desired.applications.keys())
+        .collect();
+    let mut found = Vec::new();
+    let nothing = ApplicationValues::default();
+    if sides.record.is_some() || !is_empty(&sides.desired.global) {
+        let record = sides.record.and_then(|record| record.global_configuration.as_ref());
+        let defaults = sides.global.map(|global| &global.standard_configuration).into_iter().flatten();
+        compare(
+            &Place {
+                application: None,
+                standard: record.map(|record| record.standard_configuration.as_slice()).unwrap_or_default(),
+                secured: record.map(|record| record.secured_configuration.as_slice()).unwrap_or_default(),
+                applied: sides.applied.map(|applied| &applied.global),
+                desired: &sides.desired.global,
+                defaults: defaults.filter_map(|key| Some((key.key.as_str(), key.default.as_deref()?))).collect(),
+                key: sides.key,
+            },
+            &mut found,
+        );
+    }
+    for name in names {
+        let record = recorded.iter().find(|application| application.application_name == *name);
+        let declared =
+            sides.applications.into_iter().flatten().find(|application| application.application_name == *name);
+        let defaults = declared.map(|declared| &declared.standard_configuration).into_iter().flatten();
+        let desired = sides.desired.applications.get(name).unwrap_or(&nothing);
+        compare(
+            &Place {
+                application: Some(name),
+                standard: record.map(|record| record.standard_configuration.as_slice()).unwrap_or_default(),
+                secured: record.map(|record| record.secured_configuration.as_slice()).unwrap_or_default(),
+                applied: sides.applied.map(|applied| applied.applications.get(name).unwrap_or(&nothing)),
+                desired,
+                defaults: defaults.filter_map(|key| Some((key.key.as_str(), key.default.as_deref()?))).collect(),
+                key: sides.key,
+            },
+            &mut found,
+        );
+        // A schedule that is not written is the one of the connector.
+        let before = record.and_then(|record| record.schedule.clone());
+        if let Some(after) = desired.schedule.clone().filter(|after| before.as_ref() != Some(after)) {
+            let change = if before.is_some() { Change::Changed } else { Change::Added };
+            let application = Some(name.clone());
+            found.push(Difference { application, kind: Kind::Schedule, key: None, change, before, after: Some(after) });
+        }
+    }
+    found
+}
+
+fn is_empty(values: &ApplicationValues) -> bool {
+    values.standard.is_empty() && values.secured.is_empty()
+}
+
+/// One application, or the global values.
+struct Place<'a> {
+    application: Option<&'a String>,
+    standard: &'a [ConfigurationValue],
+    secured: &'a [SecuredValue],
+    applied: Option<&'a ApplicationValues>,
+    desired: &'a ApplicationValues,
+    defaults: BTreeMap<&'a str, &'a str>,
+    key: &'a DigestKey,
+}
+
+fn compare(place: &Place<'_>, found: &mut Vec<Difference>) {
+    let there: BTreeMap<&String, &String> = place.standard.iter().map(|value| (&value.key, &value.value)).collect();
+    let keys: BTreeSet<&String> = there.keys().copied().chain(place.desired.standard.keys()).collect();
+    for key in keys {
+        let before = there.get(key).map(|text| (*text).clone());
+        let default = place.defaults.get(key.as_str()).map(|text| (*text).to_owned());
+        // The service shows the default where nothing is given.
+        let after = place.desired.standard.get(key).cloned().or_else(|| default.filter(|_| before.is_some()));
+        let change = match (&before, &after) {
+            (before, after) if before == after => continue,
+            (None, _) => Change::Added,
+            (_, None) => Change::Removed,
+            _ => Change::Changed,
+        };
+        let application = place.application.cloned();
+        found.push(Difference { application, kind: Kind::Plain, key: Some(key.clone()), change, before, after });
+    }
+    let there: BTreeSet<&String> = place.secured.iter().map(|value| &value.key).collect();
+    let before = place.applied.map(|applied| applied.secured.keys().collect()).unwrap_or(there);
+    let keys: BTreeSet<&String> = before.iter().copied().chain(place.desired.secured.keys()).collect();
+    for key in keys {
+        let applied = place.applied.and_then(|applied| applied.secured.get(key));
+        let change = match (place.desired.secured.get(key), applied) {
+            (None, _) => Change::Removed,
+            (Some(_), None) if !before.contains(key) => Change::Added,
+            (Some(_), None) => Change::Unknown,
+            (Some(after), Some(applied)) if same(place.key, after, applied) => continue,
+            (Some(_), Some(_)) => Change::Changed,
+        };
+        let application = place.application.cloned();
+        let key = Some(key.clone());
+        found.push(Difference { application, kind: Kind::Secured, key, change, before: None, after: None });
+    }
+}
+
+/// Compares two secured values without opening them.
+fn same(key: &DigestKey, one: &SecretString, other: &SecretString) -> bool {
+    let digest = |value: &SecretString| {
+        let global =
+            ApplicationValues { secured: [(String::new(), value.clone())].into(), ..ApplicationValues::default() };
+        key.digest(&Values { global, ..Values::default() })
+    };
+    digest(one) == digest(other)
+}
+
+#[cfg(test)]
+#[path = "difference_tests.rs"]
+mod tests;

@@ -1,0 +1,111 @@
+use serde_json::json;
+
+use super::*;
+use crate::controllers::digest::KEY_LENGTH;
+
+fn values(standard: &[(&str, &str)], secured: &[(&str, &str)], schedule: Option<&str>) -> Values {
+    let application = ApplicationValues {
+        standard: standard.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
+        secured: secured.iter().map(|(key, value)| ((*key).into(), (*value).to_owned().into())).collect(),
+        schedule: schedule.map(Into::into),
+    };
+    Values { applications: [("service".to_owned(), application)].into(), ..Values::default() }
+}
+
+/// Each difference as a word: `+` added, `~` changed, `-` removed, `?` unknown; `!` secured, `@` schedule.
+fn shown(differences: &[Difference]) -> Vec<String> {
+    let sign = |change| match change {
+        Change::Added => "+",
+        Change::Changed => "~",
+        Change::Removed => "-",
+        Change::Unknown => "?",
+    };
+    let line = |it: &Difference| {
+        let kind = match it.kind {
+            Kind::Plain => "",
+            Kind::Secured => "!",
+            Kind::Schedule => "@",
+        };
+        let texts = [&it.before, &it.after].map(|text| text.clone().unwrap_or_default());
+        format!("{}{kind}{} {}>{}", sign(it.change), it.key.as_deref().unwrap_or_default(), texts[0], texts[1])
+    };
+    differences.iter().map(line).collect()
+}
+
+#[test]
+fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with_what_was_applied() {
+    let record: Deployment = serde_json::from_value(json!({
+        "id": "1", "version": 1, "status": "Deployed",
+        "applications": [{
+            "applicationName": "service", "schedule": "0 5 * * *",
+            "standardConfiguration": [{"key": "LEVEL", "value": "info"}, {"key": "DEFAULT", "value": "d"}],
+            "securedConfiguration": [{"key": "TOKEN", "value": "**"}],
+        }],
+    }))
+    .expect("a record");
+    let declared: Vec<DeclaredApplication> = serde_json::from_value(json!([{
+        "applicationName": "service", "standardConfiguration": [{"key": "DEFAULT", "default": "d"}],
+    }]))
+    .expect("declarations");
+    let key = DigestKey::new([1; KEY_LENGTH]);
+    let same = values(&[("LEVEL", "info")], &[("TOKEN", "canary-1")], None);
+    type Row<'a> = (&'a str, Values, Option<&'a Values>, &'a [&'a str]);
+    let rows: [Row<'_>; 9] = [
+        ("nothing", same.clone(), Some(&same), &[]),
+        (
+            "a plain value",
+            values(&[("LEVEL", "debug")], &[("TOKEN", "canary-1")], None),
+            Some(&same),
+            &["~LEVEL info>debug"],
+        ),
+        (
+            "one more, one less",
+            values(&[("MORE", "1")], &[("TOKEN", "canary-1")], None),
+            Some(&same),
+            &["-LEVEL info>", "+MORE >1"],
+        ),
+        (
+            "another than the default",
+            values(&[("LEVEL", "info"), ("DEFAULT", "x")], &[("TOKEN", "canary-1")], None),
+            Some(&same),
+            &["~DEFAULT d>x"],
+        ),
+        ("a secured value", values(&[("LEVEL", "info")], &[("TOKEN", "canary-2")], None), Some(&same), &["~!TOKEN >"]),
+        ("it is not known", values(&[("LEVEL", "info")], &[("TOKEN", "canary-2")], None), None, &["?!TOKEN >"]),
+        (
+            "a new secured value",
+            values(&[("LEVEL", "info")], &[("SIGN", "canary-2")], None),
+            Some(&same),
+            &["+!SIGN >", "-!TOKEN >"],
+        ),
+        (
+            "a schedule",
+            values(&[("LEVEL", "info")], &[("TOKEN", "canary-1")], Some("1 1 * * *")),
+            Some(&same),
+            &["~@ 0 5 * * *>1 1 * * *"],
+        ),
+        ("nothing at all any more", Values::default(), Some(&same), &["-LEVEL info>", "-!TOKEN >"]),
+    ];
+    for (case, desired, applied, expected) in rows {
+        let sides = Sides {
+            record: Some(&record),
+            applied,
+            desired: &desired,
+            applications: Some(&declared),
+            global: None,
+            key: &key,
+        };
+        let found = differences(&sides);
+        assert_eq!(shown(&found), expected, "{case}");
+        assert!(!format!("{found:?}").contains("canary"), "{case}");
+    }
+}
+
+#[test]
+fn all_is_new_where_there_is_nothing() {
+    let mut desired = values(&[("LEVEL", "info")], &[("TOKEN", "canary")], Some("0 5 * * *"));
+    desired.global.standard.insert("SHOP".into(), "eu".into());
+    let key = DigestKey::new([1; KEY_LENGTH]);
+    let sides = Sides { record: None, applied: None, desired: &desired, applications: None, global: None, key: &key };
+    assert_eq!(shown(&differences(&sides)), ["+SHOP >eu", "+LEVEL >info", "+!TOKEN >", "+@ >0 5 * * *"]);
+}

@@ -1,0 +1,379 @@
+//! What the operator would do: its own table, played forward while the remote stands still. Pure; time is an argument.
+//!
+//! Whatever runs already is taken to end well, since what follows comes after it. Nothing is decided here that the operator
+//! decides: `decide`, `registered`, `intent` and `status::tell` are its own.
+
+use jiff::Timestamp;
+
+use super::difference::{Difference, Sides, differences};
+use crate::clock::later;
+use crate::connect::model::Deployment;
+use crate::controllers::conditions::Told;
+use crate::controllers::connector_deployment::decide::{self, CallKind, Case, Decision, Memory, Step, Verdict, Wanted};
+use crate::controllers::connector_deployment::desired::Desired;
+use crate::controllers::connector_deployment::intent;
+use crate::controllers::connector_deployment::intent::Target;
+use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Look, OperationKind, Phase};
+use crate::controllers::connector_deployment::observe::{self, Looked};
+use crate::controllers::connector_deployment::registered::{Registered, not_sent};
+use crate::controllers::connector_deployment::status::{self, WantedIdentity};
+use crate::controllers::connector_deployment::stored;
+use crate::controllers::digest::{Comparison, DigestKey};
+use crate::controllers::object;
+use crate::controllers::reason::{Reason, Stance};
+use crate::controllers::remote::Offered;
+use crate::controllers::values::Values;
+use crate::crd::ConnectorDeployment;
+use crate::names;
+
+/// Most steps of the table that are played: proving that something is gone, the longest of them, takes about twenty.
+const ROUNDS: usize = 64;
+
+/// Everything that a forecast is made from.
+pub(super) struct Premises<'a> {
+    /// The resource as it is.
+    pub(super) before: Option<&'a ConnectorDeployment>,
+    /// As it would be.
+    pub(super) after: &'a ConnectorDeployment,
+    /// Key, type and region.
+    pub(super) wanted: &'a WantedIdentity,
+    /// What the registry says.
+    pub(super) target: &'a Target,
+    pub(super) registered: &'a Registered,
+    /// What the remote shows.
+    pub(super) looked: &'a Looked,
+    /// What would be sent.
+    pub(super) desired: &'a Result<Desired, Told>,
+    /// What the resource and its objects came to before; `None`: it cannot be told.
+    pub(super) earlier: Option<&'a Desired>,
+    /// The operator's key of digests, if it could be read.
+    pub(super) key: Option<&'a DigestKey>,
+    /// A key that nobody else has.
+    pub(super) spare: &'a DigestKey,
+    /// Now.
+    pub(super) now: Timestamp,
+}
+
+/// What would happen at the remote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Action {
+    /// Nothing.
+    None,
+    /// A deployment is created.
+    Create,
+    /// It is deployed again.
+    Redeploy,
+    /// One that exists is taken over, as it is.
+    Adopt,
+    /// One that exists is taken over, and deployed again.
+    AdoptAndRedeploy,
+    /// It is deployed again if a secured value changed, which cannot be told.
+    Unknown,
+}
+
+/// What is expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// What would happen.
+    pub(super) action: Action,
+    /// What the operator would say that a person has to put right; then nothing would happen.
+    pub(super) problem: Option<Told>,
+    /// Version of the connector before and after, if it would move.
+    pub(super) connector: Option<(i64, i64)>,
+    /// Values that would change.
+    pub(super) differences: Vec<Difference>,
+    /// Keys of whole objects that would not be sent, because the connector does not declare them.
+    pub(super) undeclared: Vec<String>,
+    /// What else to know.
+    pub(super) notes: Vec<String>,
+}
+
+impl Outcome {
+    /// Only a person can go on.
+    pub(super) fn problem(told: Told) -> Self {
+        Self { problem: Some(told), ..Self::nothing() }
+    }
+
+    fn nothing() -> Self {
+        Self {
+            action: Action::None,
+            problem: None,
+            connector: None,
+            differences: Vec::new(),
+            undeclared: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// What the operator would do.
+pub(super) fn forecast(premises: &Premises<'_>) -> Outcome {
+    let ignored = intent::ignored(premises.after);
+    let key = premises.key.unwrap_or(premises.spare);
+    let wanted = premises.desired.as_ref().ok().map(|desired| desired.wanted(key, ignored.clone()));
+    let intent = intent::intent(premises.after, premises.wanted, Some(premises.target), premises.registered.latest());
+    if intent.deletion.is_some() {
+        let note = "it is being deleted, and what is applied now does not change that".to_owned();
+        return Outcome { notes: vec![note], ..Outcome::nothing() };
+    }
+    let mut stage = Stage::of(premises, &wanted, observe::seen(premises.looked, &ignored));
+    let mut outcome = Outcome { notes: std::mem::take(&mut stage.notes), ..Outcome::nothing() };
+    if stage.is_being_created(wanted.as_ref()) {
+        return outcome;
+    }
+    let decision = stage.play(&intent, wanted.as_ref(), premises.now);
+    if let Ok(desired) = premises.desired {
+        outcome.undeclared.clone_from(&desired.undeclared);
+    }
+    match &decision.step {
+        Step::Send(call) => foresee(premises, &call.kind, &stage, &mut outcome),
+        Step::Rest | Step::Release => rest(premises, &decision, &stage, &mut outcome),
+    }
+    outcome
+}
+
+/// What the table is played with.
+struct Stage {
+    ledger: Ledger,
+    look: Look,
+    /// The values that were applied last, if they are known.
+    applied: Option<Values>,
+    /// Whether a secured value may have changed that could not be compared.
+    uncertain: bool,
+    notes: Vec<String>,
+}
+
+impl Stage {
+    fn of(premises: &Premises<'_>, wanted: &Option<Wanted>, look: Look) -> Self {
+        let mut ledger = stored::ledger(&premises.after.status.clone().unwrap_or_default());
+        let applied = premises.earlier.filter(|earlier| was_applied(premises, earlier, &ledger));
+        let mut stage = Self { ledger: Ledger::default(), look, applied: None, uncertain: false, notes: Vec::new() };
+        if let (None, Some(wanted)) = (premises.key, wanted) {
+            stage.uncertain = rewrite(&mut ledger, premises, applied, wanted);
+        }
+        stage.applied = applied.map(|applied| applied.values.clone());
+        stage.ledger = ledger;
+        stage.settle(premises.now);
+        stage
+    }
+
+    /// Takes what runs to have ended well.
+    fn settle(&mut self, now: Timestamp) {
+        let mut busy = false;
+        if let Look::Present(seen) = &mut self.look
+            && seen.phase.is_busy()
+        {
+            busy = true;
+            seen.phase = Phase::Deployed;
+        }
+        if let Some(operation) = self.ledger.operation.take() {
+            busy = true;
+            self.applied = None;
+            let payload = operation.payload.as_ref();
+            self.ledger.handled_redeploy = operation.redeploy_request.or(self.ledger.handled_redeploy.take());
+            self.ledger.applied = payload.map(|payload| Applied {
+                generation: operation.generation,
+                digest: Some(payload.digest.clone()),
+                outcome: Phase::Deployed,
+                from_version: None,
+                // What will be seen is not known yet, so it is not compared.
+                sent: None,
+                remote: None,
+                accepted: None,
+                sources: payload.sources.clone(),
+                at: now,
+            });
+            if operation.kind == OperationKind::Create
+                && let Look::Present(seen) = &self.look
+            {
+                self.ledger.id = Some(seen.id.clone());
+            }
+        }
+        if busy {
+            self.notes.push("something runs at the remote already; what is said here comes after it".to_owned());
+        }
+    }
+
+    /// Whether the create of these values is on its way already.
+    fn is_being_created(&self, wanted: Option<&Wanted>) -> bool {
+        let begun = self.ledger.applied.as_ref().and_then(|applied| applied.digest.as_ref());
+        let same = begun.is_some() && begun == wanted.map(|wanted| &wanted.payload.digest);
+        same && self.ledger.id.is_none() && matches!(self.look, Look::Absent { .. })
+    }
+
+    /// Plays the table until it sends, or rests for good.
+    fn play(&self, intent: &decide::Intent, wanted: Option<&Wanted>, now: Timestamp) -> Decision {
+        let (mut ledger, mut memory, mut now) = (self.ledger.clone(), Memory::default(), now);
+        let mut rounds = 0;
+        loop {
+            let case = Case { ledger: &ledger, intent, wanted, look: &self.look, memory: &memory, now };
+            let decision = decide::decide(&case);
+            rounds += 1;
+            match (&decision.step, decision.again) {
+                (Step::Rest, Some(pause)) if rounds < ROUNDS => {
+                    now = later(now, pause);
+                    (ledger, memory) = (decision.ledger, decision.memory);
+                }
+                _ => return decision,
+            }
+        }
+    }
+}
+
+/// Whether what the cluster held before is what was applied: by its digest, or because nothing has changed since.
+fn was_applied(premises: &Premises<'_>, earlier: &Desired, ledger: &Ledger) -> bool {
+    let Some(applied) = &ledger.applied else { return false };
+    let Some(digest) = &applied.digest else { return false };
+    match premises.key.map(|key| digest.compare(&key.digest(&earlier.values))) {
+        Some(Comparison::Same) => true,
+        Some(Comparison::Different) => false,
+        Some(Comparison::Unknown) | None => {
+            let generation = premises.before.and_then(|before| before.metadata.generation);
+            Some(applied.generation) == generation && applied.sources == earlier.sources
+        }
+    }
+}
+
+/// Without the operator's key its digests are made again under another, as far as that can be done. Returns whether secured
+/// values could not be compared.
+fn rewrite(ledger: &mut Ledger, premises: &Premises<'_>, known: Option<&Desired>, wanted: &Wanted) -> bool {
+    let spare = premises.spare;
+    let mut uncertain = false;
+    if let Some(applied) = &mut ledger.applied
+        && applied.digest.is_some()
+    {
+        let visible = match (&applied.sent, &applied.remote) {
+            (Some(sent), _) => sent.compare(&wanted.payload.visible) == Comparison::Same,
+            (None, Some(remote)) => remote.compare(&wanted.payload.visible) == Comparison::Same,
+            (None, None) => false,
+        };
+        applied.digest = Some(match known {
+            Some(known) => spare.digest(&known.values),
+            None if visible => {
+                uncertain = wanted.secured;
+                wanted.payload.digest.clone()
+            }
+            None => spare.digest(&Values::default()),
+        });
+    }
+    if let Some(payload) = ledger.operation.as_mut().and_then(|operation| operation.payload.as_mut()) {
+        let same = payload.visible.compare(&wanted.payload.visible) == Comparison::Same;
+        uncertain = same && wanted.secured;
+        payload.digest = if same { wanted.payload.digest.clone() } else { spare.digest(&Values::default()) };
+    }
+    uncertain
+}
+
+/// A call would be sent, if nothing stands against it.
+fn foresee(premises: &Premises<'_>, call: &CallKind, stage: &Stage, outcome: &mut Outcome) {
+    let Ok(desired) = premises.desired else { return };
+    let record = premises.looked.record.as_deref();
+    let (problems, _) = premises.registered.problems(premises.after, desired, &premises.wanted.region, record, call);
+    if !problems.is_empty() {
+        outcome.problem = Some(Told::new(Reason::ConfigurationInvalid, not_sent(&problems)));
+        return;
+    }
+    let found = premises.registered.offer.as_ref().map(|offer| &offer.found);
+    let running = match call {
+        CallKind::Create { .. } => {
+            if found == Some(&Offered::Absent) {
+                let message = "The registry has no such connector for this project: correct spec.connector";
+                outcome.problem = Some(Told::new(Reason::ConnectorNotFound, message));
+                return;
+            }
+            outcome.action = Action::Create;
+            None
+        }
+        CallKind::Redeploy { update_connector, .. } => {
+            let adopts = stage.ledger.id.is_none();
+            outcome.action = if adopts { Action::AdoptAndRedeploy } else { Action::Redeploy };
+            let running = record.map(|record| record.connector.version);
+            outcome.connector = running.zip(premises.registered.latest()).filter(|_| *update_connector);
+            let asked = object::request(premises.after, names::REDEPLOY_REQUESTED_AT);
+            if asked.is_some() && asked != stage.ledger.handled_redeploy && !adopts {
+                outcome
+                    .notes
+                    .push(format!("a redeploy is asked for by the annotation {}", names::REDEPLOY_REQUESTED_AT));
+            }
+            record
+        }
+        CallKind::Undeploy { .. } => return,
+    };
+    if found == Some(&Offered::Unreadable) {
+        outcome.notes.push("the registry cannot be read, so names and required values were not checked".to_owned());
+    }
+    outcome.differences = compare(premises, running, stage, desired);
+    let silent = outcome.differences.is_empty() && outcome.connector.is_none() && outcome.notes.is_empty();
+    if running.is_some() && silent {
+        outcome.notes.push("what was applied last is not known, so all values are sent once more".to_owned());
+    }
+}
+
+fn compare(premises: &Premises<'_>, record: Option<&Deployment>, stage: &Stage, desired: &Desired) -> Vec<Difference> {
+    let offering = premises.registered.offering();
+    let connector = record.map(|record| &record.connector);
+    let applications = connector
+        .and_then(|connector| connector.configurations.as_deref())
+        .or_else(|| offering.and_then(|offering| offering.applications.as_deref()));
+    let global = connector
+        .and_then(|connector| connector.global_configuration.as_ref())
+        .or_else(|| offering.and_then(|offering| offering.global.as_ref()));
+    let applied = stage.applied.as_ref();
+    differences(&Sides { record, applied, desired: &desired.values, applications, global, key: premises.spare })
+}
+
+/// Nothing would be sent.
+fn rest(premises: &Premises<'_>, decision: &Decision, stage: &Stage, outcome: &mut Outcome) {
+    let record = premises.looked.record.as_deref();
+    let told = match (&decision.verdict, premises.desired) {
+        (Verdict::ValuesUnknown, Err(told)) => told.clone(),
+        (Verdict::Settled { phase, .. } | Verdict::Observed(phase), _) => settled(premises, *phase, decision.verdict),
+        (verdict, _) => status::tell(verdict, &premises.wanted.key, record, &[]),
+    };
+    match told.reason.stance() {
+        Stance::Ready | Stance::Running => {}
+        Stance::Paused => outcome.notes.push(told.message),
+        Stance::Waiting | Stance::Stalled | Stance::Failing => {
+            outcome.problem = Some(told);
+            return;
+        }
+    }
+    match decision.verdict {
+        Verdict::Settled { .. } if stage.ledger.id.is_none() => {
+            outcome.action = Action::Adopt;
+            if decision.ledger.unverified {
+                outcome.notes.push("its secured values cannot be read, and stay as they are".to_owned());
+            }
+        }
+        Verdict::Settled { drifted, .. } => {
+            if drifted {
+                outcome.notes.push("visible values were changed elsewhere; see spec.drift.policy".to_owned());
+            }
+            if stage.uncertain
+                && let Ok(desired) = premises.desired
+            {
+                outcome.action = Action::Unknown;
+                outcome.differences = compare(premises, record, stage, desired);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// How something ended that stays as it is. The report may quote values, so the operator's own words are taken, which do
+/// not.
+fn settled(premises: &Premises<'_>, phase: Phase, verdict: Verdict) -> Told {
+    let told = status::tell(&verdict, &premises.wanted.key, premises.looked.record.as_deref(), &[]);
+    let said = premises.after.status.as_ref().filter(|status| {
+        status.conditions.iter().any(|it| it.type_ == names::READY && it.reason == told.reason.as_str())
+    });
+    match (phase, said.and_then(|status| status.message.clone())) {
+        (_, Some(message)) => Told::new(told.reason, message),
+        (Phase::Failed | Phase::UndeployFailed, None) => Told::new(
+            told.reason,
+            "It is so at the remote already, and stays so until a value changes or a redeploy is asked for",
+        ),
+        _ => told,
+    }
+}

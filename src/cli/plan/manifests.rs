@@ -1,0 +1,173 @@
+//! Reads manifests: files, folders, standard input; YAML or JSON, several documents in each. Judges nothing but their form.
+//!
+//! Files may hold Secrets, so no error quotes what stands in them.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// Names of files that are read from a folder end with one of these, as for kubectl.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// An object that somebody wants to apply. Not `Debug`: it may be a Secret.
+#[derive(Clone)]
+pub(super) struct Document {
+    /// Where it stands, for messages.
+    pub(super) origin: String,
+    /// Its kind.
+    pub(super) kind: String,
+    /// Its API group, empty for the core one.
+    pub(super) group: String,
+    /// Its namespace, if it says one.
+    pub(super) namespace: Option<String>,
+    /// Its name.
+    pub(super) name: String,
+    /// All of it.
+    pub(super) body: Value,
+}
+
+/// Why manifests cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum ManifestError {
+    /// A file or folder.
+    #[error("{0}: {1}")]
+    File(String, std::io::Error),
+    /// A folder without manifests.
+    #[error("{0}: no file in this folder ends with .yaml, .yml or .json (--recursive looks into its folders too)")]
+    Nothing(String),
+    /// Not YAML.
+    #[error("{0}: this is not valid YAML; what stands there is not shown, because it may be a secret")]
+    Form(String),
+    /// No object.
+    #[error("{0}: {1}")]
+    Object(String, &'static str),
+}
+
+/// Reads everything that was named, in this order.
+///
+/// # Errors
+/// When something cannot be read, with its name.
+pub(super) fn read(names: &[PathBuf], recursive: bool) -> Result<Vec<Document>, ManifestError> {
+    let mut documents = Vec::new();
+    for name in names {
+        let shown = name.display().to_string();
+        let failed = |error| ManifestError::File(shown.clone(), error);
+        if name.as_os_str() == "-" {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map_err(failed)?;
+            documents.extend(parse("standard input", &text)?);
+        } else if name.is_dir() {
+            let mut files = Vec::new();
+            files_in(name, recursive, &mut files).map_err(failed)?;
+            if files.is_empty() {
+                return Err(ManifestError::Nothing(shown));
+            }
+            files.sort();
+            for file in files {
+                documents.extend(read_file(&file)?);
+            }
+        } else {
+            documents.extend(read_file(name)?);
+        }
+    }
+    Ok(documents)
+}
+
+fn read_file(file: &Path) -> Result<Vec<Document>, ManifestError> {
+    let shown = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| ManifestError::File(shown.clone(), error))?;
+    parse(&shown, &text)
+}
+
+fn files_in(folder: &Path, recursive: bool, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            if recursive {
+                files_in(&path, recursive, files)?;
+            }
+        } else if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The objects in a text. Pure.
+///
+/// # Errors
+/// Where it cannot be read.
+pub(super) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, ManifestError> {
+    let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
+        let place = error.location().map(|place| format!(", line {}", place.line())).unwrap_or_default();
+        ManifestError::Form(format!("{origin}{place}"))
+    })?;
+    let mut documents = Vec::new();
+    for (at, value) in values.into_iter().enumerate() {
+        add(&format!("{origin}, document {}", at + 1), value, &mut documents)?;
+    }
+    Ok(documents)
+}
+
+fn add(origin: &str, value: Value, documents: &mut Vec<Document>) -> Result<(), ManifestError> {
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(ToOwned::to_owned);
+    let object = |what| ManifestError::Object(origin.to_owned(), what);
+    if value.is_null() {
+        return Ok(());
+    }
+    let kind = text(&value["kind"]).ok_or_else(|| object("this is no object of Kubernetes: it has no kind"))?;
+    let version = text(&value["apiVersion"]).ok_or_else(|| object("it has no apiVersion"))?;
+    if let (true, Some(items)) = (kind.ends_with("List"), value["items"].as_array()) {
+        return items.iter().try_for_each(|item| add(origin, item.clone(), documents));
+    }
+    let name = text(&value["metadata"]["name"])
+        .ok_or_else(|| object("it has no metadata.name (generateName cannot be planned)"))?;
+    documents.push(Document {
+        origin: origin.to_owned(),
+        kind,
+        group: version.split_once('/').map(|(group, _)| group.to_owned()).unwrap_or_default(),
+        namespace: text(&value["metadata"]["namespace"]),
+        name,
+        body: value,
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_object_of_a_stream_is_read_and_lists_are_taken_apart() {
+        let text = "---\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\napiVersion: v1\nkind: List\nitems:\n\
+            - {apiVersion: connect-operator.io/v1alpha1, kind: ConnectProject, metadata: {name: b, namespace: shop}}\n";
+        let read = parse("file", text).unwrap_or_default();
+        let shown: Vec<_> = read
+            .iter()
+            .map(|it| (it.group.as_str(), it.kind.as_str(), it.namespace.as_deref(), it.name.as_str()))
+            .collect();
+        assert_eq!(shown, [("", "Secret", None, "a"), ("connect-operator.io", "ConnectProject", Some("shop"), "b")]);
+        assert_eq!(
+            parse("file", "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"j\"}}")
+                .map_or(0, |all| all.len()),
+            1
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_and_not_quoted() {
+        for (case, text, expected) in [
+            ("no YAML", "apiVersion: v1\nstringData: {token: canary\n", "not valid YAML"),
+            ("twice the same key", "stringData:\n  token: canary\n  token: canary\n", "not valid YAML"),
+            ("a text", "canary", "it has no kind"),
+            ("no kind", "apiVersion: v1\nstringData: {token: canary}\n", "it has no kind"),
+            ("no version", "kind: Secret\nstringData: {token: canary}\n", "it has no apiVersion"),
+            ("no name", "apiVersion: v1\nkind: Secret\nmetadata: {generateName: canary}\n", "no metadata.name"),
+        ] {
+            let error = parse("file", text).err().map(|error| format!("{error} {error:?}")).unwrap_or_default();
+            assert!(error.starts_with("file, ") && error.contains(expected), "{case}: {error}");
+            assert!(!error.contains("canary"), "{case}: {error}");
+        }
+    }
+}

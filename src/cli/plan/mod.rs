@@ -1,0 +1,222 @@
+//! `plan`: what applying manifests would do at the remote, before anything is applied.
+//!
+//! Reads manifests, cluster and remote, and asks the operator's own table. Writes nothing anywhere: the API server is asked
+//! by dry runs (`dry_run`), the Connect API by reads. Follow [`run`]; next: `scene` for the cluster as it would be,
+//! `forecast` for what follows from it, `report` for how it is shown.
+
+mod difference;
+mod dry_run;
+mod forecast;
+mod manifests;
+mod remote;
+mod report;
+mod scene;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap_complete::engine::ArgValueCandidates;
+use kube::Client;
+
+use self::forecast::{Outcome, Premises, forecast};
+use self::remote::Remotes;
+use self::report::{Form, Planning, Report};
+use self::scene::{Planned, Scene};
+use super::completion;
+use super::printing::print;
+use crate::clock::Clock;
+use crate::controllers::connect_project;
+use crate::controllers::connector_deployment::desired::{self, Contents};
+use crate::controllers::connector_deployment::registered::Registered;
+use crate::controllers::connector_deployment::{intent, stored};
+use crate::controllers::digest::{DigestKey, KEY_LENGTH};
+use crate::controllers::digest_key;
+use crate::controllers::problem;
+use crate::controllers::subject::Subject;
+use crate::crd::ManagementPolicy;
+
+/// Exit code for something that would change.
+const CHANGES: u8 = 2;
+
+/// Show what applying manifests would do at the remote.
+///
+/// Says for each ConnectorDeployment whether a deployment would be created, deployed again (with the values that differ) or
+/// taken over, and what the operator would find wrong. ConnectProjects, Secrets and ConfigMaps of the same files count as if
+/// they were applied; what is not in the files comes from the cluster. Nothing is written: the API server checks the manifests
+/// in dry runs, and the Connect API is only read. Secured values are never shown.
+///
+/// Ends with 0 if nothing would happen, with 2 if something would, and with 1 if something is wrong.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Args {
+    /// File or folder with manifests, or - for standard input; may be repeated.
+    #[arg(long = "filename", short, value_name = "FILE", required = true, value_hint = clap::ValueHint::AnyPath)]
+    files: Vec<PathBuf>,
+
+    /// Read the folders inside of folders too.
+    #[arg(long, short = 'R')]
+    recursive: bool,
+
+    /// Namespace of manifests that name none. Default: that of the current context.
+    #[arg(long, short, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
+    namespace: Option<String>,
+
+    /// Form of the result; json is described in docs/plan.md.
+    #[arg(long, short, value_enum, default_value = "text")]
+    output: Form,
+
+    /// Who will apply: fields that this manager applied before and that are not written any more go. Default: who applied the
+    /// object before, else kubectl.
+    #[arg(long, value_name = "NAME")]
+    field_manager: Option<String>,
+
+    /// Namespace of the operator, where the key is that secured values are compared with. Default: that of the current
+    /// context.
+    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
+    operator_namespace: Option<String>,
+
+    /// Secret in that namespace with the key.
+    #[arg(long, value_name = "NAME", default_value = "connect-operator-digest-key", env = "DIGEST_KEY_SECRET")]
+    digest_key_secret: String,
+
+    #[command(flatten)]
+    reach: remote::Reach,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PlanError {
+    /// The manifests.
+    #[error(transparent)]
+    Manifests(#[from] manifests::ManifestError),
+    /// Nothing in them.
+    #[error("there is no object in what was named with --filename")]
+    Nothing,
+    /// No cluster.
+    #[error("the cluster cannot be reached: {0}")]
+    Cluster(String),
+    /// The API server.
+    #[error("the API server does not answer as expected: {0}")]
+    Kubernetes(#[from] kube::Error),
+    /// The options of the remote.
+    #[error(transparent)]
+    Reach(#[from] remote::ReachError),
+    /// Standard output cannot be written.
+    #[error("the result cannot be written: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+/// The operator's key of digests, or why it is not known.
+struct Keys {
+    known: Result<DigestKey, String>,
+    /// One that nobody else has.
+    spare: DigestKey,
+}
+
+/// Prints the plan.
+///
+/// # Errors
+/// When none can be made.
+pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
+    let documents = manifests::read(&args.files, args.recursive)?;
+    if documents.is_empty() {
+        return Err(PlanError::Nothing);
+    }
+    let mut remotes = Remotes::new(&args.reach, Clock::system())?;
+    let (client, namespace) = super::cluster(args.namespace.as_deref()).await.map_err(PlanError::Cluster)?;
+    let keys = keys(&client, &args).await?;
+    let mut scene = scene::scene(client, &namespace, args.field_manager.as_deref(), &documents).await?;
+    let mut deployments = Vec::new();
+    for (subject, planned) in std::mem::take(&mut scene.planned) {
+        let outcome = plan(&scene, &mut remotes, &keys, &subject, &planned).await?;
+        deployments.push(Planning::of(&subject, &planned, outcome));
+    }
+    let report = Report::of(deployments, scene.invalid, scene.notes, keys.known.err());
+    print(&report.text(args.output))?;
+    Ok(if report.has_problems() {
+        ExitCode::FAILURE
+    } else if report.has_changes() {
+        ExitCode::from(CHANGES)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+async fn keys(client: &Client, args: &Args) -> Result<Keys, PlanError> {
+    let namespace = match &args.operator_namespace {
+        Some(namespace) => namespace.clone(),
+        None => super::cluster(None).await.map_err(PlanError::Cluster)?.1,
+    };
+    let name = &args.digest_key_secret;
+    let known = match digest_key::load(client, &namespace, name).await {
+        Ok(Some(key)) => Ok(key),
+        Ok(None) => Err(format!(
+            "there is no Secret {namespace}/{name} with the operator's key: name it with --operator-namespace and --digest-key-secret"
+        )),
+        Err(error) => Err(error.to_string()),
+    };
+    Ok(Keys { known, spare: DigestKey::new(rand::random::<[u8; KEY_LENGTH]>()) })
+}
+
+/// The story of a run of the operator, up to the first call that it would send.
+async fn plan(
+    scene: &Scene,
+    remotes: &mut Remotes,
+    keys: &Keys,
+    subject: &Subject,
+    planned: &Planned,
+) -> Result<Outcome, kube::Error> {
+    let object = &planned.after;
+    if let Some(winner) = scene.winner(object) {
+        return Ok(Outcome::problem(problem::key_conflict("ConnectorDeployment", &winner, &intent::key(object))));
+    }
+    let place = Subject::project(&subject.namespace, &object.spec.project_ref.name);
+    let Some(project) = scene.project(&place).await? else {
+        return Ok(Outcome::problem(problem::project_missing(&object.spec.project_ref.name)));
+    };
+    let wanted = intent::identity_in(object, connect_project::identity(&project), &project.spec.region);
+    if let Some(told) = intent::unfit(object, &wanted) {
+        return Ok(Outcome::problem(told));
+    }
+    let target = match intent::target(object, None) {
+        Ok(target) => target,
+        Err(told) => return Ok(Outcome::problem(told)),
+    };
+    let api = match remotes.client(scene, &place, &project).await? {
+        Ok(api) => api,
+        Err(told) => return Ok(Outcome::problem(problem::of_project(&told))),
+    };
+    let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
+    let offer = if observes { None } else { Some(remotes.offer(&place, &api, target.name.clone()).await) };
+    let registered = Registered { offer, deployable: None };
+    let ledger = stored::ledger(&object.status.clone().unwrap_or_default());
+    let looked = match remotes.look(&api, &wanted.key, &ledger).await {
+        Ok(looked) => looked,
+        Err(error) => return Ok(Outcome::problem(problem::told(&error))),
+    };
+    let declared = registered.declarations(object, looked.record.as_deref());
+    let named = if observes { std::collections::BTreeSet::new() } else { desired::references(&object.spec) };
+    let contents = scene.contents_after(&subject.namespace, &named).await?;
+    let desired = desired::from_spec(&object.spec, &contents, declared.as_ref());
+    let earlier = match planned.before.as_ref().filter(|_| !observes) {
+        Some(before) => {
+            let contents: Contents =
+                scene.contents_before(&subject.namespace, &desired::references(&before.spec)).await?;
+            let declared = registered.declarations(before, looked.record.as_deref());
+            desired::from_spec(&before.spec, &contents, declared.as_ref()).ok()
+        }
+        None => None,
+    };
+    Ok(forecast(&Premises {
+        before: planned.before.as_ref(),
+        after: object,
+        wanted: &wanted,
+        target: &target,
+        registered: &registered,
+        looked: &looked,
+        desired: &desired,
+        earlier: earlier.as_ref(),
+        key: keys.known.as_ref().ok(),
+        spare: &keys.spare,
+        now: remotes.now(),
+    }))
+}

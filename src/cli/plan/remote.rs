@@ -1,0 +1,132 @@
+//! Looks at the remote projects that deployments name: reads only.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::scene::Scene;
+use crate::cli::{CaFileError, read_ca_file};
+use crate::clock::Clock;
+use crate::connect::hosts::{AllowedHosts, BadPattern};
+use crate::connect::http::{HttpConnect, Limits};
+use crate::connect::{ApiError, ConnectApi, Selector};
+use crate::controllers::conditions::Told;
+use crate::controllers::connect_factory::HttpFactory;
+use crate::controllers::connect_project;
+use crate::controllers::connector_deployment::ledger::{Ledger, OperationKind, OperationState};
+use crate::controllers::connector_deployment::observe::Looked;
+use crate::controllers::reason::Reason;
+use crate::controllers::remote::{Offer, OfferName, Offered, ask};
+use crate::controllers::subject::Subject;
+use crate::crd::ConnectProject;
+
+/// Which remotes may be called.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Reach {
+    /// Hosts of the Connect API and of its authorization server that may be called, in the form of `run`.
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
+    allowed_api_hosts: Vec<String>,
+
+    /// Certificates in PEM that are trusted beside those of the system.
+    #[arg(long, value_name = "FILE", env = "CA_FILE")]
+    ca_file: Option<PathBuf>,
+}
+
+/// Why no remote can be called.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum ReachError {
+    /// A host pattern is wrong.
+    #[error("--allowed-api-hosts: {0}")]
+    Hosts(#[from] BadPattern),
+    /// The certificates cannot be read.
+    #[error(transparent)]
+    CaFile(#[from] CaFileError),
+}
+
+/// A client for each project, and what its registry said: each is asked once.
+pub(super) struct Remotes {
+    factory: HttpFactory,
+    clients: BTreeMap<Subject, Result<Arc<HttpConnect>, Told>>,
+    offers: BTreeMap<(Subject, OfferName), Offer>,
+}
+
+impl Remotes {
+    /// Nothing is called yet.
+    ///
+    /// # Errors
+    /// When an option cannot be used.
+    pub(super) fn new(reach: &Reach, clock: Clock) -> Result<Self, ReachError> {
+        let allowed_hosts = AllowedHosts::parse(reach.allowed_api_hosts.iter().map(String::as_str))?;
+        let extra_ca_pem = read_ca_file(reach.ca_file.as_deref())?;
+        let factory = HttpFactory { allowed_hosts, clock, limits: Limits::default(), extra_ca_pem };
+        Ok(Self { factory, clients: BTreeMap::new(), offers: BTreeMap::new() })
+    }
+
+    /// The client of a project, or what is wrong with it.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    pub(super) async fn client(
+        &mut self,
+        scene: &Scene,
+        subject: &Subject,
+        project: &ConnectProject,
+    ) -> Result<Result<Arc<HttpConnect>, Told>, kube::Error> {
+        if let Some(known) = self.clients.get(subject) {
+            return Ok(known.clone());
+        }
+        let name = &project.spec.credentials_secret_ref.name;
+        let settings = match scene.secret(&subject.namespace, name).await? {
+            Some(secret) => connect_project::settings(project, name, &secret),
+            None => Err(Told::new(Reason::SecretMissing, format!("Secret {name} is missing in this namespace"))),
+        };
+        let client = settings.and_then(|settings| {
+            let made = self.factory.client(&settings);
+            made.map(Arc::new).map_err(|sentence| Told::new(Reason::ConfigurationInvalid, sentence))
+        });
+        self.clients.insert(subject.clone(), client.clone());
+        Ok(client)
+    }
+
+    /// What the registry of a project says of a connector.
+    pub(super) async fn offer(&mut self, project: &Subject, api: &HttpConnect, name: OfferName) -> Offer {
+        let asked = (project.clone(), name);
+        if let Some(known) = self.offers.get(&asked) {
+            return known.clone();
+        }
+        let found = ask(api, &asked.1).await;
+        let current = found != Offered::Unreadable;
+        let offer = Offer { at: self.factory.clock.now(), found, current };
+        self.offers.insert(asked, offer.clone());
+        offer
+    }
+
+    /// The deployment of a resource: by id if it is known, else by key, as the operator looks.
+    ///
+    /// # Errors
+    /// Those of the Connect API.
+    pub(super) async fn look(&self, api: &HttpConnect, key: &str, ledger: &Ledger) -> Result<Looked, ApiError> {
+        let creates = ledger.operation.as_ref().is_some_and(|operation| {
+            operation.kind == OperationKind::Create && operation.state == OperationState::Planned
+        });
+        let at = self.now();
+        let by_key = Selector::Key(key.to_owned());
+        let Some(id) = ledger.id.clone().filter(|_| !creates) else {
+            let record = api.deployment(&by_key).await?.map(Arc::new);
+            return Ok(Looked { at, record, key_held_by: None });
+        };
+        let record = api.deployment(&Selector::Id(id.clone())).await?.map(Arc::new);
+        let key_held_by = match &record {
+            Some(_) => None,
+            None => api.deployment(&by_key).await?.map(|other| other.id).filter(|other| *other != id),
+        };
+        Ok(Looked { at, record, key_held_by })
+    }
+
+    /// Now.
+    pub(super) fn now(&self) -> Timestamp {
+        self.factory.clock.now()
+    }
+}

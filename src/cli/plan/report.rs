@@ -1,0 +1,258 @@
+//! How a plan is shown: lines for people, JSON for programs. Pure, but for what it asks of the terminal.
+//!
+//! The members of the JSON are described in `docs/plan.md`; they only become more.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use kube::ResourceExt as _;
+use serde::Serialize;
+use serde_json::json;
+
+use super::difference::{Change, Difference, Kind};
+use super::forecast::{Action, Outcome};
+use super::scene::{Invalid, Planned};
+use crate::controllers::connector_deployment::intent;
+use crate::controllers::subject::Subject;
+
+const NEW: Style = AnsiColor::Green.on_default();
+const OTHER: Style = AnsiColor::Yellow.on_default();
+const GONE: Style = AnsiColor::Red.on_default();
+const WRONG: Style = AnsiColor::Red.on_default().bold();
+const TITLE: Style = Style::new().bold();
+const PLAIN: Style = Style::new();
+
+/// Letters of a value that a line shows; JSON holds all of it.
+const LONGEST_VALUE: usize = 120;
+
+/// Form of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Form {
+    /// Lines for people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// What is planned for one resource.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Planning {
+    namespace: String,
+    name: String,
+    key: String,
+    action: Action,
+    problem: Option<Problem>,
+    connector: Option<Versions>,
+    differences: Vec<Difference>,
+    undeclared: Vec<String>,
+    notes: Vec<String>,
+    #[serde(skip)]
+    written: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Problem {
+    reason: &'static str,
+    message: String,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Versions {
+    before: i64,
+    after: i64,
+}
+
+impl Planning {
+    pub(super) fn of(subject: &Subject, planned: &Planned, outcome: Outcome) -> Self {
+        let Outcome { action, problem, connector, differences, undeclared, mut notes } = outcome;
+        notes.extend(planned.unchecked.clone());
+        Self {
+            namespace: subject.namespace.clone(),
+            name: planned.after.name_any(),
+            key: intent::key(&planned.after),
+            action,
+            problem: problem.map(|told| Problem { reason: told.reason.as_str(), message: told.message }),
+            connector: connector.map(|(before, after)| Versions { before, after }),
+            differences,
+            undeclared,
+            notes,
+            written: planned.written,
+        }
+    }
+
+    /// Whether it says anything to somebody who did not write it.
+    fn is_of_interest(&self) -> bool {
+        self.written || self.action != Action::None
+    }
+
+    fn compares_nothing(&self) -> bool {
+        self.action == Action::Unknown || self.differences.iter().any(|it| it.change == Change::Unknown)
+    }
+}
+
+/// The whole plan.
+#[derive(Clone, Debug)]
+pub(super) struct Report {
+    deployments: Vec<Planning>,
+    invalid: Vec<Invalid>,
+    notes: Vec<String>,
+}
+
+impl Report {
+    /// `unkeyed`: why secured values could not be compared by the operator's digests.
+    pub(super) fn of(
+        mut deployments: Vec<Planning>,
+        invalid: Vec<Invalid>,
+        mut notes: Vec<String>,
+        unkeyed: Option<String>,
+    ) -> Self {
+        deployments.retain(Planning::is_of_interest);
+        if let Some(why) = unkeyed.filter(|_| deployments.iter().any(Planning::compares_nothing)) {
+            notes.push(format!("secured values could not be compared: {why}"));
+        }
+        Self { deployments, invalid, notes }
+    }
+
+    pub(super) fn has_problems(&self) -> bool {
+        !self.invalid.is_empty() || self.deployments.iter().any(|planning| planning.problem.is_some())
+    }
+
+    pub(super) fn has_changes(&self) -> bool {
+        self.deployments.iter().any(|planning| planning.action != Action::None)
+    }
+
+    /// In this form, with colours where people look.
+    pub(super) fn text(&self, form: Form) -> String {
+        match form {
+            Form::Json => format!("{:#}\n", self.json()),
+            Form::Text => {
+                let text = self.lines();
+                match anstream::AutoStream::choice(&std::io::stdout()) {
+                    anstream::ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
+                    _ => text,
+                }
+            }
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "changes": self.has_changes(),
+            "problems": self.has_problems(),
+            "deployments": self.deployments,
+            "invalid": self.invalid,
+            "notes": self.notes,
+        })
+    }
+
+    fn lines(&self) -> String {
+        let mut text = String::new();
+        for invalid in &self.invalid {
+            let Invalid { kind, namespace, name, message } = invalid;
+            line(&mut text, WRONG, &format!("! {kind} {namespace}/{name}: {message}"));
+        }
+        for planning in &self.deployments {
+            planning.lines(&mut text);
+        }
+        for note in &self.notes {
+            line(&mut text, PLAIN, &format!("Note: {note}"));
+        }
+        let count = |is: fn(&Planning) -> bool| self.deployments.iter().filter(|planning| is(planning)).count();
+        let wrong = count(|planning| planning.problem.is_some()) + self.invalid.len();
+        let still = count(|planning| planning.action == Action::None && planning.problem.is_none());
+        let mut parts = vec![
+            format!("{} to create", count(|planning| planning.action == Action::Create)),
+            format!(
+                "{} to deploy again",
+                count(|planning| matches!(planning.action, Action::Redeploy | Action::AdoptAndRedeploy))
+            ),
+            format!("{} to take over", count(|it| matches!(it.action, Action::Adopt | Action::AdoptAndRedeploy))),
+            format!("{still} unchanged"),
+        ];
+        let unknown = count(|planning| planning.action == Action::Unknown);
+        if unknown > 0 {
+            parts.push(format!("{unknown} perhaps to deploy again"));
+        }
+        if wrong > 0 {
+            parts.push(format!("{wrong} with problems"));
+        }
+        line(&mut text, TITLE, &format!("Plan: {}.", parts.join(", ")));
+        text
+    }
+}
+
+impl Planning {
+    fn lines(&self, text: &mut String) {
+        let Self { namespace, name, key, .. } = self;
+        let title = format!("ConnectorDeployment {namespace}/{name}");
+        if let Some(Problem { reason, message }) = &self.problem {
+            line(text, WRONG, &format!("! {title}: {reason}: {message}"));
+        } else {
+            let (style, sign, what) = match self.action {
+                Action::None => (PLAIN, " ", "nothing to do".to_owned()),
+                Action::Create => (NEW, "+", format!("is created, with the key {key}")),
+                Action::Redeploy => (OTHER, "~", "is deployed again".to_owned()),
+                Action::Adopt => (NEW, "+", format!("takes over the deployment with the key {key}, as it is")),
+                Action::AdoptAndRedeploy => {
+                    (OTHER, "~", format!("takes over the deployment with the key {key}, and deploys it again"))
+                }
+                Action::Unknown => (OTHER, "?", "is deployed again if a secured value has changed".to_owned()),
+            };
+            line(text, style, &format!("{sign} {title}: {what}"));
+        }
+        if let Some(Versions { before, after }) = self.connector {
+            line(text, OTHER, &format!("    ~ version of the connector: {before} -> {after}"));
+        }
+        for difference in &self.differences {
+            let (style, shown) = show(difference);
+            line(text, style, &format!("    {shown}"));
+        }
+        if !self.undeclared.is_empty() {
+            line(
+                text,
+                PLAIN,
+                &format!("      not sent, because the connector does not declare it: {}", self.undeclared.join(", ")),
+            );
+        }
+        for note in &self.notes {
+            line(text, PLAIN, &format!("      {note}"));
+        }
+    }
+}
+
+fn show(difference: &Difference) -> (Style, String) {
+    let place = difference.application.as_deref().unwrap_or("globalConfiguration");
+    let name = difference.key.as_deref().unwrap_or("schedule");
+    let texts = [&difference.before, &difference.after].map(|text| text.as_deref().map(quoted).unwrap_or_default());
+    let [before, after] = texts;
+    let (style, sign, mut what) = match difference.change {
+        Change::Added => (NEW, '+', after),
+        Change::Changed => (OTHER, '~', format!("{before} -> {after}")),
+        Change::Removed => (GONE, '-', before),
+        Change::Unknown => (OTHER, '?', String::new()),
+    };
+    if difference.kind == Kind::Secured {
+        what = match difference.change {
+            Change::Added => "(secured) new",
+            Change::Changed => "(secured) changed",
+            Change::Removed => "(secured) removed",
+            Change::Unknown => "(secured) may have changed",
+        }
+        .to_owned();
+    }
+    (style, format!("{sign} {place} {name}: {what}"))
+}
+
+/// A value as one line, cut if it is long.
+fn quoted(text: &str) -> String {
+    let cut: String = text.chars().take(LONGEST_VALUE).collect();
+    let more = if cut.len() < text.len() { "…" } else { "" };
+    format!("{}{more}", json!(cut))
+}
+
+fn line(text: &mut String, style: Style, content: &str) {
+    // Writing into a text cannot fail. What is shown may come from elsewhere, so it moves no cursor.
+    let content: String = content.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let _ = writeln!(text, "{style}{content}{style:#}");
+}

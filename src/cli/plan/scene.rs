@@ -1,0 +1,327 @@
+//! The cluster as it would be: what is there, with what is to be applied laid over it. Reads only, through `dry_run`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Api, ApiResource, ListParams};
+use kube::{Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::dry_run::{self, Checked, WouldBe};
+use super::manifests::Document;
+use crate::controllers::connector_deployment::desired::{self, Content, Contents};
+use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
+use crate::controllers::keys::{Keys, Standing};
+use crate::controllers::references::{Named, Reference};
+use crate::controllers::secret;
+use crate::controllers::subject::Subject;
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
+use crate::names;
+
+/// A deployment to plan.
+pub(super) struct Planned {
+    /// As it is.
+    pub(super) before: Option<ConnectorDeployment>,
+    /// As it would be.
+    pub(super) after: ConnectorDeployment,
+    /// Whether it is among what is to be applied, or only names something of that.
+    pub(super) written: bool,
+    /// Why the API server did not check it.
+    pub(super) unchecked: Option<String>,
+}
+
+/// A manifest that cannot be applied.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub(super) struct Invalid {
+    /// Its kind.
+    pub(super) kind: String,
+    /// Its namespace.
+    pub(super) namespace: String,
+    /// Its name.
+    pub(super) name: String,
+    /// Why.
+    pub(super) message: String,
+}
+
+/// The cluster as it would be.
+pub(super) struct Scene {
+    client: Client,
+    /// What to plan, in order.
+    pub(super) planned: BTreeMap<Subject, Planned>,
+    projects: BTreeMap<Subject, ConnectProject>,
+    /// Secrets and ConfigMaps that are to be applied.
+    objects: BTreeMap<(String, Reference), Value>,
+    /// What cannot be applied.
+    pub(super) invalid: Vec<Invalid>,
+    /// What people should know.
+    pub(super) notes: Vec<String>,
+    keys: Keys,
+}
+
+/// Makes the scene.
+///
+/// # Errors
+/// When the API server does not answer.
+pub(super) async fn scene(
+    client: Client,
+    namespace: &str,
+    manager: Option<&str>,
+    documents: &[Document],
+) -> Result<Scene, kube::Error> {
+    let made: BTreeSet<&str> = documents
+        .iter()
+        .filter(|document| document.group.is_empty() && document.kind == "Namespace")
+        .map(|document| document.name.as_str())
+        .collect();
+    let (wake, _) = tokio::sync::mpsc::unbounded_channel();
+    let mut scene = Scene {
+        client,
+        planned: BTreeMap::new(),
+        projects: BTreeMap::new(),
+        objects: BTreeMap::new(),
+        invalid: Vec::new(),
+        notes: Vec::new(),
+        keys: Keys::new(0, wake),
+    };
+    let mut others = BTreeSet::new();
+    for document in documents {
+        let Some(kind) = kind(document) else {
+            others.extend(sentence(document));
+            continue;
+        };
+        let place = document.namespace.as_deref().unwrap_or(namespace);
+        let makes = made.contains(place);
+        match dry_run::check(&scene.client, &kind, place, document, manager, makes).await? {
+            Checked::Refused(message) => scene.refuse(place, document, message),
+            Checked::Taken(would_be) => {
+                if let Err(message) = scene.take(place, document, *would_be) {
+                    scene.refuse(place, document, message);
+                }
+            }
+        }
+    }
+    scene.notes.extend(others);
+    scene.add_users().await?;
+    scene.note_keys().await?;
+    Ok(scene)
+}
+
+/// What is checked and laid over the cluster; `None`: it is of no concern.
+fn kind(document: &Document) -> Option<ApiResource> {
+    match (document.group.as_str(), document.kind.as_str()) {
+        ("", "Secret") => Some(ApiResource::erase::<Secret>(&())),
+        ("", "ConfigMap") => Some(ApiResource::erase::<ConfigMap>(&())),
+        (names::GROUP, "ConnectProject") => Some(ApiResource::erase::<ConnectProject>(&())),
+        (names::GROUP, "ConnectorDeployment") => Some(ApiResource::erase::<ConnectorDeployment>(&())),
+        (names::GROUP, "ActionCheck") => Some(ApiResource::erase::<ActionCheck>(&())),
+        _ => None,
+    }
+}
+
+/// What is said of a kind of ours that is not planned.
+fn sentence(document: &Document) -> Option<String> {
+    let Document { group, kind, name, .. } = document;
+    (group == names::GROUP).then(|| format!("{kind} {name}: plan does not cover {kind} yet"))
+}
+
+impl Scene {
+    fn refuse(&mut self, namespace: &str, document: &Document, message: String) {
+        self.invalid.push(Invalid {
+            kind: document.kind.clone(),
+            namespace: namespace.to_owned(),
+            name: document.name.clone(),
+            message: format!("{message} ({})", document.origin),
+        });
+    }
+
+    fn take(&mut self, namespace: &str, document: &Document, would_be: WouldBe) -> Result<(), String> {
+        let WouldBe { before, after, unchecked } = would_be;
+        let name = &document.name;
+        match document.kind.as_str() {
+            "ConnectorDeployment" => {
+                let before = before.map(typed).transpose()?;
+                let planned = Planned { before, after: typed(after)?, written: true, unchecked };
+                self.planned.insert(Subject::deployment(namespace, name), planned);
+            }
+            "ConnectProject" => {
+                self.projects.insert(Subject::project(namespace, name), typed(after)?);
+            }
+            "ActionCheck" => {
+                let differs = before.is_none_or(|before| before["spec"] != after["spec"]);
+                if differs {
+                    let note = format!(
+                        "ActionCheck {namespace}/{name}: the operator would call its action, which plan does not do"
+                    );
+                    self.notes.push(note);
+                }
+            }
+            kind => {
+                let named = if kind == "Secret" { Named::Secret } else { Named::ConfigMap };
+                content(named, after.clone())?;
+                self.objects.insert((namespace.to_owned(), (named, name.clone())), after);
+            }
+        }
+        Ok(())
+    }
+
+    /// Deployments of the cluster that are not written here, and whose values or project are.
+    async fn add_users(&mut self) -> Result<(), kube::Error> {
+        let mut touched: BTreeSet<String> = self.objects.keys().map(|(namespace, _)| namespace.clone()).collect();
+        touched.extend(self.projects.keys().map(|project| project.namespace.clone()));
+        for namespace in touched {
+            let Some(found) = self.list::<ConnectorDeployment>(Some(&namespace)).await? else {
+                self.notes.push(format!(
+                    "you may not list the ConnectorDeployments of {namespace}, so those that are not written here are left out"
+                ));
+                continue;
+            };
+            for object in found {
+                let subject = Subject::deployment(&namespace, &object.name_any());
+                let names = |reference: Reference| self.objects.contains_key(&(namespace.clone(), reference));
+                let project = Subject::project(&namespace, &object.spec.project_ref.name);
+                let concerned =
+                    self.projects.contains_key(&project) || desired::references(&object.spec).into_iter().any(names);
+                if concerned && !self.planned.contains_key(&subject) {
+                    let before = Some(object.clone());
+                    let planned = Planned { before, after: object, written: false, unchecked: None };
+                    self.planned.insert(subject, planned);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rule 4: who wants which key, in the whole cluster if it may be seen.
+    async fn note_keys(&mut self) -> Result<(), kube::Error> {
+        let mut projects = self.list::<ConnectProject>(None).await?;
+        let mut deployments = self.list::<ConnectorDeployment>(None).await?;
+        if projects.is_none() || deployments.is_none() {
+            self.notes.push(
+                "you may not list ConnectProjects and ConnectorDeployments of all namespaces, so it was not seen whether others \
+                 there have the same keys"
+                    .to_owned(),
+            );
+            let namespaces: BTreeSet<_> = self.planned.keys().map(|subject| subject.namespace.clone()).collect();
+            for namespace in namespaces {
+                projects.get_or_insert_default().extend(self.list(Some(&namespace)).await?.unwrap_or_default());
+                deployments.get_or_insert_default().extend(self.list(Some(&namespace)).await?.unwrap_or_default());
+            }
+        }
+        for project in projects.iter().flatten().chain(self.projects.values()) {
+            self.keys.saw_project(project);
+        }
+        let subject = |object: &ConnectorDeployment| {
+            Subject::deployment(&object.namespace().unwrap_or_default(), &object.name_any())
+        };
+        let there = deployments.iter().flatten().filter(|object| !self.planned.contains_key(&subject(object)));
+        for object in there.chain(self.planned.values().map(|planned| &planned.after)) {
+            self.keys.saw(object);
+        }
+        Ok(())
+    }
+
+    /// The objects of a kind; `None`: they may not be listed.
+    async fn list<K>(&self, namespace: Option<&str>) -> Result<Option<Vec<K>>, kube::Error>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let api = match namespace {
+            Some(namespace) => Api::<K>::namespaced(self.client.clone(), namespace),
+            None => Api::<K>::all(self.client.clone()),
+        };
+        match api.list(&ListParams::default()).await {
+            Ok(list) => Ok(Some(list.items)),
+            Err(kube::Error::Api(status)) if status.code == 403 => Ok(None),
+            // Nobody has such a kind yet.
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Some(Vec::new())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Rule 4: who has the key before this resource.
+    pub(super) fn winner(&self, object: &ConnectorDeployment) -> Option<Subject> {
+        match self.keys.standing(object) {
+            Standing::After(winner) => Some(winner),
+            Standing::First | Standing::Unknown => None,
+        }
+    }
+
+    /// A project as it would be.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    pub(super) async fn project(&self, subject: &Subject) -> Result<Option<ConnectProject>, kube::Error> {
+        match self.projects.get(subject) {
+            Some(project) => Ok(Some(project.clone())),
+            None => Api::namespaced(self.client.clone(), &subject.namespace).get_opt(&subject.name).await,
+        }
+    }
+
+    /// A Secret as it would be.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    pub(super) async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, kube::Error> {
+        match self.objects.get(&(namespace.to_owned(), (Named::Secret, name.to_owned()))) {
+            Some(value) => Ok(serde_json::from_value(value.clone()).ok()),
+            None => secret::read(&self.client, namespace, name).await,
+        }
+    }
+
+    /// The objects that a spec names for its values, as they are.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    pub(super) async fn contents_before(
+        &self,
+        namespace: &str,
+        named: &BTreeSet<Reference>,
+    ) -> Result<Contents, kube::Error> {
+        let config_maps = Api::<ConfigMap>::namespaced(self.client.clone(), namespace);
+        let mut contents = Contents::new();
+        for reference in named {
+            let found = match reference.0 {
+                Named::Secret => secret::read(&self.client, namespace, &reference.1).await?.map(of_secret),
+                Named::ConfigMap => config_maps.get_opt(&reference.1).await?.map(of_config_map),
+                Named::Project | Named::Deployment | Named::Staged => None,
+            };
+            contents.extend(found.map(|found| (reference.clone(), found)));
+        }
+        Ok(contents)
+    }
+
+    /// The same as they would be.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    pub(super) async fn contents_after(
+        &self,
+        namespace: &str,
+        named: &BTreeSet<Reference>,
+    ) -> Result<Contents, kube::Error> {
+        let written = |reference: &Reference| {
+            let value = self.objects.get(&(namespace.to_owned(), reference.clone()))?;
+            content(reference.0, value.clone()).ok()
+        };
+        let (here, there): (BTreeSet<Reference>, BTreeSet<Reference>) =
+            named.iter().cloned().partition(|reference| written(reference).is_some());
+        let mut contents = self.contents_before(namespace, &there).await?;
+        contents.extend(here.into_iter().filter_map(|reference| Some((reference.clone(), written(&reference)?))));
+        Ok(contents)
+    }
+}
+
+/// What values can be taken from; the error quotes nothing.
+fn content(kind: Named, value: Value) -> Result<Content, String> {
+    let read = match kind {
+        Named::Secret => serde_json::from_value(value).map(of_secret),
+        _ => serde_json::from_value(value).map(of_config_map),
+    };
+    read.map_err(|_| "its data are not what they have to be".to_owned())
+}
+
+fn typed<K: DeserializeOwned>(value: Value) -> Result<K, String> {
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}

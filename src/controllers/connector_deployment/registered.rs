@@ -1,0 +1,103 @@
+//! What the registry says of the connector that a resource names, and what follows from that: which version is its latest
+//! (rule 15), what it declares (rule 14), and what the service would refuse (preflight). Pure.
+//!
+//! Who asks the registry, and how often, is for `run/registered.rs`.
+
+use std::sync::Arc;
+
+use super::decide::CallKind;
+use super::desired::{Declared, Desired};
+use super::{observe, preflight};
+use crate::connect::model::Deployment;
+use crate::controllers::remote::{Offer, Offered, Offering};
+use crate::crd::{ConnectorDeployment, UpdatePolicy};
+
+/// What the registry says, as far as it was asked.
+#[derive(Clone, Debug, Default)]
+pub struct Registered {
+    /// Its answer; `None`: nothing depends on it.
+    pub offer: Option<Offer>,
+    /// Since which version the connector of a `stagedRef` can be deployed.
+    pub deployable: Option<i64>,
+}
+
+impl Registered {
+    /// What can be deployed; `None`: that is not known, or there is none.
+    #[must_use]
+    pub fn offering(&self) -> Option<&Arc<Offering>> {
+        match &self.offer.as_ref()?.found {
+            Offered::There(offering) => Some(offering),
+            Offered::Absent | Offered::Unreadable => None,
+        }
+    }
+
+    /// The registry's latest version. That of a staged connector changes with each of its steps, so that it is only known
+    /// for one that a `stagedRef` names.
+    #[must_use]
+    pub fn latest(&self) -> Option<i64> {
+        let published = self.offering().filter(|offering| offering.previewable.is_none());
+        self.deployable.or_else(|| published.map(|offering| offering.version))
+    }
+
+    fn declared(&self) -> Option<Declared> {
+        let offering = self.offering()?;
+        observe::declared(offering.applications.as_ref(), offering.global.as_ref())
+    }
+
+    /// The declarations of the version that will run (rule 14): those of the record, unless a redeploy is to move it.
+    #[must_use]
+    pub fn declarations(&self, object: &ConnectorDeployment, record: Option<&Deployment>) -> Option<Declared> {
+        let recorded = record.and_then(|record| {
+            observe::declared(record.connector.configurations.as_ref(), record.connector.global_configuration.as_ref())
+        });
+        let moves = record.is_some_and(|record| self.moves(object, record));
+        if moves { self.declared().or(recorded) } else { recorded.or_else(|| self.declared()) }
+    }
+
+    /// Whether a redeploy would move to the registry's latest version (rule 15).
+    fn moves(&self, object: &ConnectorDeployment, record: &Deployment) -> bool {
+        let connector = &object.spec.connector;
+        let follows = connector.update_policy == UpdatePolicy::Latest;
+        self.latest()
+            .is_some_and(|latest| latest > record.connector.version && (follows || connector.version == Some(latest)))
+    }
+
+    /// What the service would refuse of this call, and whether that is by what the registry said. What is not known is no
+    /// problem.
+    #[must_use]
+    pub fn problems(
+        &self,
+        object: &ConnectorDeployment,
+        desired: &Desired,
+        region: &str,
+        record: Option<&Deployment>,
+        call: &CallKind,
+    ) -> (Vec<String>, bool) {
+        let wanted = object.spec.connector.version;
+        match call {
+            CallKind::Create { .. } | CallKind::Redeploy { update_connector: true, .. } => {
+                let current = self.offer.as_ref().is_some_and(|offer| offer.current);
+                let will_run = |offering: &&Arc<Offering>| wanted.is_none_or(|wanted| wanted == offering.version);
+                let Some(offering) = self.offering().filter(|_| current).filter(will_run) else {
+                    return (Vec::new(), false);
+                };
+                let problems = preflight::of_offering(&desired.values, region, offering);
+                let by_registry = !problems.is_empty();
+                (problems, by_registry)
+            }
+            CallKind::Redeploy { update_connector: false, .. } => {
+                let connector = record.map(|record| &record.connector);
+                let applications = connector.and_then(|connector| connector.configurations.as_deref());
+                let global = connector.and_then(|connector| connector.global_configuration.as_ref());
+                (preflight::of_declarations(&desired.values, applications, global), false)
+            }
+            CallKind::Undeploy { .. } => (Vec::new(), false),
+        }
+    }
+}
+
+/// What is told of problems before anything is sent.
+#[must_use]
+pub fn not_sent(problems: &[String]) -> String {
+    format!("Not sent: {}", problems.join("; "))
+}

@@ -1,0 +1,128 @@
+//! What shells and `man` ask of the program, as processes: completion, manual pages, exit codes, pipes that close.
+
+use std::process::{Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
+
+/// The program in an environment without a cluster.
+fn program(name: &std::path::Path) -> Command {
+    let mut command = Command::new(name);
+    command.env_clear().env("KUBECONFIG", "/nonexistent").stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    program(PROGRAM.as_ref()).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// What bash would be told for the last of these words.
+fn candidates(words: &[&str]) -> Vec<String> {
+    let output = program(PROGRAM.as_ref())
+        .args(["--", "connect-operator"])
+        .args(words)
+        .env("CONNECT_OPERATOR_COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+        .env("_CLAP_IFS", "\n")
+        .output()
+        .unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{words:?}");
+    text(&output.stdout).lines().map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn every_shell_gets_a_script_that_asks_this_program() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = run(&["completion", shell]);
+        let script = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{shell}");
+        assert!(script.contains("CONNECT_OPERATOR_COMPLETE") && script.contains(PROGRAM), "{shell}: {script}");
+    }
+    assert_eq!(run(&["completion", "tcsh"]).status.code(), Some(1));
+}
+
+#[test]
+fn commands_options_and_values_are_completed() {
+    for (case, words, expected) in [
+        ("a command", &["conn"][..], &["connectors"][..]),
+        ("a command of a command", &["deployments", "ex"], &["export"]),
+        ("an option", &["wait", "--time"], &["--timeout"]),
+        ("a value", &["connectors", "search", "-o", "js"], &["json"]),
+        ("a shell", &["completion", "ba"], &["bash"]),
+    ] {
+        assert_eq!(candidates(words), expected, "{case}");
+    }
+}
+
+#[test]
+fn without_a_cluster_names_are_not_completed_and_nothing_is_said() {
+    for words in [&["wait", "deployment/"][..], &["deployments", "list", "--project", "s"], &["wait", "-n", "sh"]] {
+        assert_eq!(candidates(words), <[&str; 0]>::default(), "{words:?}");
+    }
+}
+
+#[test]
+fn kubectl_is_answered_in_its_own_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("kubectl_complete-connect");
+    std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
+    let asked = |words: &[&str]| {
+        let output = program(&link).args(words).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{words:?}");
+        text(&output.stdout).to_owned()
+    };
+    assert_eq!(asked(&["conn"]), "connectors\tLook connectors up in the registry\n:4\n");
+    assert_eq!(asked(&["wait", "deployment/x"]), ":0\n");
+}
+
+#[test]
+fn there_is_a_manual_page_for_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("share").join("man1");
+    let output = run(&["man", pages.to_str().unwrap()]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    fn expected(command: &clap::Command, name: &str, all: &mut Vec<String>) {
+        all.push(format!("{name}.1"));
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+            expected(inner, &format!("{name}-{}", inner.get_name()), all);
+        }
+    }
+    let mut all = Vec::new();
+    expected(&connect_operator::cli::command(), "connect-operator", &mut all);
+    all.sort();
+    let mut written: Vec<_> =
+        std::fs::read_dir(&pages).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    written.sort();
+    assert_eq!(written, all);
+    let page = std::fs::read_to_string(pages.join("connect-operator-wait.1")).unwrap();
+    assert!(page.starts_with(".ie") && page.contains(".TH connect-operator-wait 1"), "{page}");
+    let output = run(&["man", "/dev/null/pages"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).starts_with("Error: /dev/null/pages: "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_is_not_understood_ends_with_1_because_2_says_that_something_would_change() {
+    for (case, arguments, code) in [
+        ("no command", &[][..], 1),
+        ("an unknown command", &["deploy"], 1),
+        ("an unknown option", &["wait", "deployment/tax", "--forever"], 1),
+        ("help", &["--help"], 0),
+        ("version", &["--version"], 0),
+    ] {
+        assert_eq!(run(arguments).status.code(), Some(code), "{case}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_a_command_quietly() {
+    for arguments in [&["crds"][..], &["completion", "bash"], &["--help"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = program(PROGRAM.as_ref()).args(arguments).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{arguments:?}");
+    }
+}

@@ -84,8 +84,8 @@ reasons! {
     UndeployFailed, Waiting, "Taking the deployment down did not work: it is tried again with growing pauses. To let it go, set `deletionPolicy: Orphan`.";
     InternalError, Waiting, "The operator cannot go on: the message says why. Look at its logs.";
     DeploymentFailed, Stalled, "Deploying did not work: read `status.report`, change the value that it names, or ask for a redeploy.";
-    PublishingFailed, Stalled, "Publishing did not work: read `status.publishingReport`, put right what it names, and name another tag, or ask for another attempt with the annotation connect-operator.io/redeploy-requested-at.";
-    PreviewRefused, Stalled, "The permission to deploy this tag as a preview was not given: read `status.previewableReport`, and name another tag, or ask for it once more with the annotation connect-operator.io/redeploy-requested-at.";
+    PublishingFailed, Stalled, "Publishing did not work: read `status.publishingReport`, put right what it names, and name another tag, or ask for another attempt with the annotation that asks for a redeploy.";
+    PreviewRefused, Stalled, "The permission to deploy this tag as a preview was not given: read `status.previewableReport`, and name another tag, or ask for it once more with the annotation that asks for a redeploy.";
     RepositoryInvalid, Stalled, "The repository cannot be reached, has no such tag, or its connect.yaml is missing or wrong: the message says which. It is tried again after ten minutes and more.";
     CannotBeChanged, Stalled, "The spec asks for something that no update can change: the message says what. Set it back, or create another connector.";
     ConfigurationInvalid, Stalled, "A value or a name cannot be used: the message says which and why.";

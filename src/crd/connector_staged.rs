@@ -150,18 +150,18 @@ impl ConnectorStagedSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StagedCreator {
-    /// Address to write to.
+    /// Address to write to. The one member that the API requires.
     #[schemars(length(min = 1, max = 320))]
     pub email: String,
-    /// Name of a person.
+    /// Name of the person to ask.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub name: Option<String>,
-    /// Company.
+    /// The company behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub company: Option<String>,
-    /// Title of that person.
+    /// The title of that person.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub title: Option<String>,

@@ -38,11 +38,11 @@ pub struct ConnectorStagedStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub id: Option<String>,
-    /// Its key.
+    /// Key of the connector.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub key: Option<String>,
-    /// Its version.
+    /// Version of the staged connector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
     /// The remote project that holds it.
@@ -72,19 +72,19 @@ pub struct ConnectorStagedStatus {
     pub previewed_tag: Option<String>,
     /// Findings about publishing, newest first; 20 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 20))]
+    #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub publishing_report: Vec<ReportEntry>,
     /// Findings about the preview, newest first; 20 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 20))]
+    #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub previewable_report: Vec<ReportEntry>,
     /// Remarks from certification, newest first; 20 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 20))]
+    #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub certification_comments: Vec<CertificationComment>,
     /// The applications of the connect.yaml of the tag, and the variables that they want; 64 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub configurations: Vec<StagedApplication>,
     /// What was sent last.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,7 +148,7 @@ pub struct CertificationComment {
     /// When, as the API says it.
     #[schemars(length(max = 64))]
     pub at: String,
-    /// The remark.
+    /// What was remarked.
     #[schemars(length(max = 1024))]
     pub comment: String,
 }
@@ -157,7 +157,7 @@ pub struct CertificationComment {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StagedApplication {
-    /// Its name.
+    /// Name of the application.
     #[schemars(length(max = 256))]
     pub application_name: String,
     /// Its kind, such as service, event or job.
@@ -165,12 +165,12 @@ pub struct StagedApplication {
     pub application_type: String,
     /// Names of its plain variables; 100 at most. One that must have a value ends with an asterisk.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 100), inner(length(max = 257)))]
-    pub standard_configuration: Vec<String>,
+    #[schemars(length(max = 100), inner(length(max = 257)), extend("x-kubernetes-list-type" = "atomic"))]
+    pub standard_keys: Vec<String>,
     /// Names of its secured variables; 100 at most. One that must have a value ends with an asterisk.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 100), inner(length(max = 257)))]
-    pub secured_configuration: Vec<String>,
+    #[schemars(length(max = 100), inner(length(max = 257)), extend("x-kubernetes-list-type" = "atomic"))]
+    pub secured_keys: Vec<String>,
 }
 
 /// What was sent last.

@@ -10,12 +10,13 @@ use crate::cluster::Sandbox;
 use crate::manifests::documents;
 
 /// Pages with manifests.
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 6] = [
     "README.md",
     "docs/dev-server.md",
     "docs/kinds/actioncheck.md",
     "docs/kinds/connectproject.md",
     "docs/kinds/connectordeployment.md",
+    "docs/kinds/connectorstaged.md",
 ];
 
 #[tokio::test]

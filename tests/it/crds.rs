@@ -60,7 +60,7 @@ fn the_committed_crds_are_what_the_code_makes_and_nothing_else() {
 fn the_stream_of_all_crds_reads_back_as_the_crds() {
     let documents: Vec<Value> = serde_saphyr::from_multiple(&crd::yaml()).unwrap();
     let kinds: Vec<_> = documents.iter().map(|document| document["spec"]["names"]["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["ConnectProject", "ConnectorDeployment", "ActionCheck"]);
+    assert_eq!(kinds, ["ConnectProject", "ConnectorDeployment", "ConnectorStaged", "ActionCheck"]);
     for (document, crd) in documents.into_iter().zip(crd::all()) {
         let read: k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition =
             serde_json::from_value(document).unwrap();
@@ -119,7 +119,8 @@ fn every_list_says_how_it_is_merged() {
 #[test]
 fn only_the_status_has_a_default() {
     let defaults = paths_where(|field| !field.schema["default"].is_null());
-    assert_eq!(defaults, ["ConnectProject.status", "ConnectorDeployment.status", "ActionCheck.status"]);
+    let kinds = ["ConnectProject", "ConnectorDeployment", "ConnectorStaged", "ActionCheck"];
+    assert_eq!(defaults, kinds.map(|kind| format!("{kind}.status")));
     assert_eq!(paths_where(|field| field.schema["default"] == json!({"observedGeneration": -1})), defaults);
 }
 

@@ -130,8 +130,8 @@ fn application(declared: &DeclaredApplication) -> StagedApplication {
     StagedApplication {
         application_name: cut(&declared.application_name, 256),
         application_type: cut(declared.application_type.as_str(), 64),
-        standard_configuration: standard.take(STAGED_KEYS).collect(),
-        secured_configuration: secured.take(STAGED_KEYS).collect(),
+        standard_keys: standard.take(STAGED_KEYS).collect(),
+        secured_keys: secured.take(STAGED_KEYS).collect(),
     }
 }
 

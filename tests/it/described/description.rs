@@ -117,10 +117,6 @@ impl Description {
         resolve(&self.document, value)
     }
 
-    pub(super) fn operation(&self, name: &str) -> Option<&Operation> {
-        self.operations.iter().find(|operation| operation.name == name)
-    }
-
     /// The operation of an answer; `None` where its path or method is none.
     pub(super) fn operation_of(&self, answer: &Answer) -> Option<&Operation> {
         let path = answer.target.split('?').next().unwrap_or_default();

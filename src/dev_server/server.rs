@@ -25,7 +25,7 @@ use super::state_file::StateError;
 use super::world::World;
 use crate::clock::Clock;
 
-/// The operations and their answers, as an OpenAPI page.
+/// All operations and answers, as an `OpenAPI` page.
 pub const DESCRIPTION: &str = include_str!("openapi.yaml");
 /// Where that page is served.
 pub const DESCRIPTION_PATH: &str = "/openapi.yaml";

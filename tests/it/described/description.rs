@@ -1,4 +1,4 @@
-//! An OpenAPI page, and whether an answer fits it.
+//! An `OpenAPI` page, and whether an answer fits it.
 
 use std::collections::BTreeMap;
 

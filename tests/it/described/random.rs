@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use connect_operator::clock::Clock;
-use connect_operator::dev_server::{Answer, Catalogue, Options};
+use connect_operator::dev_server::{Answer, Catalogue, Options, VARIANTS, Variant};
 use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -42,6 +42,9 @@ const BODIES: [&[u8]; 8] = [b"", b"{", b"null", b"[]", b"\xff\xfe", b"7", b"{\"v
 const TAGS: [&str; 6] = ["1.0.0", "1.1.0", "1.2.0-not-previewable", "1.2.0-not-published", "0.1.0-empty", "none"];
 /// Statuses that are described and that the dev server never has: another server may.
 const ELSEWHERE: [(&str, &str); 2] = [("deleteDeploymentById", "200"), ("deleteDeploymentByKey", "200")];
+
+/// The one choice that leaves out what the API always has: a new deployment has no build until it ends.
+const UNDESCRIBED: &str = "build-ids=end";
 
 /// What answers have shown of a resource.
 #[derive(Clone, Default)]
@@ -152,8 +155,8 @@ impl Player {
                 pairs.append_pair(parameter["name"].as_str().expect("a name"), &text);
             }
         }
-        if operation.path.contains("/action/") && self.dice.percent(40) {
-            pairs.append_pair(self.dice.pick(&["cartId", "list[0]", "a[b"]), self.dice.word());
+        if operation.path.contains("/action/") && self.dice.percent(60) {
+            pairs.append_pair(self.dice.pick(&["cartId", "cartId", "list[0]", "a[b"]), self.dice.word());
         }
         let text = pairs.finish();
         if text.is_empty() { text } else { format!("?{text}") }
@@ -165,9 +168,13 @@ impl Player {
             headers
                 .push(("Accept".into(), if self.dice.percent(95) { "application/json" } else { "text/html" }.into()));
             for parameter in operation.parameters.iter().filter(|parameter| parameter["in"] == "header") {
-                let value = self.dice.pick(&["en-GB", "en_US", "en_US@EUR", "en-GB", "/", "not a locale"]);
+                let name = parameter["name"].as_str().expect("a name");
+                let value = match name {
+                    "Frontastic-Path" => self.dice.pick(&["/", "/cart", "cart"]),
+                    _ => self.dice.pick(&["en-GB", "en_US", "en_US@EUR", "en", "en-GB", "not a locale"]),
+                };
                 if self.dice.percent(95) && (parameter["required"] == true || self.dice.percent(20)) {
-                    headers.push((parameter["name"].as_str().expect("a name").to_owned(), value.into()));
+                    headers.push((name.to_owned(), value.into()));
                 }
             }
         } else if operation.name == "token" {
@@ -236,6 +243,20 @@ impl Player {
         }
     }
 
+    /// Makes one choice of those that the API leaves open, or goes back to how it was.
+    fn choose(&mut self) {
+        let mut variant = Variant::default();
+        let variants: Vec<_> = VARIANTS.split(", ").filter_map(|choice| choice.split_once('=')).collect();
+        let (name, values) = self.dice.pick(&variants);
+        let value = self.dice.pick(&values.split('|').collect::<Vec<_>>());
+        let value = if value == "DURATION" { self.dice.pick(&["0s", "4s"]) } else { value };
+        let choice = format!("{name}={value}");
+        if choice != UNDESCRIBED && self.dice.percent(50) {
+            variant.set(&choice).expect("it is a choice");
+        }
+        self.server.world().variant = variant;
+    }
+
     /// Sends it; the answer as the dev server tells it, which has to be the one that arrived.
     async fn send(&mut self, planned: &Planned) -> Answer {
         let mut request = self.http.request(planned.method.clone(), format!("{}{}", self.server.url(), planned.target));
@@ -277,6 +298,9 @@ async fn answers_to_requests_at_random_fit_the_description() {
     player.server.heard();
     let mut met: BTreeMap<&str, BTreeSet<u16>> = BTreeMap::new();
     for round in 0..REQUESTS {
+        if player.dice.percent(30) {
+            player.choose();
+        }
         for operation in &description().operations {
             if player.dice.percent(10) {
                 player.server.clock().step(Duration::from_secs(3));

@@ -1,4 +1,5 @@
-//! The calls so far, for tests that count them: what was asked and what was answered, without bodies.
+//! The calls so far, for tests that count them: what was asked and what was answered, without bodies; and answers as a
+//! whole, for whoever listens.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,6 +27,23 @@ pub struct Call {
     pub correlation_id: String,
     /// `User-Agent` of the caller.
     pub user_agent: Option<String>,
+}
+
+/// An answer as it is before a fault may spoil it, also where the caller never sees it.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// As in [`Call::operation`].
+    pub operation: &'static str,
+    /// HTTP method of the request.
+    pub method: String,
+    /// Path and query of the request.
+    pub target: String,
+    /// HTTP status.
+    pub status: u16,
+    /// `Content-Type`, if there is one and it is text.
+    pub content_type: Option<String>,
+    /// The whole body.
+    pub body: Vec<u8>,
 }
 
 /// Calls in the order of their answers.

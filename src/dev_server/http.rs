@@ -12,14 +12,15 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Form, FromRequest as _, Request, State};
 use axum::response::Response;
-use http::header::{AUTHORIZATION, USER_AGENT};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use jiff::Timestamp;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::actions::Actions;
 use super::answers;
-use super::calls::{Call, Calls};
+use super::calls::{Answer, Call, Calls};
 use super::connection::{Cut, Scissors};
 use super::faults::{FaultAnswer, FaultEffect, Faults};
 use super::input;
@@ -48,6 +49,8 @@ pub(super) struct Shared {
     actions: Actions,
     faults: Mutex<Faults>,
     calls: Mutex<Calls>,
+    /// Gets a copy of each answer.
+    listener: Mutex<Option<UnboundedSender<Answer>>>,
     /// Held while the state file is written, so that an older state never replaces a newer one.
     saving: tokio::sync::Mutex<()>,
 }
@@ -72,6 +75,7 @@ impl Shared {
             actions: Actions::new(options.actions.clone(), options.seed),
             faults: Mutex::new(Faults::new(options.seed, options.faults.clone())),
             calls: Mutex::new(Calls::default()),
+            listener: Mutex::new(None),
             saving: tokio::sync::Mutex::new(()),
             options,
             clock,
@@ -95,6 +99,30 @@ impl Shared {
 
     pub(super) fn calls(&self) -> MutexGuard<'_, Calls> {
         lock(&self.calls)
+    }
+
+    /// Answers from now on, until someone else listens.
+    pub(super) fn listen(&self) -> UnboundedReceiver<Answer> {
+        let (sender, receiver) = unbounded_channel();
+        *lock(&self.listener) = Some(sender);
+        receiver
+    }
+
+    /// Hands a copy to whoever listens.
+    async fn heard(&self, operation: &'static str, method: Method, uri: &Uri, response: Response) -> Response {
+        let Some(listener) = lock(&self.listener).clone() else { return response };
+        let (head, body) = response.into_parts();
+        let bytes = axum::body::to_bytes(body, usize::MAX).await.expect("answers without a fault are made in memory");
+        // Whoever listened may have gone.
+        let _ = listener.send(Answer {
+            operation,
+            method: method.to_string(),
+            target: uri.to_string(),
+            status: head.status.as_u16(),
+            content_type: text_of(&head.headers, &CONTENT_TYPE).map(str::to_owned),
+            body: bytes.to_vec(),
+        });
+        Response::from_parts(head, Body::from(bytes))
     }
 
     /// Forgets deployments, carts, faults and calls; tokens stay.
@@ -158,7 +186,7 @@ pub(super) async fn answer(
     let mut arrived = Arrived { shared: Arc::clone(&shared), call };
     let answered = match route {
         Ok(route) => with_faults(&shared, &route, parts, body).await,
-        Err(reason) => Ok(answers::no_operation(&reason)),
+        Err(reason) => Ok(shared.heard(operation, parts.method, &parts.uri, answers::no_operation(&reason)).await),
     };
     arrived.call.status = answered.as_ref().map_or(0, |response| response.status().as_u16());
     let correlation_header = HeaderValue::try_from(&arrived.call.correlation_id);
@@ -200,6 +228,12 @@ async fn with_faults(shared: &Shared, route: &Route, parts: Parts, body: Body) -
 }
 
 async fn perform(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Response {
+    let (method, uri) = (parts.method.clone(), parts.uri.clone());
+    let response = right(shared, route, parts, body).await;
+    shared.heard(route.name(), method, &uri, response).await
+}
+
+async fn right(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Response {
     let now = shared.clock.now();
     let Ok(bytes) = axum::body::to_bytes(body, LONGEST_BODY).await else {
         let mut refusal = Refusal::with_details(

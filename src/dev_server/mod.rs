@@ -3,7 +3,7 @@
 //! A real server (HTTP, OAuth tokens, errors) before a pure state machine, [`world::World`]. It keeps the contract; what that leaves
 //! open is chosen by a [`Variant`], what goes wrong by [`Fault`]s. The caller binds the listener and owns the clock:
 //! with a stepped one, time moves only by step. It knows nothing of controllers. Next: `world.rs` for what happens,
-//! `http.rs` for who asks, `catalogue.yaml` for what can be deployed.
+//! `http.rs` for who asks, `catalogue.yaml` for what can be deployed, `openapi.yaml` for what is answered.
 
 mod actions;
 mod answers;
@@ -37,7 +37,7 @@ pub mod world;
 
 pub use actions::{ActionDefinition, ActionFile, ActionHeaders};
 pub use build::{PlannedEntry, PlannedOutcome};
-pub use calls::Call;
+pub use calls::{Answer, Call};
 pub use catalogue::{Catalogue, CatalogueError, Client, Project, REGIONS};
 pub use connector::{AllowedValues, ConnectorDefinition, Scripts};
 pub use faults::{Fault, FaultAnswer, FaultEffect, FaultFile, OPERATIONS};
@@ -46,7 +46,7 @@ pub use list::ListQuery;
 pub use logs::{LOG_PAGE, LogQuery};
 pub use options::{DEPLOY_DURATION, Options, TOKEN_LIFETIME};
 pub use refusal::Refusal;
-pub use server::{DevServer, DevServerError, run};
+pub use server::{DESCRIPTION, DESCRIPTION_PATH, DevServer, DevServerError, run};
 pub use staged::{KnownRepository, KnownTag, Outcomes, Specification};
 pub use state_file::StateError;
 pub use values::MASK;

@@ -115,9 +115,11 @@ impl Operation {
 
 /// Finds the operation.
 pub(super) fn route(method: &str, path: &str) -> Result<Route, NoOperation> {
-    let decoded = path.split('/').filter(|segment| !segment.is_empty()).map(decode).collect::<Option<Vec<_>>>();
-    let Some(segments) = decoded else {
-        return Err(invalid("The path is not percent-encoded UTF-8."));
+    let raw: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let Some(segments) = raw.iter().map(|segment| decode(segment)).collect::<Option<Vec<_>>>() else {
+        // Actions have errors of their own, also for names that cannot be read.
+        let action = ActionRoute::of(method, &raw).map(Route::Action);
+        return action.ok_or_else(|| invalid("The path is not percent-encoded UTF-8."));
     };
     let segments: Vec<_> = segments.iter().map(String::as_str).collect();
     if (method, segments.as_slice()) == ("POST", &["oauth", "token"]) {
@@ -258,6 +260,8 @@ mod tests {
             ("POST", "/frontastic/action/cart/addToCart", "writeFrontasticActionPost"),
             ("PUT", "/frontastic/action/cart%2F/add%20ToCart", "writeFrontasticActionPut"),
             ("DELETE", "/service/action/cart/getCart", "none"),
+            ("GET", "/service/action/cart/%4", "readAction"),
+            ("GET", "/service/action/%FF", "InvalidPathParam"),
             ("GET", "/", "404"),
             ("GET", "/connectors", "404"),
             ("GET", "/connectors/search", "searchConnectors"),

@@ -7,12 +7,15 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use axum::Router;
+use axum::routing::get;
+use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::calls::Call;
+use super::calls::{Answer, Call};
 use super::connection::{CuttableListener, Scissors};
 use super::control;
 use super::faults::Fault;
@@ -22,6 +25,10 @@ use super::state_file::StateError;
 use super::world::World;
 use crate::clock::Clock;
 
+/// All operations and answers, as an `OpenAPI` page.
+pub const DESCRIPTION: &str = include_str!("openapi.yaml");
+/// Where that page is served.
+pub const DESCRIPTION_PATH: &str = "/openapi.yaml";
 /// Time that open requests get to end once the server is told to stop.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -55,7 +62,9 @@ async fn serve(
     shared: Arc<Shared>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), DevServerError> {
-    let mut router = Router::new();
+    // RFC 9512 has the type.
+    let description = get(|| async { ([(CONTENT_TYPE, "application/yaml")], DESCRIPTION) });
+    let mut router = Router::new().route(DESCRIPTION_PATH, description.fallback(answer));
     if shared.options.control {
         router = router.nest("/_dev", control::router());
     }
@@ -158,6 +167,13 @@ impl DevServer {
     #[must_use]
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         self.shared.calls().counts().clone()
+    }
+
+    /// Each answer from now on, until someone else listens: it is there before the caller has it. What `/_dev` and
+    /// faults answer is not among them.
+    #[must_use]
+    pub fn listen(&self) -> UnboundedReceiver<Answer> {
+        self.shared.listen()
     }
 
     /// Lets calls go wrong.

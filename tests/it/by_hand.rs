@@ -4,10 +4,12 @@ use std::process::{Output, Stdio};
 
 use connect_operator::clock::Clock;
 use connect_operator::connect::model::{DeploymentDraft, LogSeverity};
-use connect_operator::dev_server::{DevServer, Options};
+use connect_operator::dev_server::Options;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
+
+use crate::described::DevServer;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 

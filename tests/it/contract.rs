@@ -15,10 +15,12 @@ use connect_operator::connect::model::{
     Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, ErrorResponse, LogPage, LogSeverity, RedeployAction,
 };
 use connect_operator::connect::{ConnectApi, ErrorCode, Reaction, Selector};
-use connect_operator::dev_server::{DevServer, MASK, Options};
+use connect_operator::dev_server::{MASK, Options};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
+
+use crate::described::DevServer;
 
 /// How long a deployment takes.
 const DEPLOYING: Duration = Duration::from_secs(5);

@@ -8,6 +8,7 @@ mod client;
 mod contract;
 mod controllers;
 mod crds;
+mod described;
 mod dev_server;
 mod documentation;
 mod golden;

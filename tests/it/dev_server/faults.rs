@@ -77,6 +77,7 @@ async fn a_cut_answer_ends_the_connection_and_the_next_call_works() {
 #[tokio::test]
 async fn control_does_over_http_what_tests_do_in_process() {
     let caller = Caller::new(Options { control: true, ..Options::default() }).await;
+    caller.server.may_answer("Strange");
     let (_, created) = caller.post("/demo/deployments", &draft("tax")).await;
     let act = format!("/_dev/deployments/{}", created["id"].as_str().expect("it is a string"));
     let entry = json!({"type": "Error", "title": "Broken", "message": "on purpose", "application": "service"});

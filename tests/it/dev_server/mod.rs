@@ -10,10 +10,12 @@ mod wrong_input;
 use std::time::Duration;
 
 use connect_operator::clock::Clock;
-use connect_operator::dev_server::{DevServer, Options};
+use connect_operator::dev_server::Options;
 use jiff::Timestamp;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+
+use crate::described::DevServer;
 
 /// A dev server on a stepped clock, and a caller with a token.
 struct Caller {

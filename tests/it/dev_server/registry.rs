@@ -305,6 +305,7 @@ async fn a_state_file_keeps_staged_connectors_over_a_restart() {
 #[tokio::test]
 async fn others_and_whoever_certifies_act_through_the_control() {
     let caller = Caller::new(Options { control: true, ..Options::default() }).await;
+    caller.server.may_answer("Paused");
     let (_, created) = caller.post("/connectors/drafts", &staged("mine")).await;
     let path = format!("/_dev/staged/{}", created["id"].as_str().expect("it is a string"));
     let failure = json!({"fails": true, "entries": [{"type": "Error", "title": "Not good enough"}]});

@@ -13,13 +13,14 @@ use connect_operator::controllers::connector_deployment::status;
 use connect_operator::controllers::problem;
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::remote::{Trouble, TroubleKind};
-use connect_operator::dev_server::{DevServer, Fault as Wrong, FaultAnswer, Options};
+use connect_operator::dev_server::{Fault as Wrong, FaultAnswer, Options};
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use tokio::net::TcpListener;
 
 use super::desk::{Desk, START, Turn, at_a_standstill};
 use super::faults::{Fault, How};
+use crate::described::DevServer;
 
 /// Everything that the operator calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

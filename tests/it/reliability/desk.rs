@@ -33,7 +33,7 @@ use connect_operator::controllers::remote::{ConnectFactory, Connection, NotNow, 
 use connect_operator::controllers::subject::Subject;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::shared::RemoteIdentity;
-use connect_operator::dev_server::{DevServer, Options};
+use connect_operator::dev_server::Options;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use secrecy::SecretSlice;
@@ -42,6 +42,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::faults::{Fault, How};
+use crate::described::DevServer;
 
 /// When every test begins.
 pub(super) const START: &str = "2026-01-01T00:00:00Z";

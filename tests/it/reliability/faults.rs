@@ -2,8 +2,10 @@
 //! expectations are made from. Knows nothing of what the code makes of it.
 
 use connect_operator::controllers::reason::Reason;
-use connect_operator::dev_server::{DevServer, Fault as Wrong, FaultAnswer, FaultEffect};
+use connect_operator::dev_server::{Fault as Wrong, FaultAnswer, FaultEffect};
 use serde_json::{Value, json};
+
+use crate::described::DevServer;
 
 /// What a fault says, for an operation of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

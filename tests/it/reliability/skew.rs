@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use connect_operator::clock::{Clock, later};
 use connect_operator::controllers::connector_deployment::ledger::{OperationKind, OperationState};
-use connect_operator::dev_server::{DevServer, Fault, FaultAnswer};
+use connect_operator::dev_server::{Fault, FaultAnswer};
 use jiff::{SignedDuration, Timestamp};
 
 use super::cells::happened_once;
 use super::desk::{Desk, START, TOKEN_LIFETIME, Turn, at_a_standstill};
+use crate::described::DevServer;
 
 const HOUR: Duration = Duration::from_hours(1);
 

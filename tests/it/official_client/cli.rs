@@ -1,53 +1,16 @@
-//! The official command line client (npm package `@commercetools/cli`) against the dev server.
-//!
-//! Runs where Node is; says so where it is not, and fails there if `REQUIRE_NODE` is set. The client is installed from
-//! the lock file in `tests/clients`, without scripts, once for each state of that file.
+//! The official command line client.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use connect_operator::clock::Clock;
-use connect_operator::dev_server::{DevServer, Options};
+use connect_operator::dev_server::Options;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::process::Command;
-use tokio::sync::OnceCell;
 
-/// Time for one command; the first installation is the longest.
-const LIMIT: Duration = Duration::from_mins(5);
-
-/// Runs a command to its end.
-async fn run(command: &mut Command) -> Output {
-    let output = command.stdin(Stdio::null()).kill_on_drop(true).output();
-    let output = tokio::time::timeout(LIMIT, output).await.expect("the command ends in time");
-    output.expect("the command starts")
-}
-
-async fn is_there(program: &str) -> bool {
-    let version = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().await;
-    version.is_ok_and(|status| status.success())
-}
-
-/// Installs the client, unless that was done before with the same lock file; returns its entry point.
-async fn installed() -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients");
-    let lock = std::fs::read(source.join("package-lock.json")).expect("the lock file is part of the project");
-    let mark = folder.join("installed-from.json");
-    if std::fs::read(&mark).ok().as_ref() != Some(&lock) {
-        std::fs::create_dir_all(&folder).expect("the target folder can be written");
-        for name in ["package.json", "package-lock.json"] {
-            std::fs::copy(source.join(name), folder.join(name)).expect("the target folder can be written");
-        }
-        let arguments = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
-        let output = run(Command::new("npm").args(arguments).current_dir(&folder)).await;
-        assert!(output.status.success(), "npm ci: {}", String::from_utf8_lossy(&output.stderr));
-        std::fs::write(mark, lock).expect("the target folder can be written");
-    }
-    folder.join("node_modules/@commercetools/cli/bin/run.js")
-}
+use super::{clients, run};
+use crate::described::DevServer;
 
 /// The client, logged in to a dev server whose clock stands still.
 struct Client {
@@ -106,15 +69,8 @@ impl Client {
 
 /// The client, unless Node is not there.
 async fn client(options: Options) -> Option<Client> {
-    if is_there("node").await && is_there("npm").await {
-        // Once, also if several tests begin at the same time.
-        static INSTALLED: OnceCell<PathBuf> = OnceCell::const_new();
-        return Some(Client::new(INSTALLED.get_or_init(installed).await.clone(), options).await);
-    }
-    assert!(std::env::var_os("REQUIRE_NODE").is_none(), "REQUIRE_NODE is set, but node or npm is not there");
-    // Past the capture of the test harness, so that it is seen.
-    let _ = std::io::stderr().write_all(b"official client: not tried, node and npm are not there\n");
-    None
+    let entry = clients().await?.join("node_modules/@commercetools/cli/bin/run.js");
+    Some(Client::new(entry, options).await)
 }
 
 #[tokio::test]

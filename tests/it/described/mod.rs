@@ -1,0 +1,91 @@
+//! The dev server against the description that it serves: each answer that a test of this binary meets, requests at
+//! random for each operation, and the description itself.
+//!
+//! Tests start their dev servers here ([`DevServer`]). Next: `description.rs` for what is checked of an answer, `random.rs`
+//! for the requests at random, `page.rs` for what is checked of the description.
+
+mod description;
+mod dice;
+mod page;
+mod random;
+
+use std::ops::Deref;
+use std::sync::{Mutex, OnceLock};
+
+use connect_operator::clock::Clock;
+use connect_operator::dev_server::{self, Answer, DESCRIPTION, DevServerError, Options};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use self::description::Description;
+
+/// The description that the dev server serves.
+fn description() -> &'static Description {
+    static READ: OnceLock<Description> = OnceLock::new();
+    READ.get_or_init(|| Description::parse(DESCRIPTION))
+}
+
+/// A dev server whose every answer has to fit the description: else the test fails when it lets the server go.
+#[derive(Debug)]
+pub(crate) struct DevServer {
+    server: Option<dev_server::DevServer>,
+    answers: Mutex<UnboundedReceiver<Answer>>,
+    invented: Mutex<Vec<&'static str>>,
+}
+
+impl DevServer {
+    pub(crate) async fn start(options: Options, clock: Clock) -> Result<Self, DevServerError> {
+        dev_server::DevServer::start(options, clock).await.map(Self::of)
+    }
+
+    pub(crate) async fn start_on(
+        listener: TcpListener,
+        options: Options,
+        clock: Clock,
+    ) -> Result<Self, DevServerError> {
+        dev_server::DevServer::start_on(listener, options, clock).await.map(Self::of)
+    }
+
+    fn of(server: dev_server::DevServer) -> Self {
+        let answers = Mutex::new(server.listen());
+        Self { server: Some(server), answers, invented: Mutex::default() }
+    }
+
+    /// A value that the API does not have, such as a status of the future, which this test lets it answer.
+    pub(crate) fn may_answer(&self, value: &'static str) {
+        self.invented.lock().unwrap().push(value);
+    }
+
+    /// Answers since it was asked last.
+    fn heard(&self) -> Vec<Answer> {
+        let mut answers = self.answers.lock().unwrap();
+        std::iter::from_fn(|| answers.try_recv().ok()).collect()
+    }
+
+    pub(crate) async fn stop(mut self) -> Result<(), DevServerError> {
+        match self.server.take() {
+            Some(server) => server.stop().await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Deref for DevServer {
+    type Target = dev_server::DevServer;
+
+    fn deref(&self) -> &Self::Target {
+        self.server.as_ref().expect("only `stop` takes it, and then it is gone")
+    }
+}
+
+impl Drop for DevServer {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let invented = self.invented.lock().unwrap().clone();
+        let wrong: Vec<_> =
+            self.heard().iter().filter_map(|answer| description().check(answer, &invented).err()).collect();
+        assert!(wrong.is_empty(), "answers that the description does not have:\n{}", wrong.join("\n"));
+    }
+}

@@ -1,0 +1,188 @@
+//! The description itself: whole, of one mind with the routes and the operations, and served.
+
+use std::collections::BTreeSet;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::action::Preset;
+use connect_operator::connect::{Selector, routes};
+use connect_operator::dev_server::{Answer, DESCRIPTION, DESCRIPTION_PATH, OPERATIONS, Options};
+use serde_json::{Value, json};
+
+use super::{DevServer, description};
+use crate::sources;
+
+/// Calls `visit` with each value below this one, and with its name or place.
+fn walk(value: &Value, visit: &mut impl FnMut(&str, &Value)) {
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, member)| {
+            visit(name, member);
+            walk(member, visit);
+        }),
+        Value::Array(items) => items.iter().for_each(|item| {
+            visit("", item);
+            walk(item, visit);
+        }),
+        _ => {}
+    }
+}
+
+#[test]
+fn routes_and_described_paths_are_the_same() {
+    let (id, key) = (Selector::Id("id".into()), Selector::Key("key".into()));
+    let project = Some("projectKey");
+    let action = |preset: Preset, name| routes::action(preset.prefix, "namespace", name);
+    // By the function or the constant that makes them.
+    let made: Vec<(&str, Vec<String>)> = vec![
+        ("TOKEN", vec![routes::TOKEN.into()]),
+        ("CONNECTOR_SEARCH", vec![routes::CONNECTOR_SEARCH.into()]),
+        ("CONNECTORS_STAGED", vec![routes::CONNECTORS_STAGED.into()]),
+        ("connector", vec![routes::connector(&id), routes::connector(&key)]),
+        ("connector_staged", vec![routes::connector_staged(&id), routes::connector_staged(&key)]),
+        ("deployments", vec![routes::deployments(project), routes::deployments(None)]),
+        (
+            "deployment",
+            // Without the project there is only the form by key.
+            vec![routes::deployment(project, &id), routes::deployment(project, &key), routes::deployment(None, &key)],
+        ),
+        ("logs", vec![routes::logs("projectKey", &id), routes::logs("projectKey", &key)]),
+        ("action", vec![action(Preset::SERVICE, "action_name"), action(Preset::FRONTASTIC, "action")]),
+    ];
+    let described = description().document["paths"].as_object().expect("paths").keys();
+    let described: BTreeSet<_> = described.map(|path| path.replace(['{', '}'], "")).collect();
+    let ours: BTreeSet<_> = made.iter().flat_map(|(_, paths)| paths.clone()).collect();
+    assert_eq!(ours, described);
+
+    let source = sources::all().iter().find(|source| source.path == "connect/routes.rs").expect("the routes are there");
+    let public = |words: &[String]| match words {
+        [first, second, name, next, ..] if first == "pub" && (second == "fn" || second == "const") => {
+            // Constants that are texts, and functions but for the methods of a selector.
+            (name != "segment" && (second == "fn" || next == ":")).then(|| name.clone())
+        }
+        _ => None,
+    };
+    let mut public: BTreeSet<_> = source.words.windows(4).filter_map(public).collect();
+    for parameter in ["LARGEST_PAGE", "DEFAULT_PAGE", "LARGEST_OFFSET", "KEY_PREFIX"] {
+        assert!(public.remove(parameter), "{parameter}");
+    }
+    let named: BTreeSet<_> = made.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(named, public, "each route is compared");
+}
+
+#[test]
+fn operations_are_those_that_faults_can_name() {
+    let described: BTreeSet<_> = description().operations.iter().map(|operation| operation.name.as_str()).collect();
+    assert_eq!(described.len(), description().operations.len(), "names are unique");
+    assert_eq!(described, OPERATIONS.into_iter().collect());
+}
+
+#[test]
+fn limits_of_pages_are_those_of_the_routes() {
+    let parameter = |name: &str| &description().document["components"]["parameters"][name]["schema"];
+    assert_eq!(parameter("Limit")["maximum"], routes::LARGEST_PAGE);
+    assert_eq!(parameter("Limit")["default"], routes::DEFAULT_PAGE);
+    assert_eq!(parameter("Offset")["maximum"], routes::LARGEST_OFFSET);
+}
+
+#[test]
+fn the_description_is_whole() {
+    let document = &description().document;
+    assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.1.")));
+    let mut used = BTreeSet::new();
+    walk(document, &mut |name, value| {
+        if name == "$ref" || value.as_str().is_some_and(|text| text.starts_with("#/")) {
+            let pointer =
+                value.as_str().and_then(|text| text.strip_prefix('#')).expect("references stay within the page");
+            assert!(document.pointer(pointer).is_some(), "{pointer} leads nowhere");
+            used.insert(pointer.to_owned());
+        }
+        assert!(!name.starts_with("x-"), "{name}: what other programs do not know has no place here");
+    });
+    for kind in ["schemas", "parameters", "responses"] {
+        for name in document["components"][kind].as_object().expect(kind).keys() {
+            assert!(used.contains(&format!("/components/{kind}/{name}")), "{kind}/{name} is not used");
+        }
+    }
+    for operation in &description().operations {
+        let named = operation.path.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);
+        let in_path = operation.parameters.iter().filter(|parameter| parameter["in"] == "path");
+        let in_path: Vec<_> = in_path.filter_map(|parameter| parameter["name"].as_str()).collect();
+        assert_eq!(named.collect::<BTreeSet<_>>(), in_path.into_iter().collect(), "{}", operation.name);
+        for parameter in operation.parameters.iter().filter(|parameter| parameter["in"] == "path") {
+            assert_eq!(parameter["required"], true, "{}", operation.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_description_is_served_without_a_token() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let server = DevServer::start(Options::default(), Clock::system()).await.expect("a port is free");
+    let http = reqwest::Client::builder().no_proxy().build().expect("the settings are right");
+    let url = format!("{}{DESCRIPTION_PATH}", server.url());
+    let answer = http.get(&url).send().await.expect("it answers");
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["content-type"]),
+        (200, &"application/yaml".parse().unwrap())
+    );
+    assert_eq!(answer.text().await.expect("it is whole"), DESCRIPTION);
+    assert_eq!(http.post(&url).send().await.expect("it answers").status(), 404);
+    assert!(server.calls().iter().all(|call| call.operation == "none"), "reading it is no call of the API");
+}
+
+/// An answer that fits, with one member after the other taken away, renamed or of another kind.
+#[test]
+fn answers_that_do_not_fit_are_found() {
+    let error = json!({"statusCode": 409, "message": "m", "errors": [{"code": "ConcurrentModification", "message": "m",
+        "expectedVersion": 1}]});
+    let page = json!({"limit": 1, "offset": 0, "count": 0, "total": 0, "results": []});
+    let logs = json!({"data": [{"type": "APPLICATION_TEXT", "deploymentId": "a", "applicationName": "service",
+        "severity": "INFO", "timestamp": "2026-01-01T00:00:00.000Z", "details": 1}], "next": ""});
+    let answer = |operation: &'static str, method: &str, target: &str, status, body: &Value| Answer {
+        operation,
+        method: method.to_owned(),
+        target: target.to_owned(),
+        status,
+        content_type: Some("application/json; charset=utf-8".to_owned()),
+        body: body.to_string().into_bytes(),
+    };
+    let search = answer("searchConnectors", "GET", "/connectors/search?limit=1", 200, &page);
+    let update = answer("updateDeploymentByKey", "POST", "/demo/deployments/key=tax", 409, &error);
+    let read = answer("getDeploymentLogsByKey", "GET", "/demo/deployments/key=tax/logs", 200, &logs);
+    let with = |answer: &Answer, pointer: &str, value: Value| {
+        let mut body: Value = serde_json::from_slice(&answer.body).unwrap();
+        *body.pointer_mut(pointer).unwrap() = value;
+        Answer { body: body.to_string().into_bytes(), ..answer.clone() }
+    };
+    for right in [&search, &update, &read] {
+        assert_eq!(description().check(right, &[]), Ok(()));
+    }
+    let html = Answer { content_type: Some("text/html".into()), ..search.clone() };
+    let entry = |entry: Value| json!([entry]);
+    for (case, wrong, expected) in [
+        ("a status that is not described", Answer { status: 201, ..search.clone() }, "status is not described"),
+        ("a success for an error", Answer { status: 206, ..update.clone() }, "status is not described"),
+        ("another operation", Answer { operation: "getConnectorById", ..search.clone() }, "that of searchConnectors"),
+        ("not an operation", Answer { target: "/nowhere".into(), operation: "none", ..search.clone() }, "not refused"),
+        ("another content type", html, "content type `text/html`"),
+        ("no content type", Answer { content_type: None, ..search.clone() }, "content type ``"),
+        ("no body", Answer { body: Vec::new(), ..search.clone() }, "not JSON"),
+        ("a member that is missing", Answer { body: b"{}".to_vec(), ..search.clone() }, "\"results\" is a required"),
+        ("a text for a number", with(&search, "/total", json!("0")), "/total"),
+        ("a wrong entry", with(&search, "/results", entry(json!({"id": "a"}))), "/results/0"),
+        ("another status within", with(&update, "/statusCode", json!(400)), "not repeated"),
+        ("another text", with(&update, "/message", json!("x")), "not repeated"),
+        ("a code that is none", with(&update, "/errors/0/code", json!("Concurrent")), "/errors/0/code"),
+        (
+            "an error without its member",
+            with(&update, "/errors", entry(json!({"code": "ConcurrentModification", "message": "m"}))),
+            "expectedVersion",
+        ),
+        ("a severity that is none", with(&read, "/data/0/severity", json!("Info")), "/data/0/severity"),
+        ("a time that is none", with(&read, "/data/0/timestamp", json!("yesterday")), "/data/0/timestamp"),
+    ] {
+        let problem = description().check(&wrong, &[]).expect_err(case);
+        assert!(problem.contains(expected), "{case}: {problem}");
+    }
+    let invented = with(&read, "/data/0/severity", json!("LOUD"));
+    assert_eq!(description().check(&invented, &["LOUD"]), Ok(()), "a test may say what it invents");
+}

@@ -150,10 +150,7 @@ pub async fn write<K: Operated>(
     object: &K,
     after: &K::Status,
     told: &Told,
-) -> Result<Written<K>, kube::Error>
-where
-    K: Resource<DynamicType = ()>,
-{
+) -> Result<Written<K>, kube::Error> {
     let before = object.status().cloned().unwrap_or_default();
     let Some(stored) = write_status(api, object, &before, after).await? else { return Ok(Written::Nothing) };
     if stored.status().and_then(K::operation) != K::operation(after) {

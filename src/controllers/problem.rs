@@ -111,12 +111,12 @@ pub fn meaning(error: &ApiError) -> Meaning {
     }
 }
 
-/// What to tell people of a call that did not work; `None`: it passes by itself, and the next look decides.
+/// What to tell people of a call that did not work; `None`: it passes by itself, and the next look decides. `key_exists`:
+/// that is what the answer to a create came to.
 #[must_use]
-pub fn told_of_call(error: &ApiError) -> Option<Told> {
+pub fn told_of_call(error: &ApiError, key_exists: bool) -> Option<Told> {
     // Busy, another version and a key that exists are no trouble.
-    let passing =
-        matches!(error.reaction(), Reaction::Wait | Reaction::Refetch) || meaning(error) == Meaning::Duplicate;
+    let passing = matches!(error.reaction(), Reaction::Wait | Reaction::Refetch) || key_exists;
     (!passing || error.failure == Failure::HeldBack).then(|| told(error))
 }
 

@@ -26,9 +26,9 @@ impl StagedConnectors {
     }
 
     /// Remembers what one came to. Returns whether that is news to its users.
-    pub fn set(&self, subject: &Subject, state: StagedConnector) -> bool {
+    pub fn set(&self, subject: &Subject, state: &StagedConnector) -> bool {
         let mut known = self.lock();
-        known.insert(subject.clone(), state.clone()).as_ref() != Some(&state)
+        known.insert(subject.clone(), state.clone()).as_ref() != Some(state)
     }
 
     /// Forgets one that is gone. Returns whether it was known.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use connect_operator::crd::{self, ActionCheck, ConnectProject, ConnectorDeployment};
+use connect_operator::crd::{self, ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::names;
 use serde_json::{Value, json};
 
@@ -177,6 +177,8 @@ fn a_spec_is_written_back_as_people_wrote_it() {
             let written_back = match manifest["kind"].as_str().unwrap() {
                 "ConnectProject" => serde_json::from_value(manifest.clone())
                     .and_then(|resource: ConnectProject| serde_json::to_value(resource)),
+                "ConnectorStaged" => serde_json::from_value(manifest.clone())
+                    .and_then(|resource: ConnectorStaged| serde_json::to_value(resource)),
                 "ActionCheck" => serde_json::from_value(manifest.clone())
                     .and_then(|resource: ActionCheck| serde_json::to_value(resource)),
                 _ => serde_json::from_value(manifest.clone())

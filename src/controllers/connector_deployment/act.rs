@@ -131,7 +131,7 @@ fn failed(error: ApiError) -> Done {
 /// What to tell people of a call that did not work.
 #[must_use]
 pub fn told(done: &Done) -> Option<Told> {
-    problem::told_of_call(done.error.as_ref()?)
+    problem::told_of_call(done.error.as_ref()?, done.answer == Answer::Duplicate)
 }
 
 /// Rule 8: every value of every application.

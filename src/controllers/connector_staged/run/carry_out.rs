@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::act::{self, Apis, Done};
-use super::super::decide::{self, Call, Cause, Decision, Outcome, Step, Verdict};
+use super::super::decide::{self, Answer, Call, Cause, Decision, Outcome, Step, Verdict};
 use super::super::desired;
 use super::super::ledger::OperationKind;
 use super::super::status::{self, Sight};
@@ -99,7 +99,9 @@ impl Run<'_> {
         }
         self.remembered.seen = outcome.memory.clone();
         let verdict = if outcome.key_taken { Verdict::KeyTaken } else { Verdict::Running(kind) };
-        let failed = done.error.as_ref().and_then(problem::told_of_call).filter(|_| !outcome.key_taken);
+        let exists = done.answer == Answer::Duplicate;
+        let failed = done.error.as_ref().and_then(|error| problem::told_of_call(error, exists));
+        let failed = failed.filter(|_| !outcome.key_taken);
         let told = failed.unwrap_or_else(|| status::tell(verdict, &self.object.spec.key, done.record.as_ref(), &[]));
         self.remembered.refusal = outcome.memory.refused.as_ref().map(|_| told.clone());
         self.say_answer(identity, &outcome.ledger, &told, done.record.as_ref()).await?;

@@ -125,14 +125,14 @@ impl Run<'_> {
     pub(super) fn note_state(&self, ledger: &Ledger, record: Option<&Record>) {
         let seen = record.map(|record| observe::held_against(&self.object.spec, record));
         let deployable = status::deployable(ledger, seen.as_ref(), &self.object.spec);
-        note(self.context, self.subject, StagedConnector { id: ledger.id.clone(), deployable });
+        note(self.context, self.subject, &StagedConnector { id: ledger.id.clone(), deployable });
     }
 
     fn note_trouble(&self, told: &Told) {
         let before = self.context.staged.get(self.subject);
         if before.is_none_or(|before| before.id.is_none()) {
             let state = StagedConnector { id: self.ledger().id, deployable: Err(told.message.clone()) };
-            note(self.context, self.subject, state);
+            note(self.context, self.subject, &state);
         }
     }
 
@@ -156,7 +156,7 @@ impl Run<'_> {
     }
 }
 
-fn note(context: &Context, subject: &crate::controllers::subject::Subject, state: StagedConnector) {
+fn note(context: &Context, subject: &crate::controllers::subject::Subject, state: &StagedConnector) {
     if context.staged.set(subject, state) {
         context.wake_users(Named::Staged, &subject.namespace, &subject.name);
     }

@@ -17,6 +17,7 @@ mod rules;
 mod schema;
 mod security;
 mod shop;
+mod staged;
 #[path = "../common/tls_listener.rs"]
 mod tls_listener;
 mod trouble;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::World;
 use crate::connect::Selector;
-use crate::connect::model::{ConnectorStaged, ConnectorStatus, ConnectorUpdate};
+use crate::connect::model::{ConnectorStaged, ConnectorStatus, ConnectorUpdate, ConnectorUpdateAction};
 use crate::dev_server::refusal::Refusal;
 use crate::dev_server::staged::{Outcomes, Rules, Specifications, StagedRecord};
 
@@ -86,6 +86,21 @@ impl World {
     pub fn remove_staged(&mut self, id: &str, now: Timestamp) -> Result<(), Refusal> {
         self.advance(now);
         self.kept.staged.remove(id)
+    }
+
+    /// Someone else changes a staged connector, but not its repository, as it is now.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`, and the codes of contract section 6.2.
+    pub fn change_staged(
+        &mut self,
+        id: &str,
+        actions: Vec<ConnectorUpdateAction>,
+        now: Timestamp,
+    ) -> Result<ConnectorStaged, Refusal> {
+        let version = self.staged_record(id, now)?.definition.version;
+        let update = ConnectorUpdate { version, actions };
+        self.update_staged_elsewhere(&Selector::Id(id.to_owned()), &update, &Specifications::default(), now)
     }
 
     /// Someone else changes a staged connector.

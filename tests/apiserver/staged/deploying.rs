@@ -1,0 +1,69 @@
+//! A deployment that names a ConnectorStaged, from its first tag to the next.
+
+use connect_operator::crd::ConnectorDeployment;
+use serde_json::{Value, json};
+
+use super::{apply, change, open, record, until_reason};
+use crate::manifests::with_spec;
+use crate::shop::{SECRET, Shop};
+
+/// A deployment of the staged connector, which follows its tags.
+fn preview(shop: &Shop) -> Value {
+    with_spec(
+        shop.deployment(),
+        &json!({"connector": {"key": null, "stagedRef": {"name": "kit"}, "updatePolicy": "Latest"}}),
+    )
+}
+
+#[tokio::test]
+async fn a_new_tag_in_one_manifest_goes_all_the_way_to_a_live_preview() {
+    let mut shop = open(&[]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    let mut manifest = preview(&shop);
+    manifest["spec"]["connector"].as_object_mut().unwrap().remove("key");
+    shop.sandbox.apply(&manifest).await.unwrap();
+    let waits = shop.until_reason("StagedNotReady").await;
+    assert!(waits.status.unwrap().message.unwrap().contains("ConnectorStaged kit: it is missing in this namespace"));
+
+    apply(&shop, &json!({})).await;
+    until_reason(&shop, "Staged").await;
+    shop.until("it says what to do", |object| {
+        let message = object.status.as_ref().and_then(|status| status.message.clone()).unwrap_or_default();
+        message.contains("set previewable: true there")
+    })
+    .await;
+    assert_eq!(shop.calls("createDeployment"), 0, "nothing is sent that cannot work");
+
+    change(&shop, &json!({"spec": {"previewable": true, "publish": "Private"}})).await;
+    let live = shop.until_reason("Deployed").await;
+    let status = live.status.unwrap();
+    assert_eq!(status.connector.as_ref().and_then(|connector| connector.id.clone()), Some(record(&shop).id));
+    assert_eq!(shop.calls("createDeployment"), 1);
+    until_reason(&shop, "Published").await;
+
+    let first_version = status.connector.and_then(|connector| connector.version);
+    change(&shop, &json!({"spec": {"repository": {"tag": "1.1.0"}}})).await;
+    let moved = |object: &ConnectorDeployment| {
+        let status = object.status.as_ref();
+        let version = status.and_then(|status| status.connector.as_ref()).and_then(|connector| connector.version);
+        version > first_version && status.is_some_and(|status| status.operation.is_none())
+    };
+    shop.until("it follows", moved).await;
+    shop.until_reason("Deployed").await;
+    shop.until_object("kit", "published too", |object: &connect_operator::crd::ConnectorStaged| {
+        object.status.as_ref().is_some_and(|status| status.published_tag.as_deref() == Some("1.1.0"))
+    })
+    .await;
+    let redeploys = |shop: &Shop| shop.calls("updateDeploymentById");
+    assert_eq!(redeploys(&shop), 1, "one redeploy for one tag");
+
+    // A restart knows what was followed.
+    shop.stop_operator().await;
+    shop.start_operator();
+    shop.annotate("connect-operator.io/reconcile-requested-at", "now").await;
+    shop.until("it looked again", |object| {
+        object.status.as_ref().is_some_and(|status| status.handled_reconcile_request.as_deref() == Some("now"))
+    })
+    .await;
+    assert_eq!(redeploys(&shop), 1, "later steps of the same tag are no reason to deploy it again");
+}

@@ -1,0 +1,142 @@
+//! Creating, changing, previewing and publishing.
+
+use connect_operator::connect::model::ConnectorUpdateAction;
+use connect_operator::crd::{ConnectorStaged, StagedOperationType};
+use serde_json::json;
+
+use super::{apply, change, has, message, open, record, until_reason, updates};
+
+#[tokio::test]
+async fn a_tag_goes_from_git_to_its_publication_and_so_does_the_next() {
+    let shop = open(&[]).await;
+    apply(&shop, &json!({"previewable": true, "publish": "Private"})).await;
+    let published = until_reason(&shop, "Published").await;
+    let status = published.status.unwrap();
+    assert_eq!(status.status.as_deref(), Some("Published"));
+    assert_eq!(status.is_previewable.as_deref(), Some("true"));
+    assert_eq!((status.already_listed, status.has_changes), (Some(true), Some(false)));
+    assert_eq!(status.published_tag.as_deref(), Some("1.0.0"));
+    assert_eq!(status.previewed_tag.as_deref(), Some("1.0.0"));
+    assert!(status.operation.is_none());
+    let service = status.configurations.iter().find(|application| application.application_name == "service").unwrap();
+    assert_eq!(service.standard_keys, ["LOG_LEVEL"]);
+    assert_eq!(service.secured_keys, ["API_TOKEN*"], "what must have a value is marked");
+    assert_eq!((shop.calls("createConnectorStaged"), updates(&shop)), (1, 2), "created, previewed, published");
+
+    change(&shop, &json!({"spec": {"repository": {"tag": "1.1.0"}}})).await;
+    let published = shop
+        .until_object("kit", "the next tag", |object: &ConnectorStaged| {
+            has(object, "Ready")
+                && object.status.as_ref().is_some_and(|status| status.published_tag.as_deref() == Some("1.1.0"))
+        })
+        .await;
+    assert_eq!(published.status.unwrap().previewed_tag.as_deref(), Some("1.1.0"), "permission is for each tag");
+    assert_eq!(updates(&shop), 5, "changed, previewed, published");
+    let record = record(&shop);
+    assert_eq!(record.repository.tag, "1.1.0");
+    assert!(!record.has_changes);
+}
+
+#[tokio::test]
+async fn what_differs_becomes_one_update_and_what_does_not_is_not_sent() {
+    let shop = open(&[]).await;
+    apply(&shop, &json!({"description": "first"})).await;
+    until_reason(&shop, "Staged").await;
+    assert_eq!(updates(&shop), 0, "it was created as it is to be");
+    let before = record(&shop);
+    change(
+        &shop,
+        &json!({"spec": {
+            "name": "Another kit",
+            "creator": {"company": "Example", "noOfContributors": 3},
+            "integrationTypes": ["oms", "tax"],
+            "supportedRegions": ["europe-west1.gcp"],
+            "privateProjects": ["europe-west1.gcp:other"],
+            "repository": {"tag": "1.1.0"},
+        }}),
+    )
+    .await;
+    shop.until_object("kit", "all of it", |object: &ConnectorStaged| {
+        has(object, "Ready") && object.status.as_ref().is_some_and(|status| status.observed_generation == 2)
+    })
+    .await;
+    assert_eq!(updates(&shop), 1, "one update");
+    let after = record(&shop);
+    assert_eq!(after.version, before.version + 1);
+    assert_eq!((after.name.as_str(), after.description.as_str()), ("Another kit", "first"));
+    assert_eq!((after.creator.company.as_deref(), after.creator.no_of_contributors), (Some("Example"), Some(3)));
+    assert_eq!(after.integration_types.iter().map(ToString::to_string).collect::<Vec<_>>(), ["oms", "tax"]);
+    assert_eq!(after.supported_regions, ["europe-west1.gcp"]);
+    assert_eq!(after.private_projects, ["europe-west1.gcp:other"]);
+    assert_eq!(after.repository.tag, "1.1.0");
+}
+
+#[tokio::test]
+async fn a_certification_is_waited_for_with_its_remarks_and_changes_go_on_meanwhile() {
+    let shop = open(&["certification=by-hand"]).await;
+    apply(&shop, &json!({"publish": "Certified"})).await;
+    let waits = until_reason(&shop, "InCertification").await;
+    assert!(has(&waits, "Reconciling") && !has(&waits, "Stalled"), "nobody has to act here");
+    assert_eq!(updates(&shop), 1);
+    let id = record(&shop).id;
+    shop.dev.world().comment_on_staged(&id, "reviewers", "The logo is missing", shop.dev.now()).unwrap();
+    let asked = json!({"metadata": {"annotations": {"connect-operator.io/reconcile-requested-at": "now"}}});
+    change(&shop, &asked).await;
+    let told = shop
+        .until_object("kit", "the remark", |object: &ConnectorStaged| message(object).contains("The logo is missing"))
+        .await;
+    let comments = told.status.unwrap().certification_comments;
+    assert_eq!(comments.iter().map(|comment| comment.project.as_str()).collect::<Vec<_>>(), ["reviewers"]);
+
+    change(&shop, &json!({"spec": {"creator": {"logoUrl": "https://example.com/logo.png"}}})).await;
+    shop.until_object("kit", "the logo", |object: &ConnectorStaged| {
+        object.status.as_ref().is_some_and(|status| status.observed_generation == 2 && status.operation.is_none())
+            && updates(&shop) == 2
+    })
+    .await;
+    assert_eq!(record(&shop).creator.logo_url.as_deref(), Some("https://example.com/logo.png"));
+    shop.dev.world().finish_staged(&id, shop.dev.now()).unwrap();
+    change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/reconcile-requested-at": "again"}}})).await;
+    // What was certified is what it was then; what changed since is published after it.
+    shop.until_object("kit", "another certification", |_: &ConnectorStaged| updates(&shop) == 3).await;
+    assert!(record(&shop).already_listed);
+}
+
+#[tokio::test]
+async fn what_somebody_else_changes_is_set_back() {
+    let shop = open(&[]).await;
+    apply(&shop, &json!({})).await;
+    until_reason(&shop, "Staged").await;
+    let theirs = vec![ConnectorUpdateAction::SetName { name: "Theirs".to_owned() }];
+    let id = record(&shop).id;
+    shop.dev.world().change_staged(&id, theirs, shop.dev.now()).unwrap();
+    assert_eq!(record(&shop).name, "Theirs");
+    change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/reconcile-requested-at": "now"}}})).await;
+    shop.until_object("kit", "its own name", |_: &ConnectorStaged| record(&shop).name == "Kit").await;
+}
+
+#[tokio::test]
+async fn an_operator_that_is_killed_while_it_publishes_publishes_once() {
+    let mut shop = open(&["certification=by-hand"]).await;
+    apply(&shop, &json!({"previewable": true, "publish": "Private"})).await;
+    // Once it exists, and with each later step begun.
+    for step in [None, Some(StagedOperationType::Preview), Some(StagedOperationType::Publish)] {
+        shop.until_object("kit", "the next step", |object: &ConnectorStaged| {
+            object.status.as_ref().is_some_and(|status| match step {
+                None => status.id.is_some(),
+                Some(step) => status.operation.as_ref().is_some_and(|begun| begun.operation_type == step),
+            })
+        })
+        .await;
+        shop.kill_operator().await;
+        shop.start_operator();
+    }
+    until_reason(&shop, "Published").await;
+    let record = record(&shop);
+    assert!(record.already_listed && !record.has_changes);
+    let accepted = |operation: &str| {
+        let calls = shop.dev.calls();
+        calls.iter().filter(|call| call.operation == operation && call.status == 201).count()
+    };
+    assert_eq!((accepted("createConnectorStaged"), accepted("updateConnectorStagedById")), (1, 2));
+}

@@ -1,0 +1,100 @@
+//! `ConnectorStaged`: the way of a tag from Git to a preview and to a publication, on a real API server, against the dev
+//! server.
+
+mod deploying;
+mod life;
+mod owning;
+mod refused;
+
+use std::time::Duration;
+
+use connect_operator::connect::model::ConnectorStaged as Record;
+use connect_operator::crd::ConnectorStaged;
+use connect_operator::dev_server::{Options, Variant};
+use serde_json::{Value, json};
+
+use crate::manifests::with_spec;
+use crate::shop::{PROJECT, Shop};
+
+/// Name of the resource, and key of the connector.
+const KIT: &str = "kit";
+/// A repository that the dev server knows.
+const REPOSITORY: &str = "https://github.com/example/demo-kit.git";
+
+/// A staged connector that is neither previewed nor published.
+fn kit() -> Value {
+    json!({
+        "apiVersion": "connect-operator.io/v1alpha1",
+        "kind": "ConnectorStaged",
+        "metadata": {"name": KIT},
+        "spec": {
+            "projectRef": {"name": PROJECT},
+            "key": KIT,
+            "name": "Kit",
+            "creator": {"email": "dev@example.com"},
+            "repository": {"url": REPOSITORY, "tag": "1.0.0"},
+            "integrationTypes": ["tax"],
+            "privateProjects": ["europe-west1.gcp:demo"],
+            "interval": "30s",
+        },
+    })
+}
+
+/// A shop with a dev server that decides quickly.
+async fn open(variants: &[&str]) -> Shop {
+    let mut variant = Variant::default();
+    for choice in variants {
+        variant.set(choice).unwrap();
+    }
+    let options = Options { deploy_duration: Duration::from_millis(400), variant, ..Options::default() };
+    Shop::with(options, connect_operator::clock::Clock::system()).await
+}
+
+/// Applies the staged connector with `change` merged over its spec.
+async fn apply(shop: &Shop, change: &Value) {
+    shop.sandbox.apply(&with_spec(kit(), change)).await.unwrap();
+}
+
+/// Merges a change into it.
+async fn change(shop: &Shop, change: &Value) {
+    shop.sandbox.change(&kit(), change).await.unwrap();
+}
+
+/// Returns it once its Ready condition has this reason for its generation.
+async fn until_reason(shop: &Shop, reason: &str) -> ConnectorStaged {
+    shop.until_object(KIT, reason, |object: &ConnectorStaged| {
+        object.status.as_ref().is_some_and(|status| {
+            Some(status.observed_generation) == object.metadata.generation
+                && status.conditions.iter().any(|it| it.type_ == "Ready" && it.reason == reason)
+        })
+    })
+    .await
+}
+
+/// The staged connectors of the remote that have the key.
+fn records(shop: &Shop) -> Vec<Record> {
+    let now = shop.dev.now();
+    let all = shop.dev.world().all_staged(now);
+    all.into_iter().filter(|record| record.key.as_deref() == Some(KIT)).collect()
+}
+
+/// The only one.
+fn record(shop: &Shop) -> Record {
+    let mut records = records(shop);
+    assert_eq!(records.len(), 1, "{records:#?}");
+    records.remove(0)
+}
+
+fn updates(shop: &Shop) -> u64 {
+    shop.calls("updateConnectorStagedById")
+}
+
+fn message(object: &ConnectorStaged) -> String {
+    object.status.as_ref().and_then(|status| status.message.clone()).unwrap_or_default()
+}
+
+/// Whether it has a condition of this type that is true.
+fn has(object: &ConnectorStaged, type_: &str) -> bool {
+    let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    conditions.iter().any(|condition| condition.type_ == type_ && condition.status == "True")
+}

@@ -1,0 +1,85 @@
+//! Whose a staged connector is: keys, adoption, deletion, and the project that it holds.
+
+use connect_operator::crd::{ConnectProject, ConnectorStaged};
+use kube::api::{Api, DeleteParams};
+use kube::runtime::wait;
+use serde_json::json;
+
+use super::{KIT, apply, change, has, kit, message, open, record, records, until_reason, updates};
+use crate::manifests::with_spec;
+use crate::shop::{PATIENCE, PROJECT, Shop};
+
+async fn delete(shop: &Shop) {
+    shop.api::<ConnectorStaged>().delete(KIT, &DeleteParams::default()).await.unwrap();
+    let gone =
+        wait::await_condition(shop.api::<ConnectorStaged>(), KIT, |object: Option<&ConnectorStaged>| object.is_none());
+    tokio::time::timeout(PATIENCE, gone).await.expect("it goes in time").expect("watching works");
+}
+
+#[tokio::test]
+async fn rules_2_and_22_what_is_left_behind_is_not_ours_until_it_is_adopted_and_then_it_can_be_deleted() {
+    let shop = open(&[]).await;
+    apply(&shop, &json!({})).await;
+    let first = until_reason(&shop, "Staged").await;
+    delete(&shop).await;
+    let id = first.status.unwrap().id.unwrap();
+    assert_eq!(record(&shop).id, id, "by default it stays");
+
+    apply(&shop, &json!({})).await;
+    let taken = until_reason(&shop, "KeyTaken").await;
+    assert!(has(&taken, "Stalled") && message(&taken).contains("adoptionPolicy: Adopt"), "{}", message(&taken));
+    change(&shop, &json!({"spec": {"adoptionPolicy": "Adopt", "deletionPolicy": "Delete"}})).await;
+    let adopted = until_reason(&shop, "Staged").await;
+    assert_eq!(adopted.status.unwrap().id.as_ref(), Some(&id));
+    assert_eq!((shop.calls("createConnectorStaged"), updates(&shop)), (1, 0), "it is taken over as it is");
+    delete(&shop).await;
+    assert!(records(&shop).is_empty());
+    assert_eq!(shop.calls("deleteConnectorStagedById"), 1);
+}
+
+#[tokio::test]
+async fn rule_4_of_two_with_one_key_one_has_it() {
+    let shop = open(&[]).await;
+    apply(&shop, &json!({})).await;
+    until_reason(&shop, "Staged").await;
+    let mut second = with_spec(kit(), &json!({"name": "Second", "deletionPolicy": "Delete"}));
+    second["metadata"]["name"] = json!("second");
+    shop.sandbox.apply(&second).await.unwrap();
+    let told = shop.until_object("second", "it says so", |object: &ConnectorStaged| has(object, "Stalled")).await;
+    assert!(message(&told).contains(&format!("ConnectorStaged {}/kit has the key kit", shop.sandbox.namespace)));
+    shop.api::<ConnectorStaged>().delete("second", &DeleteParams::default()).await.unwrap();
+    let gone = wait::await_condition(shop.api::<ConnectorStaged>(), "second", |object: Option<&ConnectorStaged>| {
+        object.is_none()
+    });
+    tokio::time::timeout(PATIENCE, gone).await.expect("it goes in time").expect("watching works");
+    assert_eq!(record(&shop).name, "Kit", "nothing was touched");
+}
+
+#[tokio::test]
+async fn rule_24_a_project_stays_while_a_staged_connector_names_it() {
+    let shop = open(&[]).await;
+    apply(&shop, &json!({"deletionPolicy": "Delete"})).await;
+    until_reason(&shop, "Staged").await;
+    let projects: Api<ConnectProject> = shop.api();
+    projects.delete(PROJECT, &DeleteParams::default()).await.unwrap();
+    shop.until_project("it waits", |object| {
+        let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        conditions.iter().any(|it| it.reason == "InUse" && it.message.contains("1 ConnectorStaged that names it"))
+    })
+    .await;
+    delete(&shop).await;
+    assert!(records(&shop).is_empty(), "it could still be deleted at the remote");
+    let gone = wait::await_condition(projects, PROJECT, |object: Option<&ConnectProject>| object.is_none());
+    tokio::time::timeout(PATIENCE, gone).await.expect("it goes in time").expect("watching works");
+}
+
+#[tokio::test]
+async fn suspended_nothing_is_sent_and_then_all_of_it() {
+    let shop = open(&[]).await;
+    apply(&shop, &json!({"suspend": true})).await;
+    let held = until_reason(&shop, "Suspended").await;
+    assert!(has(&held, "Suspended"));
+    assert!(records(&shop).is_empty());
+    change(&shop, &json!({"spec": {"suspend": false}})).await;
+    until_reason(&shop, "Staged").await;
+}

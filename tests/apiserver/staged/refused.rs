@@ -1,0 +1,110 @@
+//! What cannot be, and what the service refuses: a reason that says what to do, and no loop.
+
+use connect_operator::crd::ConnectorStaged;
+use serde_json::{Value, json};
+
+use super::{apply, change, has, kit, message, open, record, until_reason, updates};
+use crate::manifests::with_spec;
+
+#[tokio::test]
+async fn what_fails_is_told_with_its_report_and_tried_again_only_when_something_changes() {
+    for (tag, reason, finding, attempts) in [
+        ("1.2.0-not-previewable", "PreviewRefused", "Preview refused (The container image is too large.)", 1),
+        ("1.2.0-not-published", "PublishingFailed", "Build failed (npm run build ended with exit code 1.)", 2),
+    ] {
+        let shop = open(&[]).await;
+        apply(&shop, &json!({"previewable": true, "publish": "Private", "repository": {"tag": tag}})).await;
+        let failed = until_reason(&shop, reason).await;
+        assert!(has(&failed, "Stalled"), "{tag}: a person has to act");
+        assert!(message(&failed).contains(finding), "{tag}: {}", message(&failed));
+        assert_eq!(updates(&shop), attempts, "{tag}");
+        // Asked for once more, by the annotation.
+        change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/redeploy-requested-at": "1"}}})).await;
+        shop.until_object("kit", "another attempt", |object: &ConnectorStaged| {
+            let status = object.status.as_ref();
+            status.is_some_and(|status| status.handled_redeploy_request.as_deref() == Some("1"))
+                && has(object, "Stalled")
+        })
+        .await;
+        assert_eq!(updates(&shop), attempts + 1, "{tag}: once more, and no more");
+        change(&shop, &json!({"spec": {"repository": {"tag": "1.1.0"}}})).await;
+        until_reason(&shop, "Published").await;
+        assert_eq!(record(&shop).repository.tag, "1.1.0", "{tag}");
+    }
+}
+
+#[tokio::test]
+async fn a_tag_that_cannot_be_used_leaves_what_there_is() {
+    let shop = open(&[]).await;
+    apply(&shop, &json!({})).await;
+    until_reason(&shop, "Staged").await;
+    for (tag, hint) in [
+        ("9.9.9", "GitRepositoryNotReachable"),
+        ("0.1.0-empty", "ConnectorSpecificationFileNotFound"),
+        ("0.2.0-broken", "ConnectorSpecificationFileNotValid"),
+    ] {
+        let before = updates(&shop);
+        change(&shop, &json!({"spec": {"repository": {"tag": tag}}})).await;
+        let refused = until_reason(&shop, "RepositoryInvalid").await;
+        assert!(has(&refused, "Stalled"), "{tag}");
+        assert!(message(&refused).contains(hint), "{tag}: {}", message(&refused));
+        assert_eq!(updates(&shop), before + 1, "{tag}: sent once");
+        assert_eq!(record(&shop).repository.tag, "1.0.0", "{tag}: nothing is lost");
+    }
+    change(&shop, &json!({"spec": {"repository": {"tag": "1.1.0"}}})).await;
+    until_reason(&shop, "Staged").await;
+    assert_eq!(record(&shop).repository.tag, "1.1.0");
+}
+
+#[tokio::test]
+async fn one_that_cannot_be_created_is_created_once_its_tag_is_right() {
+    let shop = open(&[]).await;
+    apply(&shop, &json!({"repository": {"tag": "0.2.0-broken"}})).await;
+    let refused = until_reason(&shop, "RepositoryInvalid").await;
+    assert!(refused.status.unwrap().operation.is_none(), "nothing was begun");
+    change(&shop, &json!({"spec": {"repository": {"tag": "1.0.0"}}})).await;
+    until_reason(&shop, "Staged").await;
+    assert_eq!(shop.calls("createConnectorStaged"), 2);
+}
+
+#[tokio::test]
+async fn what_no_update_can_change_is_refused_with_a_reason() {
+    let shop = open(&[]).await;
+    apply(&shop, &json!({"supportedRegions": ["europe-west1.gcp"]})).await;
+    until_reason(&shop, "Staged").await;
+    change(&shop, &json!({"spec": {"supportedRegions": []}})).await;
+    let told = until_reason(&shop, "CannotBeChanged").await;
+    assert!(has(&told, "Stalled"));
+    assert!(message(&told).contains("name at least one (the remote has europe-west1.gcp)"), "{}", message(&told));
+    assert_eq!(updates(&shop), 0);
+    let renamed = with_spec(kit(), &json!({"key": "other", "supportedRegions": ["europe-west1.gcp"]}));
+    let error = shop.sandbox.apply(&renamed).await.unwrap_err();
+    assert!(error.contains("key cannot be changed"), "{error}");
+    change(&shop, &json!({"spec": {"supportedRegions": ["us-central1.gcp"]}})).await;
+    until_reason(&shop, "Staged").await;
+    assert_eq!(record(&shop).supported_regions, ["us-central1.gcp"]);
+}
+
+#[tokio::test]
+async fn a_manifest_that_can_never_work_is_refused_by_the_schema() {
+    let shop = open(&[]).await;
+    for (case, change, hint) in [
+        (
+            "credentials in the address",
+            json!({"repository": {"url": "https://me:pw@example.com/a.git"}}),
+            "repository.url",
+        ),
+        ("a tag with blanks", json!({"repository": {"tag": "v 1"}}), "repository.tag"),
+        ("no e-mail", json!({"creator": {"email": ""}}), "creator.email"),
+        ("a project without a region", json!({"privateProjects": ["demo"]}), "privateProjects"),
+        ("a project twice", json!({"privateProjects": ["a.b:demo", "a.b:demo"]}), "duplicate entries"),
+        ("nobody works on it", json!({"creator": {"noOfContributors": 0}}), "noOfContributors"),
+        ("too often", json!({"interval": "1s"}), "interval must be at least 30s"),
+        ("an unknown way to publish", json!({"publish": "Public"}), "publish"),
+        ("a key with a dot", json!({"key": "my.kit"}), "spec.key"),
+    ] {
+        let change: Value = change;
+        let error = shop.sandbox.apply(&with_spec(kit(), &change)).await.unwrap_err();
+        assert!(error.contains(hint), "{case}: {error}");
+    }
+}

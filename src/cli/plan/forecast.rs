@@ -117,7 +117,7 @@ pub(super) fn forecast(premises: &Premises<'_>) -> Outcome {
         let note = "it is being deleted, and what is applied now does not change that".to_owned();
         return Outcome { notes: vec![note], ..Outcome::nothing() };
     }
-    let mut stage = Stage::of(premises, &wanted, observe::seen(premises.looked, &ignored));
+    let mut stage = Stage::of(premises, wanted.as_ref(), observe::seen(premises.looked, &ignored));
     let mut outcome = Outcome { notes: std::mem::take(&mut stage.notes), ..Outcome::nothing() };
     if stage.is_being_created(wanted.as_ref()) {
         return outcome;
@@ -145,7 +145,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn of(premises: &Premises<'_>, wanted: &Option<Wanted>, look: Look) -> Self {
+    fn of(premises: &Premises<'_>, wanted: Option<&Wanted>, look: Look) -> Self {
         let mut ledger = stored::ledger(&premises.after.status.clone().unwrap_or_default());
         let applied = premises.earlier.filter(|earlier| was_applied(premises, earlier, &ledger));
         let mut stage = Self { ledger: Ledger::default(), look, applied: None, uncertain: false, notes: Vec::new() };
@@ -377,3 +377,7 @@ fn settled(premises: &Premises<'_>, phase: Phase, verdict: Verdict) -> Told {
         _ => told,
     }
 }
+
+#[cfg(test)]
+#[path = "forecast_tests.rs"]
+mod tests;

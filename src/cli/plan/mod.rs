@@ -34,6 +34,7 @@ use crate::controllers::digest_key;
 use crate::controllers::problem;
 use crate::controllers::subject::Subject;
 use crate::crd::ManagementPolicy;
+use crate::names;
 
 /// Exit code for something that would change.
 const CHANGES: u8 = 2;
@@ -75,7 +76,7 @@ pub(super) struct Args {
     operator_namespace: Option<String>,
 
     /// Secret in that namespace with the key.
-    #[arg(long, value_name = "NAME", default_value = "connect-operator-digest-key", env = "DIGEST_KEY_SECRET")]
+    #[arg(long, value_name = "NAME", default_value = names::DIGEST_KEY_SECRET, env = "DIGEST_KEY_SECRET")]
     digest_key_secret: String,
 
     #[command(flatten)]

@@ -94,10 +94,10 @@ pub(super) async fn scene(
         let place = document.namespace.as_deref().unwrap_or(namespace);
         let makes = made.contains(place);
         match dry_run::check(&scene.client, &kind, place, document, manager, makes).await? {
-            Checked::Refused(message) => scene.refuse(place, document, message),
+            Checked::Refused(message) => scene.refuse(place, document, &message),
             Checked::Taken(would_be) => {
                 if let Err(message) = scene.take(place, document, *would_be) {
-                    scene.refuse(place, document, message);
+                    scene.refuse(place, document, &message);
                 }
             }
         }
@@ -127,7 +127,7 @@ fn sentence(document: &Document) -> Option<String> {
 }
 
 impl Scene {
-    fn refuse(&mut self, namespace: &str, document: &Document, message: String) {
+    fn refuse(&mut self, namespace: &str, document: &Document, message: &str) {
         self.invalid.push(Invalid {
             kind: document.kind.clone(),
             namespace: namespace.to_owned(),

@@ -57,6 +57,8 @@ pub(super) struct Scene {
     pub(super) invalid: Vec<Invalid>,
     /// What people should know.
     pub(super) notes: Vec<String>,
+    /// Why the API server did not check objects that are no deployments, and which.
+    unchecked: BTreeMap<String, Vec<String>>,
     keys: Keys,
 }
 
@@ -83,6 +85,7 @@ pub(super) async fn scene(
         objects: BTreeMap::new(),
         invalid: Vec::new(),
         notes: Vec::new(),
+        unchecked: BTreeMap::new(),
         keys: Keys::new(0, wake),
     };
     let mut others = BTreeSet::new();
@@ -102,6 +105,8 @@ pub(super) async fn scene(
             }
         }
     }
+    let unchecked = std::mem::take(&mut scene.unchecked).into_iter();
+    scene.notes.extend(unchecked.map(|(why, objects)| format!("{}: {why}", objects.join(", "))));
     scene.notes.extend(others);
     scene.add_users().await?;
     scene.note_keys().await?;
@@ -139,6 +144,9 @@ impl Scene {
     fn take(&mut self, namespace: &str, document: &Document, would_be: WouldBe) -> Result<(), String> {
         let WouldBe { before, after, unchecked } = would_be;
         let name = &document.name;
+        if let Some(why) = unchecked.as_ref().filter(|_| document.kind != "ConnectorDeployment") {
+            self.unchecked.entry(why.clone()).or_default().push(format!("{} {namespace}/{name}", document.kind));
+        }
         match document.kind.as_str() {
             "ConnectorDeployment" => {
                 let before = before.map(typed).transpose()?;

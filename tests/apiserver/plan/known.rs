@@ -88,6 +88,7 @@ async fn who_may_only_read_gets_a_plan_all_the_same() {
     assert_eq!(planned["deployments"][0]["differences"], json!(expected), "{planned:#}");
     assert!(planned["deployments"][0]["notes"][0].as_str().unwrap().contains("you may not apply it"), "{planned:#}");
     assert!(planned["notes"].to_string().contains("of all namespaces"), "{planned:#}");
+    assert!(planned["notes"].to_string().contains("/tax: you may not apply it"), "the Secret: {planned:#}");
 }
 
 #[tokio::test]
@@ -104,7 +105,13 @@ async fn kinds_that_are_not_planned_are_named_and_everything_may_be_new_at_once(
         place(shop.project()),
         place(secret(SECRET, &json!({"token": TOKEN}))),
         place(shop.deployment()),
-        json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "mine"}}),
+        json!({
+            "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "mine"},
+            "spec": {
+                "projectRef": {"name": "shop"}, "key": "mine", "name": "Mine", "creator": {"email": "dev@example.com"},
+                "repository": {"url": "git@example.com:mine.git", "tag": "v1"},
+            },
+        }),
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}),
     ];
     let planned = plan(&shop, &manifests).await;
@@ -112,5 +119,10 @@ async fn kinds_that_are_not_planned_are_named_and_everything_may_be_new_at_once(
     let planned = planned.json();
     assert_eq!(planned["deployments"][0]["action"], "create", "{planned:#}");
     assert_eq!(planned["deployments"][0]["key"], format!("{new}_{NAME}"));
-    assert_eq!(planned["notes"], json!(["ConnectorStaged mine: plan does not cover ConnectorStaged yet"]));
+    let unchecked = format!(
+        "Secret {new}/shop-credentials, ConnectProject {new}/shop, Secret {new}/tax: the namespace {new} does not exist yet, so \
+         the API server could not check it"
+    );
+    let staged = "ConnectorStaged mine: plan does not cover ConnectorStaged yet";
+    assert_eq!(planned["notes"], json!([staged, unchecked]));
 }

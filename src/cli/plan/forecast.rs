@@ -11,8 +11,7 @@ use crate::connect::model::Deployment;
 use crate::controllers::conditions::Told;
 use crate::controllers::connector_deployment::decide::{self, CallKind, Case, Decision, Memory, Step, Verdict, Wanted};
 use crate::controllers::connector_deployment::desired::Desired;
-use crate::controllers::connector_deployment::intent;
-use crate::controllers::connector_deployment::intent::Target;
+use crate::controllers::connector_deployment::intent::{self, Target};
 use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Look, OperationKind, Phase};
 use crate::controllers::connector_deployment::observe::{self, Looked};
 use crate::controllers::connector_deployment::registered::{Registered, not_sent};
@@ -37,8 +36,9 @@ pub(super) struct Premises<'a> {
     pub(super) after: &'a ConnectorDeployment,
     /// Key, type and region.
     pub(super) wanted: &'a WantedIdentity,
-    /// What the registry says.
+    /// The connector.
     pub(super) target: &'a Target,
+    /// What the registry says.
     pub(super) registered: &'a Registered,
     /// What the remote shows.
     pub(super) looked: &'a Looked,
@@ -268,6 +268,10 @@ fn rewrite(ledger: &mut Ledger, premises: &Premises<'_>, known: Option<&Desired>
 /// A call would be sent, if nothing stands against it.
 fn foresee(premises: &Premises<'_>, call: &CallKind, stage: &Stage, outcome: &mut Outcome) {
     let Ok(desired) = premises.desired else { return };
+    if let (Some(Err(why)), CallKind::Create { .. }) = (&premises.target.staged, call) {
+        outcome.problem = Some(intent::not_deployable(premises.after, why));
+        return;
+    }
     let record = premises.looked.record.as_deref();
     let (problems, _) = premises.registered.problems(premises.after, desired, &premises.wanted.region, record, call);
     if !problems.is_empty() {

@@ -83,7 +83,9 @@ fn foreseen(object: &ConnectorDeployment, record: &Value) -> Outcome {
     let record = (!record.is_null()).then(|| Arc::new(serde_json::from_value(record.clone()).expect("a record")));
     let looked = Looked { at: now(), record, key_held_by: None };
     let desired = Ok(desired(object));
+    let target = intent::target(object, None).expect("a connector");
     forecast(&Premises {
+        target: &target,
         before: Some(object),
         after: object,
         wanted: &wanted,

@@ -178,7 +178,8 @@ async fn plan(
     if let Some(told) = intent::unfit(object, &wanted) {
         return Ok(Outcome::problem(told));
     }
-    let target = match intent::target(object, None) {
+    let staged = scene.staged(&subject.namespace, object).await?;
+    let target = match intent::target(object, staged.as_ref()) {
         Ok(target) => target,
         Err(told) => return Ok(Outcome::problem(told)),
     };
@@ -188,7 +189,8 @@ async fn plan(
     };
     let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
     let offer = if observes { None } else { Some(remotes.offer(&place, &api, target.name.clone()).await) };
-    let registered = Registered { offer, deployable: None };
+    let deployable = target.staged.as_ref().and_then(|staged| staged.as_ref().ok()).copied();
+    let registered = Registered { offer, deployable };
     let ledger = stored::ledger(&object.status.clone().unwrap_or_default());
     let looked = match remotes.look(&api, &wanted.key, &ledger).await {
         Ok(looked) => looked,

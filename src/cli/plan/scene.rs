@@ -16,8 +16,9 @@ use crate::controllers::connector_deployment::observe::{of_config_map, of_secret
 use crate::controllers::keys::{Keys, Standing};
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::secret;
+use crate::controllers::staged_connectors::StagedConnector;
 use crate::controllers::subject::Subject;
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
 /// A deployment to plan.
@@ -51,6 +52,8 @@ pub(super) struct Scene {
     /// What to plan, in order.
     pub(super) planned: BTreeMap<Subject, Planned>,
     projects: BTreeMap<Subject, ConnectProject>,
+    /// Staged connectors that are to be applied.
+    staged: BTreeSet<Subject>,
     /// Secrets and ConfigMaps that are to be applied.
     objects: BTreeMap<(String, Reference), Value>,
     /// What cannot be applied.
@@ -82,6 +85,7 @@ pub(super) async fn scene(
         client,
         planned: BTreeMap::new(),
         projects: BTreeMap::new(),
+        staged: BTreeSet::new(),
         objects: BTreeMap::new(),
         invalid: Vec::new(),
         notes: Vec::new(),
@@ -120,6 +124,7 @@ fn kind(document: &Document) -> Option<ApiResource> {
         ("", "ConfigMap") => Some(ApiResource::erase::<ConfigMap>(&())),
         (names::GROUP, "ConnectProject") => Some(ApiResource::erase::<ConnectProject>(&())),
         (names::GROUP, "ConnectorDeployment") => Some(ApiResource::erase::<ConnectorDeployment>(&())),
+        (names::GROUP, "ConnectorStaged") => Some(ApiResource::erase::<ConnectorStaged>(&())),
         (names::GROUP, "ActionCheck") => Some(ApiResource::erase::<ActionCheck>(&())),
         _ => None,
     }
@@ -155,6 +160,10 @@ impl Scene {
             }
             "ConnectProject" => {
                 self.projects.insert(Subject::project(namespace, name), typed(after)?);
+            }
+            "ConnectorStaged" => {
+                self.notes.extend(sentence(document));
+                self.staged.insert(Subject::staged(namespace, name));
             }
             "ActionCheck" => {
                 let differs = before.is_none_or(|before| before["spec"] != after["spec"]);
@@ -265,6 +274,32 @@ impl Scene {
             Some(project) => Ok(Some(project.clone())),
             None => Api::namespaced(self.client.clone(), &subject.namespace).get_opt(&subject.name).await,
         }
+    }
+
+    /// What the operator knows of the staged connector that a resource names by `stagedRef`, from its status.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    pub(super) async fn staged(
+        &self,
+        namespace: &str,
+        object: &ConnectorDeployment,
+    ) -> Result<Option<StagedConnector>, kube::Error> {
+        let Some(reference) = &object.spec.connector.staged_ref else { return Ok(None) };
+        let name = &reference.name;
+        let written = self.staged.contains(&Subject::staged(namespace, name));
+        let found = Api::<ConnectorStaged>::namespaced(self.client.clone(), namespace).get_opt(name).await?;
+        let status = found.as_ref().and_then(|found| Some((found.metadata.generation, found.status.as_ref()?)));
+        let id = status.and_then(|(_, status)| status.id.clone());
+        let deployable = match status {
+            _ if written => Err("plan does not cover ConnectorStaged yet".to_owned()),
+            Some((generation, status)) if Some(status.observed_generation) == generation => {
+                let version = status.deployable.as_ref().map(|deployable| deployable.version);
+                version.ok_or_else(|| "it may not be deployed yet; see its status".to_owned())
+            }
+            _ => Err("the operator has not looked at it yet".to_owned()),
+        };
+        Ok((found.is_some() || written).then_some(StagedConnector { id, deployable }))
     }
 
     /// A Secret as it would be.

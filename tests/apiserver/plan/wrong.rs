@@ -34,6 +34,12 @@ async fn what_the_operator_would_find_wrong_is_said_and_ends_with_1() {
         ),
         ("no such project", renamed(&json!({"projectRef": {"name": "nope"}})), "ProjectMissing", "ConnectProject nope"),
         (
+            "no such staged connector",
+            renamed(&json!({"connector": {"key": null, "stagedRef": {"name": "mine"}}})),
+            "StagedNotReady",
+            "ConnectorStaged mine: it is missing",
+        ),
+        (
             "no such connector",
             renamed(&json!({"connector": {"key": "nope"}})),
             "ConnectorNotFound",

@@ -40,6 +40,9 @@ pub const SECRETS_UNVERIFIED: &str = "SecretsUnverified";
 /// Condition, there only while true: `spec.suspend` is set.
 pub const SUSPENDED: &str = "Suspended";
 
+/// Secret in the operator's namespace with the key of the digests, unless another is named.
+pub const DIGEST_KEY_SECRET: &str = "connect-operator-digest-key";
+
 /// Key of the client id in the Secret that `spec.credentialsSecretRef` names.
 pub const CLIENT_ID: &str = "clientId";
 /// Key of the client secret in that Secret.

@@ -13,6 +13,7 @@ use crate::connect::http::Limits;
 use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory};
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::{digest_key, manager, served_crds};
+use crate::names;
 use crate::telemetry::{self, LogFormat};
 
 use super::{CaFileError, completion, read_ca_file};
@@ -50,7 +51,7 @@ pub(super) struct Args {
     pub operator_namespace: Option<String>,
 
     /// Secret in that namespace with the key of the digests; made if it is not there.
-    #[arg(long, value_name = "NAME", default_value = "connect-operator-digest-key", env = "DIGEST_KEY_SECRET")]
+    #[arg(long, value_name = "NAME", default_value = names::DIGEST_KEY_SECRET, env = "DIGEST_KEY_SECRET")]
     pub digest_key_secret: String,
 
     /// Form of the log.

@@ -8,11 +8,13 @@
 mod by_hand;
 mod checks;
 mod cluster;
+mod completion;
 mod drift;
 mod ending;
 mod examples;
 mod main_job;
 mod manifests;
+mod plan;
 mod rules;
 mod schema;
 mod security;

@@ -52,6 +52,8 @@ const PURE: &[&str] = &[
     "controllers/connector_deployment/decide",
     "controllers/connector_deployment/desired",
     "controllers/connector_deployment/intent",
+    "controllers/connector_deployment/preflight",
+    "controllers/connector_deployment/registered",
     "controllers/connector_deployment/ledger",
     "controllers/connector_deployment/status",
     "controllers/connector_deployment/stored",
@@ -85,6 +87,8 @@ const PURE: &[&str] = &[
     "dev_server/values",
     "dev_server/variant",
     "crd",
+    "cli/plan/difference",
+    "cli/plan/forecast",
 ];
 
 /// Files that `rule` is about, with the phrases in them that must not be there; exceptions left out.
@@ -222,11 +226,23 @@ fn only_act_changes_the_remote() {
 }
 
 #[test]
+fn plan_writes_nothing() {
+    let rule = |source: &Source| source.is_below("cli/plan");
+    let writes =
+        [". create (", ". replace (", ". patch (", ". patch_status (", ". delete (", ". redeploy (", ". undeploy ("];
+    let exceptions = &[("cli/plan/dry_run", "each of its requests is a dry run")];
+    assert_eq!(found(rule, &writes, exceptions), NOWHERE);
+    let dry_run = sources::all().iter().find(|source| source.is_below("cli/plan/dry_run")).unwrap();
+    assert!(dry_run.says("dry_run : true") && !dry_run.says("dry_run : false"));
+}
+
+#[test]
 fn secured_values_are_secret_strings() {
     let exceptions: &[Exception] = &[
         ("connect/http/call", "opened for as long as one call takes, to mask its answer"),
         ("controllers/connector_deployment/desired", "keys of secured values, not the values"),
         ("crd/connector_staged_status", "names of secured values, not the values"),
+        ("cli/plan/mod", "the name of a Secret"),
         ("cli/run", "the name of a Secret"),
         ("dev_server/catalogue", "secrets of the dev server, which are public"),
         ("dev_server/logs", "a token for the next page"),

@@ -78,20 +78,22 @@ fn kubectl_is_answered_in_its_own_way() {
     assert_eq!(asked(&["wait", "deployment/x"]), ":0\n");
 }
 
+/// Names of the pages of a command and of everything below it.
+fn pages_of(command: &clap::Command, name: &str, all: &mut Vec<String>) {
+    all.push(format!("{name}.1"));
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        pages_of(inner, &format!("{name}-{}", inner.get_name()), all);
+    }
+}
+
 #[test]
 fn there_is_a_manual_page_for_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let pages = folder.path().join("share").join("man1");
     let output = run(&["man", pages.to_str().unwrap()]);
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
-    fn expected(command: &clap::Command, name: &str, all: &mut Vec<String>) {
-        all.push(format!("{name}.1"));
-        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
-            expected(inner, &format!("{name}-{}", inner.get_name()), all);
-        }
-    }
     let mut all = Vec::new();
-    expected(&connect_operator::cli::command(), "connect-operator", &mut all);
+    pages_of(&connect_operator::cli::command(), "connect-operator", &mut all);
     all.sort();
     let mut written: Vec<_> =
         std::fs::read_dir(&pages).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();

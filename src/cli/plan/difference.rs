@@ -160,7 +160,7 @@ fn compare(place: &Place<'_>, found: &mut Vec<Difference>) {
         found.push(Difference { application, kind: Kind::Plain, key: Some(key.clone()), change, before, after });
     }
     let there: BTreeSet<&String> = place.secured.iter().map(|value| &value.key).collect();
-    let before = place.applied.map(|applied| applied.secured.keys().collect()).unwrap_or(there);
+    let before = place.applied.map_or(there, |applied| applied.secured.keys().collect());
     let keys: BTreeSet<&String> = before.iter().copied().chain(place.desired.secured.keys()).collect();
     for key in keys {
         let applied = place.applied.and_then(|applied| applied.secured.get(key));
@@ -180,9 +180,9 @@ fn compare(place: &Place<'_>, found: &mut Vec<Difference>) {
 /// Compares two secured values without opening them.
 fn same(key: &DigestKey, one: &SecretString, other: &SecretString) -> bool {
     let digest = |value: &SecretString| {
-        let global =
-            ApplicationValues { secured: [(String::new(), value.clone())].into(), ..ApplicationValues::default() };
-        key.digest(&Values { global, ..Values::default() })
+        let mut values = Values::default();
+        values.global.secured.insert(String::new(), value.clone());
+        key.digest(&values)
     };
     digest(one) == digest(other)
 }

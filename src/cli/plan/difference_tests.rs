@@ -3,6 +3,9 @@ use serde_json::json;
 use super::*;
 use crate::controllers::digest::KEY_LENGTH;
 
+/// Case, desired, applied if known, and what is shown.
+type Row<'a> = (&'a str, Values, Option<&'a Values>, &'a [&'a str]);
+
 fn values(standard: &[(&str, &str)], secured: &[(&str, &str)], schedule: Option<&str>) -> Values {
     let application = ApplicationValues {
         standard: standard.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
@@ -49,7 +52,6 @@ fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with
     .expect("declarations");
     let key = DigestKey::new([1; KEY_LENGTH]);
     let same = values(&[("LEVEL", "info")], &[("TOKEN", "canary-1")], None);
-    type Row<'a> = (&'a str, Values, Option<&'a Values>, &'a [&'a str]);
     let rows: [Row<'_>; 9] = [
         ("nothing", same.clone(), Some(&same), &[]),
         (

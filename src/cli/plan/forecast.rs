@@ -11,8 +11,7 @@ use crate::connect::model::Deployment;
 use crate::controllers::conditions::Told;
 use crate::controllers::connector_deployment::decide::{self, CallKind, Case, Decision, Memory, Step, Verdict, Wanted};
 use crate::controllers::connector_deployment::desired::Desired;
-use crate::controllers::connector_deployment::intent;
-use crate::controllers::connector_deployment::intent::Target;
+use crate::controllers::connector_deployment::intent::{self, Target};
 use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Look, OperationKind, Phase};
 use crate::controllers::connector_deployment::observe::{self, Looked};
 use crate::controllers::connector_deployment::registered::{Registered, not_sent};
@@ -37,8 +36,9 @@ pub(super) struct Premises<'a> {
     pub(super) after: &'a ConnectorDeployment,
     /// Key, type and region.
     pub(super) wanted: &'a WantedIdentity,
-    /// What the registry says.
+    /// The connector.
     pub(super) target: &'a Target,
+    /// What the registry says.
     pub(super) registered: &'a Registered,
     /// What the remote shows.
     pub(super) looked: &'a Looked,
@@ -117,7 +117,7 @@ pub(super) fn forecast(premises: &Premises<'_>) -> Outcome {
         let note = "it is being deleted, and what is applied now does not change that".to_owned();
         return Outcome { notes: vec![note], ..Outcome::nothing() };
     }
-    let mut stage = Stage::of(premises, &wanted, observe::seen(premises.looked, &ignored));
+    let mut stage = Stage::of(premises, wanted.as_ref(), observe::seen(premises.looked, &ignored));
     let mut outcome = Outcome { notes: std::mem::take(&mut stage.notes), ..Outcome::nothing() };
     if stage.is_being_created(wanted.as_ref()) {
         return outcome;
@@ -145,7 +145,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn of(premises: &Premises<'_>, wanted: &Option<Wanted>, look: Look) -> Self {
+    fn of(premises: &Premises<'_>, wanted: Option<&Wanted>, look: Look) -> Self {
         let mut ledger = stored::ledger(&premises.after.status.clone().unwrap_or_default());
         let applied = premises.earlier.filter(|earlier| was_applied(premises, earlier, &ledger));
         let mut stage = Self { ledger: Ledger::default(), look, applied: None, uncertain: false, notes: Vec::new() };
@@ -268,6 +268,10 @@ fn rewrite(ledger: &mut Ledger, premises: &Premises<'_>, known: Option<&Desired>
 /// A call would be sent, if nothing stands against it.
 fn foresee(premises: &Premises<'_>, call: &CallKind, stage: &Stage, outcome: &mut Outcome) {
     let Ok(desired) = premises.desired else { return };
+    if let (Some(Err(why)), CallKind::Create { .. }) = (&premises.target.staged, call) {
+        outcome.problem = Some(intent::not_deployable(premises.after, why));
+        return;
+    }
     let record = premises.looked.record.as_deref();
     let (problems, _) = premises.registered.problems(premises.after, desired, &premises.wanted.region, record, call);
     if !problems.is_empty() {
@@ -377,3 +381,7 @@ fn settled(premises: &Premises<'_>, phase: Phase, verdict: Verdict) -> Told {
         _ => told,
     }
 }
+
+#[cfg(test)]
+#[path = "forecast_tests.rs"]
+mod tests;

@@ -34,6 +34,7 @@ use crate::controllers::digest_key;
 use crate::controllers::problem;
 use crate::controllers::subject::Subject;
 use crate::crd::ManagementPolicy;
+use crate::names;
 
 /// Exit code for something that would change.
 const CHANGES: u8 = 2;
@@ -75,7 +76,7 @@ pub(super) struct Args {
     operator_namespace: Option<String>,
 
     /// Secret in that namespace with the key.
-    #[arg(long, value_name = "NAME", default_value = "connect-operator-digest-key", env = "DIGEST_KEY_SECRET")]
+    #[arg(long, value_name = "NAME", default_value = names::DIGEST_KEY_SECRET, env = "DIGEST_KEY_SECRET")]
     digest_key_secret: String,
 
     #[command(flatten)]
@@ -177,7 +178,8 @@ async fn plan(
     if let Some(told) = intent::unfit(object, &wanted) {
         return Ok(Outcome::problem(told));
     }
-    let target = match intent::target(object, None) {
+    let staged = scene.staged(&subject.namespace, object).await?;
+    let target = match intent::target(object, staged.as_ref()) {
         Ok(target) => target,
         Err(told) => return Ok(Outcome::problem(told)),
     };
@@ -187,7 +189,8 @@ async fn plan(
     };
     let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
     let offer = if observes { None } else { Some(remotes.offer(&place, &api, target.name.clone()).await) };
-    let registered = Registered { offer, deployable: None };
+    let deployable = target.staged.as_ref().and_then(|staged| staged.as_ref().ok()).copied();
+    let registered = Registered { offer, deployable };
     let ledger = stored::ledger(&object.status.clone().unwrap_or_default());
     let looked = match remotes.look(&api, &wanted.key, &ledger).await {
         Ok(looked) => looked,

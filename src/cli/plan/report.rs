@@ -226,21 +226,13 @@ fn show(difference: &Difference) -> (Style, String) {
     let name = difference.key.as_deref().unwrap_or("schedule");
     let texts = [&difference.before, &difference.after].map(|text| text.as_deref().map(quoted).unwrap_or_default());
     let [before, after] = texts;
-    let (style, sign, mut what) = match difference.change {
-        Change::Added => (NEW, '+', after),
-        Change::Changed => (OTHER, '~', format!("{before} -> {after}")),
-        Change::Removed => (GONE, '-', before),
-        Change::Unknown => (OTHER, '?', String::new()),
+    let (style, sign, secured, open) = match difference.change {
+        Change::Added => (NEW, '+', "(secured) new", after),
+        Change::Changed => (OTHER, '~', "(secured) changed", format!("{before} -> {after}")),
+        Change::Removed => (GONE, '-', "(secured) removed", before),
+        Change::Unknown => (OTHER, '?', "(secured) may have changed", String::new()),
     };
-    if difference.kind == Kind::Secured {
-        what = match difference.change {
-            Change::Added => "(secured) new",
-            Change::Changed => "(secured) changed",
-            Change::Removed => "(secured) removed",
-            Change::Unknown => "(secured) may have changed",
-        }
-        .to_owned();
-    }
+    let what = if difference.kind == Kind::Secured { secured } else { &open };
     (style, format!("{sign} {place} {name}: {what}"))
 }
 
@@ -256,3 +248,7 @@ fn line(text: &mut String, style: Style, content: &str) {
     let content: String = content.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     let _ = writeln!(text, "{style}{content}{style:#}");
 }
+
+#[cfg(test)]
+#[path = "report_tests.rs"]
+mod tests;

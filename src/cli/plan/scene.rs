@@ -16,8 +16,9 @@ use crate::controllers::connector_deployment::observe::{of_config_map, of_secret
 use crate::controllers::keys::{Keys, Standing};
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::secret;
+use crate::controllers::staged_connectors::StagedConnector;
 use crate::controllers::subject::Subject;
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
 /// A deployment to plan.
@@ -51,12 +52,16 @@ pub(super) struct Scene {
     /// What to plan, in order.
     pub(super) planned: BTreeMap<Subject, Planned>,
     projects: BTreeMap<Subject, ConnectProject>,
+    /// Staged connectors that are to be applied.
+    staged: BTreeSet<Subject>,
     /// Secrets and ConfigMaps that are to be applied.
     objects: BTreeMap<(String, Reference), Value>,
     /// What cannot be applied.
     pub(super) invalid: Vec<Invalid>,
     /// What people should know.
     pub(super) notes: Vec<String>,
+    /// Why the API server did not check objects that are no deployments, and which.
+    unchecked: BTreeMap<String, Vec<String>>,
     keys: Keys,
 }
 
@@ -80,9 +85,11 @@ pub(super) async fn scene(
         client,
         planned: BTreeMap::new(),
         projects: BTreeMap::new(),
+        staged: BTreeSet::new(),
         objects: BTreeMap::new(),
         invalid: Vec::new(),
         notes: Vec::new(),
+        unchecked: BTreeMap::new(),
         keys: Keys::new(0, wake),
     };
     let mut others = BTreeSet::new();
@@ -94,14 +101,16 @@ pub(super) async fn scene(
         let place = document.namespace.as_deref().unwrap_or(namespace);
         let makes = made.contains(place);
         match dry_run::check(&scene.client, &kind, place, document, manager, makes).await? {
-            Checked::Refused(message) => scene.refuse(place, document, message),
+            Checked::Refused(message) => scene.refuse(place, document, &message),
             Checked::Taken(would_be) => {
                 if let Err(message) = scene.take(place, document, *would_be) {
-                    scene.refuse(place, document, message);
+                    scene.refuse(place, document, &message);
                 }
             }
         }
     }
+    let unchecked = std::mem::take(&mut scene.unchecked).into_iter();
+    scene.notes.extend(unchecked.map(|(why, objects)| format!("{}: {why}", objects.join(", "))));
     scene.notes.extend(others);
     scene.add_users().await?;
     scene.note_keys().await?;
@@ -115,6 +124,7 @@ fn kind(document: &Document) -> Option<ApiResource> {
         ("", "ConfigMap") => Some(ApiResource::erase::<ConfigMap>(&())),
         (names::GROUP, "ConnectProject") => Some(ApiResource::erase::<ConnectProject>(&())),
         (names::GROUP, "ConnectorDeployment") => Some(ApiResource::erase::<ConnectorDeployment>(&())),
+        (names::GROUP, "ConnectorStaged") => Some(ApiResource::erase::<ConnectorStaged>(&())),
         (names::GROUP, "ActionCheck") => Some(ApiResource::erase::<ActionCheck>(&())),
         _ => None,
     }
@@ -127,7 +137,7 @@ fn sentence(document: &Document) -> Option<String> {
 }
 
 impl Scene {
-    fn refuse(&mut self, namespace: &str, document: &Document, message: String) {
+    fn refuse(&mut self, namespace: &str, document: &Document, message: &str) {
         self.invalid.push(Invalid {
             kind: document.kind.clone(),
             namespace: namespace.to_owned(),
@@ -139,6 +149,9 @@ impl Scene {
     fn take(&mut self, namespace: &str, document: &Document, would_be: WouldBe) -> Result<(), String> {
         let WouldBe { before, after, unchecked } = would_be;
         let name = &document.name;
+        if let Some(why) = unchecked.as_ref().filter(|_| document.kind != "ConnectorDeployment") {
+            self.unchecked.entry(why.clone()).or_default().push(format!("{} {namespace}/{name}", document.kind));
+        }
         match document.kind.as_str() {
             "ConnectorDeployment" => {
                 let before = before.map(typed).transpose()?;
@@ -147,6 +160,10 @@ impl Scene {
             }
             "ConnectProject" => {
                 self.projects.insert(Subject::project(namespace, name), typed(after)?);
+            }
+            "ConnectorStaged" => {
+                self.notes.extend(sentence(document));
+                self.staged.insert(Subject::staged(namespace, name));
             }
             "ActionCheck" => {
                 let differs = before.is_none_or(|before| before["spec"] != after["spec"]);
@@ -257,6 +274,32 @@ impl Scene {
             Some(project) => Ok(Some(project.clone())),
             None => Api::namespaced(self.client.clone(), &subject.namespace).get_opt(&subject.name).await,
         }
+    }
+
+    /// What the operator knows of the staged connector that a resource names by `stagedRef`, from its status.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    pub(super) async fn staged(
+        &self,
+        namespace: &str,
+        object: &ConnectorDeployment,
+    ) -> Result<Option<StagedConnector>, kube::Error> {
+        let Some(reference) = &object.spec.connector.staged_ref else { return Ok(None) };
+        let name = &reference.name;
+        let written = self.staged.contains(&Subject::staged(namespace, name));
+        let found = Api::<ConnectorStaged>::namespaced(self.client.clone(), namespace).get_opt(name).await?;
+        let status = found.as_ref().and_then(|found| Some((found.metadata.generation, found.status.as_ref()?)));
+        let id = status.and_then(|(_, status)| status.id.clone());
+        let deployable = match status {
+            _ if written => Err("plan does not cover ConnectorStaged yet".to_owned()),
+            Some((generation, status)) if Some(status.observed_generation) == generation => {
+                let version = status.deployable.as_ref().map(|deployable| deployable.version);
+                version.ok_or_else(|| "it may not be deployed yet; see its status".to_owned())
+            }
+            _ => Err("the operator has not looked at it yet".to_owned()),
+        };
+        Ok((found.is_some() || written).then_some(StagedConnector { id, deployable }))
     }
 
     /// A Secret as it would be.

@@ -1,0 +1,114 @@
+use super::*;
+use crate::controllers::conditions::Told;
+use crate::controllers::reason::Reason;
+
+fn outcome(action: Action) -> Outcome {
+    Outcome { action, problem: None, ..Outcome::problem(Told::new(Reason::SecretMissing, "")) }
+}
+
+fn planning(name: &str, outcome: Outcome) -> Planning {
+    let object = serde_json::from_value(json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "tax"}},
+    }))
+    .expect("a resource");
+    let planned = Planned { before: None, after: object, written: name != "user", unchecked: None };
+    Planning::of(&Subject::deployment("shop", name), &planned, outcome)
+}
+
+fn difference(kind: Kind, change: Change, before: Option<&str>, after: Option<&str>) -> Difference {
+    let key = (kind != Kind::Schedule).then(|| "KEY".to_owned());
+    let [before, after] = [before, after].map(|text| text.map(ToOwned::to_owned));
+    Difference { application: Some("service".to_owned()), kind, key, change, before, after }
+}
+
+fn report() -> Report {
+    let long = "x".repeat(LONGEST_VALUE + 1);
+    let redeploy = Outcome {
+        connector: Some((1, 2)),
+        differences: vec![
+            difference(Kind::Plain, Change::Changed, Some("a\nb\u{1b}[2J"), Some(&long)),
+            difference(Kind::Plain, Change::Removed, Some("old"), None),
+            difference(Kind::Secured, Change::Changed, None, None),
+            difference(Kind::Schedule, Change::Added, None, Some("0 5 * * *")),
+        ],
+        undeclared: vec!["OTHER of Secret tax".to_owned()],
+        notes: vec!["a note".to_owned()],
+        ..outcome(Action::Redeploy)
+    };
+    let unknown = Outcome {
+        differences: vec![difference(Kind::Secured, Change::Unknown, None, None)],
+        ..outcome(Action::Unknown)
+    };
+    let deployments = vec![
+        planning("one", outcome(Action::Create)),
+        planning("two", redeploy),
+        planning("three", unknown),
+        planning("four", outcome(Action::Adopt)),
+        planning("five", outcome(Action::None)),
+        planning("six", Outcome::problem(Told::new(Reason::SecretMissing, "Missing: Secret tax"))),
+        planning("user", outcome(Action::None)),
+    ];
+    let [kind, namespace, name, message] = ["Secret", "shop", "tax", "no\nwords"].map(ToOwned::to_owned);
+    Report::of(deployments, vec![Invalid { kind, namespace, name, message }], Vec::new(), Some("no key".to_owned()))
+}
+
+#[test]
+fn lines_are_for_people_and_move_no_cursor() {
+    let text = anstream::adapter::strip_str(&report().lines()).to_string();
+    let value = format!("\"{}\"…", "x".repeat(LONGEST_VALUE));
+    let expected = format!(
+        r#"! Secret shop/tax: no words
++ ConnectorDeployment shop/one: is created, with the key shop_one
+~ ConnectorDeployment shop/two: is deployed again
+    ~ version of the connector: 1 -> 2
+    ~ service KEY: "a\nb\u001b[2J" -> {value}
+    - service KEY: "old"
+    ~ service KEY: (secured) changed
+    + service schedule: "0 5 * * *"
+      not sent, because the connector does not declare it: OTHER of Secret tax
+      a note
+? ConnectorDeployment shop/three: is deployed again if a secured value has changed
+    ? service KEY: (secured) may have changed
++ ConnectorDeployment shop/four: takes over the deployment with the key shop_four, as it is
+  ConnectorDeployment shop/five: nothing to do
+! ConnectorDeployment shop/six: SecretMissing: Missing: Secret tax
+Note: secured values could not be compared: no key
+Plan: 1 to create, 1 to deploy again, 1 to take over, 1 unchanged, 1 perhaps to deploy again, 2 with problems.
+"#
+    );
+    assert_eq!(text, expected);
+}
+
+/// Every member, with the path to it.
+fn members(value: &serde_json::Value, path: &str, found: &mut std::collections::BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(inner) => {
+            for (name, value) in inner {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                found.insert(path.clone());
+                members(value, &path, found);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| members(item, &format!("{path}[]"), found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_member_of_the_json_is_on_the_page_and_no_other() {
+    let page = include_str!("../../../docs/plan.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next().map(ToOwned::to_owned));
+    let described: std::collections::BTreeSet<String> =
+        rows.filter(|row| row.starts_with(char::is_lowercase)).collect();
+    let mut found = std::collections::BTreeSet::new();
+    members(&report().json(), "", &mut found);
+    assert_eq!(found, described);
+    for action in
+        [Action::None, Action::Create, Action::Redeploy, Action::Adopt, Action::AdoptAndRedeploy, Action::Unknown]
+    {
+        let word = serde_json::to_string(&action).expect("a word");
+        assert!(page.contains(&format!("`{}`", word.trim_matches('"'))), "{word}");
+    }
+}

@@ -1,0 +1,36 @@
+//! Names of the cluster that a shell completes.
+
+use connect_operator::names;
+use tokio::process::Command;
+
+use crate::shop::{PROJECT, Shop};
+
+#[tokio::test]
+async fn names_of_the_cluster_are_completed() {
+    let shop = Shop::live().await;
+    let namespace = shop.sandbox.namespace.clone();
+    for (case, words, expected) in [
+        ("a deployment", vec!["wait", "-n", &namespace, "deployment/"], "deployment/tax".to_owned()),
+        ("a project", vec!["deployments", "list", "-n", &namespace, "--project", ""], PROJECT.to_owned()),
+        ("a namespace", vec!["wait", "-n", &namespace[..namespace.len() - 1]], namespace.clone()),
+        (
+            "a remote key",
+            vec!["deployments", "get", "--project", PROJECT, "--namespace", &namespace, "test"],
+            format!("{namespace}_tax"),
+        ),
+    ] {
+        let asked = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+            .args(["--", "connect-operator"])
+            .args(&words)
+            .env_clear()
+            .env("KUBECONFIG", shop.sandbox.kubeconfig())
+            .env(names::COMPLETE, "bash")
+            .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+            .env("_CLAP_IFS", "\n")
+            .output()
+            .await
+            .unwrap();
+        let shown = String::from_utf8(asked.stdout).unwrap();
+        assert!(shown.lines().any(|line| line == expected), "{case}: {shown}");
+    }
+}

@@ -1,0 +1,157 @@
+//! What would happen: created, deployed again, taken over, or nothing.
+
+use super::*;
+
+/// Case, manifests, and what is foreseen: exit code, action, differences.
+type Row<'a> = (&'a str, Vec<Value>, i32, &'a str, Vec<Value>);
+
+#[tokio::test]
+async fn a_redeploy_is_foreseen_with_the_values_that_differ_and_secured_ones_without_a_value() {
+    let shop = live().await;
+    let level = difference("plain", "LOG_LEVEL", "changed", &json!("info"), &json!("debug"));
+    let token = difference("secured", "API_TOKEN", "changed", &Value::Null, &Value::Null);
+    let mut requested = shop.deployment();
+    requested["metadata"]["annotations"] = json!({names::REDEPLOY_REQUESTED_AT: "now"});
+    let mut labelled = shop.deployment();
+    labelled["metadata"]["labels"] = json!({"team": "tax"});
+    let rows: [Row<'_>; 10] = [
+        ("as it is", vec![shop.deployment()], 0, "none", vec![]),
+        (
+            "as it is, with its Secret",
+            vec![secret(SECRET, &json!({"token": TOKEN})), shop.deployment()],
+            0,
+            "none",
+            vec![],
+        ),
+        ("a label", vec![labelled], 0, "none", vec![]),
+        ("another interval", vec![with_level(&shop, "info", &json!({"interval": "10m"}))], 0, "none", vec![]),
+        ("a plain value", vec![with_level(&shop, "debug", &json!({}))], 2, "redeploy", vec![level.clone()]),
+        (
+            "a secured value",
+            vec![secret(SECRET, &json!({"token": NEXT})), shop.deployment()],
+            2,
+            "redeploy",
+            vec![token.clone()],
+        ),
+        ("a Secret alone", vec![secret(SECRET, &json!({"token": NEXT}))], 2, "redeploy", vec![token.clone()]),
+        (
+            "both",
+            vec![with_level(&shop, "debug", &json!({})), secret(SECRET, &json!({"token": NEXT}))],
+            2,
+            "redeploy",
+            vec![level, token],
+        ),
+        ("a request", vec![requested], 2, "redeploy", vec![]),
+        ("suspended", vec![with_level(&shop, "debug", &json!({"suspend": true}))], 0, "none", vec![]),
+    ];
+    for (case, manifests, code, action, differences) in rows {
+        let planned = plan(&shop, &manifests).await;
+        assert_eq!((planned.code, planned.error.as_str()), (Some(code), ""), "{case}: {}", planned.output);
+        let planned = planned.json();
+        let deployment = &planned["deployments"][0];
+        assert_eq!(deployment["action"], action, "{case}: {planned:#}");
+        assert_eq!(deployment["differences"], json!(differences), "{case}: {planned:#}");
+        assert_eq!(deployment["key"], format!("{}_{NAME}", shop.sandbox.namespace), "{case}");
+        assert_eq!(planned["changes"], code == 2, "{case}");
+    }
+    let said = plan_as(&shop, &shop.sandbox.kubeconfig(), &[with_level(&shop, "debug", &json!({}))], &[]).await;
+    let namespace = &shop.sandbox.namespace;
+    let expected = format!(
+        "~ ConnectorDeployment {namespace}/tax: is deployed again\n    ~ service LOG_LEVEL: \"info\" -> \"debug\"\n\
+         Plan: 0 to create, 1 to deploy again, 0 to take over, 0 unchanged.\n"
+    );
+    assert_eq!(said.output, expected, "a pipe has no colours");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_created_and_what_exists_taken_over_only_if_that_is_wished() {
+    let shop = nothing_live().await;
+    let with_secret = |manifest: Value| vec![secret(SECRET, &json!({"token": TOKEN})), manifest];
+    let planned = plan(&shop, &with_secret(shop.deployment())).await;
+    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
+    let created = planned.json();
+    assert_eq!(created["deployments"][0]["action"], "create");
+    let expected = [
+        difference("plain", "LOG_LEVEL", "added", &Value::Null, &json!("info")),
+        difference("secured", "API_TOKEN", "added", &Value::Null, &Value::Null),
+    ];
+    assert_eq!(created["deployments"][0]["differences"], json!(expected));
+
+    make_elsewhere(&shop, "info");
+    let adopt = json!({"adoptionPolicy": "Adopt"});
+    let level = difference("plain", "LOG_LEVEL", "changed", &json!("info"), &json!("debug"));
+    let token = difference("secured", "API_TOKEN", "unknown", &Value::Null, &Value::Null);
+    for (case, manifest, code, action, problem, differences) in [
+        ("not ours", shop.deployment(), 1, "none", json!("KeyTaken"), vec![]),
+        ("taken over as it is", with_spec(shop.deployment(), &adopt), 2, "adopt", Value::Null, vec![]),
+        (
+            "with another value",
+            with_level(&shop, "debug", &adopt),
+            2,
+            "adoptAndRedeploy",
+            Value::Null,
+            vec![level, token],
+        ),
+        (
+            "only looked at",
+            with_spec(shop.deployment(), &json!({"managementPolicy": "ObserveOnly"})),
+            0,
+            "none",
+            Value::Null,
+            vec![],
+        ),
+        (
+            "of another region",
+            with_spec(shop.deployment(), &json!({"adoptionPolicy": "Adopt", "region": "us-central1.gcp"})),
+            1,
+            "none",
+            json!("KeyTaken"),
+            vec![],
+        ),
+    ] {
+        let planned = plan(&shop, &with_secret(manifest)).await;
+        assert_eq!(planned.code, Some(code), "{case}: {} {}", planned.output, planned.error);
+        let planned = planned.json();
+        let deployment = &planned["deployments"][0];
+        assert_eq!(
+            (&deployment["action"], &deployment["problem"]["reason"]),
+            (&json!(action), &problem),
+            "{case}: {planned:#}"
+        );
+        assert_eq!(deployment["differences"], json!(differences), "{case}: {planned:#}");
+    }
+}
+
+#[tokio::test]
+async fn a_version_of_the_connector_that_would_be_followed_is_named() {
+    let shop = live().await;
+    shop.dev.world().raise_connector("demo-connector", false, |_| {}).unwrap();
+    let planned = plan(&shop, &[shop.deployment()]).await;
+    assert_eq!(planned.code, Some(0), "pinned: {} {}", planned.output, planned.error);
+    for change in [json!({"updatePolicy": "Latest"}), json!({"version": 2})] {
+        let planned = plan(&shop, &[with_spec(shop.deployment(), &json!({"connector": change}))]).await;
+        assert_eq!(planned.code, Some(2), "{change}: {} {}", planned.output, planned.error);
+        let planned = planned.json();
+        assert_eq!(planned["deployments"][0]["connector"], json!({"before": 1, "after": 2}), "{change}");
+    }
+}
+
+#[tokio::test]
+async fn the_same_change_is_what_the_operator_then_sends() {
+    let mut shop = live().await;
+    let changed = with_level(&shop, "debug", &json!({}));
+    assert_eq!(plan(&shop, std::slice::from_ref(&changed)).await.code, Some(2));
+    shop.start_operator();
+    let api: Api<ConnectorDeployment> = shop.api();
+    api.patch(NAME, &PatchParams::apply("tester").force(), &Patch::Apply(&changed)).await.unwrap();
+    shop.until("redeployed", |object| {
+        object.status.as_ref().is_some_and(|status| {
+            status.version == Some(2) && status.operation.is_none() && status.observed_generation == 2
+        })
+    })
+    .await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.calls("updateDeploymentById"), 1);
+    shop.stop_operator().await;
+    assert_eq!(plan(&shop, &[changed]).await.code, Some(0), "nothing is left to do");
+}

@@ -1,0 +1,128 @@
+//! What a plan knows: with and without the operator's key, with the right to read only, of what was applied before, of kinds
+//! that it does not plan.
+
+use super::*;
+
+#[tokio::test]
+async fn without_the_operators_key_secured_values_are_compared_as_far_as_that_can_be_told() {
+    let shop = live().await;
+    shop.api::<Secret>().delete(KEY, &DeleteParams::default()).await.unwrap();
+    for (case, manifests, code, action, notes) in [
+        ("nothing changed since", vec![shop.deployment()], 0, "none", ""),
+        ("changed in the files", vec![secret(SECRET, &json!({"token": NEXT}))], 2, "redeploy", ""),
+    ] {
+        let planned = plan(&shop, &manifests).await;
+        assert_eq!(planned.code, Some(code), "{case}: {} {}", planned.output, planned.error);
+        let planned = planned.json();
+        assert_eq!(planned["deployments"][0]["action"], action, "{case}: {planned:#}");
+        assert!(planned["notes"].to_string().contains(notes), "{case}: {planned:#}");
+    }
+    // Nobody has applied this one, and nobody says whether it is another value.
+    shop.put_secret(SECRET, &[("token", TOKEN), ("more", "unrelated")]).await;
+    let planned = plan(&shop, &[shop.deployment()]).await;
+    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
+    let planned = planned.json();
+    let token = difference("secured", "API_TOKEN", "unknown", &Value::Null, &Value::Null);
+    assert_eq!(planned["deployments"][0]["action"], "unknown", "{planned:#}");
+    assert_eq!(planned["deployments"][0]["differences"], json!([token]));
+    let note = planned["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("secured values could not be compared: ") && note.contains(KEY), "{note}");
+    shop.put_secret(KEY, &[("key", &"\u{7}".repeat(32))]).await;
+    let planned = plan(&shop, &[shop.deployment()]).await;
+    assert_eq!(planned.code, Some(0), "with the key it is known: {} {}", planned.output, planned.error);
+}
+
+#[tokio::test]
+async fn what_was_applied_before_and_is_not_written_any_more_goes_whoever_applied_it() {
+    for server_side in ["--server-side=true", "--server-side=false"] {
+        let mut shop = Shop::open().await;
+        shop.put_secret(SECRET, &[("token", TOKEN)]).await;
+        let debug = with_level(&shop, "debug", &json!({}));
+        shop.sandbox.succeed(&["apply", server_side, "--filename", "-"], &debug.to_string()).await;
+        shop.until_reason("Deployed").await;
+        shop.put_secret(KEY, &[("key", &"\u{7}".repeat(32))]).await;
+        shop.stop_operator().await;
+        let mut without = debug.clone();
+        without["spec"]["configurations"][0].as_object_mut().unwrap().remove("standardConfiguration");
+        let planned = plan(&shop, &[without]).await;
+        assert_eq!(planned.code, Some(2), "{server_side}: {} {}", planned.output, planned.error);
+        // The connector has a default.
+        let level = difference("plain", "LOG_LEVEL", "changed", &json!("debug"), &json!("info"));
+        assert_eq!(planned.json()["deployments"][0]["differences"], json!([level]), "{server_side}");
+    }
+}
+
+#[tokio::test]
+async fn who_may_only_read_gets_a_plan_all_the_same() {
+    let shop = live().await;
+    let namespace = &shop.sandbox.namespace;
+    let user = format!("reader-of-{namespace}");
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader"},
+        "rules": [
+            {"apiGroups": [names::GROUP], "resources": ["*"], "verbs": ["get", "list"]},
+            {"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["get"]},
+        ],
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "reader"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    });
+    for object in [role, binding] {
+        shop.sandbox.succeed(&["apply", "--filename", "-"], &object.to_string()).await;
+    }
+    let mut config: Value =
+        serde_saphyr::from_str(&std::fs::read_to_string(shop.sandbox.kubeconfig()).unwrap()).unwrap();
+    config["users"][0]["user"]["as"] = json!(user);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), config.to_string()).unwrap();
+    let manifests = [with_level(&shop, "debug", &json!({})), secret(SECRET, &json!({"token": NEXT}))];
+    let planned = plan_as(&shop, file.path(), &manifests, &["-o", "json"]).await;
+    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
+    let planned = planned.json();
+    let expected = [
+        difference("plain", "LOG_LEVEL", "changed", &json!("info"), &json!("debug")),
+        difference("secured", "API_TOKEN", "changed", &Value::Null, &Value::Null),
+    ];
+    assert_eq!(planned["deployments"][0]["differences"], json!(expected), "{planned:#}");
+    assert!(planned["deployments"][0]["notes"][0].as_str().unwrap().contains("you may not apply it"), "{planned:#}");
+    assert!(planned["notes"].to_string().contains("of all namespaces"), "{planned:#}");
+    assert!(planned["notes"].to_string().contains("/tax: you may not apply it"), "the Secret: {planned:#}");
+}
+
+#[tokio::test]
+async fn kinds_that_are_not_planned_are_named_and_everything_may_be_new_at_once() {
+    let shop = nothing_live().await;
+    let new = format!("{}-new", shop.sandbox.namespace);
+    let place = |mut manifest: Value| {
+        manifest["metadata"]["namespace"] = json!(new);
+        manifest
+    };
+    let manifests = [
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": new}}),
+        place(secret("shop-credentials", &json!({"clientId": "dev-client", "clientSecret": "dev-secret"}))),
+        place(shop.project()),
+        place(secret(SECRET, &json!({"token": TOKEN}))),
+        place(shop.deployment()),
+        json!({
+            "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "mine"},
+            "spec": {
+                "projectRef": {"name": "shop"}, "key": "mine", "name": "Mine", "creator": {"email": "dev@example.com"},
+                "repository": {"url": "git@example.com:mine.git", "tag": "v1"},
+            },
+        }),
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}),
+    ];
+    let planned = plan(&shop, &manifests).await;
+    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
+    let planned = planned.json();
+    assert_eq!(planned["deployments"][0]["action"], "create", "{planned:#}");
+    assert_eq!(planned["deployments"][0]["key"], format!("{new}_{NAME}"));
+    let unchecked = format!(
+        "Secret {new}/shop-credentials, ConnectProject {new}/shop, Secret {new}/tax: the namespace {new} does not exist yet, so \
+         the API server could not check it"
+    );
+    let staged = "ConnectorStaged mine: plan does not cover ConnectorStaged yet";
+    assert_eq!(planned["notes"], json!([staged, unchecked]));
+}

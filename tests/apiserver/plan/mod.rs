@@ -1,0 +1,135 @@
+//! `plan` as a process: what it foresees of a change, against a live deployment, and that it writes nothing and shows no
+//! secured value.
+
+mod foreseen;
+mod known;
+mod wrong;
+
+use std::path::Path;
+
+use connect_operator::connect::model::DeploymentDraft;
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::names;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use crate::manifests::with_spec;
+use crate::shop::{NAME, SECRET, Shop};
+
+/// What must never be printed.
+const TOKEN: &str = "first-token-of-the-shop";
+const NEXT: &str = "next-token-of-the-shop";
+/// The Secret that `run` keeps its key in by default.
+const KEY: &str = "connect-operator-digest-key";
+
+/// How a plan ended, and what it said.
+struct Planned {
+    code: Option<i32>,
+    output: String,
+    error: String,
+}
+
+impl Planned {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.output).unwrap_or_else(|error| panic!("{error}: {} {}", self.output, self.error))
+    }
+}
+
+/// Runs `plan` with these manifests as its standard input.
+async fn plan_as(shop: &Shop, kubeconfig: &Path, manifests: &[Value], more: &[&str]) -> Planned {
+    let before = written(shop).await;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+        .args(["plan", "-f", "-", "--namespace", &shop.sandbox.namespace, "--allowed-api-hosts", "127.0.0.1"])
+        .args(["--operator-namespace", &shop.sandbox.namespace])
+        .args(more)
+        .env_clear()
+        .env("KUBECONFIG", kubeconfig)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let text: Vec<String> = manifests.iter().map(ToString::to_string).collect();
+    child.stdin.take().unwrap().write_all(text.join("\n---\n").as_bytes()).await.unwrap();
+    let ended = child.wait_with_output().await.unwrap();
+    let [output, error] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
+    for secret in [TOKEN, NEXT, "dev-secret"] {
+        assert!(!output.contains(secret) && !error.contains(secret), "{secret}: {output} {error}");
+    }
+    assert_eq!(written(shop).await, before, "it writes nothing: {output}");
+    Planned { code: ended.status.code(), output, error }
+}
+
+async fn plan(shop: &Shop, manifests: &[Value]) -> Planned {
+    plan_as(shop, &shop.sandbox.kubeconfig(), manifests, &["-o", "json"]).await
+}
+
+/// What would show a write: the versions of all objects, and the calls that change the remote.
+async fn written(shop: &Shop) -> (Vec<Option<String>>, Vec<u64>) {
+    let all = ListParams::default();
+    let mut versions = Vec::new();
+    for object in shop.api::<ConnectorDeployment>().list_metadata(&all).await.unwrap().items {
+        versions.push(object.metadata.resource_version);
+    }
+    for object in shop.api::<ConnectProject>().list_metadata(&all).await.unwrap().items {
+        versions.push(object.metadata.resource_version);
+    }
+    for object in shop.api::<Secret>().list_metadata(&all).await.unwrap().items {
+        versions.push(object.metadata.resource_version);
+    }
+    let operations = ["createDeployment", "updateDeploymentById", "updateDeploymentByKey", "deleteDeploymentById"];
+    (versions, operations.map(|operation| shop.calls(operation)).to_vec())
+}
+
+fn secret(name: &str, data: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
+}
+
+/// A shop whose operator has ended, so that nobody writes meanwhile, with the operator's key where `run` keeps it.
+async fn live() -> Shop {
+    let mut shop = Shop::live().await;
+    shop.put_secret(KEY, &[("key", &"\u{7}".repeat(32))]).await;
+    shop.stop_operator().await;
+    shop
+}
+
+async fn nothing_live() -> Shop {
+    let mut shop = Shop::open().await;
+    shop.put_secret(KEY, &[("key", &"\u{7}".repeat(32))]).await;
+    shop.until_project("looked at", |project| project.status.is_some()).await;
+    shop.stop_operator().await;
+    shop
+}
+
+/// The deployment with its log level and more of its spec.
+fn with_level(shop: &Shop, level: &str, more: &Value) -> Value {
+    let mut manifest = with_spec(shop.deployment(), more);
+    manifest["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!(level);
+    manifest
+}
+
+fn difference(kind: &str, key: &str, change: &str, before: &Value, after: &Value) -> Value {
+    json!({"application": "service", "kind": kind, "key": key, "change": change, "before": before, "after": after})
+}
+
+/// Somebody else makes a deployment under our key.
+fn make_elsewhere(shop: &Shop, level: &str) {
+    let draft: DeploymentDraft = serde_json::from_value(json!({
+        "key": format!("{}_{NAME}", shop.sandbox.namespace), "type": "sandbox",
+        "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
+        "configurations": [{
+            "applicationName": "service",
+            "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
+            "securedConfiguration": [{"key": "API_TOKEN", "value": "a-token-of-somebody-else"}],
+        }],
+    }))
+    .unwrap();
+    let now = shop.dev.now();
+    let id = shop.dev.world().create("demo", &draft, true, now).unwrap().id;
+    shop.dev.world().finish(&id, now).unwrap();
+}

@@ -1,0 +1,89 @@
+//! What the operator or the API server would find wrong.
+
+use super::*;
+
+#[tokio::test]
+async fn what_the_operator_would_find_wrong_is_said_and_ends_with_1() {
+    let shop = live().await;
+    let service = |standard: &Value, secured: &Value| {
+        with_spec(
+            shop.deployment(),
+            &json!({"configurations": [{
+                "applicationName": "service", "standardConfiguration": standard, "securedConfiguration": secured,
+            }]}),
+        )
+    };
+    let token =
+        |name: &str| json!([{"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": name, "key": "token"}}}]);
+    let mut other = shop.deployment();
+    other["metadata"]["name"] = json!("other");
+    let renamed = |change: &Value| with_spec(other.clone(), change);
+    for (case, manifest, reason, words) in [
+        ("no such Secret", service(&json!([]), &token("nope")), "SecretMissing", "Secret nope"),
+        (
+            "a misspelt key",
+            service(&json!([{"key": "LOG_LEVLE", "value": "a"}]), &token(SECRET)),
+            "ConfigurationInvalid",
+            "did you mean LOG_LEVEL?",
+        ),
+        (
+            "a required value missing",
+            service(&json!([]), &json!([])),
+            "ConfigurationInvalid",
+            "wants a value for the secured API_TOKEN",
+        ),
+        ("no such project", renamed(&json!({"projectRef": {"name": "nope"}})), "ProjectMissing", "ConnectProject nope"),
+        (
+            "no such staged connector",
+            renamed(&json!({"connector": {"key": null, "stagedRef": {"name": "mine"}}})),
+            "StagedNotReady",
+            "ConnectorStaged mine: it is missing",
+        ),
+        (
+            "no such connector",
+            renamed(&json!({"connector": {"key": "nope"}})),
+            "ConnectorNotFound",
+            "no such connector",
+        ),
+        (
+            "not for this region",
+            renamed(&json!({"connector": {"key": "demo-us-only"}})),
+            "ConfigurationInvalid",
+            "us-central1.gcp",
+        ),
+        (
+            "not the latest version",
+            with_spec(shop.deployment(), &json!({"connector": {"version": 7}})),
+            "ConnectorVersionUnavailable",
+            "version 1",
+        ),
+        (
+            "the key of another",
+            renamed(&json!({"key": format!("{}_{NAME}", shop.sandbox.namespace)})),
+            "KeyConflict",
+            "/tax has the key",
+        ),
+    ] {
+        let planned = plan(&shop, &[manifest]).await;
+        assert_eq!(planned.code, Some(1), "{case}: {} {}", planned.output, planned.error);
+        let planned = planned.json();
+        let problem = &planned["deployments"][0]["problem"];
+        assert_eq!(problem["reason"], reason, "{case}: {planned:#}");
+        assert!(problem["message"].as_str().unwrap().contains(words), "{case}: {problem}");
+    }
+    let mut unknown = shop.deployment();
+    unknown["spec"]["conector"] = json!({"key": "x"});
+    let moved = with_spec(shop.deployment(), &json!({"connector": {"key": "demo-us-only"}}));
+    let wrong =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET}, "stringData": {"token": [NEXT]}});
+    for (case, manifest, words) in [
+        ("an unknown field", unknown, "conector"),
+        ("what cannot change", moved, "connector.key"),
+        ("a Secret that is none", wrong, "are not shown"),
+    ] {
+        let planned = plan(&shop, &[manifest]).await;
+        assert_eq!(planned.code, Some(1), "{case}: {} {}", planned.output, planned.error);
+        let planned = planned.json();
+        assert!(planned["invalid"][0]["message"].as_str().unwrap().contains(words), "{case}: {planned:#}");
+    }
+}

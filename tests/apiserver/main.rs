@@ -13,6 +13,7 @@ mod ending;
 mod examples;
 mod main_job;
 mod manifests;
+mod mirror;
 mod rules;
 mod schema;
 mod security;

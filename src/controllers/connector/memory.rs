@@ -5,7 +5,8 @@
 //! still to come; which of the two is judged when the mirror runs next. Versions are compared as numbers, as the cluster
 //! makes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -99,16 +100,12 @@ impl Mirrors {
         });
     }
 
-    /// Takes note of the objects that there are. Returns whether they are those that were known.
-    pub fn listed(&self, subject: &Subject, versions: BTreeMap<String, u64>) -> bool {
-        self.change(subject, |mirror| {
-            let same = mirror.versions.keys().eq(versions.keys());
-            mirror.versions = versions;
-            same
-        })
+    /// Takes note of the objects that there are. Returns the names of those that were known.
+    pub fn listed(&self, subject: &Subject, versions: BTreeMap<String, u64>) -> BTreeSet<String> {
+        self.change(subject, |mirror| mem::replace(&mut mirror.versions, versions)).into_keys().collect()
     }
 
-    /// An object was written. Returns whether it was known.
+    /// An object was written.
     pub fn wrote(&self, subject: &Subject, name: &str, version: u64) {
         self.change(subject, |mirror| mirror.versions.insert(name.to_owned(), version));
     }

@@ -139,9 +139,8 @@ impl Run<'_> {
         }
         mirrors.begin(self.subject, cause, now);
         let (kept, versions) = observe::objects(&self.objects, &self.owner).await?;
-        let known: BTreeSet<String> = versions.keys().cloned().collect();
-        let same = mirrors.listed(self.subject, versions);
-        if cause == Cause::Check && same && kept.values().all(|kept| kept.print.intact) {
+        let known = mirrors.listed(self.subject, versions);
+        if cause == Cause::Check && known.iter().eq(kept.keys()) && kept.values().all(|kept| kept.print.intact) {
             return Ok(self.rest(&asked));
         }
         self.follow(asked, &remote, kept, &known).await

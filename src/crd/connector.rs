@@ -167,7 +167,7 @@ pub struct ConnectorSummary {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorCreator {
-    /// Person.
+    /// Name of a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_WORD))]
     pub name: Option<String>,
@@ -175,14 +175,14 @@ pub struct ConnectorCreator {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_WORD))]
     pub title: Option<String>,
-    /// Contact.
+    /// Address to write to.
     #[schemars(length(max = LONGEST_WORD))]
     pub email: String,
-    /// Company.
+    /// Name of the company.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_WORD))]
     pub company: Option<String>,
-    /// Logo.
+    /// Address of the logo.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_URL))]
     pub logo_url: Option<String>,
@@ -199,10 +199,10 @@ pub struct ConnectorCreator {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorRepository {
-    /// Address.
+    /// Address of the repository.
     #[schemars(length(max = LONGEST_URL))]
     pub url: String,
-    /// Git tag.
+    /// Git tag of this version.
     #[schemars(length(max = LONGEST_WORD))]
     pub tag: String,
 }
@@ -220,7 +220,7 @@ pub struct ConnectorApiClientScopes {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorApplication {
-    /// Its name.
+    /// Name, as in the configurations of a ConnectorDeployment.
     #[schemars(length(max = LONGEST_WORD))]
     pub application_name: String,
     /// Kind of application. Example: service.
@@ -254,7 +254,7 @@ pub struct ConnectorVariables {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlainVariable {
-    /// Its name.
+    /// Name, as in the configurations of a ConnectorDeployment.
     #[schemars(length(max = LONGEST_WORD))]
     pub key: String,
     /// What it is for.
@@ -273,7 +273,7 @@ pub struct PlainVariable {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SecuredVariable {
-    /// Its name.
+    /// Name, as in the configurations of a ConnectorDeployment.
     #[schemars(length(max = LONGEST_WORD))]
     pub key: String,
     /// What it is for.

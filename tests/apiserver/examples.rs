@@ -14,6 +14,7 @@ const PAGES: [&str; 6] = [
     "README.md",
     "docs/dev-server.md",
     "docs/kinds/actioncheck.md",
+    "docs/kinds/connector.md",
     "docs/kinds/connectproject.md",
     "docs/kinds/connectordeployment.md",
     "docs/kinds/connectorstaged.md",

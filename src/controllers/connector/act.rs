@@ -22,23 +22,35 @@ pub(super) struct Written {
     pub(super) by_hand: bool,
 }
 
-/// Makes an object what it is to be; it is made if it is not there. `None`: it is being deleted, and comes back after.
+/// Makes an object what it is to be; it is made if it is not there. `there`: whether it is known to be there. `None`: it is
+/// being deleted, and comes back after.
 ///
 /// # Errors
 /// Those of the API server.
-pub(super) async fn write(api: &Api<Connector>, name: &str, desired: &Desired) -> Result<Option<Written>, kube::Error> {
+pub(super) async fn write(
+    api: &Api<Connector>,
+    name: &str,
+    desired: &Desired,
+    mut there: bool,
+) -> Result<Option<Written>, kube::Error> {
     for attempt in 1.. {
-        match attempt_to_write(api, name, desired).await {
+        match attempt_to_write(api, name, desired, there).await {
             // Changed, made or removed meanwhile.
-            Err(kube::Error::Api(status)) if attempt < ATTEMPTS && matches!(status.code, 404 | 409) => {}
+            Err(kube::Error::Api(status)) if attempt < ATTEMPTS && matches!(status.code, 404 | 409) => there = true,
             answer => return answer,
         }
     }
     Ok(None)
 }
 
-async fn attempt_to_write(api: &Api<Connector>, name: &str, desired: &Desired) -> Result<Option<Written>, kube::Error> {
-    let (object, made) = match api.get_opt(name).await? {
+async fn attempt_to_write(
+    api: &Api<Connector>,
+    name: &str,
+    desired: &Desired,
+    there: bool,
+) -> Result<Option<Written>, kube::Error> {
+    let found = if there { api.get_opt(name).await? } else { None };
+    let (object, made) = match found {
         Some(object) => (object, false),
         None => (create(api, name, desired).await?, true),
     };

@@ -218,7 +218,8 @@ impl Run<'_> {
             }
         }
         // As a list: a closure that is kept while it waits cannot be sent to another thread.
-        let writes: Vec<_> = ready.into_iter().map(|(name, desired)| self.write_one(name, desired)).collect();
+        let writes: Vec<_> =
+            ready.into_iter().map(|(name, desired)| self.write_one(name, desired, kept.contains_key(name))).collect();
         let mut writes = stream::iter(writes).buffer_unordered(WRITES_AT_ONCE);
         let (mut undone, mut more) = (0, 0);
         while let Some((name, desired, written)) = writes.try_next().await? {
@@ -248,8 +249,9 @@ impl Run<'_> {
         &self,
         name: &'w String,
         desired: &'w Desired,
+        there: bool,
     ) -> Result<(&'w String, &'w Desired, Option<Written>), kube::Error> {
-        let written = act::write(&self.objects, name, desired).await?;
+        let written = act::write(&self.objects, name, desired, there).await?;
         if let Some(Written { object, .. }) = &written {
             self.context.mirrors.wrote(self.subject, name, version(object.resource_version().as_deref()));
         }

@@ -102,6 +102,28 @@ async fn two_thousand_are_mirrored_and_fewer_when_fewer_are_wanted() {
 }
 
 #[tokio::test]
+async fn more_than_is_kept_at_once_is_written_after_another_look() {
+    let mut shop = Shop::open().await;
+    shop.stop_operator().await;
+    let text = "d".repeat(3_000);
+    let variables: Vec<Value> = (0..35).map(|at| json!({"key": format!("KEY_{at}"), "description": text})).collect();
+    let all: Vec<Value> = (0..60)
+        .map(|number| {
+            let mut large = record(&format!("c{number:02}"), 1);
+            large["configurations"] = json!([{"applicationName": "a", "applicationType": "service",
+                "standardConfiguration": [], "securedConfiguration": variables}]);
+            large
+        })
+        .collect();
+    offer(&shop, &all);
+    let (counted, client) = Counted::client(&shop.sandbox.client);
+    shop.start_operator_as(client);
+    let project = mirror(&shop, everything()).await;
+    assert_eq!(size(&project), (Some(60), Some(60)));
+    assert_eq!((shop.calls("searchConnectors"), counted.writes()), (2, 120), "of 6 MB, 4 MB are kept at once");
+}
+
+#[tokio::test]
 async fn a_record_that_is_far_too_large_is_stored_in_part() {
     let shop = Shop::open().await;
     let mut large = record("large", 1);

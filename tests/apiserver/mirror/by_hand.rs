@@ -29,7 +29,7 @@ async fn a_change_by_hand_is_undone_and_said() {
             .await;
         assert_eq!(back.metadata.uid, before[name].metadata.uid);
     }
-    let said = until_events(&shop, 2).await;
+    let said = until_said(&shop).await;
     assert!(said.iter().all(|note| note.starts_with("It was changed by hand, and is set back")), "{said:?}");
 }
 
@@ -43,7 +43,7 @@ async fn a_deleted_object_comes_back() {
     let (old, status) = (before["shop.a"].uid(), before["shop.a"].status.clone());
     shop.until_object("shop.a", "a new one", move |object: &Connector| object.uid() != old && object.status == status)
         .await;
-    let said = until_events(&shop, 1).await;
+    let said = until_said(&shop).await;
     assert!(said[0].starts_with("It was deleted by hand"), "{said:?}");
 }
 
@@ -64,7 +64,7 @@ async fn what_was_changed_while_no_operator_ran_is_set_back_too() {
     shop.until_object("shop.a", "set back", move |object: &Connector| object.status == wanted).await;
     shop.until_object("shop.b", "owned again", |object: &Connector| !object.owner_references().is_empty()).await;
     until_there_are(&shop, &["shop.a", "shop.b"]).await;
-    until_events(&shop, 2).await;
+    until_said(&shop).await;
 }
 
 #[tokio::test]
@@ -84,20 +84,8 @@ async fn labels_and_annotations_are_for_people() {
     assert_eq!(shop.events("ChangedByHand").await, Vec::<String>::new());
 }
 
-/// Returns the notes of that many Events.
-async fn until_events(shop: &Shop, count: usize) -> Vec<String> {
-    use futures::TryStreamExt as _;
-    use k8s_openapi::api::events::v1::Event;
-    use kube::runtime::{WatchStreamExt as _, watcher};
-    let seen = async {
-        let mut events = Box::pin(watcher(shop.api::<Event>(), watcher::Config::default()).default_backoff());
-        loop {
-            let _ = events.try_next().await;
-            let notes = shop.events("ChangedByHand").await;
-            if notes.len() >= count {
-                return notes;
-            }
-        }
-    };
-    tokio::time::timeout(PATIENCE, seen).await.expect("it is said")
+/// Returns the notes of the Events once one is there; each is written after what it tells of.
+async fn until_said(shop: &Shop) -> Vec<String> {
+    shop.until_event("ChangedByHand").await;
+    shop.events("ChangedByHand").await
 }

@@ -25,6 +25,16 @@ async fn the_catalogue_is_there_to_browse() {
 }
 
 #[tokio::test]
+async fn the_example_is_carried_out() {
+    let shop = Shop::open().await;
+    let example = include_str!("../../../examples/registry.yaml").replace("http://127.0.0.1:8787", &shop.dev.url());
+    shop.sandbox.succeed(&["apply", "--filename", "-"], &example).await;
+    let mirrored = ["wait", "connectproject/catalogue", "--for=condition=RegistryMirrored", "--timeout=30s"];
+    shop.sandbox.succeed(&mirrored, "").await;
+    assert_eq!(names_of(&shop).await.len(), BUILT_IN.len());
+}
+
+#[tokio::test]
 async fn objects_appear_change_and_go_with_the_registry() {
     let shop = Shop::open().await;
     offer(&shop, &[record("a", 1), record("b", 1)]);
@@ -57,7 +67,7 @@ async fn nothing_is_written_if_nothing_changed_not_even_by_another_operator() {
     let (counted, client) = Counted::client(&shop.sandbox.client);
     let calls = shop.calls("searchConnectors");
     shop.start_operator_as(client);
-    until_calls(&shop, calls + 1).await;
+    shop.until_calls("searchConnectors", calls + 1).await;
     // Runs that are under way end first.
     shop.stop_operator().await;
     assert_eq!(counted.writes(), 0);
@@ -68,16 +78,6 @@ async fn nothing_is_written_if_nothing_changed_not_even_by_another_operator() {
         (status.registry, status.conditions.into_iter().find(|it| it.type_ == names::REGISTRY_MIRRORED))
     };
     assert_eq!(of_mirror(&now), of_mirror(&project));
-}
-
-/// Returns once the registry was asked so often.
-async fn until_calls(shop: &Shop, calls: u64) {
-    let reached = async {
-        while shop.calls("searchConnectors") < calls {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, reached).await.expect("the registry is asked");
 }
 
 #[tokio::test]

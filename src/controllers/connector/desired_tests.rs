@@ -87,6 +87,7 @@ fn columns_are_short() {
 
 #[test]
 fn what_is_too_large_is_cut_and_said() {
+    type Row<'r> = (&'r str, Box<dyn FnOnce(&mut Value) + 'r>, &'r [&'r str]);
     let long = "x".repeat(LONGEST_TEXT + 1);
     let variables = |count: usize, text: &str| -> Value {
         (0..count).map(|number| json!({"key": format!("KEY_{number}"), "description": text, "default": text, "required": true})).collect()
@@ -95,7 +96,7 @@ fn what_is_too_large_is_cut_and_said() {
         json!({"applicationName": "a", "applicationType": "service", "standardConfiguration": variables(count, text),
             "securedConfiguration": []})
     };
-    let rows: [(&str, Box<dyn FnOnce(&mut Value)>, &[&str]); 8] = [
+    let rows: [Row<'_>; 8] = [
         ("nothing", Box::new(|_| ()), &[]),
         ("the description", Box::new(|record| record["description"] = json!(long)), &["description"]),
         (
@@ -136,6 +137,7 @@ fn what_is_too_large_is_cut_and_said() {
 
 #[test]
 fn an_object_is_known_again_and_whatever_is_changed_in_it_is_noticed() {
+    type Row<'r> = (&'r str, Box<dyn Fn(&mut Connector) + 'r>, bool);
     let wanted = desired(&owner(), connector(|_| ()));
     let untouched = stored(&wanted);
     let expected = Print { digest: wanted.digest.clone(), intact: true, by_hand: false };
@@ -143,7 +145,7 @@ fn an_object_is_known_again_and_whatever_is_changed_in_it_is_noticed() {
     let status = |object: &mut Connector, change: &dyn Fn(&mut ConnectorStatus)| {
         object.status.iter_mut().for_each(change);
     };
-    let rows: [(&str, Box<dyn Fn(&mut Connector)>, bool); 8] = [
+    let rows: [Row<'_>; 8] = [
         ("a label", Box::new(|it| it.metadata.labels = Some([("team".into(), "tax".into())].into())), true),
         ("the id", Box::new(|it| it.spec.id = "c-2".into()), false),
         ("the project", Box::new(|it| it.spec.project_ref.name = "other".into()), false),

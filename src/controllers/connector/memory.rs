@@ -205,3 +205,94 @@ impl Mirror {
         news
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::conditions::Told;
+    use crate::controllers::reason::Reason;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("a time in range")
+    }
+
+    fn asked() -> Asked {
+        Asked { filter: RegistryMirror::default(), login: None, requested: None }
+    }
+
+    fn said() -> Said {
+        Said { told: Told::new(Reason::Mirrored, "so it is"), size: Some((1, 1)) }
+    }
+
+    /// A mirror that looked at second 0, looks again at second 600, and knows one object in version 5.
+    fn looked() -> (Mirrors, Subject) {
+        let (mirrors, subject) = (Mirrors::default(), Subject::mirror("here", "shop"));
+        mirrors.begin(&subject, Cause::Look, at(0));
+        assert!(mirrors.listed(&subject, [("shop.a".to_owned(), 5)].into()).is_empty());
+        assert!(mirrors.done(&subject, asked(), said(), at(600)));
+        (mirrors, subject)
+    }
+
+    fn rest(seconds: u64) -> Cause {
+        Cause::Rest(Some(Duration::from_secs(seconds)))
+    }
+
+    #[test]
+    fn the_registry_is_read_when_it_is_due_or_something_else_is_asked() {
+        let (mirrors, subject) = looked();
+        assert_eq!(mirrors.cause(&subject, &asked(), at(10)), rest(590));
+        assert_eq!(mirrors.cause(&subject, &asked(), at(600)), Cause::Look);
+        let other = Asked { requested: Some("now".into()), ..asked() };
+        assert_eq!(mirrors.cause(&subject, &other, at(10)), Cause::Look);
+        assert_eq!(mirrors.cause(&Subject::mirror("here", "new"), &asked(), at(10)), Cause::Look);
+        assert!(!mirrors.done(&subject, asked(), said(), at(700)), "the same is no news");
+    }
+
+    #[test]
+    fn only_events_that_others_caused_are_a_reason_to_check() {
+        for (case, name, version, gone, expected) in [
+            ("our own write", "shop.a", 5, false, rest(590)),
+            ("an older one", "shop.a", 4, false, rest(590)),
+            ("a newer one", "shop.a", 6, false, Cause::Check),
+            ("it was deleted", "shop.a", 7, true, Cause::Check),
+            ("an object that nobody knows", "shop.b", 7, false, Cause::Check),
+            ("one that nobody knows was deleted", "shop.b", 7, true, rest(590)),
+        ] {
+            let (mirrors, subject) = looked();
+            let news = mirrors.event(&subject, name, version, gone);
+            assert_eq!(mirrors.cause(&subject, &asked(), at(10)), expected, "{case}");
+            assert_eq!(news, expected == Cause::Check, "{case}");
+        }
+        let (mirrors, subject) = looked();
+        assert!(mirrors.event(&subject, "shop.a", 6, false), "before the answer to our write");
+        mirrors.wrote(&subject, "shop.a", 6);
+        assert_eq!(mirrors.cause(&subject, &asked(), at(10)), rest(590));
+        mirrors.removing(&subject, "shop.a");
+        assert!(!mirrors.event(&subject, "shop.a", 9, true), "we removed it");
+        assert!(!mirrors.event(&Subject::mirror("here", "new"), "new.a", 1, false), "it has not looked yet");
+    }
+
+    #[test]
+    fn changes_by_others_are_not_checked_all_the_time() {
+        let (mirrors, subject) = looked();
+        mirrors.event(&subject, "shop.a", 6, false);
+        assert_eq!(mirrors.cause(&subject, &asked(), at(100)), Cause::Check);
+        mirrors.begin(&subject, Cause::Check, at(100));
+        assert_eq!(mirrors.cause(&subject, &asked(), at(100)), rest(500));
+        mirrors.event(&subject, "shop.a", 7, false);
+        assert_eq!(mirrors.cause(&subject, &asked(), at(103)), rest(7));
+        assert_eq!(mirrors.cause(&subject, &asked(), at(110)), Cause::Check);
+    }
+
+    #[test]
+    fn what_is_not_wanted_any_more_starts_afresh() {
+        let (mirrors, subject) = looked();
+        assert!(mirrors.cleared(&subject) && !mirrors.cleared(&subject));
+        assert_eq!(mirrors.outcome(&subject), Some(Outcome::Cleared));
+        mirrors.begin(&subject, Cause::Look, at(10));
+        assert_eq!(mirrors.outcome(&subject), None, "not cleared as soon as there may be objects again");
+        assert_eq!(mirrors.cause(&subject, &asked(), at(10)), Cause::Look);
+        mirrors.forget(&subject);
+        assert!(mirrors.subjects().is_empty());
+    }
+}

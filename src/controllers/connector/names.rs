@@ -174,10 +174,9 @@ mod tests {
     fn of_several_connectors_with_one_key_the_holder_keeps_the_name_in_any_order() {
         let [one, two, three] = ["1", "2", "3"].map(|id| connector(Some("tax"), id));
         let names = |order: [&Identity; 3], holder: Option<&str>| {
-            let names = all("shop", order.into_iter(), |_| holder.map(str::to_owned));
-            let mut named: Vec<_> = order.iter().map(|it| it.id.clone()).zip(names).collect();
-            named.sort();
-            named.into_iter().map(|(_, name)| name).collect::<Vec<_>>()
+            let given = all("shop", order.into_iter(), |_| holder.map(str::to_owned));
+            let by_id: std::collections::BTreeMap<_, _> = order.iter().map(|it| &it.id).zip(given).collect();
+            by_id.into_values().collect::<Vec<_>>()
         };
         for (case, holder, plain) in
             [("nobody", None, 0), ("the last", Some("3"), 2), ("one that is gone", Some("9"), 0)]

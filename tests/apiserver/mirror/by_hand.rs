@@ -86,6 +86,6 @@ async fn labels_and_annotations_are_for_people() {
 
 /// Returns the notes of the Events once one is there; each is written after what it tells of.
 async fn until_said(shop: &Shop) -> Vec<String> {
-    shop.until_event("ChangedByHand").await;
+    until_so(shop, "an Event", async || !shop.events("ChangedByHand").await.is_empty()).await;
     shop.events("ChangedByHand").await
 }

@@ -8,6 +8,7 @@ mod trouble;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use connect_operator::crd::{ConnectProject, Connector};
 use connect_operator::dev_server::{Fault, FaultAnswer};
@@ -131,6 +132,17 @@ async fn until_there_are(shop: &Shop, names: &[&str]) {
     assert!(seen.is_ok(), "not within {PATIENCE:?}: {wanted:?}, but {:?}", names_of(shop).await);
 }
 
+/// Returns once something beside what is watched is so.
+async fn until_so(shop: &Shop, what: &str, is: impl AsyncFn() -> bool) {
+    let so = async {
+        while !is().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let so = tokio::time::timeout(PATIENCE, so).await;
+    assert!(so.is_ok(), "not within {PATIENCE:?}: {what}\ncalls: {:?}", shop.dev.counts());
+}
+
 /// How often the operator wrote or removed a Connector object.
 #[derive(Clone, Default)]
 struct Counted {
@@ -142,11 +154,11 @@ impl Counted {
     fn client(client: &Client) -> (Self, Client) {
         let counted = Self::default();
         let (inner, namespace) = (client.clone(), client.default_namespace().to_owned());
-        let counter = counted.clone();
+        let writes = Arc::clone(&counted.writes);
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
             let inner = inner.clone();
             if request.uri().path().contains("/connectors") && request.method() != Method::GET {
-                counter.writes.fetch_add(1, Ordering::Relaxed);
+                writes.fetch_add(1, Ordering::Relaxed);
             }
             async move { Ok::<_, BoxError>(inner.send(request).await?) }
         });

@@ -10,7 +10,7 @@ use crate::cluster::Sandbox;
 use crate::manifests::documents;
 
 /// Pages with manifests.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "README.md",
     "docs/dev-server.md",
     "docs/kinds/actioncheck.md",

@@ -39,10 +39,11 @@ pub const UPDATE_AVAILABLE: &str = "UpdateAvailable";
 pub const SECRETS_UNVERIFIED: &str = "SecretsUnverified";
 /// Condition, there only while true: `spec.suspend` is set.
 pub const SUSPENDED: &str = "Suspended";
+/// Condition of a `ConnectProject` with `spec.registry`: the Connector objects are what the registry has.
+pub const REGISTRY_MIRRORED: &str = "RegistryMirrored";
 
 /// Secret in the operator's namespace with the key of the digests, unless another is named.
 pub const DIGEST_KEY_SECRET: &str = "connect-operator-digest-key";
-
 /// Key of the client id in the Secret that `spec.credentialsSecretRef` names.
 pub const CLIENT_ID: &str = "clientId";
 /// Key of the client secret in that Secret.

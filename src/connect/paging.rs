@@ -27,6 +27,63 @@ pub fn connectors<'a>(
     all(move |page| api.search(query, page))
 }
 
+/// How much of a list was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Results in all pages, as the last page says; 0: it does not say.
+    pub total: u64,
+    /// Different results that came.
+    pub came: u64,
+    /// Whether nothing speaks against what did not come not being in the list: every result that was counted could be
+    /// read, as many came as every page announced, and lists reach that far. Something that left the list and something
+    /// else that joined it between two pages can still hide a third one, so absence needs a second look.
+    pub whole: bool,
+}
+
+/// Hands over every connector that fits, as far as lists reach, each once, and says how much of the list that was. Pages
+/// are let go as soon as they are read.
+///
+/// # Errors
+/// Those of `search`, at the first page that fails; what came before it was handed over.
+pub async fn each_connector(
+    api: &dyn RegistryApi,
+    query: &ConnectorQuery,
+    mut take: impl FnMut(Connector) + Send,
+) -> Result<Extent, ApiError> {
+    let mut walk = Walk::default();
+    let mut measure = Measure::default();
+    while let Some(request) = walk.next {
+        let page = api.search(query, request).await?;
+        measure.note(&page);
+        walk.take(request, page).into_iter().for_each(&mut take);
+    }
+    Ok(measure.extent(walk.seen.len()))
+}
+
+/// What the pages of one list say of it.
+#[derive(Default)]
+struct Measure {
+    totals: Option<(i64, i64)>,
+    unreadable: bool,
+}
+
+impl Measure {
+    fn note<T>(&mut self, page: &Paged<T>) {
+        let (first, _) = self.totals.unwrap_or((page.total, page.total));
+        self.totals = Some((first, page.total));
+        self.unreadable |= i64::try_from(page.results.len()).unwrap_or(i64::MAX) < page.count;
+    }
+
+    fn extent(&self, came: usize) -> Extent {
+        let came = u64::try_from(came).unwrap_or(u64::MAX);
+        let (first, last) = self.totals.unwrap_or_default();
+        let total = u64::try_from(last).unwrap_or_default();
+        let reach = u64::from(LARGEST_OFFSET) + u64::from(LARGEST_PAGE);
+        let announced = if total == 0 { came < reach } else { came == total && total <= reach };
+        Extent { total, came, whole: announced && first == last && !self.unreadable }
+    }
+}
+
 /// Every staged connector that fits, as far as lists reach.
 pub fn connectors_staged<'a>(
     api: &'a dyn StagedApi,

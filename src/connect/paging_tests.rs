@@ -139,3 +139,59 @@ fn a_server_that_never_ends_is_left_after_the_last_offset() {
     });
     assert_eq!((ids, asked), (vec![7], vec![(0, 100), (10_000, 500)]));
 }
+
+/// A registry that gives these pages, one after the other.
+struct Pages(Mutex<std::vec::IntoIter<Option<Paged<Connector>>>>);
+
+impl RegistryApi for Pages {
+    fn search<'a>(&'a self, _: &'a ConnectorQuery, _: PageRequest) -> Answer<'a, Paged<Connector>> {
+        let lost = || ApiError {
+            operation: "test",
+            failure: Failure::NoAnswer,
+            message: String::new(),
+            correlation_id: None,
+            retry_after: None,
+        };
+        let page = self.0.lock().expect("not poisoned").next().expect("no further page is asked for");
+        Box::pin(async move { page.ok_or_else(lost) })
+    }
+}
+
+#[test]
+fn a_list_is_whole_if_nothing_speaks_against_it() {
+    let connector = |id: u32| -> Connector {
+        serde_json::from_value(serde_json::json!({"id": id.to_string(), "version": 1})).expect("a connector")
+    };
+    let part = |ids: std::ops::Range<u32>, total: i64| {
+        let Paged { limit, offset, count, total, results: _ } = page(ids.clone(), total);
+        Some(Paged { limit, offset, count, total, results: ids.map(connector).collect() })
+    };
+    let with_one_unreadable =
+        |ids, total| part(ids, total).map(|page: Paged<Connector>| Paged { count: page.count + 1, ..page });
+    for (case, pages, came, whole) in [
+        ("nothing", vec![part(0..0, 0)], Some(0), true),
+        ("one page", vec![part(0..7, 7)], Some(7), true),
+        ("several", vec![part(0..100, 150), part(100..150, 150)], Some(150), true),
+        ("a total that is not said", vec![part(0..7, 0)], Some(7), true),
+        ("one that is never reached", vec![part(0..100, 150), part(0..0, 150)], Some(100), false),
+        ("one came twice", vec![part(0..100, 150), part(99..149, 150)], Some(149), false),
+        ("one left meanwhile", vec![part(0..100, 151), part(100..150, 150)], Some(150), false),
+        ("one cannot be read", vec![with_one_unreadable(0..6, 7)], Some(6), false),
+        ("one cannot be read, and no total", vec![with_one_unreadable(0..6, 0)], Some(6), false),
+        ("an error", vec![part(0..100, 150), None], None, false),
+    ] {
+        let (registry, query) = (Pages(Mutex::new(pages.into_iter())), ConnectorQuery::default());
+        let mut ids = Vec::new();
+        let extent = each_connector(&registry, &query, |connector| ids.push(connector.id));
+        let extent = extent.now_or_never().expect("nothing waits").ok();
+        assert_eq!(extent.map(|extent| (extent.came, extent.whole)), came.map(|came| (came, whole)), "{case}");
+        let different: HashSet<_> = ids.iter().collect();
+        assert_eq!(different.len(), ids.len(), "{case}");
+    }
+    let beyond = |total: i64| {
+        let mut measure = Measure::default();
+        measure.note(&page(0..1, total));
+        measure.extent(usize::try_from(total).expect("many"))
+    };
+    assert!(beyond(10_500).whole && !beyond(10_501).whole, "lists reach 10,500");
+}

@@ -38,25 +38,11 @@ pub fn conditions(
     generation: i64,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let condition = |type_: &str, status: &str, reason: &str, message: &str| Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message: cut(message, LONGEST_MESSAGE),
-        observed_generation: Some(generation),
-        last_transition_time: before
-            .iter()
-            .find(|earlier| earlier.type_ == type_ && earlier.status == status)
-            // The API keeps whole seconds (RFC 3339 without a fraction).
-            .map_or_else(|| Time(whole_seconds(now)), |earlier| earlier.last_transition_time.clone()),
+    let condition = |type_: &str, status: &str, reason: &str, message: &str| {
+        condition(before, type_, status, (reason, message), generation, now)
     };
     let reason = told.reason.as_str();
-    let ready = match told.reason.stance() {
-        Stance::Ready => "True",
-        Stance::Running => "Unknown",
-        Stance::Waiting | Stance::Stalled | Stance::Paused | Stance::Failing => "False",
-    };
-    let mut conditions = vec![condition(names::READY, ready, reason, &told.message)];
+    let mut conditions = vec![about(before, names::READY, told, generation, now)];
     match told.reason.stance() {
         Stance::Running | Stance::Waiting => {
             conditions.push(condition(names::RECONCILING, "True", reason, &told.message));
@@ -70,6 +56,40 @@ pub fn conditions(
     conditions
 }
 
+/// The condition of this type that says `told`: whether it is true is what its reason means. `lastTransitionTime` moves
+/// only with the status.
+#[must_use]
+pub fn about(before: &[Condition], type_: &str, told: &Told, generation: i64, now: Timestamp) -> Condition {
+    let status = match told.reason.stance() {
+        Stance::Ready => "True",
+        Stance::Running => "Unknown",
+        Stance::Waiting | Stance::Stalled | Stance::Paused | Stance::Failing => "False",
+    };
+    condition(before, type_, status, (told.reason.as_str(), &told.message), generation, now)
+}
+
+fn condition(
+    before: &[Condition],
+    type_: &str,
+    status: &str,
+    (reason, message): (&str, &str),
+    generation: i64,
+    now: Timestamp,
+) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: cut(message, LONGEST_MESSAGE),
+        observed_generation: Some(generation),
+        last_transition_time: before
+            .iter()
+            .find(|earlier| earlier.type_ == type_ && earlier.status == status)
+            // The API keeps whole seconds (RFC 3339 without a fraction).
+            .map_or_else(|| Time(whole_seconds(now)), |earlier| earlier.last_transition_time.clone()),
+    }
+}
+
 /// Whether `Ready` is true.
 #[must_use]
 pub fn is_ready(conditions: &[Condition]) -> bool {
@@ -79,7 +99,13 @@ pub fn is_ready(conditions: &[Condition]) -> bool {
 /// The reason of `Ready`.
 #[must_use]
 pub fn ready_reason(conditions: &[Condition]) -> Option<&str> {
-    conditions.iter().find(|condition| condition.type_ == names::READY).map(|condition| condition.reason.as_str())
+    reason(conditions, names::READY)
+}
+
+/// The reason of the condition of this type.
+#[must_use]
+pub fn reason<'c>(conditions: &'c [Condition], type_: &str) -> Option<&'c str> {
+    conditions.iter().find(|condition| condition.type_ == type_).map(|condition| condition.reason.as_str())
 }
 
 /// A time as the API keeps it.

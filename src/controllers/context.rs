@@ -13,6 +13,7 @@ use super::action_factory::ActionFactory;
 use super::alarms::Alarms;
 use super::conditions::{Told, cut};
 use super::connect_project::copy::Copies;
+use super::connector::memory::Mirrors;
 use super::connector_deployment::memory::Remembered;
 use super::connector_staged;
 use super::digest::DigestKey;
@@ -57,6 +58,8 @@ pub struct Context {
     pub staged_memories: Memories<connector_staged::memory::Remembered>,
     /// What each `ConnectorStaged` came to.
     pub staged: StagedConnectors,
+    /// What is remembered of each mirror of the registry.
+    pub mirrors: Mirrors,
     /// When to run again.
     pub alarms: Arc<Alarms>,
     /// Subjects that are to run again.
@@ -81,7 +84,8 @@ impl Context {
     #[must_use]
     pub fn subjects(&self) -> BTreeSet<Subject> {
         let kept = [self.memories.subjects(), self.projects.subjects(), self.alarms.subjects()];
-        let kept = kept.into_iter().chain([self.references.subjects(), self.remotes.subjects()]);
+        let kept =
+            kept.into_iter().chain([self.references.subjects(), self.remotes.subjects(), self.mirrors.subjects()]);
         let kept = kept.chain([self.staged_memories.subjects(), self.staged.subjects()]);
         let kept = kept.chain([Kind::Deployment, Kind::Staged, Kind::Project].map(|kind| self.keys.subjects(kind)));
         kept.flatten().collect()

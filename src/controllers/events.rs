@@ -3,14 +3,16 @@
 
 use std::collections::BTreeSet;
 
+use kube::api::ObjectMeta;
 use kube::runtime::watcher;
 use kube::{Resource, ResourceExt};
 
+use super::connector::project::MirroredProject;
 use super::context::Context;
 use super::keys::Keys;
 use super::references::Named;
 use super::subject::{Kind, Subject};
-use super::{action_check, connect_project, connector_deployment, connector_staged};
+use super::{action_check, connect_project, connector, connector_deployment, connector_staged};
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
@@ -24,6 +26,7 @@ pub fn gone(context: &Context, subject: &Subject) {
         Kind::Staged => connector_staged::gone(context, subject),
         Kind::Project => connect_project::gone(context, subject),
         Kind::Check => action_check::gone(context, subject),
+        Kind::Mirror => connector::gone(context, subject),
     }
 }
 
@@ -33,6 +36,16 @@ pub fn ended(context: &Context, subject: &Subject) {
     gone(context, subject);
     // A run that is under way may remember it again; the one after it finds nothing, and forgets it.
     context.wake(subject.clone());
+}
+
+/// A Connector object was written or removed, by us or by somebody else: its mirror runs if it does not know of it.
+pub fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
+    let (Some(name), Some(project)) = (&meta.name, connector::project_of(meta)) else { return };
+    let mirror = Subject::mirror(meta.namespace.as_deref().unwrap_or_default(), project);
+    let version = connector::version(meta.resource_version.as_deref());
+    if context.mirrors.event(&mirror, name, version, gone) {
+        context.wake(mirror);
+    }
 }
 
 /// One of our kinds: what is seen of it counts for who has which key (rule 4).
@@ -72,6 +85,13 @@ impl Ours for ActionCheck {
     const KIND: Kind = Kind::Check;
 
     /// A check wants no key.
+    fn note(&self, _: &Keys) {}
+}
+
+impl Ours for MirroredProject {
+    const KIND: Kind = Kind::Mirror;
+
+    /// A mirror wants no key.
     fn note(&self, _: &Keys) {}
 }
 
@@ -125,8 +145,9 @@ impl Lifes {
                 }
             }
             watcher::Event::InitDone => {
-                // Checks want no keys, so nobody waits for their list.
-                if !std::mem::replace(&mut self.complete, true) && K::KIND != Kind::Check {
+                // Checks and mirrors want no keys, so nobody waits for their list.
+                let wants = !matches!(K::KIND, Kind::Check | Kind::Mirror);
+                if !std::mem::replace(&mut self.complete, true) && wants {
                     context.keys.listed();
                 }
                 let listed = self.listed.take().unwrap_or_default();
@@ -135,6 +156,7 @@ impl Lifes {
                     Kind::Deployment => context.memories.subjects(),
                     Kind::Staged => context.staged_memories.subjects(),
                     Kind::Project => context.projects.subjects(),
+                    Kind::Mirror => context.mirrors.subjects(),
                     Kind::Check => context.references.subjects().into_iter().filter(is_check).collect(),
                 });
                 let here =

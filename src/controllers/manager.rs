@@ -26,6 +26,8 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use super::action_factory::ActionFactory;
 use super::alarms::Alarms;
 use super::connect_project::copy::{self, Copies};
+use super::connector::memory::Mirrors;
+use super::connector::project::MirroredProject;
 use super::context::{Context, Projects};
 use super::digest::DigestKey;
 use super::events::{self, Lifes, Ours, strip, what_people_change};
@@ -35,9 +37,9 @@ use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
 use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
-use super::{action_check, connect_project, connector_deployment, connector_staged};
+use super::{action_check, connect_project, connector, connector_deployment, connector_staged};
 use crate::clock::Clock;
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use crate::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
 /// Secrets that never hold values of ours: service account tokens and Helm releases.
@@ -53,6 +55,9 @@ const STAGED_AT_ONCE: u16 = 16;
 
 /// Calls of actions at once: each waits for a frontend, and keeps its answer in memory for a moment.
 const CHECKS_AT_ONCE: u16 = 16;
+
+/// Mirrors that look at once: each reads its registry page by page, and keeps a few megabytes in memory meanwhile.
+const MIRRORS_AT_ONCE: u16 = 2;
 
 /// What the controllers are started with.
 pub struct Options {
@@ -103,6 +108,7 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         memories: Memories::default(),
         staged_memories: Memories::default(),
         staged: StagedConnectors::default(),
+        mirrors: Mirrors::default(),
         alarms: Arc::new(Alarms::new(clock.clone(), wake.clone())),
         wake: wake.clone(),
     })
@@ -222,6 +228,16 @@ impl Controlled for ActionCheck {
     }
 }
 
+impl Controlled for MirroredProject {
+    fn config() -> Config {
+        Config::default().concurrency(MIRRORS_AT_ONCE)
+    }
+
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = Action> + Send {
+        connector::reconcile(object, context)
+    }
+}
+
 /// The controllers of one namespace, or of all.
 struct Scope {
     context: Arc<Context>,
@@ -237,6 +253,8 @@ impl Scope {
             self.controller::<ConnectorStaged>(route),
             self.controller::<ConnectProject>(route),
             self.controller::<ActionCheck>(route),
+            self.controller::<MirroredProject>(route),
+            self.mirrored(),
             self.sources::<Secret>(Named::Secret, watcher::Config::default().fields(SECRETS_OF_INTEREST)),
             self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default()),
         ];
@@ -335,6 +353,26 @@ impl Scope {
             .applied_objects()
             .predicate_filter(what_people_change, PredicateConfig::default());
         (stream.boxed(), reader)
+    }
+
+    /// Wakes the mirror whose object was changed by somebody else. Nothing of the objects is kept.
+    fn mirrored(&self) -> BoxFuture<'static, ()> {
+        let context = Arc::clone(&self.context);
+        watcher(self.api::<PartialObjectMeta<Connector>>(), watcher::Config::default())
+            .default_backoff()
+            .take_until(self.stopped())
+            .for_each(move |event| {
+                match event {
+                    Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => {
+                        events::mirrored(&context, &object.metadata, false);
+                    }
+                    Ok(watcher::Event::Delete(object)) => events::mirrored(&context, &object.metadata, true),
+                    Ok(watcher::Event::Init | watcher::Event::InitDone) => {}
+                    Err(error) => tracing::warn!(%error, "watching Connector objects is interrupted"),
+                }
+                future::ready(())
+            })
+            .boxed()
     }
 
     /// Wakes whoever names an object that changed.

@@ -7,6 +7,7 @@ pub mod backoff;
 pub mod conditions;
 pub mod connect_factory;
 pub mod connect_project;
+pub mod connector;
 pub mod connector_deployment;
 pub mod connector_staged;
 pub mod context;

@@ -60,6 +60,8 @@ reasons! {
     Previewable, Ready, "The staged connector is as the spec asks for, and may be deployed as a preview.";
     Staged, Ready, "The staged connector is as the spec asks for; it is neither to be previewed nor to be published.";
     Available, Ready, "The project answers with these credentials.";
+    Mirrored, Ready, "Every connector of the registry that fits `spec.registry` has its Connector object.";
+    RegistryCut, Ready, "More connectors fit `spec.registry` than `maxObjects`: the first ones by key are mirrored. Narrow the filter, or raise `maxObjects`.";
     Creating, Running, "The deployment is being created.";
     Redeploying, Running, "The deployment is being deployed again.";
     Undeploying, Running, "The deployment is being taken down.";
@@ -105,6 +107,7 @@ reasons! {
     DeploymentNotReady, Waiting, "The ConnectorDeployment that `spec.after` names is missing or not Ready: the action is called once it is.";
     FrontendUnavailable, Waiting, "The frontend cannot be reached, and nothing was sent: it is tried again every minute.";
     CheckFailing, Failing, "The action did not answer as expected; the message says how. It is called again at the interval.";
+    RegistryReadInPart, Failing, "The registry could not be read as a whole, so nothing is removed; what was read is mirrored. It is read again at the interval. If it stays so, narrow `spec.registry`.";
     CheckFailed, Stalled, "The action did not answer as expected, and a POST or PUT is not repeated: put right what the message says, then change the spec, or have the deployment of `spec.after` applied anew.";
     AnswerLost, Stalled, "The call may have been sent, and the operator ended before it knew the answer: look what came of it, then change the spec to send it once more.";
     ExpectInvalid, Stalled, "`spec.expect.body` is no expression that can be used: the message says why.";

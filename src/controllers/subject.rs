@@ -13,6 +13,8 @@ pub enum Kind {
     Staged,
     /// An `ActionCheck`.
     Check,
+    /// The mirror of the registry of a `ConnectProject`.
+    Mirror,
 }
 
 /// One resource of the cluster.
@@ -49,6 +51,12 @@ impl Subject {
     #[must_use]
     pub fn check(namespace: &str, name: &str) -> Self {
         Self { kind: Kind::Check, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// The mirror of the registry of the `ConnectProject` of that name.
+    #[must_use]
+    pub fn mirror(namespace: &str, name: &str) -> Self {
+        Self { kind: Kind::Mirror, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 }
 

@@ -203,7 +203,8 @@ pub struct ConnectProjectStatus {
     /// The metadata.generation that this status speaks about. -1: the operator has not seen the object yet.
     pub observed_generation: i64,
     /// Ready (the project answers with these credentials), and, only while true: Reconciling (it may heal by itself),
-    /// Stalled (a person has to act).
+    /// Stalled (a person has to act). With spec.registry also RegistryMirrored (the Connector objects are what the
+    /// registry has), which does not touch Ready.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -220,6 +221,21 @@ pub struct ConnectProjectStatus {
     /// How many ConnectorDeployments name this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployments: Option<u32>,
+    /// The mirror of the registry; there as long as there may be Connector objects of this project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registry: Option<MirrorStatus>,
+}
+
+/// How large the mirror of the registry is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MirrorStatus {
+    /// How many connectors of the registry fit the filter, as of the last look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<u32>,
+    /// How many Connector objects there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects: Option<u32>,
 }
 
 impl Default for ConnectProjectStatus {
@@ -231,6 +247,7 @@ impl Default for ConnectProjectStatus {
             scopes: Vec::new(),
             last_look_at: None,
             deployments: None,
+            registry: None,
         }
     }
 }

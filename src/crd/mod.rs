@@ -11,6 +11,7 @@
 
 pub mod action_check;
 pub mod connect_project;
+pub mod connector;
 pub mod connector_configuration;
 pub mod connector_deployment;
 pub mod connector_deployment_status;
@@ -24,7 +25,10 @@ pub use action_check::{
     ActionCheck, ActionCheckMethod, ActionCheckSpec, ActionCheckStatus, After, CheckOutcome, CheckedFor, Expectation,
     Frontend, FrontendPreset, HeaderFrom,
 };
-pub use connect_project::{ConnectProject, ConnectProjectSpec, ConnectProjectStatus, DeploymentPaths, RegistryMirror};
+pub use connect_project::{
+    ConnectProject, ConnectProjectSpec, ConnectProjectStatus, DeploymentPaths, MirrorStatus, RegistryMirror,
+};
+pub use connector::{Connector, ConnectorSpec, ConnectorStatus};
 pub use connector_configuration::{
     ApplicationConfiguration, ConfigMapSource, ConfigurationValues, SecretSource, SecuredValue, SecuredValueSource,
     StandardValue, StandardValueSource,

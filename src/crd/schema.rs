@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::action_check::ActionCheck;
 use super::connect_project::ConnectProject;
+use super::connector::Connector;
 use super::connector_deployment::ConnectorDeployment;
 use super::connector_deployment_status::Source;
 use super::connector_staged::ConnectorStaged;
@@ -110,7 +111,14 @@ pub(super) fn leave_description_to_the_field(schema: &mut Schema) {
 /// Every CRD of the operator, in the order in which they are printed and installed.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
-    [ConnectProject::crd(), ConnectorDeployment::crd(), ConnectorStaged::crd(), ActionCheck::crd()].map(finished).into()
+    let kinds = [
+        ConnectProject::crd(),
+        ConnectorDeployment::crd(),
+        ConnectorStaged::crd(),
+        ActionCheck::crd(),
+        Connector::crd(),
+    ];
+    kinds.map(finished).into()
 }
 
 /// [`all`] as one stream of YAML documents.
@@ -143,14 +151,21 @@ fn whole_numbers(value: Value) -> Value {
     }
 }
 
+/// Field of a status that says which generation it speaks about.
+const OBSERVED: &str = "observedGeneration";
+
 /// Puts the last touch to what the derive made.
 fn finished(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
         let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
         if let Some(root) = root {
             tidy(root);
-            if let Some(status) = root.properties.as_mut().and_then(|members| members.get_mut("status")) {
-                status.default = Some(JSON(json!({"observedGeneration": UNSEEN})));
+            let status = root.properties.as_mut().and_then(|members| members.get_mut("status"));
+            // What is only mirrored has no generation that it would speak about.
+            let observes =
+                |status: &&mut JSONSchemaProps| status.properties.iter().flatten().any(|(name, _)| name == OBSERVED);
+            if let Some(status) = status.filter(observes) {
+                status.default = Some(JSON(json!({OBSERVED: UNSEEN})));
             }
         }
     }

@@ -10,10 +10,11 @@ use crate::cluster::Sandbox;
 use crate::manifests::documents;
 
 /// Pages with manifests.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "README.md",
     "docs/dev-server.md",
     "docs/kinds/actioncheck.md",
+    "docs/kinds/connector.md",
     "docs/kinds/connectproject.md",
     "docs/kinds/connectordeployment.md",
     "docs/kinds/connectorstaged.md",
@@ -53,7 +54,12 @@ async fn accepted(sandbox: &Sandbox, place: &str, manifest: &Value) {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (word(&manifest["apiVersion"]), word(&manifest["kind"]));
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
+    let kind_of = GroupVersionKind::gvk(group, version, &kind);
+    let ours = connect_operator::crd::all().into_iter().map(|crd| crd.spec.names).find(|names| names.kind == kind);
+    let resource = match ours {
+        Some(names) => ApiResource::from_gvk_with_plural(&kind_of, &names.plural),
+        None => ApiResource::from_gvk(&kind_of),
+    };
     let api = Api::<DynamicObject>::namespaced_with(sandbox.client.clone(), &sandbox.namespace, &resource);
     let dry = PatchParams { dry_run: true, ..PatchParams::apply("tester").validation_strict() };
     let name = word(&manifest["metadata"]["name"]);

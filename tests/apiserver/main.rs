@@ -14,6 +14,7 @@ mod ending;
 mod examples;
 mod main_job;
 mod manifests;
+mod mirror;
 mod plan;
 mod rules;
 mod schema;

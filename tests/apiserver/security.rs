@@ -10,8 +10,9 @@ use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::{digest_key, manager, served_crds};
-use connect_operator::crd::ConnectorDeployment;
+use connect_operator::crd::{ConnectProject, Connector, ConnectorDeployment};
 use connect_operator::dev_server::Options;
+use connect_operator::names;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::ListParams;
@@ -100,7 +101,8 @@ async fn the_rights_of_the_page_are_enough_for_a_whole_life_in_a_watched_namespa
     let _operator = operator(client, &own.namespace, key, &[&shop.sandbox.namespace]);
 
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    let mirroring = with_spec(shop.project(), &json!({"registry": {"private": false}}));
+    shop.sandbox.apply(&mirroring).await.unwrap();
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     shop.put_config_map("settings", &[("level", "info")]).await;
     let mut manifest = with_spec(shop.deployment(), &json!({"outputs": {"configMapName": "outputs"}}));
@@ -117,8 +119,22 @@ async fn the_rights_of_the_page_are_enough_for_a_whole_life_in_a_watched_namespa
     .await;
     assert!(shop.api::<ConfigMap>().get_opt("outputs").await.unwrap().is_some());
     assert!(!shop.api::<Event>().list(&ListParams::default()).await.unwrap().items.is_empty(), "Events are written");
+    let change = json!({"spec": {"id": "by-hand"}});
+    shop.until_project("the registry is mirrored", |project| is_mirrored(project) == Some("True")).await;
+    shop.sandbox
+        .succeed(&["patch", "ccon", "shop.demo-connector", "--type=merge", "--patch", &change.to_string()], "")
+        .await;
+    shop.until_object("shop.demo-connector", "set back", |object: &Connector| object.spec.id != "by-hand").await;
+    shop.sandbox.change(&shop.project(), &json!({"spec": {"registry": null}})).await.unwrap();
+    shop.until_project("the mirror is gone", |project| is_mirrored(project).is_none()).await;
+    assert!(shop.api::<Connector>().list(&ListParams::default()).await.unwrap().items.is_empty());
     shop.delete().await;
     shop.until_gone().await;
+}
+
+fn is_mirrored(project: &ConnectProject) -> Option<&str> {
+    let conditions = &project.status.as_ref()?.conditions;
+    conditions.iter().find(|it| it.type_ == names::REGISTRY_MIRRORED).map(|it| it.status.as_str())
 }
 
 #[tokio::test]
@@ -130,6 +146,8 @@ async fn the_rights_of_the_page_are_no_more_than_that() {
         ("Secrets that it watches", &watched, "get", "secrets", true),
         ("delete what people made", &watched, "delete", "connectordeployments.connect-operator.io", false),
         ("make its own kinds", &watched, "create", "connectordeployments.connect-operator.io", false),
+        ("the mirror", &watched, "delete", "connectors.connect-operator.io", true),
+        ("the mirror as a whole", &watched, "deletecollection", "connectors.connect-operator.io", false),
         ("change Secrets", &watched, "patch", "secrets", false),
         ("delete ConfigMaps", &watched, "delete", "configmaps", false),
         ("run something", &watched, "create", "pods", false),

@@ -270,8 +270,8 @@ impl Operator {
                 let run = (subject.clone(), object.uid().unwrap_or_default());
                 tokio::spawn(RUN.scope(run, connect_project::reconcile(object, context)))
             }),
-            // The histories have no checks.
-            Subjects::Check => None,
+            // The histories have no checks and no mirrors.
+            Subjects::Check | Subjects::Mirror => None,
         };
         match task {
             Some(task) => {

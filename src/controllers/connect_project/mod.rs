@@ -17,10 +17,13 @@ use std::time::Duration;
 use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::controller::Action;
+use kube::runtime::events::EventType;
 
 use self::observe::Credentials;
-use self::status::{Facts, Users};
+use self::status::{Facts, Mirror, Users};
 use super::conditions::{self, Told};
+use super::connector;
+use super::connector::memory::Outcome;
 use super::context::{Context, Project};
 use super::patch::write_status;
 use super::reason::Reason;
@@ -29,6 +32,7 @@ use super::remote::{Remote, Settings};
 use super::subject::{Kind, Subject};
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectProject, ConnectProjectStatus};
+use crate::names;
 
 /// Pause before a run is done again that the cluster refused.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
@@ -117,6 +121,7 @@ async fn let_go(
     if !listed.is_none() {
         return Ok(Use::Listed(listed));
     }
+    connector::clear(context, object).await?;
     copy::remove(context, subject, object).await?;
     act::release(api, object).await?;
     gone(context, subject);
@@ -157,6 +162,9 @@ fn offer(object: &ConnectProject, context: &Context, subject: &Subject, remote: 
     let project = Project { identity: identity(object), region, remote: remote.clone(), login };
     if context.projects.set(subject, project) {
         context.wake_users(Named::Project, &subject.namespace, &subject.name);
+        if object.spec.registry.is_some() {
+            context.wake(Subject::mirror(&subject.namespace, &subject.name));
+        }
         // Once more: if it was deleted during this run, the next one notices.
         context.wake(subject.clone());
     }
@@ -195,6 +203,7 @@ async fn say(
         deleting: object.metadata.deletion_timestamp.is_some(),
         unkept: access.unkept,
         copied_from: access.gone.then(|| context.copies.place(object)),
+        mirror: mirror(object, context),
     };
     let before =
         object.status.clone().unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
@@ -204,7 +213,48 @@ async fn say(
     if conditions::ready_reason(&before.conditions) != Some(told.reason.as_str()) {
         context.event(&written, "Reconcile", &told).await;
     }
+    say_mirror(context, &written, &before, &after, &facts.mirror).await;
     Ok(())
+}
+
+/// What is known of the mirror of the registry, and may have been said before.
+fn mirror(object: &ConnectProject, context: &Context) -> Mirror {
+    let subject = Subject::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
+    let was_there = object.status.as_ref().is_some_and(|status| status.registry.is_some());
+    match (&object.spec.registry, context.mirrors.outcome(&subject)) {
+        (Some(_), Some(Outcome::Said(said))) => Mirror::Known(said),
+        (Some(_), _) => Mirror::Unknown,
+        (None, Some(Outcome::Cleared)) => Mirror::Absent,
+        (None, _) if was_there => Mirror::Unknown,
+        (None, _) => Mirror::Absent,
+    }
+}
+
+/// Tells what changed about the mirror, and lets it begin once the status says that there is one.
+async fn say_mirror(
+    context: &Context,
+    object: &ConnectProject,
+    before: &ConnectProjectStatus,
+    after: &ConnectProjectStatus,
+    mirror: &Mirror,
+) {
+    if before.registry.is_none() && after.registry.is_some() {
+        context.wake(Subject::mirror(&object.namespace().unwrap_or_default(), &object.name_any()));
+    }
+    let Mirror::Known(said) = mirror else { return };
+    let reason = |status: &ConnectProjectStatus| {
+        conditions::reason(&status.conditions, names::REGISTRY_MIRRORED).map(str::to_owned)
+    };
+    if reason(before) == reason(after) {
+        return;
+    }
+    if said.told.reason == Reason::RegistryCut {
+        // Nothing is wrong, and yet something is missing that people may look for.
+        let (reason, note) = (said.told.reason.as_str(), &said.told.message);
+        context.report(object, EventType::Warning, reason, "Mirror", note).await;
+    } else {
+        context.event(object, "Mirror", &said.told).await;
+    }
 }
 
 /// Forgets everything about a project that is gone.

@@ -7,16 +7,29 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::clock::between;
 use crate::controllers::conditions::{self, Told, whole_seconds};
+use crate::controllers::connector::status::Said;
 use crate::controllers::problem;
 use crate::controllers::reason::{Reason, Stance};
 use crate::controllers::remote::Health;
-use crate::crd::ConnectProjectStatus;
 use crate::crd::shared::RemoteIdentity;
+use crate::crd::{ConnectProjectStatus, MirrorStatus};
+use crate::names;
 
 /// `lastLookAt` is written again after this time; a write for each look would be one for nothing (rule 21).
 const LOOK_WORTH_WRITING: Duration = Duration::from_hours(1);
 /// Most scopes that are kept.
 const SCOPES: usize = 256;
+
+/// What is known of the mirror of the registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mirror {
+    /// None is wanted, and there are no objects of one.
+    Absent,
+    /// There is one, of which this process knows nothing yet.
+    Unknown,
+    /// There is one, and this is how it is.
+    Known(Said),
+}
 
 /// What is the case at the end of a run.
 pub struct Facts {
@@ -36,6 +49,8 @@ pub struct Facts {
     pub unkept: Option<Told>,
     /// Where the copy is, if the Secret that the project names is gone and the copy counts.
     pub copied_from: Option<String>,
+    /// The mirror of the registry. Whatever is wrong with it does not touch `Ready`: deployments go on.
+    pub mirror: Mirror,
 }
 
 /// What to tell people.
@@ -117,6 +132,22 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &Facts, now: Timestamp) -
         }
     }
     status.conditions = conditions::conditions(&before.conditions, &tell(facts), Vec::new(), facts.generation, now);
+    match &facts.mirror {
+        Mirror::Absent => status.registry = None,
+        Mirror::Unknown => {
+            status.registry.get_or_insert_default();
+            let mirrored = before.conditions.iter().find(|condition| condition.type_ == names::REGISTRY_MIRRORED);
+            status.conditions.extend(mirrored.cloned());
+        }
+        Mirror::Known(said) => {
+            let kept = status.registry.take().unwrap_or_default();
+            status.registry = Some(
+                said.size.map_or(kept, |(found, objects)| MirrorStatus { found: Some(found), objects: Some(objects) }),
+            );
+            let type_ = names::REGISTRY_MIRRORED;
+            status.conditions.push(conditions::about(&before.conditions, type_, &said.told, facts.generation, now));
+        }
+    }
     status
 }
 
@@ -135,6 +166,7 @@ mod tests {
             deleting: false,
             unkept: None,
             copied_from: None,
+            mirror: Mirror::Absent,
         }
     }
 
@@ -160,6 +192,32 @@ mod tests {
         ] {
             assert_eq!(tell(&facts(health)).reason, reason, "{case}");
         }
+    }
+
+    #[test]
+    fn a_mirror_is_told_beside_ready_and_a_restart_alone_changes_nothing() {
+        let with = |mirror| Facts { mirror, ..facts(Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH })) };
+        let said = |reason, size| Mirror::Known(Said { told: Told::new(reason, "so it is"), size });
+        let status_of = |status: &ConnectProjectStatus, type_| {
+            status.conditions.iter().find(|it| it.type_ == type_).map(|it| (it.status.clone(), it.reason.clone()))
+        };
+        let summarize = |before: &ConnectProjectStatus, mirror| summarize(before, &with(mirror), Timestamp::UNIX_EPOCH);
+        let word = |status: &str, reason: &str| Some((status.to_owned(), reason.to_owned()));
+
+        let none = summarize(&ConnectProjectStatus::default(), Mirror::Absent);
+        assert_eq!((status_of(&none, names::REGISTRY_MIRRORED), &none.registry), (None, &None));
+        let new = summarize(&none, Mirror::Unknown);
+        assert_eq!(status_of(&new, names::REGISTRY_MIRRORED), None);
+        assert_eq!(new.registry, Some(MirrorStatus::default()), "said before there is any object");
+        let mirrored = summarize(&new, said(Reason::Mirrored, Some((7, 7))));
+        assert_eq!(status_of(&mirrored, names::REGISTRY_MIRRORED), word("True", "Mirrored"));
+        assert_eq!(summarize(&mirrored, Mirror::Unknown), mirrored, "after a restart");
+        let refused = summarize(&mirrored, said(Reason::PermissionMissing, None));
+        assert_eq!(status_of(&refused, names::REGISTRY_MIRRORED), word("False", "PermissionMissing"));
+        assert_eq!(status_of(&refused, names::READY), word("True", "Available"));
+        assert_eq!(status_of(&refused, names::STALLED), None);
+        assert_eq!(refused.registry, mirrored.registry, "the objects are still there");
+        assert_eq!(summarize(&refused, Mirror::Absent), none);
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Keys {
         self.change(|index| match subject.kind {
             Kind::Deployment | Kind::Staged => index.remove(subject),
             Kind::Project => index.place_users(subject, None),
-            Kind::Check => BTreeSet::new(),
+            Kind::Check | Kind::Mirror => BTreeSet::new(),
         });
     }
 
@@ -117,7 +117,7 @@ impl Keys {
                 index.entries.keys().filter(|subject| subject.kind == kind).cloned().collect()
             }
             Kind::Project => index.projects.keys().cloned().collect(),
-            Kind::Check => Vec::new(),
+            Kind::Check | Kind::Mirror => Vec::new(),
         }
     }
 

@@ -86,7 +86,7 @@ impl ConnectApi for Door {
 
 impl RegistryApi for Door {
     fn search<'a>(&'a self, query: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>> {
-        Box::pin(self.pass("searchConnectors", Concern::Other, move || self.client.search(query, page)))
+        Box::pin(self.pass("searchConnectors", Concern::Extra, move || self.client.search(query, page)))
     }
 }
 

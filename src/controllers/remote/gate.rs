@@ -36,6 +36,9 @@ pub(super) enum Concern {
     Look,
     /// Anything else: a refusal concerns the caller alone.
     Other,
+    /// What nothing else depends on: that it fails concerns the caller alone, whatever the failure, unless it asks
+    /// everyone for a pause or refuses the credentials.
+    Extra,
 }
 
 /// Leave to make one call.
@@ -135,6 +138,7 @@ impl Gate {
     pub(super) fn failed(&mut self, permit: Permit, error: &ApiError, now: Timestamp, jitter: &mut Jitter) {
         let kind = match judge(error, permit.concern) {
             Verdict::Answered => return self.succeeded(permit),
+            Verdict::Nothing => return,
             Verdict::Trouble(kind) => kind,
         };
         if permit.client != self.client {
@@ -182,9 +186,17 @@ enum Verdict {
     Answered,
     /// It cannot be worked with.
     Trouble(TroubleKind),
+    /// Nothing: others find out.
+    Nothing,
 }
 
 fn judge(error: &ApiError, concern: Concern) -> Verdict {
+    let verdict = verdict(error, concern);
+    let lonely = concern == Concern::Extra && verdict == Verdict::Trouble(TroubleKind::Unavailable);
+    if lonely { Verdict::Nothing } else { verdict }
+}
+
+fn verdict(error: &ApiError, concern: Concern) -> Verdict {
     let unavailable = Verdict::Trouble(TroubleKind::Unavailable);
     let (status, codes) = match &error.failure {
         Failure::CredentialsRefused => return Verdict::Trouble(TroubleKind::CredentialsRejected),
@@ -204,10 +216,11 @@ fn judge(error: &ApiError, concern: Concern) -> Verdict {
         (Reaction::Token, _) => Verdict::Trouble(TroubleKind::CredentialsRejected),
         (Reaction::Fix, Concern::Look) if forbidden => Verdict::Trouble(TroubleKind::PermissionMissing),
         (Reaction::Retry, _) | (_, Concern::Look) => unavailable,
-        (Reaction::Verify, Concern::Other) if status >= 500 || status == 408 => unavailable,
-        (Reaction::Verify | Reaction::Refetch | Reaction::Wait | Reaction::Gone | Reaction::Fix, Concern::Other) => {
-            Verdict::Answered
-        }
+        (Reaction::Verify, Concern::Other | Concern::Extra) if status >= 500 || status == 408 => unavailable,
+        (
+            Reaction::Verify | Reaction::Refetch | Reaction::Wait | Reaction::Gone | Reaction::Fix,
+            Concern::Other | Concern::Extra,
+        ) => Verdict::Answered,
     }
 }
 

@@ -21,7 +21,7 @@ fn until(gate: &Gate) -> Timestamp {
 
 #[test]
 fn an_error_says_something_about_the_remote_or_about_the_caller() {
-    use Concern::{Look, Other};
+    use Concern::{Extra, Look, Other};
     use TroubleKind::{CredentialsRejected, PermissionMissing, Throttled, Unavailable};
     let trouble = Verdict::Trouble;
     for (case, error, concern, expected) in [
@@ -46,6 +46,13 @@ fn an_error_says_something_about_the_remote_or_about_the_caller() {
         ("throttled", answered(429, None), Other, trouble(Throttled)),
         ("down for a while", retry_after(answered(503, None), 5_000), Look, trouble(Throttled)),
         ("throttled for a token", retry_after(failure(Failure::NotSent), 5_000), Look, trouble(Throttled)),
+        ("the registry fails", answered(500, Some(ErrorCode::General)), Extra, Verdict::Nothing),
+        ("the registry is silent", failure(Failure::NoAnswer), Extra, Verdict::Nothing),
+        ("the registry makes no sense", failure(Failure::Unreadable), Extra, Verdict::Nothing),
+        ("may not search", answered(403, Some(ErrorCode::AuthorizationError)), Extra, Verdict::Answered),
+        ("the registry throttles", answered(429, None), Extra, trouble(Throttled)),
+        ("the registry asks for a pause", retry_after(answered(503, None), 5_000), Extra, trouble(Throttled)),
+        ("the token is refused there, too", answered(401, None), Extra, trouble(CredentialsRejected)),
         ("held back by the client", retry_after(failure(Failure::HeldBack), 5_000), Look, trouble(Throttled)),
     ] {
         assert_eq!(judge(&error, concern), expected, "{case}");

@@ -309,6 +309,28 @@ async fn the_resting_looker_is_rung_for_what_comes_before_its_time_only() {
 }
 
 #[tokio::test]
+async fn a_registry_that_cannot_be_searched_closes_the_gate_only_if_it_asks_for_that() {
+    let query = crate::connect::registry::ConnectorQuery::default();
+    let page = crate::connect::api::PageRequest { limit: 100, offset: 0 };
+    for (case, error, open) in [
+        ("it is broken", answered(503, None), true),
+        ("it does not answer", failure(Failure::NoAnswer), true),
+        ("it may not be searched", answered(403, Some(ErrorCode::AuthorizationError)), true),
+        ("it asks for a pause", retry_after(answered(429, None), 60_000), false),
+    ] {
+        let bench = Bench::new(10, 16);
+        bench.settle().await;
+        bench.service.world().mood = Mood::Fails(error);
+        let registry = bench.remote.registry();
+        for _ in 0..3 {
+            assert!(registry.search(&query, page).await.is_err(), "{case}");
+        }
+        assert_eq!(bench.remote.enter(&subject(1)).is_ok(), open, "{case}");
+        assert_eq!(matches!(bench.remote.health(), Health::Good { .. }), open, "{case}");
+    }
+}
+
+#[tokio::test]
 async fn a_panic_of_the_client_is_not_the_end_of_looking() {
     let bench = Bench::new(10, 16);
     bench.service.world().mood = Mood::Panics;

@@ -1,4 +1,4 @@
-//! A deployment that names a ConnectorStaged, from its first tag to the next.
+//! A deployment that names a `ConnectorStaged`, from its first tag to the next.
 
 use connect_operator::crd::ConnectorDeployment;
 use serde_json::{Value, json};

@@ -19,7 +19,7 @@ fn the_page_of_each_kind_lists_every_field_and_every_rule() {
             &format!("docs/kinds/{}.md", kind.to_lowercase()),
             &[
                 ("spec", table(&properties["spec"])),
-                ("rules", format!("- {}", rules.join("\n- "))),
+                ("rules", if rules.is_empty() { "No rules.".into() } else { format!("- {}", rules.join("\n- ")) }),
                 ("status", table(&properties["status"])),
             ],
         );

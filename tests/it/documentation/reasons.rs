@@ -22,6 +22,20 @@ const PROJECT: &[Reason] = &[
     Reason::CredentialsRejected,
 ];
 
+/// Reasons that the condition `RegistryMirrored` of a `ConnectProject` can have.
+const MIRROR: &[Reason] = &[
+    Reason::Mirrored,
+    Reason::RegistryCut,
+    Reason::RegistryReadInPart,
+    Reason::ProjectNotReady,
+    Reason::ServiceUnavailable,
+    Reason::Throttled,
+    Reason::InternalError,
+    Reason::RequestRejected,
+    Reason::PermissionMissing,
+    Reason::CredentialsRejected,
+];
+
 /// Reasons that an `ActionCheck` can have.
 const CHECK: &[Reason] = &[
     Reason::CheckPassed,
@@ -43,6 +57,9 @@ const NO_DEPLOYMENT: &[Reason] = &[
     Reason::Available,
     Reason::InUse,
     Reason::CredentialsNotKept,
+    Reason::Mirrored,
+    Reason::RegistryCut,
+    Reason::RegistryReadInPart,
     Reason::CheckPassed,
     Reason::Checking,
     Reason::DeploymentNotReady,
@@ -64,6 +81,7 @@ fn the_page_of_conditions_lists_every_reason_that_is_given() {
         &[
             ("kstatus", stances()),
             ("ConnectProject", table(PROJECT)),
+            ("RegistryMirrored", mirror_table()),
             ("ConnectorDeployment", table(&deployment)),
             ("ActionCheck", table(CHECK)),
             ("not given", not_given(&given)),
@@ -74,7 +92,7 @@ fn the_page_of_conditions_lists_every_reason_that_is_given() {
 #[test]
 fn every_reason_of_a_project_or_check_is_one_that_is_given() {
     let given = given();
-    for reason in PROJECT.iter().chain(CHECK) {
+    for reason in PROJECT.iter().chain(MIRROR).chain(CHECK) {
         assert!(given.contains(reason.as_str()), "{reason} is listed, and no code gives it");
     }
 }
@@ -140,6 +158,16 @@ fn table(reasons: &[Reason]) -> String {
         let [_, ready, beside, kstatus] = looks(reason.stance());
         let sentence = reason.sentence();
         writeln!(table, "| `{reason}` | `{ready}` | {} | `{kstatus}` | {sentence} |", code(beside)).unwrap();
+    }
+    table
+}
+
+/// A condition beside `Ready`, which neither Flux nor Argo CD looks at.
+fn mirror_table() -> String {
+    let mut table = String::from("| Reason | `RegistryMirrored` | What it means and what to do |\n|---|---|---|\n");
+    for reason in MIRROR {
+        let [_, status, ..] = looks(reason.stance());
+        writeln!(table, "| `{reason}` | `{status}` | {} |", reason.sentence()).unwrap();
     }
     table
 }

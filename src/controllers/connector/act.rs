@@ -1,0 +1,120 @@
+//! Writes and removes Connector objects. Decides nothing.
+
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use serde_json::json;
+
+use super::desired::{self, Desired, Owner};
+use super::observe;
+use crate::controllers::patch::write_status;
+use crate::crd::Connector;
+use crate::names;
+
+/// How often a write is tried that meets a newer version of the object.
+const ATTEMPTS: u32 = 5;
+
+/// What became of an object.
+pub(super) struct Written {
+    pub(super) object: Connector,
+    /// Whether it was made, and was not there.
+    pub(super) made: bool,
+    /// Whether it held what somebody else had written.
+    pub(super) by_hand: bool,
+}
+
+/// Makes an object what it is to be; it is made if it is not there. `there`: whether it is known to be there. `None`: it is
+/// being deleted, and comes back after.
+///
+/// # Errors
+/// Those of the API server.
+pub(super) async fn write(
+    api: &Api<Connector>,
+    name: &str,
+    desired: &Desired,
+    mut there: bool,
+) -> Result<Option<Written>, kube::Error> {
+    for attempt in 1.. {
+        match attempt_to_write(api, name, desired, there).await {
+            // Changed, made or removed meanwhile.
+            Err(kube::Error::Api(status)) if attempt < ATTEMPTS && matches!(status.code, 404 | 409) => there = true,
+            answer => return answer,
+        }
+    }
+    Ok(None)
+}
+
+async fn attempt_to_write(
+    api: &Api<Connector>,
+    name: &str,
+    desired: &Desired,
+    there: bool,
+) -> Result<Option<Written>, kube::Error> {
+    let found = if there { api.get_opt(name).await? } else { None };
+    let (object, made) = match found {
+        Some(object) => (object, false),
+        None => (create(api, name, desired).await?, true),
+    };
+    if object.metadata.deletion_timestamp.is_some() {
+        return Ok(None);
+    }
+    let by_hand = desired::print(&object).by_hand;
+    let object = bring_in_line(api, object, desired).await?;
+    let before = object.status.clone();
+    let written = write_status(api, &object, &before, &Some(desired.status.clone())).await?;
+    Ok(Some(Written { object: written.unwrap_or(object), made, by_hand }))
+}
+
+async fn create(api: &Api<Connector>, name: &str, desired: &Desired) -> Result<Connector, kube::Error> {
+    let object = Connector {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            owner_references: Some(desired.owners.clone()),
+            ..ObjectMeta::default()
+        },
+        spec: desired.spec.clone(),
+        status: None,
+    };
+    let parameters = PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() };
+    api.create(&parameters, &object).await
+}
+
+/// Spec and owner. Labels and annotations are for people and their tools.
+async fn bring_in_line(api: &Api<Connector>, object: Connector, desired: &Desired) -> Result<Connector, kube::Error> {
+    let owners = object.metadata.owner_references.as_ref();
+    if object.spec == desired.spec && owners == Some(&desired.owners) {
+        return Ok(object);
+    }
+    let patch = json!({
+        "metadata": {"resourceVersion": object.resource_version(), "ownerReferences": desired.owners},
+        "spec": desired.spec,
+    });
+    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    api.patch(&object.name_any(), &parameters, &Patch::Merge(patch)).await
+}
+
+/// Removes an object; that there is none is as good.
+///
+/// # Errors
+/// Those of the API server.
+pub(super) async fn remove(api: &Api<Connector>, name: &str) -> Result<(), kube::Error> {
+    match api.delete(name, &DeleteParams::default()).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        answer => answer.map(|_| ()),
+    }
+}
+
+/// Removes every object of a project.
+///
+/// # Errors
+/// Those of the API server.
+pub(super) async fn remove_all(api: &Api<Connector>, owner: &Owner) -> Result<(), kube::Error> {
+    // Asked for once, so that a namespace without any costs one small request.
+    if api.list_metadata(&ListParams::default().limit(1)).await?.items.is_empty() {
+        return Ok(());
+    }
+    let (objects, _) = observe::objects(api, owner).await?;
+    for name in objects.keys() {
+        remove(api, name).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! Which objects are written and which are removed, from what there is and what the registry was seen to have. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::desired::{Identity, Print};
+use super::names;
+
+/// An object of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Id of the connector that it says it is.
+    pub id: String,
+    /// What it comes to.
+    pub print: Print,
+}
+
+/// A connector of the registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Which one.
+    pub identity: Identity,
+    /// Digest of what its object is to hold.
+    pub digest: String,
+}
+
+/// What is to be done.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Objects to write, with the place of each connector in what was seen.
+    pub write: Vec<(String, usize)>,
+    /// Objects of connectors that were not seen, or are beyond the most. One look alone is no proof.
+    pub absent: BTreeSet<String>,
+}
+
+/// What is to be done. `whole`: whether what was not seen may be gone. Of more than `most` the first by key stay, and those
+/// without a key come last; so it is always the same ones, in whatever order pages come.
+#[must_use]
+pub fn decide(project: &str, kept: &BTreeMap<String, Kept>, seen: &[Seen], whole: bool, most: usize) -> Plan {
+    let holder = |name: &str| kept.get(name).map(|kept| kept.id.clone());
+    let names = names::all(project, seen.iter().map(|seen| &seen.identity), holder);
+    let mut order: Vec<usize> = (0..seen.len()).collect();
+    order.sort_by_key(|at| {
+        let Identity { id, key, .. } = &seen[*at].identity;
+        (key.is_none(), key, id)
+    });
+    if whole {
+        order.truncate(most);
+    } else {
+        // Nothing is removed to make room for what is new.
+        let mut room = most.saturating_sub(kept.len());
+        order.retain(|at| {
+            let there = kept.contains_key(&names[*at]);
+            let fits = there || room > 0;
+            room -= usize::from(fits && !there);
+            fits
+        });
+    }
+    let mut plan = Plan::default();
+    if whole {
+        plan.absent = kept.keys().cloned().collect();
+    }
+    for at in order {
+        let name = &names[at];
+        plan.absent.remove(name);
+        let as_it_should_be =
+            kept.get(name).is_some_and(|kept| kept.print.intact && kept.print.digest == seen[at].digest);
+        if !as_it_should_be {
+            plan.write.push((name.clone(), at));
+        }
+    }
+    plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(key: &str, digest: &str) -> Seen {
+        let identity = Identity { id: format!("id-of-{key}"), key: Some(key.into()), name: key.into() };
+        Seen { identity, digest: digest.into() }
+    }
+
+    fn object(key: &str, digest: &str) -> (String, Kept) {
+        let print = Print { digest: digest.into(), intact: true, by_hand: false };
+        (format!("shop.{key}"), Kept { id: format!("id-of-{key}"), print })
+    }
+
+    fn touched(key: &str, digest: &str) -> (String, Kept) {
+        let (name, mut kept) = object(key, digest);
+        kept.print = Print { intact: false, by_hand: true, ..kept.print };
+        (name, kept)
+    }
+
+    #[test]
+    fn what_differs_is_written_and_what_is_absent_from_a_whole_look_is_said() {
+        type Row<'r> = (&'r str, Vec<(String, Kept)>, Vec<Seen>, bool, usize, &'r [&'r str], &'r [&'r str]);
+        let rows: [Row<'_>; 14] = [
+            ("nothing at all", vec![], vec![], true, 9, &[], &[]),
+            ("a first one", vec![], vec![seen("a", "1")], true, 9, &["shop.a"], &[]),
+            ("all as it should be", vec![object("a", "1")], vec![seen("a", "1")], true, 9, &[], &[]),
+            ("changed in the registry", vec![object("a", "1")], vec![seen("a", "2")], true, 9, &["shop.a"], &[]),
+            ("changed by hand", vec![touched("a", "x")], vec![seen("a", "1")], true, 9, &["shop.a"], &[]),
+            (
+                "only its digest changed by hand",
+                vec![touched("a", "1")],
+                vec![seen("a", "1")],
+                true,
+                9,
+                &["shop.a"],
+                &[],
+            ),
+            ("gone", vec![object("a", "1"), object("b", "1")], vec![seen("b", "1")], true, 9, &[], &["shop.a"]),
+            ("perhaps gone", vec![object("a", "1"), object("b", "1")], vec![seen("b", "1")], false, 9, &[], &[]),
+            ("all gone", vec![object("a", "1")], vec![], true, 9, &[], &["shop.a"]),
+            (
+                "too many",
+                vec![],
+                vec![seen("c", "1"), seen("a", "1"), seen("b", "1")],
+                true,
+                2,
+                &["shop.a", "shop.b"],
+                &[],
+            ),
+            (
+                "a new one pushes the last one out",
+                vec![object("a", "1"), object("c", "1")],
+                vec![seen("c", "1"), seen("b", "1"), seen("a", "1")],
+                true,
+                2,
+                &["shop.b"],
+                &["shop.c"],
+            ),
+            (
+                "not so if the look was not whole",
+                vec![object("a", "1"), object("c", "1")],
+                vec![seen("c", "2"), seen("b", "1"), seen("a", "1")],
+                false,
+                2,
+                &["shop.c"],
+                &[],
+            ),
+            (
+                "room for one of two in a look that was not whole",
+                vec![object("c", "1")],
+                vec![seen("b", "1"), seen("a", "1")],
+                false,
+                2,
+                &["shop.a"],
+                &[],
+            ),
+            (
+                "fewer are wanted",
+                vec![object("a", "1"), object("b", "1")],
+                vec![seen("a", "1"), seen("b", "1")],
+                true,
+                1,
+                &[],
+                &["shop.b"],
+            ),
+        ];
+        for (case, kept, seen, whole, most, write, absent) in rows {
+            let kept = kept.into_iter().collect();
+            let plan = decide("shop", &kept, &seen, whole, most);
+            let names: Vec<_> = plan.write.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, write, "{case}");
+            assert_eq!(plan.absent.iter().map(String::as_str).collect::<Vec<_>>(), absent, "{case}");
+            for (name, at) in &plan.write {
+                assert_eq!(*name, names::usual("shop", &seen[*at].identity), "{case}");
+            }
+            // In whatever order pages come.
+            let mut turned = seen.clone();
+            turned.reverse();
+            let again = decide("shop", &kept, &turned, whole, most);
+            assert_eq!(again.write.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), write, "{case}, turned");
+            assert_eq!(again.absent, plan.absent, "{case}, turned");
+        }
+    }
+
+    #[test]
+    fn connectors_without_a_key_are_cut_first() {
+        let mut nameless = seen("a", "1");
+        nameless.identity.key = None;
+        let all = [nameless, seen("b", "1")];
+        let plan = decide("shop", &BTreeMap::new(), &all, true, 1);
+        assert_eq!(plan.write, [("shop.b".to_owned(), 1)]);
+    }
+}

@@ -1,0 +1,330 @@
+//! What a Connector object holds, from the record of the registry. Pure.
+//!
+//! A record may be larger than the schema allows, or than an object may be: then it is cut, and the object says where.
+//! Its digest tells whether an object is what it should be, and whether somebody else has changed it.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::Resource;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::connect::model;
+use crate::controllers::conditions::cut;
+use crate::controllers::digest::hex;
+use crate::crd::connector::{
+    ConnectorApiClientScopes, ConnectorApplication, ConnectorCreator, ConnectorRepository, ConnectorStatus,
+    ConnectorSummary, ConnectorVariables, LONGEST_TEXT, LONGEST_URL, LONGEST_WORD, MOST_ENTRIES, MOST_VARIABLES,
+    PlainVariable, SecuredVariable,
+};
+use crate::crd::{ConnectProject, Connector, ConnectorSpec, ProjectKind, ProjectRef};
+
+/// Largest record in bytes of JSON. An object may have ten times as much (etcd), but a list of thousands should not.
+pub const LARGEST_RECORD: usize = 128 * 1024;
+/// What is left of the description of a variable in a record that is too large, in bytes.
+const SHORT_TEXT: usize = 96;
+/// Longest text of a column, in bytes.
+const LONGEST_COLUMN: usize = 64;
+/// Regions that are written out in a column.
+const REGIONS_IN_COLUMN: usize = 2;
+/// Most parts that are named as cut.
+const MOST_CUT: usize = 8;
+/// What digests of this version begin with: one that another version wrote says nothing.
+const DIGEST_VERSION: &str = "1-";
+
+/// What tells connectors apart, and what they are named after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Id.
+    pub id: String,
+    /// Key, if it has one.
+    pub key: Option<String>,
+    /// For people.
+    pub name: String,
+}
+
+/// The `ConnectProject` that a mirror belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+}
+
+impl Owner {
+    /// The reference by which the cluster removes the objects with the project. It does not hold the project up: then
+    /// the cluster would ask for more rights.
+    #[must_use]
+    pub fn reference(&self) -> OwnerReference {
+        OwnerReference {
+            api_version: ConnectProject::api_version(&()).into_owned(),
+            kind: ConnectProject::kind(&()).into_owned(),
+            name: self.name.clone(),
+            uid: self.uid.clone(),
+            controller: Some(true),
+            block_owner_deletion: None,
+        }
+    }
+}
+
+/// What an object is to hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Desired {
+    /// Which connector it is.
+    pub identity: Identity,
+    /// The spec.
+    pub spec: ConnectorSpec,
+    /// The owner.
+    pub owners: Vec<OwnerReference>,
+    /// The record, with its digest.
+    pub status: ConnectorStatus,
+    /// Digest of spec, owner and record.
+    pub digest: String,
+}
+
+/// What the object of a connector is to hold.
+#[must_use]
+pub fn desired(owner: &Owner, connector: model::Connector) -> Desired {
+    let identity = Identity { id: connector.id.clone(), key: connector.key.clone(), name: connector.name.clone() };
+    let project_ref = ProjectRef { kind: ProjectKind::ConnectProject, name: owner.name.clone() };
+    let spec = ConnectorSpec { project_ref, id: connector.id.clone() };
+    let owners = vec![owner.reference()];
+    let mut status = record(connector);
+    let digest = digest(&spec, &owners, &status);
+    status.digest = Some(digest.clone());
+    Desired { identity, spec, owners, status, digest }
+}
+
+/// What an object of the cluster comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Print {
+    /// Digest of what it holds.
+    pub digest: String,
+    /// Whether that is what the operator wrote last.
+    pub intact: bool,
+    /// Whether somebody else has changed it since.
+    pub by_hand: bool,
+}
+
+/// What this object comes to.
+#[must_use]
+pub fn print(object: &Connector) -> Print {
+    let mut status = object.status.clone().unwrap_or_default();
+    let claimed = status.digest.take();
+    let owners = object.metadata.owner_references.as_deref().unwrap_or_default();
+    let digest = digest(&object.spec, owners, &status);
+    let intact = claimed.as_ref() == Some(&digest);
+    // One without a digest was just made, and one of another version was written in another way.
+    let ours = claimed.is_some_and(|claimed| claimed.starts_with(DIGEST_VERSION));
+    Print { digest, intact, by_hand: ours && !intact }
+}
+
+fn digest(spec: &ConnectorSpec, owners: &[OwnerReference], status: &ConnectorStatus) -> String {
+    let owners: Vec<_> = owners.iter().map(|owner| (&owner.kind, &owner.name, &owner.uid)).collect();
+    let whole = serde_json::to_vec(&(spec, owners, status)).unwrap_or_default();
+    format!("{DIGEST_VERSION}{}", hex(&Sha256::digest(whole)[..16]))
+}
+
+/// The record within its bounds.
+fn record(connector: model::Connector) -> ConnectorStatus {
+    let mut cutter = Cutter::default();
+    let mut status = cutter.record(connector);
+    if size(&status) > LARGEST_RECORD {
+        cutter.note("configurations[].description");
+        each_text(&mut status, |text| *text = cut(text, SHORT_TEXT));
+    }
+    if size(&status) > LARGEST_RECORD {
+        each_text(&mut status, String::clear);
+    }
+    while size(&status) > LARGEST_RECORD {
+        cutter.note("configurations");
+        let Some(configurations) = status.configurations.as_mut().filter(|all| !all.is_empty()) else { break };
+        configurations.truncate(configurations.len() / 2);
+    }
+    status.cut = cutter.cut.into_iter().take(MOST_CUT).map(str::to_owned).collect();
+    status
+}
+
+/// Bytes of JSON.
+pub(super) fn size(value: &impl Serialize) -> usize {
+    serde_json::to_vec(value).map_or(0, |bytes| bytes.len())
+}
+
+/// Descriptions and defaults of variables: what makes a record large.
+fn each_text(status: &mut ConnectorStatus, change: impl Fn(&mut String)) {
+    let applications = status.configurations.iter_mut().flatten();
+    let (mut plain, mut secured) = (Vec::new(), Vec::new());
+    for application in applications {
+        plain.extend(application.standard_configuration.iter_mut());
+        secured.extend(application.secured_configuration.iter_mut());
+    }
+    if let Some(global) = &mut status.global_configuration {
+        plain.extend(global.standard_configuration.iter_mut());
+        secured.extend(global.secured_configuration.iter_mut());
+    }
+    for variable in plain {
+        change(&mut variable.description);
+        // Half a default would be a wrong one.
+        variable.default.take_if(|default| default.len() > SHORT_TEXT);
+    }
+    for variable in secured {
+        change(&mut variable.description);
+    }
+}
+
+/// Cuts what is too long for the schema, and remembers where.
+#[derive(Default)]
+struct Cutter {
+    cut: BTreeSet<&'static str>,
+}
+
+impl Cutter {
+    fn note(&mut self, path: &'static str) {
+        self.cut.insert(path);
+    }
+
+    fn text(&mut self, path: &'static str, text: &str, longest: usize) -> String {
+        if text.len() > longest {
+            self.note(path);
+        }
+        cut(text, longest)
+    }
+
+    fn word(&mut self, path: &'static str, text: &str) -> String {
+        self.text(path, text, LONGEST_WORD)
+    }
+
+    fn words(&mut self, path: &'static str, words: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
+        let words = self.list(path, words.into_iter().collect(), MOST_ENTRIES);
+        words.into_iter().map(|word| self.word(path, word.as_ref())).collect()
+    }
+
+    fn list<T>(&mut self, path: &'static str, mut list: Vec<T>, most: usize) -> Vec<T> {
+        if list.len() > most {
+            self.note(path);
+            list.truncate(most);
+        }
+        list
+    }
+
+    fn record(&mut self, connector: model::Connector) -> ConnectorStatus {
+        // Without `..`, so that a new member of the record is thought about.
+        let model::Connector {
+            id: _,
+            key,
+            version,
+            name,
+            description,
+            integration_types,
+            creator,
+            repository,
+            configurations,
+            api_client,
+            private,
+            global_configuration,
+            supported_regions,
+            certified,
+            documentation_url,
+        } = connector;
+        let types = integration_types.iter().map(ToString::to_string);
+        let integration_types = self.words("integrationTypes", types);
+        let supported_regions = self.words("supportedRegions", supported_regions);
+        let applications = configurations.map(|all| self.list("configurations", all, MOST_ENTRIES));
+        ConnectorStatus {
+            summary: summary(&integration_types, &supported_regions),
+            key: key.map(|key| self.word("key", &key)),
+            version,
+            name: self.word("name", &name),
+            description: description.map(|text| self.text("description", &text, LONGEST_TEXT)),
+            integration_types,
+            creator: self.creator(&creator),
+            repository: ConnectorRepository {
+                url: self.text("repository.url", &repository.url, LONGEST_URL),
+                tag: self.word("repository.tag", &repository.tag),
+            },
+            configurations: applications.map(|all| all.into_iter().map(|one| self.application(one)).collect()),
+            api_client: api_client
+                .map(|client| ConnectorApiClientScopes { scopes: self.words("apiClient.scopes", client.scopes) }),
+            private,
+            global_configuration: global_configuration.map(|global| ConnectorVariables {
+                standard_configuration: self.plain(global.standard_configuration),
+                secured_configuration: self.secured(global.secured_configuration),
+            }),
+            supported_regions,
+            certified,
+            documentation_url: documentation_url.map(|url| self.text("documentationUrl", &url, LONGEST_URL)),
+            cut: Vec::new(),
+            digest: None,
+        }
+    }
+
+    fn creator(&mut self, creator: &model::Creator) -> ConnectorCreator {
+        let model::Creator { name, title, email, company, logo_url, no_of_contributors, support_url } = creator;
+        let mut optional =
+            |text: &Option<String>, longest| text.as_deref().map(|text| self.text("creator", text, longest));
+        ConnectorCreator {
+            name: optional(name, LONGEST_WORD),
+            title: optional(title, LONGEST_WORD),
+            company: optional(company, LONGEST_WORD),
+            logo_url: optional(logo_url, LONGEST_URL),
+            support_url: optional(support_url, LONGEST_URL),
+            email: self.word("creator", email),
+            no_of_contributors: *no_of_contributors,
+        }
+    }
+
+    fn application(&mut self, application: model::DeclaredApplication) -> ConnectorApplication {
+        ConnectorApplication {
+            application_name: self.word("configurations", &application.application_name),
+            application_type: self.word("configurations", &application.application_type.to_string()),
+            standard_configuration: self.plain(application.standard_configuration),
+            secured_configuration: self.secured(application.secured_configuration),
+        }
+    }
+
+    fn plain(&mut self, variables: Vec<model::StandardKey>) -> Vec<PlainVariable> {
+        let variables = self.list("configurations[].standardConfiguration", variables, MOST_VARIABLES);
+        let mut bounded = Vec::with_capacity(variables.len());
+        for model::StandardKey { key, description, default, required } in variables {
+            if default.as_ref().is_some_and(|default| default.len() > LONGEST_TEXT) {
+                self.note("configurations[].default");
+            }
+            bounded.push(PlainVariable {
+                key: self.word("configurations[].key", &key),
+                description: self.text("configurations[].description", &description, LONGEST_TEXT),
+                // Half a default would be a wrong one.
+                default: default.filter(|default| default.len() <= LONGEST_TEXT),
+                required,
+            });
+        }
+        bounded
+    }
+
+    fn secured(&mut self, variables: Vec<model::SecuredKey>) -> Vec<SecuredVariable> {
+        let variables = self.list("configurations[].securedConfiguration", variables, MOST_VARIABLES);
+        let mut bounded = Vec::with_capacity(variables.len());
+        for model::SecuredKey { key, description, required } in variables {
+            bounded.push(SecuredVariable {
+                key: self.word("configurations[].key", &key),
+                description: self.text("configurations[].description", &description, LONGEST_TEXT),
+                required,
+            });
+        }
+        bounded
+    }
+}
+
+fn summary(types: &[String], regions: &[String]) -> ConnectorSummary {
+    let regions = match regions {
+        [] => "any".to_owned(),
+        [first @ .., _] if first.len() < REGIONS_IN_COLUMN => regions.join(","),
+        _ => format!("{},+{}", regions[..REGIONS_IN_COLUMN].join(","), regions.len() - REGIONS_IN_COLUMN),
+    };
+    ConnectorSummary { types: cut(&types.join(","), LONGEST_COLUMN), regions: cut(&regions, LONGEST_COLUMN) }
+}
+
+#[cfg(test)]
+#[path = "desired_tests.rs"]
+mod tests;

@@ -1,0 +1,353 @@
+//! Mirror of the registry: a `Connector` object for each connector that `spec.registry` of a `ConnectProject` asks for.
+//!
+//! It runs for projects, beside their own controller, so that reading thousands of connectors holds up nothing. The
+//! registry is read at the interval; the objects follow it, and what somebody else changed in them is set back. Nothing is
+//! removed after one look alone, nor after one that was not whole. That it does not work is said in a condition of its own,
+//! and leaves the project ready: deployments go on. Next: `decide.rs` for what is written and removed, `names.rs` for how
+//! objects are called, `desired.rs` for what they hold.
+
+mod act;
+pub mod decide;
+pub mod desired;
+pub mod memory;
+pub mod names;
+mod observe;
+pub mod project;
+pub mod status;
+
+pub use observe::{project_of, version};
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kube::ResourceExt;
+use kube::api::Api;
+use kube::runtime::controller::Action;
+use kube::runtime::events::EventType;
+
+use self::act::Written;
+use self::decide::{Kept, Plan};
+use self::desired::{Desired, Owner, Print};
+use self::memory::{Asked, Cause};
+use self::observe::Look;
+use self::project::MirroredProject;
+use self::status::Said;
+use super::conditions::Told;
+use super::context::{Context, Project};
+use super::problem;
+use super::reason::{Reason, Stance};
+use super::remote::Remote;
+use super::subject::Subject;
+use crate::clock::later;
+use crate::connect::ApiError;
+use crate::crd::{ConnectProject, Connector};
+
+/// Pause before a run is done again that the cluster failed.
+const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
+/// Pause before a run is done again that the cluster refused: a person has to act.
+const AFTER_REFUSAL: Duration = Duration::from_mins(1);
+/// Objects that are written at once.
+const WRITES_AT_ONCE: usize = 4;
+/// Objects that get an Event of their own in one look; of more the project says how many.
+const EVENTS: usize = 20;
+
+/// One run for one mirror. Never fails: whatever goes wrong is said of the project, or tried again.
+pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> Action {
+    let subject = Subject::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
+    let run = Run {
+        projects: Api::namespaced(context.client.clone(), &subject.namespace),
+        objects: Api::namespaced(context.client.clone(), &subject.namespace),
+        owner: object.owner(),
+        object,
+        context: &context,
+        subject: &subject,
+    };
+    match run.story().await {
+        Ok(again) => {
+            context.alarms.set(&subject, again);
+            Action::await_change()
+        }
+        Err(error) => Action::requeue(run.refused_by_cluster(&error)),
+    }
+}
+
+/// Forgets everything about the mirror of a project that is gone.
+pub fn gone(context: &Context, subject: &Subject) {
+    context.alarms.set(subject, None);
+    context.mirrors.forget(subject);
+}
+
+/// Removes the objects of a project that is about to go, for clusters that do not do it, such as one without a
+/// controller manager. That they cannot be seen is no reason to keep the project.
+///
+/// # Errors
+/// Those of the API server.
+pub async fn clear(context: &Context, project: &ConnectProject) -> Result<(), kube::Error> {
+    if project.status.as_ref().is_none_or(|status| status.registry.is_none()) {
+        return Ok(());
+    }
+    let api = Api::namespaced(context.client.clone(), &project.namespace().unwrap_or_default());
+    let owner = Owner { name: project.name_any(), uid: project.uid().unwrap_or_default() };
+    match act::remove_all(&api, &owner).await {
+        Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => Ok(()),
+        answer => answer,
+    }
+}
+
+struct Run<'a> {
+    projects: Api<MirroredProject>,
+    objects: Api<Connector>,
+    owner: Owner,
+    object: Arc<MirroredProject>,
+    context: &'a Context,
+    subject: &'a Subject,
+}
+
+impl Run<'_> {
+    /// Returns when to run again.
+    async fn story(&self) -> Result<Option<Duration>, kube::Error> {
+        let mirrors = &self.context.mirrors;
+        if self.object.is_going() {
+            // Its own controller removes the objects.
+            mirrors.forget(self.subject);
+            return Ok(None);
+        }
+        let Some(filter) = self.object.spec.registry.clone() else { return self.clear().await };
+        let project = Subject::project(&self.subject.namespace, &self.subject.name);
+        // Its controller wakes the mirror once it knows.
+        let Some(Project { remote, login, .. }) = self.context.projects.get(&project) else { return Ok(None) };
+        let remote = match remote {
+            Ok(remote) => remote,
+            Err(told) => {
+                let message = format!("The ConnectProject cannot be used: {}", told.message);
+                let said = Said::stopped(Told::new(Reason::ProjectNotReady, message));
+                self.tell(mirrors.stopped(self.subject, said));
+                return Ok(None);
+            }
+        };
+        let asked = Asked { filter, login, requested: self.object.requested() };
+        let now = self.context.clock.now();
+        let cause = mirrors.cause(self.subject, &asked, now);
+        if let Cause::Rest(pause) = cause {
+            return Ok(pause);
+        }
+        // The status says first that there may be objects, so that they are found again whatever happens.
+        if !self.is_wanted(&asked).await? {
+            return Ok(None);
+        }
+        mirrors.begin(self.subject, cause, now);
+        let (kept, versions) = observe::objects(&self.objects, &self.owner).await?;
+        let known = mirrors.listed(self.subject, versions);
+        if cause == Cause::Check && known.iter().eq(kept.keys()) && kept.values().all(|kept| kept.print.intact) {
+            return Ok(self.rest(&asked));
+        }
+        self.follow(asked, &remote, kept, &known).await
+    }
+
+    /// What is wanted is known from the object that woke the run; a newer one wakes the next run.
+    async fn is_wanted(&self, asked: &Asked) -> Result<bool, kube::Error> {
+        let project = observe::project(&self.projects, &self.subject.name).await?;
+        Ok(project.is_some_and(|project| {
+            !project.is_going() && project.may_have_objects() && project.spec.registry.as_ref() == Some(&asked.filter)
+        }))
+    }
+
+    fn rest(&self, asked: &Asked) -> Option<Duration> {
+        match self.context.mirrors.cause(self.subject, asked, self.context.clock.now()) {
+            Cause::Rest(pause) => pause,
+            Cause::Look | Cause::Check => Some(Duration::ZERO),
+        }
+    }
+
+    /// Reads the registry until nothing is left to write, and what is absent was absent twice.
+    async fn follow(
+        &self,
+        asked: Asked,
+        remote: &Arc<Remote>,
+        mut kept: BTreeMap<String, Kept>,
+        known: &BTreeSet<String>,
+    ) -> Result<Option<Duration>, kube::Error> {
+        let most = usize::try_from(asked.filter.effective_max_objects()).unwrap_or(usize::MAX);
+        let registry = remote.registry();
+        let mut absent_before: Option<BTreeSet<String>> = None;
+        let mut needed = BTreeSet::new();
+        loop {
+            let looked = observe::look(registry.as_ref(), &asked.filter, &self.owner, &kept, &needed).await;
+            let look = match looked {
+                Ok(look) => look,
+                Err(error) => return Ok(Some(self.failed(asked, &error))),
+            };
+            let plan = decide::decide(&self.owner.name, &kept, &look.seen, look.extent.whole, most);
+            let gone: Vec<String> =
+                absent_before.iter().flatten().filter(|name| plan.absent.contains(*name)).cloned().collect();
+            if !(plan.write.is_empty() && gone.is_empty()) {
+                if !self.is_wanted(&asked).await? {
+                    return Ok(None);
+                }
+                needed = self.write(&plan, &look, &mut kept, known).await?;
+                self.remove(&gone, &mut kept).await?;
+                if !self.is_wanted(&asked).await? {
+                    return self.abandon().await;
+                }
+            }
+            let doubtful = absent_before.is_none() && !plan.absent.is_empty();
+            if needed.is_empty() && !doubtful {
+                let said = status::looked(look.extent, look.seen.len(), kept.len(), most);
+                return Ok(Some(self.done(asked, said)));
+            }
+            absent_before = look.extent.whole.then_some(plan.absent);
+        }
+    }
+
+    /// Writes what is planned; returns the ids of connectors whose records were not kept, and need another look.
+    async fn write(
+        &self,
+        plan: &Plan,
+        look: &Look,
+        kept: &mut BTreeMap<String, Kept>,
+        known: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, kube::Error> {
+        let mut needed = BTreeSet::new();
+        let mut ready: Vec<(&String, &Desired)> = Vec::new();
+        for (name, at) in &plan.write {
+            match look.records.get(at) {
+                Some(desired) => ready.push((name, desired)),
+                None => drop(needed.insert(look.seen[*at].identity.id.clone())),
+            }
+        }
+        // As a list: a closure that is kept while it waits cannot be sent to another thread.
+        let writes: Vec<_> =
+            ready.into_iter().map(|(name, desired)| self.write_one(name, desired, kept.contains_key(name))).collect();
+        let mut writes = stream::iter(writes).buffer_unordered(WRITES_AT_ONCE);
+        let (mut undone, mut more) = (0, 0);
+        while let Some((name, desired, written)) = writes.try_next().await? {
+            let print = Print { digest: desired.digest.clone(), intact: true, by_hand: false };
+            kept.insert(name.clone(), Kept { id: desired.identity.id.clone(), print });
+            let Some(Written { object, made, by_hand }) = written else { continue };
+            let what = match (by_hand, made && known.contains(name)) {
+                (true, _) => "changed",
+                (_, true) => "deleted",
+                _ => continue,
+            };
+            if undone < EVENTS {
+                undone += 1;
+                self.say_undone(&object, what).await;
+            } else {
+                more += 1;
+            }
+        }
+        if more > 0 {
+            let note = format!("{more} more Connector objects were changed or deleted by hand, and were set back");
+            self.context.report(&*self.object, EventType::Warning, "ChangedByHand", "Mirror", &note).await;
+        }
+        Ok(needed)
+    }
+
+    async fn write_one<'w>(
+        &self,
+        name: &'w String,
+        desired: &'w Desired,
+        there: bool,
+    ) -> Result<(&'w String, &'w Desired, Option<Written>), kube::Error> {
+        let written = act::write(&self.objects, name, desired, there).await?;
+        if let Some(Written { object, .. }) = &written {
+            self.context.mirrors.wrote(self.subject, name, version(object.resource_version().as_deref()));
+        }
+        Ok((name, desired, written))
+    }
+
+    async fn remove_one<'r>(&self, name: &'r String) -> Result<&'r String, kube::Error> {
+        self.context.mirrors.removing(self.subject, name);
+        act::remove(&self.objects, name).await.map(|()| name)
+    }
+
+    async fn say_undone(&self, object: &Connector, what: &str) {
+        let note = format!(
+            "It was {what} by hand, and is set back: it is what the registry says. What is mirrored is said by \
+             spec.registry of ConnectProject {}",
+            self.owner.name
+        );
+        self.context.report(object, EventType::Warning, "ChangedByHand", "Mirror", &note).await;
+    }
+
+    async fn remove(&self, gone: &[String], kept: &mut BTreeMap<String, Kept>) -> Result<(), kube::Error> {
+        let removed: Vec<_> = gone.iter().map(|name| self.remove_one(name)).collect();
+        let mut removed = stream::iter(removed).buffer_unordered(WRITES_AT_ONCE);
+        while let Some(name) = removed.try_next().await? {
+            kept.remove(name);
+        }
+        Ok(())
+    }
+
+    /// The project was deleted, or wants something else, while objects were written. What nobody wants any more goes.
+    async fn abandon(&self) -> Result<Option<Duration>, kube::Error> {
+        let project = observe::project(&self.projects, &self.subject.name).await?;
+        if project.is_none_or(|project| project.is_going() || project.spec.registry.is_none()) {
+            act::remove_all(&self.objects, &self.owner).await?;
+        }
+        Ok(None)
+    }
+
+    /// No mirror is wanted.
+    async fn clear(&self) -> Result<Option<Duration>, kube::Error> {
+        let project = observe::project(&self.projects, &self.subject.name).await?;
+        let Some(project) = project.filter(|project| project.spec.registry.is_none()) else { return Ok(None) };
+        if project.may_have_objects() {
+            act::remove_all(&self.objects, &self.owner).await?;
+            self.tell(self.context.mirrors.cleared(self.subject));
+        } else {
+            self.context.mirrors.forget(self.subject);
+        }
+        Ok(None)
+    }
+
+    fn done(&self, asked: Asked, said: Said) -> Duration {
+        let pause = self.spread(asked.filter.effective_interval());
+        let next = later(self.context.clock.now(), pause);
+        self.tell(self.context.mirrors.done(self.subject, asked, said, next));
+        pause
+    }
+
+    /// What a person has to change is looked at at the interval; anything else sooner, with growing pauses.
+    fn failed(&self, asked: Asked, error: &ApiError) -> Duration {
+        let told = problem::told(error);
+        tracing::debug!(subject = %self.subject, %error, "the registry cannot be read");
+        let interval = asked.filter.effective_interval();
+        let pause = match told.reason.stance() {
+            Stance::Stalled => interval,
+            _ => problem::pause(self.context.mirrors.failures(self.subject) + 1).min(interval),
+        };
+        let pause = self.spread(pause).max(error.retry_after.unwrap_or_default());
+        let next = later(self.context.clock.now(), pause);
+        self.tell(self.context.mirrors.failed(self.subject, asked, Said::stopped(told), next));
+        pause
+    }
+
+    /// Says why the cluster stands in the way, if it will not come right by itself; returns when to try again.
+    fn refused_by_cluster(&self, error: &kube::Error) -> Duration {
+        tracing::debug!(subject = %self.subject, %error, "run again");
+        let kube::Error::Api(status) = error else { return AFTER_CLUSTER_ERROR };
+        if !matches!(status.code, 400 | 403 | 404 | 422) {
+            return AFTER_CLUSTER_ERROR;
+        }
+        let message = format!("Connector objects cannot be written: {}", status.message);
+        let said = Said::stopped(Told::new(Reason::InternalError, message));
+        self.tell(self.context.mirrors.stopped(self.subject, said));
+        AFTER_REFUSAL
+    }
+
+    /// Has the project say it.
+    fn tell(&self, news: bool) {
+        if news {
+            self.context.wake(Subject::project(&self.subject.namespace, &self.subject.name));
+        }
+    }
+
+    /// Up to a tenth more, always the same for one project, so that those which began together do not stay together.
+    fn spread(&self, pause: Duration) -> Duration {
+        let chance = self.owner.uid.bytes().fold(0_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte));
+        pause.saturating_add(pause.mul_f64(f64::from(chance) / 2_560.0))
+    }
+}

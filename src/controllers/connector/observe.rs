@@ -1,0 +1,133 @@
+//! Reads what a mirror needs: its project, the objects that there are, and the registry. Changes nothing.
+//!
+//! Of the registry only what is needed to decide is kept, and the records that are to be written, up to a bound: what is
+//! left is written after another look.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{Api, ListParams, ObjectMeta};
+use kube::{Resource as _, ResourceExt};
+
+use super::decide::{Kept, Seen};
+use super::desired::{self, Desired, Owner, desired};
+use super::names;
+use super::project::MirroredProject;
+use crate::connect::ApiError;
+use crate::connect::model::{self, IntegrationType};
+use crate::connect::paging::{self, Extent};
+use crate::connect::registry::{ConnectorQuery, RegistryApi};
+use crate::crd::connector::LONGEST_WORD;
+use crate::crd::{ConnectProject, Connector, RegistryMirror};
+
+/// Objects in one page of a LIST: each holds a whole record.
+const PAGE: u32 = 100;
+/// Records that are kept to be written after one look, in bytes of JSON.
+const LARGEST_LOAD: usize = 4 << 20;
+
+/// The project as it is now; `None`: there is none.
+///
+/// # Errors
+/// Those of the API server.
+pub(super) async fn project(api: &Api<MirroredProject>, name: &str) -> Result<Option<MirroredProject>, kube::Error> {
+    api.get_opt(name).await
+}
+
+/// The objects of a project: what each comes to, and its version.
+///
+/// # Errors
+/// Those of the API server.
+pub(super) async fn objects(
+    api: &Api<Connector>,
+    owner: &Owner,
+) -> Result<(BTreeMap<String, Kept>, BTreeMap<String, u64>), kube::Error> {
+    let (mut kept, mut versions) = (BTreeMap::new(), BTreeMap::new());
+    let mut page = ListParams::default().limit(PAGE);
+    loop {
+        let list = api.list(&page).await?;
+        for object in list.items.iter().filter(|object| belongs(object, owner)) {
+            let print = desired::print(object);
+            kept.insert(object.name_any(), Kept { id: object.spec.id.clone(), print });
+            versions.insert(object.name_any(), version(object.resource_version().as_deref()));
+        }
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok((kept, versions)),
+        }
+    }
+}
+
+/// Whether an object is of this project: its owner says so, and for want of one its spec.
+fn belongs(object: &Connector, owner: &Owner) -> bool {
+    let named = named_owner(object.owner_references());
+    named.unwrap_or(&object.spec.project_ref.name) == owner.name
+}
+
+/// The name of the `ConnectProject` that owns an object.
+fn named_owner(owners: &[OwnerReference]) -> Option<&str> {
+    let kind = ConnectProject::kind(&());
+    owners.iter().find(|owner| owner.kind == kind).map(|owner| owner.name.as_str())
+}
+
+/// The name of the project that an object is of, as far as its metadata says.
+#[must_use]
+pub fn project_of(meta: &ObjectMeta) -> Option<&str> {
+    let by_name = meta.name.as_deref().and_then(names::project_of);
+    meta.owner_references.as_deref().and_then(named_owner).or(by_name)
+}
+
+/// A resource version as a number; the largest one if it is none, so that it is never taken for a known one.
+#[must_use]
+pub fn version(text: Option<&str>) -> u64 {
+    text.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX)
+}
+
+/// What was seen of the registry.
+pub(super) struct Look {
+    pub(super) extent: Extent,
+    pub(super) seen: Vec<Seen>,
+    /// What is to be written, by its place in `seen`; not all of it, if it is much.
+    pub(super) records: BTreeMap<usize, Desired>,
+}
+
+/// Reads the registry. `needed`: ids whose records are wanted even if they seem to be written.
+///
+/// # Errors
+/// That of the first page that fails.
+pub(super) async fn look(
+    api: &dyn RegistryApi,
+    filter: &RegistryMirror,
+    owner: &Owner,
+    kept: &BTreeMap<String, Kept>,
+    needed: &BTreeSet<String>,
+) -> Result<Look, ApiError> {
+    let (mut seen, mut records, mut load) = (Vec::new(), BTreeMap::new(), 0);
+    let take = |connector: model::Connector| {
+        // The service makes ids of its own; one that no object can hold is none of them.
+        if connector.id.is_empty() || connector.id.len() > LONGEST_WORD {
+            return;
+        }
+        let desired = desired(owner, connector);
+        let is_written =
+            |name: String| kept.get(&name).is_some_and(|kept| kept.print.intact && kept.print.digest == desired.digest);
+        let written = is_written(names::usual(&owner.name, &desired.identity))
+            || is_written(names::by_id(&owner.name, &desired.identity));
+        seen.push(Seen { identity: desired.identity.clone(), digest: desired.digest.clone() });
+        if load < LARGEST_LOAD && (needed.contains(&desired.identity.id) || !written) {
+            load += desired::size(&desired.status);
+            records.insert(seen.len() - 1, desired);
+        }
+    };
+    let extent = paging::each_connector(api, &query(filter), take).await?;
+    Ok(Look { extent, seen, records })
+}
+
+fn query(filter: &RegistryMirror) -> ConnectorQuery {
+    ConnectorQuery {
+        text: filter.text.clone(),
+        private: filter.private,
+        creator_company: filter.creator_company.clone(),
+        integration_types: filter.integration_types.iter().map(|word| IntegrationType::from(word.as_str())).collect(),
+        ..ConnectorQuery::default()
+    }
+}

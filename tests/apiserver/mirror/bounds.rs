@@ -1,0 +1,148 @@
+//! Thousands of connectors, records that are too large, and what that costs.
+
+use std::time::{Duration, Instant};
+
+use connect_operator::clock::Clock;
+use connect_operator::dev_server::{Catalogue, Options};
+
+use super::*;
+
+/// A dev server with so many connectors, and nothing else that is published.
+fn large(count: usize) -> Options {
+    let connectors: Vec<Value> = (0..count)
+        .map(|number| {
+            // In no order that would help.
+            let key = format!("connector-{:04}", number * 7_919 % count);
+            let variables: Vec<Value> = (0..8)
+                .map(|at| json!({"key": format!("KEY_{at}"), "description": "What this variable is for."}))
+                .collect();
+            json!({"key": key, "name": format!("Connector {number}"), "integrationTypes": ["tax"],
+                "description": "One of many connectors, with a description of the usual length for such things.",
+                "configurations": [{"applicationName": "service", "applicationType": "service",
+                    "standardConfiguration": variables, "securedConfiguration": variables}]})
+        })
+        .collect();
+    let mut catalogue = Catalogue::built_in();
+    catalogue.connectors.clear();
+    let catalogue = catalogue.and(Catalogue::parse(&json!({"connectors": connectors}).to_string()).unwrap());
+    Options { catalogue, deploy_duration: Duration::from_millis(200), ..Options::default() }
+}
+
+#[tokio::test]
+async fn two_thousand_are_cut_to_the_first_by_key_and_that_is_said() {
+    let mut shop = Shop::with(large(2_000), Clock::system()).await;
+    shop.stop_operator().await;
+    let (counted, client) = Counted::client(&shop.sandbox.client);
+    shop.start_operator_as(client);
+    let began = Instant::now();
+    shop.sandbox.apply(&mirroring(&shop, PROJECT, &everything())).await.unwrap();
+    let project = until_mirrored(&shop, "RegistryCut").await;
+    eprintln!(
+        "500 of 2,000: {:?}, {} calls, {} writes",
+        began.elapsed(),
+        shop.calls("searchConnectors"),
+        counted.writes()
+    );
+    assert_eq!(size(&project), (Some(2_000), Some(500)));
+    let (status, _, message) = told(&project, names::REGISTRY_MIRRORED).unwrap();
+    assert_eq!((status.as_str(), message.contains("2000") && message.contains("500")), ("True", true), "{message}");
+    let first: Vec<String> = (0..500).map(|number| format!("shop.connector-{number:04}")).collect();
+    assert_eq!(names_of(&shop).await, first);
+    assert_eq!(
+        (shop.calls("searchConnectors"), counted.writes()),
+        (20, 1_000),
+        "a page of 100 a call; object and status"
+    );
+    assert_eq!(shop.events("RegistryCut").await.len(), 1);
+
+    shop.stop_operator().await;
+    let (again, client) = Counted::client(&shop.sandbox.client);
+    shop.start_operator_as(client);
+    let before = versions(&shop).await;
+    let began = Instant::now();
+    shop.dev.world().raise_connector("connector-0007", false, |_| ()).unwrap();
+    shop.until_object("shop.connector-0007", "its new version", |object: &Connector| {
+        object.status.as_ref().is_some_and(|status| status.version == 2)
+    })
+    .await;
+    eprintln!("restart and one change: {:?}, {} calls", began.elapsed(), shop.calls("searchConnectors") - 20);
+    shop.stop_operator().await;
+    assert_eq!(again.writes(), 1);
+    let after = versions(&shop).await;
+    let written: Vec<_> = after.iter().filter(|(name, version)| before[*name] != **version).collect();
+    assert_eq!(written.len(), 1, "{written:?}");
+    assert_eq!(shop.events("RegistryCut").await.len(), 1, "a restart tells nothing anew");
+}
+
+#[tokio::test]
+async fn two_thousand_are_mirrored_and_fewer_when_fewer_are_wanted() {
+    let mut shop = Shop::with(large(2_000), Clock::system()).await;
+    shop.stop_operator().await;
+    let (counted, client) = Counted::client(&shop.sandbox.client);
+    shop.start_operator_as(client);
+    let began = Instant::now();
+    let all = json!({"private": false, "maxObjects": 10_000});
+    shop.sandbox.apply(&mirroring(&shop, PROJECT, &all)).await.unwrap();
+    // Half a minute would do on a machine of its own.
+    for part in ["shop.connector-0500", "shop.connector-1000", "shop.connector-1500"] {
+        shop.until_object(part, "it is there", |_: &Connector| true).await;
+    }
+    let project = until_mirrored(&shop, "Mirrored").await;
+    let calls = shop.calls("searchConnectors");
+    eprintln!("2,000 of 2,000: {:?}, {calls} calls, {} writes", began.elapsed(), counted.writes());
+    assert_eq!(size(&project), (Some(2_000), Some(2_000)));
+    assert_eq!(counted.writes(), 4_000);
+    let fewer = json!({"private": false, "maxObjects": 100});
+    shop.sandbox.apply(&mirroring(&shop, PROJECT, &fewer)).await.unwrap();
+    let project = until_mirrored(&shop, "RegistryCut").await;
+    assert_eq!(size(&project), (Some(2_000), Some(100)));
+    assert_eq!(counted.writes(), 4_000 + 1_900);
+    let first: Vec<String> = (0..100).map(|number| format!("shop.connector-{number:04}")).collect();
+    assert_eq!(names_of(&shop).await, first);
+}
+
+#[tokio::test]
+async fn more_than_is_kept_at_once_is_written_after_another_look() {
+    let mut shop = Shop::open().await;
+    shop.stop_operator().await;
+    let text = "d".repeat(3_000);
+    let variables: Vec<Value> = (0..35).map(|at| json!({"key": format!("KEY_{at}"), "description": text})).collect();
+    let all: Vec<Value> = (0..60)
+        .map(|number| {
+            let mut large = record(&format!("c{number:02}"), 1);
+            large["configurations"] = json!([{"applicationName": "a", "applicationType": "service",
+                "standardConfiguration": [], "securedConfiguration": variables}]);
+            large
+        })
+        .collect();
+    offer(&shop, &all);
+    let (counted, client) = Counted::client(&shop.sandbox.client);
+    shop.start_operator_as(client);
+    let project = mirror(&shop, everything()).await;
+    assert_eq!(size(&project), (Some(60), Some(60)));
+    assert_eq!((shop.calls("searchConnectors"), counted.writes()), (2, 120), "of 6 MB, 4 MB are kept at once");
+}
+
+#[tokio::test]
+async fn a_record_that_is_far_too_large_is_stored_in_part() {
+    let shop = Shop::open().await;
+    let mut large = record("large", 1);
+    let variables: Vec<Value> = (0..300)
+        .map(|at| json!({"key": format!("KEY_{at}"), "description": "ä".repeat(5_000), "default": "x".repeat(5_000)}))
+        .collect();
+    large["configurations"] = json!(vec![
+        json!({"applicationName": "a", "applicationType": "service", "standardConfiguration": variables, "securedConfiguration": variables});
+        3
+    ]);
+    large["name"] = json!("ü".repeat(1_000));
+    large["integrationTypes"] = json!(vec!["tax"; 100]);
+    large["key"] = json!("k".repeat(300));
+    offer(&shop, &[large, record("small", 1)]);
+    let project = mirror(&shop, everything()).await;
+    assert_eq!(size(&project), (Some(2), Some(2)));
+    let objects = objects(&shop).await;
+    let status = objects.values().find(|it| it.spec.id == "id-of-large").and_then(|it| it.status.as_ref()).unwrap();
+    assert!(status.cut.contains(&"configurations[].description".to_owned()), "{:?}", status.cut);
+    assert!(serde_json::to_vec(status).unwrap().len() < 132 * 1024);
+    assert_eq!(objects["shop.small"].status.as_ref().unwrap().cut, Vec::<String>::new());
+}

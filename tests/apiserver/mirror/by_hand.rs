@@ -1,0 +1,91 @@
+//! What somebody else changes is set back, and said.
+
+use kube::api::{DeleteParams, Patch, PatchParams};
+
+use super::*;
+
+async fn patch(shop: &Shop, name: &str, change: &Value) {
+    shop.api::<Connector>().patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+}
+
+async fn patch_status(shop: &Shop, name: &str, change: &Value) {
+    shop.api::<Connector>().patch_status(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_change_by_hand_is_undone_and_said() {
+    let shop = Shop::open().await;
+    offer(&shop, &[record("a", 1), record("b", 1)]);
+    mirror(&shop, everything()).await;
+    let before = objects(&shop).await;
+    patch(&shop, "shop.a", &json!({"spec": {"id": "another", "projectRef": {"name": "other"}}})).await;
+    patch_status(&shop, "shop.b", &json!({"status": {"version": 7, "description": "by hand"}})).await;
+    for name in ["shop.a", "shop.b"] {
+        let wanted = before[name].clone();
+        let back = shop
+            .until_object(name, "it is set back", move |object: &Connector| {
+                object.spec == wanted.spec && object.status == wanted.status
+            })
+            .await;
+        assert_eq!(back.metadata.uid, before[name].metadata.uid);
+    }
+    let said = until_said(&shop).await;
+    assert!(said.iter().all(|note| note.starts_with("It was changed by hand, and is set back")), "{said:?}");
+}
+
+#[tokio::test]
+async fn a_deleted_object_comes_back() {
+    let shop = Shop::open().await;
+    offer(&shop, &[record("a", 1)]);
+    mirror(&shop, everything()).await;
+    let before = objects(&shop).await;
+    shop.api::<Connector>().delete("shop.a", &DeleteParams::default()).await.unwrap();
+    let (old, status) = (before["shop.a"].uid(), before["shop.a"].status.clone());
+    shop.until_object("shop.a", "a new one", move |object: &Connector| object.uid() != old && object.status == status)
+        .await;
+    let said = until_said(&shop).await;
+    assert!(said[0].starts_with("It was deleted by hand"), "{said:?}");
+}
+
+#[tokio::test]
+async fn what_was_changed_while_no_operator_ran_is_set_back_too() {
+    let mut shop = Shop::open().await;
+    offer(&shop, &[record("a", 1), record("b", 1)]);
+    mirror(&shop, everything()).await;
+    let before = objects(&shop).await;
+    shop.stop_operator().await;
+    patch_status(&shop, "shop.a", &json!({"status": {"certified": false}})).await;
+    patch(&shop, "shop.b", &json!({"metadata": {"ownerReferences": null}})).await;
+    let mut own = serde_json::to_value(&before["shop.a"]).unwrap();
+    own["metadata"] = json!({"name": "shop.invented"});
+    shop.sandbox.apply(&own).await.unwrap();
+    shop.start_operator();
+    let wanted = before["shop.a"].status.clone();
+    shop.until_object("shop.a", "set back", move |object: &Connector| object.status == wanted).await;
+    shop.until_object("shop.b", "owned again", |object: &Connector| !object.owner_references().is_empty()).await;
+    until_there_are(&shop, &["shop.a", "shop.b"]).await;
+    until_said(&shop).await;
+}
+
+#[tokio::test]
+async fn labels_and_annotations_are_for_people() {
+    let shop = Shop::open().await;
+    offer(&shop, &[record("a", 1)]);
+    mirror(&shop, everything()).await;
+    patch(&shop, "shop.a", &json!({"metadata": {"labels": {"team": "tax"}}})).await;
+    offer(&shop, &[record("a", 2)]);
+    look(&shop).await;
+    let object = shop
+        .until_object("shop.a", "the second version", |object: &Connector| {
+            object.status.as_ref().is_some_and(|status| status.version == 2)
+        })
+        .await;
+    assert_eq!(object.labels().get("team").map(String::as_str), Some("tax"));
+    assert_eq!(shop.events("ChangedByHand").await, Vec::<String>::new());
+}
+
+/// Returns the notes of the Events once one is there; each is written after what it tells of.
+async fn until_said(shop: &Shop) -> Vec<String> {
+    until_so(shop, "an Event", async || !shop.events("ChangedByHand").await.is_empty()).await;
+    shop.events("ChangedByHand").await
+}

@@ -1,0 +1,153 @@
+//! It appears, changes and goes with the registry, and with what the project asks for.
+
+use connect_operator::crd::{ConnectProject, Connector};
+use kube::api::DeleteParams;
+
+use super::*;
+
+#[tokio::test]
+async fn the_catalogue_is_there_to_browse() {
+    let shop = Shop::open().await;
+    let project = mirror(&shop, everything()).await;
+    let there = names_of(&shop).await;
+    assert_eq!(there, *BUILT_IN);
+    let count = u32::try_from(there.len()).unwrap();
+    assert_eq!(size(&project), (Some(count), Some(count)));
+    assert_eq!(told(&project, "Ready").map(|told| told.1), Some("Available".into()));
+    let table = shop.sandbox.succeed(&["get", "connectors"], "").await;
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["NAME", "KEY", "VERSION", "TYPES", "CERTIFIED", "REGIONS"]);
+    let demo = rows.iter().find(|row| row[0] == "shop.demo-connector").expect("the demo connector");
+    assert_eq!(demo[1..3], ["demo-connector", "1"], "{table}");
+    assert_eq!(demo.len(), 6, "nothing is empty:\n{table}");
+    assert!(!shop.sandbox.succeed(&["get", "connect"], "").await.contains("connector.connect-operator.io"));
+    assert!(shop.sandbox.succeed(&["get", "ccon", "--output", "wide"], "").await.contains("COMPANY"));
+}
+
+#[tokio::test]
+async fn the_example_is_carried_out() {
+    let shop = Shop::open().await;
+    let example = include_str!("../../../examples/registry.yaml").replace("http://127.0.0.1:8787", &shop.dev.url());
+    shop.sandbox.succeed(&["apply", "--filename", "-"], &example).await;
+    let mirrored = ["wait", "connectproject/catalogue", "--for=condition=RegistryMirrored", "--timeout=30s"];
+    shop.sandbox.succeed(&mirrored, "").await;
+    assert_eq!(names_of(&shop).await.len(), BUILT_IN.len());
+}
+
+#[tokio::test]
+async fn objects_appear_change_and_go_with_the_registry() {
+    let shop = Shop::open().await;
+    offer(&shop, &[record("a", 1), record("b", 1)]);
+    mirror(&shop, everything()).await;
+    assert_eq!(names_of(&shop).await, ["shop.a", "shop.b"]);
+    let before = versions(&shop).await;
+
+    offer(&shop, &[record("c", 1), record("b", 2), record("a", 1)]);
+    look(&shop).await;
+    until_there_are(&shop, &["shop.a", "shop.b", "shop.c"]).await;
+    let second = |object: &Connector| object.status.as_ref().is_some_and(|status| status.version == 2);
+    shop.until_object("shop.b", "the second version", second).await;
+    assert_eq!(versions(&shop).await["shop.a"], before["shop.a"], "what is the same is not written");
+
+    offer(&shop, &[record("c", 1)]);
+    look(&shop).await;
+    until_there_are(&shop, &["shop.c"]).await;
+    offer(&shop, &[]);
+    look(&shop).await;
+    until_there_are(&shop, &[]).await;
+    shop.until_project("none fits", |project| size(project) == (Some(0), Some(0))).await;
+}
+
+#[tokio::test]
+async fn nothing_is_written_if_nothing_changed_not_even_by_another_operator() {
+    let mut shop = Shop::open().await;
+    let project = mirror(&shop, everything()).await;
+    shop.stop_operator().await;
+    let before = versions(&shop).await;
+    let (counted, client) = Counted::client(&shop.sandbox.client);
+    let calls = shop.calls("searchConnectors");
+    shop.start_operator_as(client);
+    until_so(&shop, "another look", async || shop.calls("searchConnectors") > calls).await;
+    // Runs that are under way end first.
+    shop.stop_operator().await;
+    assert_eq!(counted.writes(), 0);
+    assert_eq!(versions(&shop).await, before);
+    let now = shop.api::<ConnectProject>().get(PROJECT).await.unwrap();
+    let of_mirror = |project: &ConnectProject| {
+        let status = project.status.clone().unwrap();
+        (status.registry, status.conditions.into_iter().find(|it| it.type_ == names::REGISTRY_MIRRORED))
+    };
+    assert_eq!(of_mirror(&now), of_mirror(&project));
+}
+
+#[tokio::test]
+async fn projects_whose_filters_overlap_have_objects_of_their_own() {
+    let mut shop = Shop::open().await;
+    offer(&shop, &[record("a", 1), record("My_Key", 1)]);
+    mirror(&shop, everything()).await;
+    shop.sandbox.apply(&mirroring(&shop, "other", &everything())).await.unwrap();
+    let all = ["other.a", "other.my-key--31e15662", "shop.a", "shop.my-key--31e15662"];
+    until_there_are(&shop, &all).await;
+    shop.until_object("other", "it is mirrored", |project: &ConnectProject| {
+        told(project, names::REGISTRY_MIRRORED).is_some_and(|told| told.1 == "Mirrored")
+    })
+    .await;
+    shop.stop_operator().await;
+    let before = versions(&shop).await;
+    shop.start_operator();
+    shop.sandbox.change(&mirroring(&shop, "other", &everything()), &json!({"spec": {"registry": null}})).await.unwrap();
+    until_there_are(&shop, &["shop.a", "shop.my-key--31e15662"]).await;
+    let after = versions(&shop).await;
+    assert!(after.iter().all(|(name, version)| before[name] == *version), "those of the other are not touched");
+}
+
+#[tokio::test]
+async fn objects_go_with_the_filter_and_come_back_with_it() {
+    let shop = Shop::open().await;
+    mirror(&shop, everything()).await;
+    shop.sandbox.change(&shop.project(), &json!({"spec": {"registry": null}})).await.unwrap();
+    let project = shop.until_project("no mirror", |project| told(project, names::REGISTRY_MIRRORED).is_none()).await;
+    assert_eq!(project.status.unwrap().registry, None);
+    assert_eq!(names_of(&shop).await, Vec::<String>::new());
+    mirror(&shop, json!({"text": "warn"})).await;
+    let some = names_of(&shop).await;
+    assert!(!some.is_empty() && some.len() < BUILT_IN.len(), "{some:?}");
+}
+
+#[tokio::test]
+async fn objects_go_with_the_project() {
+    let shop = Shop::open().await;
+    mirror(&shop, everything()).await;
+    let object = objects(&shop).await.into_values().next().expect("an object");
+    let owner = &object.owner_references()[0];
+    assert_eq!((owner.kind.as_str(), owner.name.as_str(), owner.controller), ("ConnectProject", PROJECT, Some(true)));
+    shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
+    // This cluster has nobody else who would remove them.
+    until_there_are(&shop, &[]).await;
+    let gone =
+        kube::runtime::wait::await_condition(shop.api::<ConnectProject>(), PROJECT, |it: Option<&ConnectProject>| {
+            it.is_none()
+        });
+    tokio::time::timeout(PATIENCE, gone).await.expect("it goes").unwrap();
+    assert_eq!(names_of(&shop).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_operator_that_is_killed_while_it_writes_is_followed_by_one_that_goes_on() {
+    let mut shop = Shop::open().await;
+    let all: Vec<Value> = (0..90).map(|number| record(&format!("c{number:02}"), 1)).collect();
+    offer(&shop, &all);
+    shop.sandbox.apply(&mirroring(&shop, PROJECT, &everything())).await.unwrap();
+    shop.until_object("shop.c20", "some are there", |_: &Connector| true).await;
+    shop.kill_operator().await;
+    let between = objects(&shop).await;
+    shop.start_operator();
+    until_mirrored(&shop, "Mirrored").await;
+    let after = objects(&shop).await;
+    assert_eq!(after.len(), 90);
+    assert!(after.values().all(|object| object.status.is_some()));
+    for (name, object) in between.iter().filter(|(_, object)| object.status.is_some()) {
+        assert_eq!(after[name].resource_version(), object.resource_version(), "{name} was written already");
+    }
+    assert_eq!(shop.events("ChangedByHand").await, Vec::<String>::new());
+}

@@ -1,0 +1,179 @@
+//! The mirror of the registry: `Connector` objects that follow it, and nothing that is written or removed for nothing.
+
+mod bounds;
+mod by_hand;
+mod follows;
+mod trouble;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use connect_operator::crd::{ConnectProject, Connector};
+use connect_operator::dev_server::{Fault, FaultAnswer};
+use connect_operator::names;
+use http::{Method, Request};
+use kube::api::ListParams;
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+use tower::BoxError;
+
+use crate::manifests::with_spec;
+use crate::shop::{PATIENCE, PROJECT, Shop};
+
+/// A ConnectProject of this name that mirrors what has a word in its name.
+fn mirroring(shop: &Shop, name: &str, filter: &Value) -> Value {
+    let mut manifest = with_spec(shop.project(), &json!({"registry": filter}));
+    manifest["metadata"]["name"] = json!(name);
+    manifest
+}
+
+/// Has the project of the shop mirror everything, and returns once it does.
+async fn mirror(shop: &Shop, filter: Value) -> ConnectProject {
+    shop.sandbox.apply(&mirroring(shop, PROJECT, &filter)).await.unwrap();
+    until_mirrored(shop, "Mirrored").await
+}
+
+/// Everything that is available.
+fn everything() -> Value {
+    json!({"private": false})
+}
+
+/// Returns the project once the mirror has this reason.
+async fn until_mirrored(shop: &Shop, reason: &str) -> ConnectProject {
+    shop.until_project(reason, |project| told(project, names::REGISTRY_MIRRORED).is_some_and(|told| told.1 == reason))
+        .await
+}
+
+/// Status, reason and message of a condition.
+fn told(project: &ConnectProject, type_: &str) -> Option<(String, String, String)> {
+    let conditions = &project.status.as_ref()?.conditions;
+    let found = conditions.iter().find(|condition| condition.type_ == type_)?;
+    Some((found.status.clone(), found.reason.clone(), found.message.clone()))
+}
+
+/// How many fit and how many objects there are, as the project says.
+fn size(project: &ConnectProject) -> (Option<u32>, Option<u32>) {
+    let registry = project.status.as_ref().and_then(|status| status.registry.clone()).unwrap_or_default();
+    (registry.found, registry.objects)
+}
+
+/// A record of the registry.
+fn record(key: &str, version: i64) -> Value {
+    json!({
+        "id": format!("id-of-{key}"), "key": key, "version": version, "name": format!("Connector {key}"),
+        "integrationTypes": ["tax"], "creator": {"email": "dev@example.com"},
+        "repository": {"url": "https://example.com/tax.git", "tag": "v1"}, "private": false,
+        "supportedRegions": ["europe-west1.gcp"], "certified": true,
+    })
+}
+
+/// One page with these records, announced as so many.
+fn page(records: &[Value], total: usize) -> Value {
+    json!({"limit": 100, "offset": 0, "count": records.len(), "total": total, "results": records})
+}
+
+/// From now on the registry has these connectors.
+fn offer(shop: &Shop, records: &[Value]) {
+    shop.dev.clear_faults();
+    answer(shop, page(records, records.len()), None);
+}
+
+/// So many searches (or all) are answered with this page.
+fn answer(shop: &Shop, body: Value, times: Option<u64>) {
+    let answer = FaultAnswer { status: Some(200), body: Some(body), ..FaultAnswer::default() };
+    shop.dev.fault(Fault { count: times, ..Fault::of("searchConnectors", answer) }).unwrap();
+}
+
+/// Asks for a look now.
+async fn look(shop: &Shop) {
+    static TIMES: AtomicU64 = AtomicU64::new(0);
+    let request = TIMES.fetch_add(1, Ordering::Relaxed).to_string();
+    let change = json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: request}}});
+    shop.sandbox.change(&shop.project(), &change).await.unwrap();
+}
+
+/// The objects by name.
+async fn objects(shop: &Shop) -> BTreeMap<String, Connector> {
+    let list = shop.api::<Connector>().list(&ListParams::default()).await.unwrap();
+    list.items.into_iter().map(|object| (object.name_any(), object)).collect()
+}
+
+/// Their names.
+async fn names_of(shop: &Shop) -> Vec<String> {
+    objects(shop).await.into_keys().collect()
+}
+
+/// The version of each.
+async fn versions(shop: &Shop) -> BTreeMap<String, String> {
+    objects(shop).await.into_iter().map(|(name, object)| (name, object.resource_version().unwrap())).collect()
+}
+
+/// Returns once there are just these objects.
+async fn until_there_are(shop: &Shop, names: &[&str]) {
+    let wanted: BTreeSet<_> = names.iter().map(|name| (*name).to_owned()).collect();
+    let api = shop.api::<Connector>();
+    let seen = async {
+        use futures::TryStreamExt as _;
+        use kube::runtime::{WatchStreamExt as _, reflector, watcher};
+        let (reader, writer) = reflector::store::<Connector>();
+        let mut events = Box::pin(watcher(api, watcher::Config::default()).default_backoff().reflect(writer));
+        loop {
+            // An error of the watch is followed by another try.
+            let _ = events.try_next().await;
+            let there: BTreeSet<_> = reader.state().iter().map(|object| object.name_any()).collect();
+            if there == wanted {
+                return;
+            }
+        }
+    };
+    let seen = tokio::time::timeout(PATIENCE, seen).await;
+    assert!(seen.is_ok(), "not within {PATIENCE:?}: {wanted:?}, but {:?}", names_of(shop).await);
+}
+
+/// Returns once something beside what is watched is so.
+async fn until_so(shop: &Shop, what: &str, is: impl AsyncFn() -> bool) {
+    let so = async {
+        while !is().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let so = tokio::time::timeout(PATIENCE, so).await;
+    assert!(so.is_ok(), "not within {PATIENCE:?}: {what}\ncalls: {:?}", shop.dev.counts());
+}
+
+/// How often the operator wrote or removed a Connector object.
+#[derive(Clone, Default)]
+struct Counted {
+    writes: Arc<AtomicU64>,
+}
+
+impl Counted {
+    /// A client whose requests are counted.
+    fn client(client: &Client) -> (Self, Client) {
+        let counted = Self::default();
+        let (inner, namespace) = (client.clone(), client.default_namespace().to_owned());
+        let writes = Arc::clone(&counted.writes);
+        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+            let inner = inner.clone();
+            if request.uri().path().contains("/connectors") && request.method() != Method::GET {
+                writes.fetch_add(1, Ordering::Relaxed);
+            }
+            async move { Ok::<_, BoxError>(inner.send(request).await?) }
+        });
+        (counted, Client::new(service, namespace))
+    }
+
+    fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Relaxed)
+    }
+}
+
+/// The names that the operator gives to the connectors that the dev server starts with.
+static BUILT_IN: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let catalogue = connect_operator::dev_server::Catalogue::built_in();
+    let published = catalogue.connectors.iter().filter(|connector| !connector.staged);
+    let names: BTreeSet<_> = published.map(|connector| format!("{PROJECT}.{}", connector.key)).collect();
+    names.into_iter().collect()
+});

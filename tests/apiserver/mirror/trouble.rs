@@ -1,0 +1,95 @@
+//! A registry that cannot be read, or not as a whole: nothing is removed, and deployments go on.
+
+use connect_operator::clock::Clock;
+use connect_operator::dev_server::{Catalogue, Options};
+use std::time::Duration;
+
+use super::*;
+use crate::shop::{CREDENTIALS, SECRET};
+
+#[tokio::test]
+async fn without_permission_deployments_go_on() {
+    let client = json!({"clients": [
+        {"id": "deployer", "secret": "deployer-secret", "scopes": ["manage_connectors_deployments:demo"]},
+    ]});
+    let catalogue = Catalogue::built_in().and(Catalogue::parse(&client.to_string()).unwrap());
+    let options = Options { catalogue, deploy_duration: Duration::from_millis(200), ..Options::default() };
+    let shop = Shop::with(options, Clock::system()).await;
+    shop.put_secret(CREDENTIALS, &[("clientId", "deployer"), ("clientSecret", "deployer-secret")]).await;
+    shop.sandbox.apply(&mirroring(&shop, PROJECT, &everything())).await.unwrap();
+    let project = until_mirrored(&shop, "PermissionMissing").await;
+    let (status, _, message) = told(&project, names::REGISTRY_MIRRORED).unwrap();
+    assert_eq!(status, "False");
+    assert!(message.contains("searchConnectors"), "{message}");
+
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+    let project =
+        shop.until_project("ready", |project| told(project, "Ready").is_some_and(|it| it.1 == "Available")).await;
+    assert_eq!(told(&project, "Stalled"), None);
+    assert_eq!(told(&project, names::REGISTRY_MIRRORED).map(|it| it.1), Some("PermissionMissing".into()));
+    assert_eq!(names_of(&shop).await, Vec::<String>::new());
+
+    // With credentials that may, it goes on at once.
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    until_mirrored(&shop, "Mirrored").await;
+}
+
+#[tokio::test]
+async fn an_error_in_the_middle_removes_nothing_and_closes_nothing() {
+    let shop = Shop::open().await;
+    let all: Vec<Value> = (0..150).map(|number| record(&format!("c{number:03}"), 1)).collect();
+    answer(&shop, page(&all[..100], 150), Some(1));
+    answer(&shop, page(&all[100..], 150), Some(1));
+    let project = mirror(&shop, everything()).await;
+    assert_eq!(size(&project), (Some(150), Some(150)));
+    let before = versions(&shop).await;
+
+    // A first page that lacks some, and a second that fails.
+    answer(&shop, page(&all[20..100], 150), Some(1));
+    shop.dev.fault(Fault::of("searchConnectors", FaultAnswer::text(503, "down"))).unwrap();
+    look(&shop).await;
+    let project = until_mirrored(&shop, "ServiceUnavailable").await;
+    assert_eq!(told(&project, names::REGISTRY_MIRRORED).map(|it| it.0), Some("False".into()));
+    assert_eq!(told(&project, "Ready").map(|it| it.1), Some("Available".into()));
+    assert_eq!(size(&project), (Some(150), Some(150)));
+    assert_eq!(versions(&shop).await, before);
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+}
+
+#[tokio::test]
+async fn what_may_only_have_been_missed_is_not_removed() {
+    let shop = Shop::open().await;
+    let all = ["a", "b", "c"].map(|key| record(key, 1));
+    offer(&shop, &all);
+    mirror(&shop, everything()).await;
+    let before = versions(&shop).await;
+    let unreadable = json!({"id": 7});
+    for (case, body) in [
+        ("fewer came than were announced", page(&all[..2], 3)),
+        ("more than lists reach", page(&all[..2], 20_000)),
+        ("one cannot be read", page(&[all[0].clone(), all[1].clone(), unreadable], 3)),
+    ] {
+        shop.dev.clear_faults();
+        answer(&shop, body, Some(1));
+        // Nothing comes after it.
+        answer(&shop, page(&[], 3), None);
+        look(&shop).await;
+        until_mirrored(&shop, "RegistryReadInPart").await;
+        assert_eq!(versions(&shop).await, before, "{case}");
+        offer(&shop, &all);
+        look(&shop).await;
+        until_mirrored(&shop, "Mirrored").await;
+    }
+    // Two connectors changed places with the pages: the look seems whole, and lacks one that is there.
+    shop.dev.clear_faults();
+    answer(&shop, page(&[all[0].clone(), all[1].clone(), record("d", 1)], 3), Some(1));
+    answer(&shop, page(&[all[0].clone(), all[1].clone(), all[2].clone(), record("d", 1)], 4), None);
+    look(&shop).await;
+    shop.until_project("all four", |project| size(project) == (Some(4), Some(4))).await;
+    let after = versions(&shop).await;
+    assert!(before.iter().all(|(name, version)| after.get(name) == Some(version)), "{after:?}");
+}

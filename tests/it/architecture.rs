@@ -61,6 +61,15 @@ const PURE: &[&str] = &[
     "controllers/connector_deployment/ledger",
     "controllers/connector_deployment/status",
     "controllers/connector_deployment/stored",
+    "controllers/connector_staged/decide",
+    "controllers/connector_staged/desired",
+    "controllers/connector_staged/intent",
+    "controllers/connector_staged/ledger",
+    "controllers/connector_staged/status",
+    "controllers/connector_staged/stored",
+    "controllers/operations",
+    "controllers/backoff",
+    "controllers/report",
     "controllers/connect_project/status",
     "controllers/conditions",
     "controllers/digest",
@@ -169,7 +178,10 @@ fn the_shared_view_of_a_remote_knows_nothing_of_kubernetes() {
 
 #[test]
 fn decide_knows_neither_kubernetes_nor_the_connect_api() {
-    let rule = |source: &Source| source.is_below("controllers/connector_deployment/decide");
+    let rule = |source: &Source| {
+        source.is_below("controllers/connector_deployment/decide")
+            || source.is_below("controllers/connector_staged/decide")
+    };
     let foreign = ["kube", "k8s_openapi", "connect", "crd", "serde", "serde_json"];
     assert_eq!(found(rule, &foreign, &[]), NOWHERE);
 }

@@ -256,3 +256,7 @@ fn projects(changes: &mut Changes, private: bool, wanted: &Fields, seen: &Fields
 fn joined(words: &BTreeSet<String>) -> String {
     if words.is_empty() { "none".to_owned() } else { words.iter().cloned().collect::<Vec<_>>().join(", ") }
 }
+
+#[cfg(test)]
+#[path = "desired_tests.rs"]
+mod tests;

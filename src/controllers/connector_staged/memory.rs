@@ -1,7 +1,5 @@
 //! What this process remembers between the runs of a `ConnectorStaged`. Losing it costs time, never correctness.
 
-use jiff::Timestamp;
-
 use super::decide::Memory;
 use crate::controllers::backoff::Backoff;
 use crate::controllers::conditions::Told;
@@ -25,8 +23,6 @@ pub struct Remembered {
     pub login: Option<Login>,
     /// Calls that failed in a row.
     pub backoff: Backoff,
-    /// When the remote was read last, and found settled.
-    pub settled_at: Option<Timestamp>,
 }
 
 impl OfOne for Remembered {

@@ -1,0 +1,170 @@
+//! The rows of the table, by name; `tests/histories` lets the whole controller happen.
+
+mod lost;
+mod way;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::super::ledger::{
+    Applied, Deployable, Ledger, Look, Operation, OperationKind, Phase, Preview, Publication, Seen,
+};
+use super::*;
+use crate::clock::later;
+use crate::controllers::operations::{CALM, LAG, LIMIT, TOO_LONG};
+
+const ID: &str = "one";
+
+/// When an operation was begun, or something was applied.
+fn begun() -> Timestamp {
+    Timestamp::from_second(1_000_000).expect("a time in range")
+}
+
+/// So long after that.
+fn after(duration: Duration) -> Timestamp {
+    later(begun(), duration)
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// Tag `2` is wanted, and nothing but that it is staged.
+fn wish() -> Intent {
+    Intent {
+        generation: 2,
+        digest: "second".into(),
+        tag: "2".into(),
+        remote_id: None,
+        request: None,
+        deletion: None,
+        adopt: false,
+        suspended: false,
+        previewable: false,
+        publish: None,
+        publication: None,
+    }
+}
+
+/// As wanted, at rest.
+fn met() -> Seen {
+    Seen {
+        id: ID.into(),
+        version: 7,
+        phase: Phase::Draft,
+        preview: Preview::NeverAsked,
+        private: true,
+        listed: false,
+        changed: false,
+        digest: "second".into(),
+        met: true,
+        repository_met: true,
+        source: "two".into(),
+        impossible: false,
+    }
+}
+
+/// Another tag is there than is wanted.
+fn of_the_first_tag() -> Seen {
+    Seen { digest: "first".into(), met: false, repository_met: false, source: "one".into(), ..met() }
+}
+
+/// Ours since long ago.
+fn ours() -> Ledger {
+    Ledger {
+        id: Some(ID.into()),
+        applied: Some(Applied { generation: 1, at: begun(), ..Applied::default() }),
+        ..Ledger::default()
+    }
+}
+
+fn doing(kind: OperationKind) -> Operation {
+    Operation {
+        kind,
+        accepted: false,
+        attempt: 1,
+        generation: 2,
+        digest: Some(if kind == OperationKind::Publish { "private:second" } else { "second" }.into()),
+        tag: Some("2".into()),
+        from_version: Some(6),
+        from_phase: Some(Phase::Draft),
+        seen_busy: false,
+        request: None,
+        started_at: begun(),
+    }
+}
+
+fn with(operation: Operation) -> Ledger {
+    Ledger { operation: Some(operation), ..ours() }
+}
+
+fn previewable() -> Intent {
+    Intent { previewable: true, ..wish() }
+}
+
+fn published() -> Intent {
+    Intent { publish: Some(false), publication: Some("private:second".into()), ..wish() }
+}
+
+/// Everything that a row is about; the time is long after the last write.
+struct Row {
+    ledger: Ledger,
+    intent: Intent,
+    look: Look,
+    memory: Memory,
+    now: Timestamp,
+}
+
+impl Row {
+    fn of(ledger: Ledger, intent: Intent, look: impl Into<Option<Seen>>) -> Self {
+        let look = look.into().map_or(Look::Absent, Look::Present);
+        Self { ledger, intent, look, memory: Memory::default(), now: after(Duration::from_hours(1)) }
+    }
+
+    fn at(self, age: Duration) -> Self {
+        Self { now: after(age), ..self }
+    }
+
+    fn decide(&self) -> Decision {
+        decide(&Case {
+            ledger: &self.ledger,
+            intent: &self.intent,
+            look: &self.look,
+            memory: &self.memory,
+            now: self.now,
+        })
+    }
+}
+
+/// What a row comes to, in a word.
+fn outcome(decision: &Decision) -> String {
+    match (&decision.step, decision.verdict) {
+        (Step::Release, _) => "released".to_owned(),
+        (Step::Send(call), _) => {
+            let what = match &call.kind {
+                CallKind::Create => "create".to_owned(),
+                CallKind::Update { version, .. } => format!("update from {version}"),
+                CallKind::Preview { version, .. } => format!("preview from {version}"),
+                CallKind::Publish { version, certification, .. } => {
+                    format!("publish from {version}{}", if *certification { " certified" } else { "" })
+                }
+                CallKind::Delete { .. } => "delete".to_owned(),
+            };
+            if call.first { what } else { format!("{what} again") }
+        }
+        (Step::Rest, verdict) => format!("{verdict:?}"),
+    }
+}
+
+fn check(rows: Vec<(&str, Row, &str)>) {
+    for (name, row, expected) in rows {
+        let decision = row.decide();
+        assert_eq!(outcome(&decision), expected, "{name}: {decision:#?}");
+        if let Step::Send(call) = &decision.step {
+            let operation = decision.ledger.operation.as_ref().expect("it is stored before it is sent");
+            assert_eq!(operation.started_at, row.now, "{name}: each attempt has a start of its own");
+            assert_eq!(operation.attempt == 1, call.first, "{name}");
+        }
+    }
+}

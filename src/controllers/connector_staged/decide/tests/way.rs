@@ -1,0 +1,191 @@
+//! The way of a tag, and its end.
+
+use super::*;
+
+#[test]
+fn rules_1_2_and_13_whose_a_key_is() {
+    let adopts = || Intent { adopt: true, ..wish() };
+    let known = || Intent { remote_id: Some(ID.into()), ..wish() };
+    check(vec![
+        ("free", Row::of(Ledger::default(), wish(), None), "create"),
+        ("taken", Row::of(Ledger::default(), wish(), met()), "KeyTaken"),
+        ("adopted as it is", Row::of(Ledger::default(), adopts(), met()), "Settled(Staged)"),
+        ("adopted and changed", Row::of(Ledger::default(), adopts(), of_the_first_tag()), "update from 7"),
+        ("restored from a backup", Row::of(Ledger::default(), known(), met()), "Settled(Staged)"),
+        (
+            "somebody else's id in the annotation",
+            Row::of(Ledger::default(), Intent { remote_id: Some("two".into()), ..wish() }, met()),
+            "KeyTaken",
+        ),
+        ("suspended", Row::of(Ledger::default(), Intent { suspended: true, ..wish() }, None), "HeldBySuspend"),
+    ]);
+    let adopted = Row::of(Ledger::default(), adopts(), Seen { preview: Preview::Granted, ..met() }).decide();
+    assert_eq!(adopted.ledger.id.as_deref(), Some(ID));
+    assert_eq!(adopted.ledger.previewed.as_deref(), Some("2"), "a permission of this tag need not be asked for");
+    let older = Row::of(Ledger::default(), adopts(), Seen { preview: Preview::Granted, ..of_the_first_tag() }).decide();
+    assert_eq!(older.ledger.previewed, None, "that of another tag says nothing");
+}
+
+#[test]
+fn a_tag_goes_its_way_step_by_step() {
+    let granted = || Seen { preview: Preview::Granted, ..met() };
+    let asked = || Ledger { previewed: Some("2".into()), ..ours() };
+    let tried = |outcome| Ledger {
+        publication: Some(Publication { digest: "private:second".into(), outcome, at: begun() }),
+        ..ours()
+    };
+    let live = || Seen { phase: Phase::Published, listed: true, ..met() };
+    let both = || Intent { previewable: true, ..published() };
+    let certified = || Intent { publish: Some(true), publication: Some("certified:second".into()), ..wish() };
+    check(vec![
+        ("as it is", Row::of(ours(), wish(), met()), "Settled(Staged)"),
+        ("another tag", Row::of(ours(), wish(), of_the_first_tag()), "update from 7"),
+        ("cannot be", Row::of(ours(), wish(), Seen { impossible: true, met: false, ..met() }), "CannotChange"),
+        ("to be previewed", Row::of(ours(), previewable(), met()), "preview from 7"),
+        (
+            "granted for an earlier tag",
+            Row::of(Ledger { previewed: Some("1".into()), ..ours() }, previewable(), granted()),
+            "preview from 7",
+        ),
+        ("being looked at", Row::of(asked(), previewable(), Seen { preview: Preview::Pending, ..met() }), "Busy"),
+        ("granted", Row::of(asked(), previewable(), granted()), "Settled(Previewable)"),
+        ("refused", Row::of(asked(), previewable(), Seen { preview: Preview::Refused, ..met() }), "PreviewRefused"),
+        ("not before the preview", Row::of(ours(), both(), met()), "preview from 7"),
+        (
+            "not without the preview",
+            Row::of(asked(), both(), Seen { preview: Preview::Refused, ..met() }),
+            "PreviewRefused",
+        ),
+        ("after the preview", Row::of(asked(), both(), granted()), "publish from 7"),
+        ("to be published", Row::of(ours(), published(), met()), "publish from 7"),
+        ("publishing", Row::of(ours(), published(), Seen { phase: Phase::Processing, ..met() }), "Busy"),
+        ("published", Row::of(ours(), published(), live()), "Settled(Published)"),
+        (
+            "published, and changed since",
+            Row::of(ours(), published(), Seen { changed: true, ..live() }),
+            "publish from 7",
+        ),
+        (
+            "what the service calls a change after it was published",
+            Row::of(tried(Phase::Published), published(), Seen { changed: true, ..live() }),
+            "Settled(Published)",
+        ),
+        (
+            "not published",
+            Row::of(tried(Phase::Failed), published(), Seen { phase: Phase::Failed, ..met() }),
+            "PublishingFailed",
+        ),
+        ("left as it was", Row::of(tried(Phase::Draft), published(), met()), "PublishingFailed"),
+        (
+            "another content failed",
+            Row::of(tried(Phase::Failed), Intent { publication: Some("private:third".into()), ..published() }, met()),
+            "publish from 7",
+        ),
+        ("to be certified", Row::of(ours(), certified(), met()), "publish from 7 certified"),
+        ("private, to be certified", Row::of(ours(), certified(), live()), "publish from 7 certified"),
+        ("certified", Row::of(ours(), certified(), Seen { private: false, ..live() }), "Settled(Published)"),
+        ("in certification", Row::of(ours(), certified(), Seen { phase: Phase::Certifying, ..met() }), "Certifying"),
+        (
+            "changed while in certification",
+            Row::of(ours(), certified(), Seen { phase: Phase::Certifying, ..of_the_first_tag() }),
+            "update from 7",
+        ),
+        ("a status that is not known", Row::of(ours(), wish(), Seen { phase: Phase::Other, ..met() }), "Busy"),
+    ]);
+    let update = Row::of(asked(), previewable(), of_the_first_tag()).decide();
+    assert_eq!(update.ledger.previewed, None, "permission is for one tag");
+    let renamed = Row::of(asked(), previewable(), Seen { met: false, ..granted() }).decide();
+    assert_eq!(renamed.ledger.previewed.as_deref(), Some("2"), "another name is no other tag");
+}
+
+#[test]
+fn a_tag_can_be_deployed_since_the_version_in_which_its_permission_was_seen() {
+    let granted = |version| Seen { preview: Preview::Granted, version, ..met() };
+    let asked = || Ledger { previewed: Some("2".into()), ..ours() };
+    let first = Row::of(asked(), Intent { previewable: true, ..published() }, granted(9)).decide();
+    let known = Some(Deployable { source: "two".into(), version: 9 });
+    assert_eq!(first.ledger.deployable, known, "before it is published");
+    let later = Row::of(Ledger { deployable: known.clone(), ..asked() }, previewable(), granted(12)).decide();
+    assert_eq!(later.ledger.deployable, known, "later steps of the same tag are no reason to deploy it again");
+    let old = Ledger { deployable: Some(Deployable { source: "one".into(), version: 4 }), ..asked() };
+    assert_eq!(
+        Row::of(old, previewable(), granted(12)).decide().ledger.deployable.map(|known| known.version),
+        Some(12)
+    );
+    let too_early = Row::of(ours(), previewable(), granted(12)).decide();
+    assert_eq!(too_early.ledger.deployable, None, "the permission may be that of the tag before");
+}
+
+#[test]
+fn what_shows_after_it_was_sent_is_left_alone_and_what_changes_then_is_set_back() {
+    let applied = |digest: &str, remote: &str| Ledger {
+        applied: Some(Applied {
+            digest: Some(digest.into()),
+            remote: Some(remote.into()),
+            at: begun(),
+            ..Applied::default()
+        }),
+        ..ours()
+    };
+    let other = |digest: &str| Seen { digest: digest.into(), met: false, ..met() };
+    check(vec![
+        ("written in another way", Row::of(applied("second", "Second"), wish(), other("Second")), "Settled(Staged)"),
+        ("changed elsewhere", Row::of(applied("second", "Second"), wish(), other("theirs")), "update from 7"),
+        ("something else was sent", Row::of(applied("first", "Second"), wish(), other("Second")), "update from 7"),
+    ]);
+}
+
+#[test]
+fn rule_11_a_request_tries_again_what_failed_once_and_nothing_else() {
+    let again = |intent: Intent| Intent { request: Some("now".into()), ..intent };
+    let asked = || Ledger { previewed: Some("2".into()), ..ours() };
+    let tried = || Ledger {
+        publication: Some(Publication { digest: "private:second".into(), outcome: Phase::Failed, at: begun() }),
+        ..ours()
+    };
+    let served = |ledger: Ledger| Ledger { handled_request: Some("now".into()), ..ledger };
+    let refused = || Seen { preview: Preview::Refused, ..met() };
+    let failed = || Seen { phase: Phase::Failed, ..met() };
+    check(vec![
+        ("a preview", Row::of(asked(), again(previewable()), refused()), "preview from 7"),
+        ("once", Row::of(served(asked()), again(previewable()), refused()), "PreviewRefused"),
+        ("a publication", Row::of(tried(), again(published()), failed()), "publish from 7"),
+        ("once", Row::of(served(tried()), again(published()), failed()), "PublishingFailed"),
+        ("nothing failed", Row::of(ours(), again(wish()), met()), "Settled(Staged)"),
+    ]);
+    let nothing = Row::of(ours(), again(wish()), met()).decide();
+    assert_eq!(nothing.ledger.handled_request.as_deref(), Some("now"), "it counts as served");
+}
+
+#[test]
+fn rules_22_and_23_deleting() {
+    let deletes = || Intent { deletion: Some(Deletion::Delete), ..wish() };
+    let lets_go = || Intent { deletion: Some(Deletion::LetGo), ..wish() };
+    let deleting = |accepted| with(Operation { accepted, from_version: None, ..doing(OperationKind::Delete) });
+    let creating = || Ledger { operation: Some(doing(OperationKind::Create)), ..Ledger::default() };
+    let publishing = || Seen { phase: Phase::Processing, ..met() };
+    check(vec![
+        ("orphan", Row::of(ours(), lets_go(), met()), "released"),
+        ("orphan, while it is created", Row::of(creating(), lets_go(), None).at(seconds(1)), "released"),
+        ("there", Row::of(ours(), deletes(), met()), "delete"),
+        ("suspended all the same", Row::of(ours(), Intent { suspended: true, ..deletes() }, met()), "delete"),
+        ("being published", Row::of(ours(), deletes(), publishing()), "Running(Delete)"),
+        ("in certification", Row::of(ours(), deletes(), Seen { phase: Phase::Certifying, ..met() }), "delete"),
+        ("absent, nothing was sent", Row::of(ours(), deletes(), None), "delete"),
+        ("absent, once a DELETE was answered", Row::of(deleting(true), deletes(), None), "released"),
+        ("absent, if its answer was lost", Row::of(deleting(false), deletes(), None).at(seconds(7)), "delete again"),
+        ("still there", Row::of(deleting(true), deletes(), met()).at(seconds(1)), "Running(Delete)"),
+        ("there again", Row::of(deleting(true), deletes(), met()), "delete again"),
+        ("never created", Row::of(Ledger::default(), deletes(), None), "released"),
+        ("somebody else's", Row::of(Ledger::default(), deletes(), met()), "released"),
+        (
+            "ours, by the annotation",
+            Row::of(Ledger::default(), Intent { remote_id: Some(ID.into()), ..deletes() }, met()),
+            "delete",
+        ),
+        ("a create may still arrive", Row::of(creating(), deletes(), None).at(seconds(119)), "Running(Delete)"),
+        ("it cannot any more", Row::of(creating(), deletes(), None).at(CALM), "released"),
+        ("it has", Row::of(creating(), deletes(), met()).at(seconds(1)), "delete"),
+        ("it has not", Row::of(creating(), deletes(), of_the_first_tag()).at(CALM), "released"),
+    ]);
+}

@@ -2,6 +2,7 @@
 //! server.
 
 mod deploying;
+mod git;
 mod life;
 mod owning;
 mod refused;

@@ -18,7 +18,9 @@ use crate::crd::shared::RemoteIdentity;
 
 use super::Run;
 
-/// Pause before the look that follows a call, whatever it answered.
+/// Shortest pause between two looks that find nothing to send: each is a call.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(3);
+/// Pause before the look that follows an answer.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Run<'_> {
@@ -40,7 +42,9 @@ impl Run<'_> {
                 self.remembered.backoff.worked();
                 self.annotate(&decision.ledger).await?;
                 self.note_state(&decision.ledger, record.as_ref());
-                Ok(Next::Again(Some(decision.again.unwrap_or(self.object.spec.effective_interval()))))
+                let interval = self.object.spec.effective_interval();
+                let again = decision.again.map_or(interval, |again| again.max(SHORTEST_PAUSE).min(interval));
+                Ok(Next::Again(Some(again)))
             }
             Step::Send(call) => {
                 let told = status::tell(decision.verdict, &self.object.spec.key, record.as_ref(), &[]);

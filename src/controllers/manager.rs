@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::fmt::Debug;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -20,7 +19,6 @@ use kube::runtime::events::Recorder;
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::{PredicateConfig, WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
-use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::action_factory::ActionFactory;
@@ -33,6 +31,7 @@ use super::digest::DigestKey;
 use super::events::{self, Lifes, Ours, strip, what_people_change};
 use super::keys::Keys;
 use super::memories::Memories;
+use super::object::Object;
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
 use super::staged_connectors::StagedConnectors;
@@ -162,25 +161,8 @@ async fn dispatch(mut woken: UnboundedReceiver<Subject>, routes: BTreeMap<Option
     }
 }
 
-/// A kind that can be watched: namespaced, and known when this is compiled.
-trait Watched:
-    Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
-{
-}
-
-impl<K> Watched for K where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Send
-        + Sync
-        + 'static
-{
-}
-
 /// A kind that has a controller.
-trait Controlled: Watched + Ours {
+trait Controlled: Object + Ours {
     /// How its runs are done.
     fn config() -> Config;
 
@@ -284,7 +266,7 @@ impl Scope {
     /// nobody fetches any more.
     fn stopped_before_the_first_list<K>(&self, store: Store<K>) -> impl Future<Output = ()> + use<K>
     where
-        K: Watched,
+        K: Object,
     {
         let stopped = self.stopped();
         async move {
@@ -336,7 +318,7 @@ impl Scope {
     /// Objects of one of our kinds: kept in a store without what nobody needs, and passed on when people changed them.
     fn objects<K>(&self) -> (BoxStream<'static, Result<K, watcher::Error>>, Store<K>)
     where
-        K: Watched + Ours,
+        K: Object + Ours,
     {
         let (reader, writer) = reflector::store();
         let context = Arc::clone(&self.context);
@@ -378,7 +360,7 @@ impl Scope {
     /// Wakes whoever names an object that changed.
     fn sources<K>(&self, kind: Named, config: watcher::Config) -> BoxFuture<'static, ()>
     where
-        K: Watched,
+        K: Object,
     {
         let context = Arc::clone(&self.context);
         watcher(self.api::<PartialObjectMeta<K>>(), config)
@@ -398,7 +380,7 @@ impl Scope {
     }
 }
 
-fn receive<K: Watched>(mut events: UnboundedReceiver<Subject>) -> impl Stream<Item = ObjectRef<K>> + Send + 'static {
+fn receive<K: Object>(mut events: UnboundedReceiver<Subject>) -> impl Stream<Item = ObjectRef<K>> + Send + 'static {
     let named = |subject: Subject| ObjectRef::new(&subject.name).within(&subject.namespace);
     futures::stream::poll_fn(move |task| events.poll_recv(task)).map(named)
 }

@@ -37,7 +37,7 @@ pub enum Next {
     Again(Option<Duration>),
 }
 
-/// One of our kinds, as far as this module needs it.
+/// A kind that can be watched and written: namespaced, and known when this is compiled.
 pub trait Object:
     Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {

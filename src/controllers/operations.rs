@@ -27,6 +27,55 @@ pub const PASSING: Duration = Duration::from_secs(5);
 /// Longest such pause.
 pub const PASSING_AT_MOST: Duration = Duration::from_mins(1);
 
+/// What to do: `L` is what is remembered over restarts, `M` what this process has seen, `K` what can be called, `V` what
+/// to tell people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision<L, M, K, V> {
+    /// What is to be remembered: written before the call, if there is one.
+    pub ledger: L,
+    /// What this process has seen.
+    pub memory: M,
+    /// What to send.
+    pub step: Step<K>,
+    /// What to tell people.
+    pub verdict: V,
+    /// When to look again; `None`: at the interval of the spec; zero: at once, from the same look.
+    pub again: Option<Duration>,
+}
+
+/// What to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step<K> {
+    /// Nothing.
+    Rest,
+    /// One call.
+    Send(Call<K>),
+    /// Nothing; the resource may go.
+    Release,
+}
+
+/// A call that changes something at the remote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call<K> {
+    /// What to call.
+    pub kind: K,
+    /// Whether it is the first call of an operation of this run: only then does a refusal prove that nothing happened.
+    pub first: bool,
+}
+
+/// What the answer to a call comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome<L, M> {
+    /// What is to be remembered now.
+    pub ledger: L,
+    /// What this process has seen.
+    pub memory: M,
+    /// Whether the resource may go.
+    pub release: bool,
+    /// Whether the key turned out to be somebody else's.
+    pub key_taken: bool,
+}
+
 /// Nothing is sent for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {

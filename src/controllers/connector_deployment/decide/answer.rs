@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::super::ledger::{Ledger, OperationKind, OperationState, Phase};
 use super::{Call, Cause, Memory, Pause, Refused};
+use crate::controllers::operations;
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,17 +29,7 @@ pub enum Answer {
 }
 
 /// What an answer comes to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// What is to be remembered now.
-    pub ledger: Ledger,
-    /// What this process has seen.
-    pub memory: Memory,
-    /// Whether the resource may go.
-    pub release: bool,
-    /// Whether the key turned out to be somebody else's.
-    pub key_taken: bool,
-}
+pub type Outcome = operations::Outcome<Ledger, Memory>;
 
 /// Takes in the answer to `call`, which `ledger` was written for; `cause` is what was asked for.
 #[must_use]

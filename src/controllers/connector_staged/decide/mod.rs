@@ -112,39 +112,11 @@ impl Memory {
 }
 
 /// What to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// What is to be remembered: written before the call, if there is one.
-    pub ledger: Ledger,
-    /// What this process has seen.
-    pub memory: Memory,
-    /// What to send.
-    pub step: Step,
-    /// What to tell people.
-    pub verdict: Verdict,
-    /// When to look again; `None`: at the interval of the spec; zero: at once, from the same look.
-    pub again: Option<Duration>,
-}
-
+pub type Decision = operations::Decision<Ledger, Memory, CallKind, Verdict>;
 /// What to send.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Nothing.
-    Rest,
-    /// One call.
-    Send(Call),
-    /// Nothing; the resource may go.
-    Release,
-}
-
+pub type Step = operations::Step<CallKind>;
 /// A call that changes something at the remote.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// What to call.
-    pub kind: CallKind,
-    /// Whether it is the first call of an operation of this run: only then does a refusal prove that nothing happened.
-    pub first: bool,
-}
+pub type Call = operations::Call<CallKind>;
 
 /// What to call.
 #[derive(Clone, Debug, PartialEq, Eq)]

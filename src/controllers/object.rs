@@ -10,6 +10,7 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::Api;
 use kube::core::NamespaceResourceScope;
+use kube::runtime::controller::Action;
 use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,6 +18,7 @@ use serde_json::json;
 
 use super::conditions::{Told, ready_reason};
 use super::context::{Context, Project};
+use super::memories::{Memories, OfOne};
 use super::patch::{patch_metadata, write_status};
 use super::problem;
 use super::reason::Reason;
@@ -209,9 +211,28 @@ pub async fn project(context: &Context, namespace: &str, name: &str) -> Result<P
     }
 }
 
+/// Ends a run: what it has seen is kept, and it is done again when it asked for that. `None`: the resource is gone.
+pub fn conclude<R: OfOne>(
+    context: &Context,
+    memories: &Memories<R>,
+    subject: &Subject,
+    outcome: Result<Next, kube::Error>,
+    remembered: R,
+) -> Option<Action> {
+    let action = match outcome {
+        Ok(Next::Gone) => return None,
+        Ok(Next::Again(pause)) => {
+            context.alarms.set(subject, pause);
+            Action::await_change()
+        }
+        Err(error) => Action::requeue(after_error(subject, &error)),
+    };
+    memories.keep(subject, remembered);
+    Some(action)
+}
+
 /// When a run is done again that the cluster refused.
-#[must_use]
-pub fn after_error(subject: &Subject, error: &kube::Error) -> Duration {
+fn after_error(subject: &Subject, error: &kube::Error) -> Duration {
     match error {
         kube::Error::Api(status) if status.code == 409 => {
             tracing::debug!(%subject, "changed meanwhile, run again");

@@ -23,7 +23,7 @@ use kube::runtime::controller::Action;
 
 use self::run::Run;
 use super::context::Context;
-use super::object::{self, Next, after_error, is_ours};
+use super::object::{self, Next, is_ours};
 use super::references::Named;
 use super::subject::Subject;
 use crate::crd::ConnectorStaged;
@@ -33,36 +33,21 @@ pub async fn reconcile(cached: Arc<ConnectorStaged>, context: Arc<Context>) -> A
     let subject = Subject::staged(&cached.namespace().unwrap_or_default(), &cached.name_any());
     let mut remembered = context.staged_memories.of(&subject, cached.metadata.uid.as_deref().unwrap_or_default());
     context.alarms.set(&subject, None);
-    match object::current(&context.client, cached, &mut remembered.written).await {
+    let outcome = match object::current(&context.client, cached, &mut remembered.written).await {
         Ok(Some(object)) if is_ours(&*object) => {
             let mut run = Run::new(&context, &subject, object, remembered);
             let outcome = run.story().await;
-            let remembered = run.into_remembered();
-            match outcome {
-                Ok(Next::Gone) => {
-                    gone(&context, &subject);
-                    Action::await_change()
-                }
-                Ok(Next::Again(pause)) => {
-                    context.staged_memories.keep(&subject, remembered);
-                    context.alarms.set(&subject, pause);
-                    Action::await_change()
-                }
-                Err(error) => {
-                    context.staged_memories.keep(&subject, remembered);
-                    Action::requeue(after_error(&subject, &error))
-                }
-            }
+            remembered = run.into_remembered();
+            outcome
         }
-        Ok(_) => {
-            gone(&context, &subject);
-            Action::await_change()
-        }
-        Err(error) => {
-            context.staged_memories.keep(&subject, remembered);
-            Action::requeue(after_error(&subject, &error))
-        }
-    }
+        Ok(_) => Ok(Next::Gone),
+        Err(error) => Err(error),
+    };
+    let action = object::conclude(&context, &context.staged_memories, &subject, outcome, remembered);
+    action.unwrap_or_else(|| {
+        gone(&context, &subject);
+        Action::await_change()
+    })
 }
 
 /// Forgets everything about a resource that is gone.

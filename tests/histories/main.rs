@@ -10,6 +10,7 @@ mod gate;
 mod history;
 mod informer;
 mod judge;
+mod makers;
 mod named;
 mod operator;
 mod people;

@@ -1,4 +1,6 @@
-//! What makers of connectors do, and what is done to their connectors elsewhere.
+//! What makers of connectors do, and what is done to their connectors elsewhere. Next: `random.rs` for histories of it.
+
+pub(crate) mod random;
 
 use connect_operator::connect::Selector;
 use connect_operator::connect::model::{

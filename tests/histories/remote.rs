@@ -253,7 +253,8 @@ fn found<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
 
 fn refused(operation: &'static str, refusal: &Refusal) -> ApiError {
     let codes = refusal.errors.iter().map(|error| error.code.clone()).collect();
-    error(operation, Failed::Answered { status: refusal.status, codes })
+    let told = refusal.errors.iter().map(|error| error.message.clone()).collect::<Vec<_>>().join("; ");
+    ApiError { message: told, ..error(operation, Failed::Answered { status: refusal.status, codes }) }
 }
 
 fn error(operation: &'static str, failure: Failed) -> ApiError {

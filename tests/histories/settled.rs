@@ -7,6 +7,7 @@ use connect_operator::controllers::conditions;
 use connect_operator::controllers::connector_deployment::intent;
 use connect_operator::controllers::subject::Subject;
 use connect_operator::crd::connector_deployment_status::OperationType;
+use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, ConnectorStaged, DriftPolicy, ManagementPolicy};
 use connect_operator::names;
 use kube::ResourceExt;
@@ -59,11 +60,17 @@ fn unfollowed(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
     for (key, value) in cluster.of_kind(Kind::Deployment) {
         let Some(name) = value.pointer("/spec/connector/stagedRef/name").and_then(Value::as_str) else { continue };
         let staged = cluster.get(&Key::new(Kind::Staged, &key.namespace, name))?;
-        let Some(deployable) = staged.pointer("/status/deployable/version").and_then(Value::as_i64) else { continue };
+        let parsed = ConnectorStaged::deserialize(&**staged).expect("what is stored is of its kind");
+        let may = |status: &ConnectorStagedStatus| {
+            conditions::is_ready(&status.conditions) && status.is_previewable.as_deref() == Some("true")
+        };
+        let status = parsed.status.filter(may).unwrap_or_default();
+        let Some(deployable) = status.deployable.map(|deployable| deployable.version) else { continue };
         let id = value.pointer("/status/id").and_then(Value::as_str).unwrap_or_default();
         let runs = simulation.judge.truth.now(id).map_or(0, |state| state.connector);
         if runs < deployable {
-            return Some(format!("{} runs version {runs} of {name}, which has {deployable}", key.name));
+            let told = &value["status"];
+            return Some(format!("{} runs version {runs} of {name}, which has {deployable}; it is {told}", key.name));
         }
     }
     None
@@ -156,6 +163,10 @@ fn resource(
     }
     if reason == "KeyConflict" {
         return conflict(cluster, object);
+    }
+    // Waits for a staged connector that cannot be deployed, or not as what runs.
+    if object.spec.connector.staged_ref.is_some() && ["StagedNotReady", "IdentityChanged"].contains(&reason) {
+        return None;
     }
     let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
     // What is paused or not known stays as it is, whatever that was.

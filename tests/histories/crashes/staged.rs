@@ -13,8 +13,8 @@ const NOT_PREVIEWABLE: u8 = 2;
 const NOT_PUBLISHED: u8 = 3;
 const NOT_CERTIFIED: u8 = 4;
 
-/// The answer to the next change of the remote is lost.
-const LOST: Armed = Armed { place: Place::Remote, changes: true, skip: 0, trouble: Trouble::LostBack };
+/// The next change of the remote arrives when its caller has given up.
+const LATE: Armed = Armed { place: Place::Remote, changes: true, skip: 0, trouble: Trouble::Late(25) };
 
 /// A kind of operation.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub(super) enum Making {
     SetBack,
     Delete,
     LetGo,
-    /// Deleted while the answer to the create is not known.
+    /// Deleted while the create is under way.
     DeleteAtOnce,
     /// A deployment follows a new tag, which is published as well.
     Follow,
@@ -135,7 +135,7 @@ impl Making {
             Self::Delete | Self::LetGo => simulation.drop_plan(),
             Self::DeleteAtOnce => {
                 simulation.plan(plan);
-                simulation.armed.push(LOST.clone());
+                simulation.armed.push(LATE.clone());
                 while !simulation.calls.iter().any(|(call, _)| call.starts_with("stage ")) {
                     if !simulation.micro().await {
                         break;

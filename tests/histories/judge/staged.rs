@@ -351,13 +351,31 @@ impl Judge {
             return Some("an operation runs".to_owned());
         }
         let Some(id) = &status.id else {
-            return (reason != "KeyTaken").then(|| "it has no staged connector".to_owned());
+            let uid = object.uid().unwrap_or_default();
+            let own =
+                self.makers.owners.iter().filter(|(id, owners)| owners.contains(&uid) && self.makers.now(id).is_some());
+            let known = self.makers.lives.get(&uid).is_none_or(|life| life.disguised);
+            if reason != "KeyTaken" {
+                return Some("it has no staged connector".to_owned());
+            }
+            return (!known && own.count() > 0).then(|| "it does not know what it created itself".to_owned());
         };
         let Some(record) = self.makers.now(id) else {
             return (reason != "RemoteDisappeared").then(|| "its staged connector is gone".to_owned());
         };
-        if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) {
+        let waits = reason == "InCertification";
+        if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) && !waits {
             return Some("a request is not served".to_owned());
+        }
+        let public = !record.private;
+        let refused = match reason {
+            // Certified once and for all, as one reading has it.
+            "RequestRejected" => public && object.spec.publish == Publish::Certified,
+            "CannotBeChanged" => public && object.spec.private_projects != record.private_projects,
+            _ => false,
+        };
+        if refused {
+            return None;
         }
         let wanted = reason_for(&object.spec, record, self.makers.was_asked(id));
         (wanted != Some(reason)).then(|| format!("it wants {wanted:?}, and there is {record:?}"))
@@ -380,8 +398,13 @@ fn reason_for(spec: &ConnectorStagedSpec, record: &Record, asked: bool) -> Optio
         (_, ConnectorStatus::Processing) => None,
         (Publish::Never, _) => Some(if spec.previewable { "Previewable" } else { "Staged" }),
         (_, ConnectorStatus::ReadyForCertification | ConnectorStatus::InCertification) => Some("InCertification"),
+        // Published without, elsewhere, while it was being certified.
+        (Publish::Certified, ConnectorStatus::Published) if record.private => Some("PublishingFailed"),
+        (Publish::Certified, ConnectorStatus::Failed) if record.private => Some("PublishingFailed"),
+        (_, ConnectorStatus::Published | ConnectorStatus::Failed) if record.already_listed && !record.has_changes => {
+            Some("Published")
+        }
         (_, ConnectorStatus::Failed) => Some("PublishingFailed"),
-        (_, ConnectorStatus::Published) if record.already_listed && !record.has_changes => Some("Published"),
         _ => None,
     }
 }

@@ -1,5 +1,7 @@
-//! What makers of connectors do, and what is done to their connectors elsewhere. Next: `random.rs` for histories of it.
+//! What makers of connectors do, and what is done to their connectors elsewhere. Next: `named.rs`
+//! and `random.rs` for histories of it.
 
+mod named;
 pub(crate) mod random;
 
 use connect_operator::connect::Selector;

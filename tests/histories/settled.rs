@@ -164,8 +164,10 @@ fn resource(
     if reason == "KeyConflict" {
         return conflict(cluster, object);
     }
-    // Waits for a staged connector that cannot be deployed, or not as what runs.
-    if object.spec.connector.staged_ref.is_some() && ["StagedNotReady", "IdentityChanged"].contains(&reason) {
+    // Waits for a staged connector that cannot be deployed, or not as what runs; so does a create that was not answered.
+    let waits = ["StagedNotReady", "IdentityChanged"].contains(&reason)
+        || (reason == "TakesTooLong" && status.id.is_none() && status.operation.is_some());
+    if object.spec.connector.staged_ref.is_some() && waits {
         return None;
     }
     let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;

@@ -30,6 +30,7 @@ const PUBLISH: [&str; 3] = ["Never", "Private", "Certified"];
 
 /// How a resource is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a field of the spec")]
 pub(crate) struct Plan {
     /// Of [`TAGS`].
     pub(crate) tag: u8,

@@ -165,9 +165,9 @@ fn resource(
         return conflict(cluster, object);
     }
     // Waits for a staged connector that cannot be deployed, or not as what runs; so does a create that was not answered.
-    let waits = ["StagedNotReady", "IdentityChanged"].contains(&reason)
+    let held = ["StagedNotReady", "IdentityChanged"].contains(&reason)
         || (reason == "TakesTooLong" && status.id.is_none() && status.operation.is_some());
-    if object.spec.connector.staged_ref.is_some() && waits {
+    if object.spec.connector.staged_ref.is_some() && held {
         return None;
     }
     let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;

@@ -7,6 +7,7 @@
 
 mod allowed;
 mod life;
+mod made;
 mod staged;
 mod truth;
 

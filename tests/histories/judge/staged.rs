@@ -6,9 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_operator::connect::model::{
-    ConnectorStaged as Record, ConnectorStatus, ConnectorUpdateAction, IsPreviewable, Repository,
-};
+use connect_operator::connect::model::{ConnectorStaged as Record, ConnectorUpdateAction, IsPreviewable};
 use connect_operator::controllers::conditions;
 use connect_operator::controllers::subject::Subject;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
@@ -20,6 +18,7 @@ use kube::ResourceExt;
 use serde::Deserialize;
 
 use super::Judge;
+use super::made::{content, has_tag, is_as_wanted, reason_for};
 use crate::cluster::{Change, Cluster, Key, Kind};
 use crate::remote::{Arrived, Make};
 
@@ -382,62 +381,7 @@ impl Judge {
     }
 }
 
-/// What a resource says in the end; `None`: it has a way to go.
-fn reason_for(spec: &ConnectorStagedSpec, record: &Record, asked: bool) -> Option<&'static str> {
-    if !is_as_wanted(spec, record) {
-        return None;
-    }
-    if spec.previewable {
-        match record.is_previewable {
-            IsPreviewable::Yes if asked => {}
-            IsPreviewable::No if asked => return Some("PreviewRefused"),
-            _ => return None,
-        }
-    }
-    match (spec.publish, &record.status) {
-        (_, ConnectorStatus::Processing) => None,
-        (Publish::Never, _) => Some(if spec.previewable { "Previewable" } else { "Staged" }),
-        (_, ConnectorStatus::ReadyForCertification | ConnectorStatus::InCertification) => Some("InCertification"),
-        // Published without, elsewhere, while it was being certified.
-        (Publish::Certified, ConnectorStatus::Published) if record.private => Some("PublishingFailed"),
-        (Publish::Certified, ConnectorStatus::Failed) if record.private => Some("PublishingFailed"),
-        (_, ConnectorStatus::Published | ConnectorStatus::Failed) if record.already_listed && !record.has_changes => {
-            Some("Published")
-        }
-        (_, ConnectorStatus::Failed) => Some("PublishingFailed"),
-        _ => None,
-    }
-}
-
 fn specs_since(life: &Making, since: Timestamp) -> impl Iterator<Item = &ConnectorStagedSpec> {
     let first = life.specs.partition_point(|(at, _)| *at <= since).saturating_sub(1);
     life.specs[first..].iter().map(|(_, spec)| spec)
-}
-
-fn has_tag(spec: &ConnectorStagedSpec, repository: &Repository) -> bool {
-    (&spec.repository.url, &spec.repository.tag) == (&repository.url, &repository.tag)
-}
-
-/// Whether what a spec says is there; what it leaves out may be anything.
-fn is_as_wanted(spec: &ConnectorStagedSpec, record: &Record) -> bool {
-    let set = |words: &[String]| words.iter().cloned().collect::<BTreeSet<_>>();
-    let types = record.integration_types.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
-    let said = |wanted: &Option<String>, there: Option<&String>| wanted.is_none() || wanted.as_ref() == there;
-    spec.name == record.name
-        && said(&spec.description, Some(&record.description))
-        && spec.creator.email == record.creator.email
-        && said(&spec.creator.company, record.creator.company.as_ref())
-        && has_tag(spec, &record.repository)
-        && set(&spec.integration_types) == types
-        && set(&spec.supported_regions) == set(&record.supported_regions)
-        && set(&spec.private_projects) == set(&record.private_projects)
-}
-
-/// Everything of it that people choose.
-fn content(record: &Record) -> String {
-    let Record { name, description, integration_types, creator, repository, documentation_url, .. } = record;
-    let (regions, projects) = (&record.supported_regions, &record.private_projects);
-    format!(
-        "{name} {description} {integration_types:?} {creator:?} {repository:?} {documentation_url:?} {regions:?} {projects:?}"
-    )
 }

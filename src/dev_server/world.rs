@@ -15,6 +15,7 @@ mod kept_tests;
 mod life_tests;
 mod registry;
 mod staged_elsewhere;
+mod staged_known;
 
 pub(super) use self::registry::SearchQuery;
 

@@ -170,7 +170,8 @@ fn shape() -> impl Strategy<Value = Shape> {
     )
 }
 
-fn trouble() -> impl Strategy<Value = Armed> {
+/// What may become of a call that is still to come.
+pub(crate) fn trouble() -> impl Strategy<Value = Armed> {
     let remote = prop_oneof![
         3 => Just(Trouble::LostThere),
         4 => Just(Trouble::LostBack),

@@ -10,6 +10,7 @@ mod gate;
 mod history;
 mod informer;
 mod judge;
+mod makers;
 mod named;
 mod operator;
 mod people;
@@ -20,10 +21,14 @@ mod settled;
 mod simulation;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Mutex;
 use std::thread;
 
+use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseError, TestError, TestRunner};
+
+use self::simulation::Simulation;
 
 /// Histories of a plain `cargo test`.
 const FEW: u32 = 60;
@@ -38,19 +43,32 @@ fn number(variable: &str) -> Option<u64> {
 
 type Counts = Mutex<BTreeMap<String, u64>>;
 
+/// A history of some kind.
+trait Played: fmt::Debug {
+    /// Plays it; returns what happened, and what was wrong with it, if anything.
+    fn play(&self, telling: bool) -> (Simulation, Result<(), String>);
+
+    /// Its steps, for people.
+    fn told(&self) -> String;
+}
+
 /// Plays `cases` histories of one seed; the text says what failed, and how to see it again.
-fn explore(cases: u32, seed: u64, counts: &Counts) -> Result<(), String> {
-    let regressions = Box::new(FileFailurePersistence::Direct("tests/histories/regressions.txt"));
+fn explore<H: Played>(
+    histories: impl Strategy<Value = H>,
+    (cases, seed): (u32, u64),
+    kept: &'static str,
+    counts: &Counts,
+) -> Result<(), String> {
     let config = Config {
         cases,
         rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: Some(regressions),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(kept))),
         max_shrink_iters: 2_000,
         source_file: Some(file!()),
         ..Config::default()
     };
-    let result = TestRunner::new(config).run(&history::histories(), |history| {
-        let (played, result) = play::play(&history, false);
+    let result = TestRunner::new(config).run(&histories, |history| {
+        let (played, result) = history.play(false);
         let mut counts = gate::lock(counts);
         for (what, times) in &played.judge.counts {
             *counts.entry(what.clone()).or_default() += times;
@@ -59,27 +77,35 @@ fn explore(cases: u32, seed: u64, counts: &Counts) -> Result<(), String> {
     });
     result.map_err(|error| match error {
         TestError::Fail(reason, history) => {
-            let told = play::play(&history, true).0.told.join("\n");
-            let steps: Vec<String> = history.steps.iter().map(|step| format!("    {step:?}")).collect();
-            let steps = steps.join("\n");
-            let history::History { order, reading, skew, live, .. } = &history;
-            format!("{told}\n\norder {order}, {reading:?}, skew {skew}, live {live:?}\n{steps}\n{reason}\nSeen with HISTORIES_SEED={seed}, and kept in tests/histories/regressions.txt")
+            let told = history.play(true).0.told.join("\n");
+            let steps = history.told();
+            format!("{told}\n\n{steps}\n{reason}\nSeen with HISTORIES_SEED={seed}, and kept in {kept}")
         }
         TestError::Abort(reason) => reason.to_string(),
     })
 }
 
-#[test]
-fn whatever_happens_nothing_is_done_twice_and_nothing_is_forgotten() {
+/// The same for as many as are asked for, from several seeds at once.
+fn explore_all<H: Played, S: Strategy<Value = H>>(histories: impl Fn() -> S + Sync, kept: &'static str) {
     let cases = number("HISTORIES").and_then(|cases| u32::try_from(cases).ok()).unwrap_or(FEW);
     let seed = number("HISTORIES_SEED").unwrap_or(SEED);
     let share = cases.div_ceil(THREADS);
     let counts = Counts::default();
     let failed: Vec<String> = thread::scope(|scope| {
-        let explore = |index| explore(share, seed.wrapping_add(index), &counts);
+        let explore = |index| explore(histories(), (share, seed.wrapping_add(index)), kept, &counts);
         let tasks: Vec<_> = (0..u64::from(THREADS)).map(|index| scope.spawn(move || explore(index))).collect();
         tasks.into_iter().filter_map(|task| task.join().unwrap().err()).collect()
     });
     println!("{cases} histories, from seed {seed}: {:#?}", gate::lock(&counts));
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}
+
+#[test]
+fn whatever_happens_nothing_is_done_twice_and_nothing_is_forgotten() {
+    explore_all(history::histories, "tests/histories/regressions.txt");
+}
+
+#[test]
+fn whatever_happens_no_connector_is_previewed_or_published_twice() {
+    explore_all(makers::random::makings, "tests/histories/regressions-makers.txt");
 }

@@ -49,10 +49,10 @@ pub(crate) const RESOURCES: [Resource; 4] = [
     Resource { namespace: YARD, name: "one", key: Some("shop_one") },
 ];
 
-const SHOP: &str = "shop";
+pub(crate) const SHOP: &str = "shop";
 const YARD: &str = "yard";
 pub(crate) const NAMESPACES: [&str; 2] = [SHOP, YARD];
-const PROJECT_NAME: &str = "main";
+pub(crate) const PROJECT_NAME: &str = "main";
 const CONNECTOR: &str = "demo-connector";
 const APPLICATION: &str = "service";
 /// Values of `LOG_LEVEL`; the connector's script fails with the last one.
@@ -64,7 +64,7 @@ fn encoded(text: &str) -> Value {
     json!(STANDARD.encode(text))
 }
 
-fn spec(resource: Resource, shape: Shape) -> Value {
+pub(crate) fn spec(resource: Resource, shape: Shape) -> Value {
     let mut plain = vec![json!({"key": "LOG_LEVEL", "value": LEVELS[usize::from(shape.level) % LEVELS.len()]})];
     if shape.config {
         let from = json!({"configMapKeyRef": {"name": "settings", "key": "features"}});

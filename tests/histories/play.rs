@@ -5,6 +5,7 @@ use std::time::Duration;
 use connect_operator::dev_server::Normalise;
 use connect_operator::names;
 
+use crate::Played;
 use crate::history::{History, Reading, Step};
 use crate::people::{NAMESPACES, RESOURCES};
 use crate::settled;
@@ -28,6 +29,18 @@ pub(crate) fn play(history: &History, telling: bool) -> (Simulation, Result<(), 
         simulation.telling = telling;
         whole(simulation, history).await
     })
+}
+
+impl Played for History {
+    fn play(&self, telling: bool) -> (Simulation, Result<(), String>) {
+        play(self, telling)
+    }
+
+    fn told(&self) -> String {
+        let steps: Vec<String> = self.steps.iter().map(|step| format!("    {step:?}")).collect();
+        let Self { order, reading, skew, live, .. } = self;
+        format!("order {order}, {reading:?}, skew {skew}, live {live:?}\n{}", steps.join("\n"))
+    }
 }
 
 /// Plays something of one's own in a world of its own.
@@ -71,12 +84,12 @@ async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), Str
 }
 
 impl Simulation {
-    fn verdict(&self) -> Result<(), String> {
+    pub(crate) fn verdict(&self) -> Result<(), String> {
         self.judge.broken.clone().map_or(Ok(()), Err)
     }
 
     /// Does one step. `number` makes what it writes different from what others wrote.
-    async fn step(&mut self, step: &Step, number: usize) {
+    pub(crate) async fn step(&mut self, step: &Step, number: usize) {
         let name = |index: &u8| RESOURCES[usize::from(*index) % RESOURCES.len()];
         let namespace = |index: &u8| NAMESPACES[usize::from(*index) % NAMESPACES.len()];
         let operator = |index: &u8| usize::from(*index) % 2;
@@ -136,7 +149,7 @@ impl Simulation {
     }
 
     /// No trouble from here on: within a bounded time everything is as the specs ask.
-    async fn quiet(&mut self) -> Result<(), String> {
+    pub(crate) async fn quiet(&mut self) -> Result<(), String> {
         self.armed.clear();
         self.reopen();
         self.start(0, 0);

@@ -10,10 +10,10 @@ use connect_operator::clock::Clock;
 use connect_operator::connect::api::{Answer, LogRequest, PageRequest};
 use connect_operator::connect::error::Failure as Failed;
 use connect_operator::connect::model::{
-    ApplicationConfiguration, Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment,
-    DeploymentDraft, LogPage, Paged, RedeployAction,
+    ApplicationConfiguration, Connector, ConnectorStaged, ConnectorUpdateAction, Deployment, DeploymentDraft, LogPage,
+    Paged, RedeployAction,
 };
-use connect_operator::connect::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
+use connect_operator::connect::registry::{ConnectorQuery, RegistryApi};
 use connect_operator::connect::{ApiError, ConnectApi, Selector};
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
 use connect_operator::controllers::subject::Subject;
@@ -22,6 +22,8 @@ use jiff::Timestamp;
 use secrecy::ExposeSecret;
 
 use crate::gate::{Failure, Gate, Place, What, lock};
+
+mod staged;
 
 /// The project that everything here is in.
 pub(crate) const PROJECT: &str = "demo";
@@ -38,7 +40,7 @@ pub(crate) struct Values {
     pub(crate) secured: BTreeMap<String, String>,
 }
 
-/// What an operator asked for.
+/// What an operator asked for of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Create {
@@ -55,13 +57,28 @@ pub(crate) enum Verb {
     },
 }
 
+/// What an operator asked for of a staged connector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Make {
+    Stage,
+    Update { id: String, version: i64, actions: Vec<ConnectorUpdateAction> },
+    Discard { id: String },
+}
+
+/// What an operator asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Deployment(Verb),
+    Staged(Make),
+}
+
 /// A call that wants to change something, as it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrived {
     /// The run that sent it.
     pub(crate) run: (Subject, String),
-    pub(crate) verb: Verb,
-    /// Id of the deployment that it changed; `None`: it was refused.
+    pub(crate) asked: Asked,
+    /// Id of the deployment or staged connector that it changed; `None`: it was refused.
     pub(crate) changed: Option<String>,
 }
 
@@ -125,7 +142,7 @@ impl Line {
         operation: &'static str,
         name: String,
         send_before: Timestamp,
-        verb: Verb,
+        asked: Asked,
         effect: impl FnOnce(&mut World, Timestamp) -> Result<T, Refusal> + Send + 'static,
         id: impl FnOnce(&T) -> String + Send + 'static,
     ) -> Answer<'_, T> {
@@ -133,7 +150,7 @@ impl Line {
         self.ask(operation, name, Some(send_before), move |remote, at| {
             let result = effect(&mut remote.world, at);
             let changed = result.as_ref().ok().map(id);
-            remote.arrived.push(Arrived { run, verb, changed });
+            remote.arrived.push(Arrived { run, asked, changed });
             result
         })
     }
@@ -157,10 +174,10 @@ impl ConnectApi for Line {
 
     fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment> {
         let draft = draft.clone();
-        let verb = Verb::Create { values: values(&draft.configurations) };
+        let asked = Asked::Deployment(Verb::Create { values: values(&draft.configurations) });
         let name = format!("create {}", draft.key.as_deref().unwrap_or_default());
         let effect = move |world: &mut World, now| world.create(PROJECT, &draft, true, now);
-        self.change("createDeployment", name, send_before, verb, effect, |made| made.id.clone())
+        self.change("createDeployment", name, send_before, asked, effect, |made| made.id.clone())
     }
 
     fn redeploy<'a>(
@@ -173,18 +190,19 @@ impl ConnectApi for Line {
         let (selector, action) = (selector.clone(), action.clone());
         let name = format!("redeploy {} from {version}", selector.segment());
         let values = values(action.configuration_values.as_deref().unwrap_or_default());
-        let verb = Verb::Redeploy { id: selector.segment(), values, moves: action.update_connector };
+        let asked =
+            Asked::Deployment(Verb::Redeploy { id: selector.segment(), values, moves: action.update_connector });
         let effect = move |world: &mut World, now| world.redeploy(PROJECT, &selector, version, &action, now);
-        let done = self.change("updateDeploymentById", name, send_before, verb, effect, |made| made.id.clone());
+        let done = self.change("updateDeploymentById", name, send_before, asked, effect, |made| made.id.clone());
         Box::pin(async move { found(done.await) })
     }
 
     fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
         let selector = selector.clone();
         let name = format!("undeploy {}", selector.segment());
-        let verb = Verb::Undeploy { id: selector.segment() };
+        let asked = Asked::Deployment(Verb::Undeploy { id: selector.segment() });
         let effect = move |world: &mut World, now| world.undeploy(PROJECT, &selector, now);
-        let done = self.change("deleteDeploymentById", name, send_before, verb, effect, |made| made.id.clone());
+        let done = self.change("deleteDeploymentById", name, send_before, asked, effect, |made| made.id.clone());
         Box::pin(async move { found(done.await) })
     }
 
@@ -202,37 +220,17 @@ impl ConnectApi for Line {
         })
     }
 
-    fn staged<'a>(&'a self, _: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
-        Box::pin(async { Ok(None) })
+    fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
+        let selector = selector.clone();
+        self.ask("getConnectorStagedByKey", format!("staged {}", selector.segment()), None, move |remote, now| {
+            present(remote.world.read_staged(&[PROJECT.to_owned()], &selector, now))
+        })
     }
 }
 
 impl RegistryApi for Line {
     fn search<'a>(&'a self, _: &'a ConnectorQuery, _: PageRequest) -> Answer<'a, Paged<Connector>> {
         unreachable!("no history mirrors a registry")
-    }
-}
-
-impl StagedApi for Line {
-    fn all_staged<'a>(&'a self, _: &'a StagedQuery, _: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
-        unreachable!("no history lists staged connectors")
-    }
-
-    fn stage<'a>(&'a self, _: &'a ConnectorStagedDraft, _: Timestamp) -> Answer<'a, ConnectorStaged> {
-        unreachable!("no history has staged connectors")
-    }
-
-    fn update<'a>(
-        &'a self,
-        _: &'a Selector,
-        _: &'a ConnectorUpdate,
-        _: Timestamp,
-    ) -> Answer<'a, Option<ConnectorStaged>> {
-        unreachable!("no history has staged connectors")
-    }
-
-    fn discard<'a>(&'a self, _: &'a Selector, _: Timestamp) -> Answer<'a, Option<ConnectorStaged>> {
-        unreachable!("no history has staged connectors")
     }
 }
 
@@ -255,7 +253,8 @@ fn found<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
 
 fn refused(operation: &'static str, refusal: &Refusal) -> ApiError {
     let codes = refusal.errors.iter().map(|error| error.code.clone()).collect();
-    error(operation, Failed::Answered { status: refusal.status, codes })
+    let told = refusal.errors.iter().map(|error| error.message.clone()).collect::<Vec<_>>().join("; ");
+    ApiError { message: told, ..error(operation, Failed::Answered { status: refusal.status, codes }) }
 }
 
 fn error(operation: &'static str, failure: Failed) -> ApiError {

@@ -7,7 +7,8 @@ use connect_operator::controllers::conditions;
 use connect_operator::controllers::connector_deployment::intent;
 use connect_operator::controllers::subject::Subject;
 use connect_operator::crd::connector_deployment_status::OperationType;
-use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DriftPolicy, ManagementPolicy};
+use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
+use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, ConnectorStaged, DriftPolicy, ManagementPolicy};
 use connect_operator::names;
 use kube::ResourceExt;
 use serde::Deserialize;
@@ -29,7 +30,7 @@ pub(crate) fn unsettled(simulation: &Simulation) -> Option<String> {
     if simulation.awaits_arrivals() {
         return Some("a call is still to arrive".to_owned());
     }
-    if let Some(text) = left_behind(judge) {
+    if let Some(text) = left_behind(judge).or_else(|| judge.makers.left_behind()) {
         return Some(text);
     }
     if let Some(text) = going(&cluster) {
@@ -42,7 +43,37 @@ pub(crate) fn unsettled(simulation: &Simulation) -> Option<String> {
             return Some(format!("{}: {text}; it is {}", key.name, short(&object)));
         }
     }
+    for (key, value) in cluster.of_kind(Kind::Staged) {
+        let object = ConnectorStaged::deserialize(&**value).expect("what is stored is of its kind");
+        if let Some(text) = judge.unmade(&object) {
+            return Some(format!("{}: {text}; it is {:?}", key.name, object.status));
+        }
+    }
+    if let Some(text) = unfollowed(simulation, &cluster) {
+        return Some(text);
+    }
     growth(simulation, &cluster)
+}
+
+/// A deployment with `updatePolicy: Latest` runs the tag that its staged connector can be deployed with.
+fn unfollowed(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
+    for (key, value) in cluster.of_kind(Kind::Deployment) {
+        let Some(name) = value.pointer("/spec/connector/stagedRef/name").and_then(Value::as_str) else { continue };
+        let staged = cluster.get(&Key::new(Kind::Staged, &key.namespace, name))?;
+        let parsed = ConnectorStaged::deserialize(&**staged).expect("what is stored is of its kind");
+        let may = |status: &ConnectorStagedStatus| {
+            conditions::is_ready(&status.conditions) && status.is_previewable.as_deref() == Some("true")
+        };
+        let status = parsed.status.filter(may).unwrap_or_default();
+        let Some(deployable) = status.deployable.map(|deployable| deployable.version) else { continue };
+        let id = value.pointer("/status/id").and_then(Value::as_str).unwrap_or_default();
+        let runs = simulation.judge.truth.now(id).map_or(0, |state| state.connector);
+        if runs < deployable {
+            let told = &value["status"];
+            return Some(format!("{} runs version {runs} of {name}, which has {deployable}; it is {told}", key.name));
+        }
+    }
+    None
 }
 
 /// Rule 24: a namespace that goes is gone in the end, and so is a project that nothing names.
@@ -50,7 +81,8 @@ fn going(cluster: &Cluster) -> Option<String> {
     if let Some((key, _)) = cluster.of_kind(Kind::Namespace).find(|(_, object)| is_going(object)) {
         return Some(format!("namespace {} is not gone: {:?}", key.name, cluster.within(&key.name)));
     }
-    let used = |project: &Key| cluster.of_kind(Kind::Deployment).any(|(user, _)| user.namespace == project.namespace);
+    let users = || cluster.of_kind(Kind::Deployment).chain(cluster.of_kind(Kind::Staged));
+    let used = |project: &Key| users().any(|(user, _)| user.namespace == project.namespace);
     let mut going = cluster.of_kind(Kind::Project).filter(|(_, object)| is_going(object));
     let (key, _) = going.find(|(key, _)| !used(key))?;
     Some(format!("the project of {} is not gone, and nothing names it", key.namespace))
@@ -132,6 +164,12 @@ fn resource(
     if reason == "KeyConflict" {
         return conflict(cluster, object);
     }
+    // Waits for a staged connector that cannot be deployed, or not as what runs; so does a create that was not answered.
+    let held = ["StagedNotReady", "IdentityChanged"].contains(&reason)
+        || (reason == "TakesTooLong" && status.id.is_none() && status.operation.is_some());
+    if object.spec.connector.staged_ref.is_some() && held {
+        return None;
+    }
     let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
     // What is paused or not known stays as it is, whatever that was.
     let wanted = values.filter(|_| !observed && !object.spec.suspend)?;
@@ -182,8 +220,8 @@ fn resource(
 
 /// What is kept though it does not exist, or is more than it may be.
 fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
-    let exists: BTreeSet<Subject> =
-        subjects(cluster, Kind::Deployment).chain(subjects(cluster, Kind::Project)).collect();
+    let kinds = [Kind::Deployment, Kind::Staged, Kind::Project];
+    let exists: BTreeSet<Subject> = kinds.into_iter().flat_map(|kind| subjects(cluster, kind)).collect();
     for (number, operator) in simulation.operators.iter().enumerate() {
         let Some(operator) = operator else { continue };
         let mut kept = operator.context.subjects();
@@ -193,7 +231,8 @@ fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
             return Some(format!("operator {number} keeps something of {lost:?}"));
         }
     }
-    let sizes = cluster.of_kind(Kind::Deployment).map(|(key, object)| (key, object["status"].to_string().len()));
+    let ours = cluster.of_kind(Kind::Deployment).chain(cluster.of_kind(Kind::Staged));
+    let sizes = ours.map(|(key, object)| (key, object["status"].to_string().len()));
     let large = sizes.into_iter().find(|(_, size)| *size > LARGEST_STATUS);
     large.map(|(key, size)| format!("the status of {} has {size} bytes", key.name))
 }
@@ -201,6 +240,7 @@ fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
 fn subjects(cluster: &Cluster, kind: Kind) -> impl Iterator<Item = Subject> {
     cluster.of_kind(kind).map(move |(Key { namespace, name, .. }, _)| match kind {
         Kind::Project => Subject::project(namespace, name),
+        Kind::Staged => Subject::staged(namespace, name),
         _ => Subject::deployment(namespace, name),
     })
 }

@@ -235,7 +235,7 @@ impl World {
     ///
     /// # Errors
     /// `ResourceNotFound`; a refusal while publishing runs.
-    pub(in crate::dev_server) fn delete_staged(
+    pub fn delete_staged(
         &mut self,
         projects: &[String],
         selector: &Selector,

@@ -1,9 +1,11 @@
-//! The kinds of operations that are cut, and what each has to come to.
+//! The kinds of operations on deployments that are cut, and what each has to come to. Those on staged connectors are
+//! in `staged.rs`.
 
 use std::time::Duration;
 
 use connect_operator::names;
 
+use super::staged::{Made, Making};
 use crate::history::{Foreign, Shape};
 use crate::people::RESOURCES;
 use crate::simulation::Simulation;
@@ -26,6 +28,7 @@ pub(super) enum Kind {
     Failure,
     Repair,
     RecreateAfterDisappearance,
+    Staged(Making),
 }
 
 /// What it has to come to.
@@ -35,10 +38,12 @@ pub(super) struct Wanted {
     pub(super) redeploys: u64,
     /// Deployments at the remote, in the end.
     pub(super) there: usize,
+    /// The same of staged connectors.
+    pub(super) made: Made,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 12] = [
+    const DEPLOYMENTS: [Self; 12] = [
         Self::Create,
         Self::RedeployBySpec,
         Self::RedeployBySecret,
@@ -53,6 +58,10 @@ impl Kind {
         Self::RecreateAfterDisappearance,
     ];
 
+    pub(super) fn all() -> Vec<Self> {
+        Self::DEPLOYMENTS.into_iter().chain(Making::ALL.map(Self::Staged)).collect()
+    }
+
     pub(super) fn wanted(self) -> Wanted {
         let (creates, redeploys, there) = match self {
             Self::Create | Self::Failure | Self::RecreateAfterDisappearance => (1, 0, 1),
@@ -64,8 +73,17 @@ impl Kind {
             | Self::Repair => (0, 1, 1),
             Self::Undeploy => (0, 0, 0),
             Self::Orphan | Self::Restore => (0, 0, 1),
+            Self::Staged(making) => return making.wanted(),
         };
-        Wanted { creates, redeploys, there }
+        Wanted { creates, redeploys, there, made: Made::default() }
+    }
+
+    /// Whether what was done to staged connectors is what was to be done.
+    pub(super) fn comes_to(self, made: Made) -> bool {
+        match self {
+            Self::Staged(making) => making.comes_to(made),
+            _ => made == Made::default(),
+        }
     }
 
     fn shape(self) -> Shape {
@@ -85,6 +103,7 @@ impl Kind {
         simulation.start(0, 0);
         match self {
             Self::Create | Self::Failure => {}
+            Self::Staged(making) => making.prepare(simulation).await?,
             Self::Adoption => {
                 simulation.stranger(RESOURCES[0], Foreign::Create, 0);
                 simulation.pass(Duration::from_secs(100)).await;
@@ -100,7 +119,7 @@ impl Kind {
     }
 
     /// What begins it.
-    pub(super) fn act(self, simulation: &mut Simulation) {
+    pub(super) async fn act(self, simulation: &mut Simulation) {
         let name = RESOURCES[0];
         match self {
             Self::Create | Self::Failure | Self::Adoption => simulation.write(name, self.shape()),
@@ -111,6 +130,7 @@ impl Kind {
             Self::DriftCorrection => simulation.stranger(name, Foreign::Visible, 1),
             Self::RecreateAfterDisappearance => simulation.stranger(name, Foreign::Remove, 1),
             Self::Restore => simulation.start(0, 0),
+            Self::Staged(making) => making.act(simulation).await,
         }
     }
 }

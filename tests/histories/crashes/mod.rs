@@ -5,6 +5,7 @@
 //! an old one. With `CRASHES=full` in all four ways, and stopped a second time, at each call of what follows.
 
 mod kinds;
+mod staged;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use self::kinds::Kind;
+use self::staged::Made;
 use crate::gate::lock;
 use crate::history::Reading;
 use crate::play::stage;
@@ -19,6 +21,9 @@ use crate::simulation::Simulation;
 
 /// Longer than after which nothing of an earlier write can arrive or be hidden.
 const CALM: Duration = Duration::from_secs(150);
+
+/// Longer than the time between two looks at what is settled.
+const LOOKS: Duration = Duration::from_mins(6);
 
 /// How long it is away, and how many changes old its first lists are then.
 const WAYS: [(Duration, u64); 4] = [(Duration::ZERO, 0), (CALM, 3), (Duration::ZERO, 3), (CALM, 0)];
@@ -53,8 +58,13 @@ fn play(kind: Kind, plan: &Plan, telling: bool) -> Result<Seen, String> {
         let before = simulation.judge.counts.clone();
         simulation.calls.clear();
         simulation.cuts.extend(plan.cuts.iter().copied());
-        kind.act(simulation);
-        let settled = simulation.settle(plan.pause, plan.behind).await;
+        kind.act(simulation).await;
+        let mut settled = simulation.settle(plan.pause, plan.behind).await;
+        if settled.is_ok() && matches!(kind, Kind::Staged(_)) {
+            // Nothing follows when it is looked at again.
+            simulation.pass(LOOKS).await;
+            settled = simulation.settle(plan.pause, plan.behind).await;
+        }
         let count = |what: &str| {
             let now = simulation.judge.counts.get(what).copied().unwrap_or_default();
             now - before.get(what).copied().unwrap_or_default()
@@ -67,6 +77,17 @@ fn play(kind: Kind, plan: &Plan, telling: bool) -> Result<Seen, String> {
             return Err(format!(
                 "{creates} creates and {redeploys} redeploys, {extra} of them allowed; wanted {wanted:?}"
             ));
+        }
+        let made = Made {
+            stagings: count("stagings"),
+            updates: count("updates"),
+            previews: count("previews"),
+            publishes: count("publishes"),
+            discards: count("discards"),
+            there: simulation.staged(),
+        };
+        if !kind.comes_to(made) {
+            return Err(format!("{made:?}; wanted {wanted:?}"));
         }
         let there = simulation.deployments();
         if there != wanted.there {
@@ -141,10 +162,11 @@ fn wherever_it_is_stopped_it_does_what_was_asked_for_and_no_more() {
     let whole = std::env::var_os("CRASHES").is_some_and(|value| value == "full");
     let walked = Walked::default();
     let next = AtomicUsize::new(0);
+    let kinds = Kind::all();
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from).min(4) {
             scope.spawn(|| {
-                while let Some(kind) = Kind::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(kind) = kinds.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let before = walked.points.load(Ordering::Relaxed);
                     walked.matrix(*kind, whole);
                     println!("{kind:?} after {before} points");

@@ -7,6 +7,8 @@
 
 mod allowed;
 mod life;
+mod made;
+mod staged;
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +30,7 @@ use self::life::{Ask, Life};
 use self::truth::Truth;
 use crate::cluster::{Change, Cluster, Kind};
 use crate::desired;
-use crate::remote::{Arrived, Remote, Values, Verb};
+use crate::remote::{Arrived, Asked, Remote, Values, Verb};
 
 /// What was sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub(crate) struct Judge {
     /// Who may change a deployment: the resources that created it, or took it over as the rules allow.
     pub(crate) owners: BTreeMap<String, BTreeSet<String>>,
     pub(crate) truth: Truth,
+    /// The same of staged connectors.
+    pub(crate) makers: staged::Makers,
     /// How much the clocks of two operators differ.
     pub(crate) skew: Duration,
     /// The first thing that was wrong.
@@ -62,13 +66,20 @@ impl Judge {
     pub(crate) fn look(&mut self, cluster: &Cluster, remote: &mut Remote, now: Timestamp) {
         for arrived in std::mem::take(&mut remote.arrived) {
             self.truth.see(&mut remote.world, now, true);
-            self.arrived(cluster, &arrived);
+            self.makers.see(&mut remote.world, now, true);
+            match &arrived.asked {
+                Asked::Deployment(verb) => self.arrived(cluster, &arrived, verb),
+                Asked::Staged(make) => self.maker_arrived(cluster, &arrived, make, now),
+            }
         }
         self.truth.see(&mut remote.world, now, false);
+        self.makers.see(&mut remote.world, now, false);
         let changes = cluster.changes_after(self.judged).to_vec();
         for change in &changes {
-            if change.key.kind == Kind::Deployment {
-                self.changed(change, now);
+            match change.key.kind {
+                Kind::Deployment => self.changed(change, now),
+                Kind::Staged => self.maker_changed(change, now),
+                _ => {}
             }
         }
         if !changes.is_empty() {
@@ -192,8 +203,8 @@ impl Judge {
     }
 
     /// A call that wants to change something arrived.
-    fn arrived(&mut self, cluster: &Cluster, arrived: &Arrived) {
-        self.count(match (&arrived.verb, arrived.changed.is_some()) {
+    fn arrived(&mut self, cluster: &Cluster, arrived: &Arrived, verb: &Verb) {
+        self.count(match (verb, arrived.changed.is_some()) {
             (Verb::Create { .. }, true) => "creates",
             (Verb::Redeploy { .. }, true) => "redeploys",
             (Verb::Undeploy { .. }, true) => "undeploys",
@@ -203,7 +214,7 @@ impl Judge {
         let key = crate::cluster::Key::new(Kind::Deployment, &subject.namespace, &subject.name);
         let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
         let owned = |id: &str| self.owners.get(id).is_some_and(|owners| owners.contains(uid));
-        match &arrived.verb {
+        match verb {
             Verb::Create { values } => {
                 let Some(id) = &arrived.changed else { return };
                 self.truth.ours(id);

@@ -78,6 +78,8 @@ pub fn answered(
 fn settle(outcome: &mut Outcome, call: &Call) {
     if call.first {
         outcome.ledger.operation = None;
+        // Rule 15: nothing was moved to the latest version either.
+        outcome.memory.followed = None;
     }
 }
 

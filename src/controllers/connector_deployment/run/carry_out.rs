@@ -110,8 +110,12 @@ impl Run<'_> {
             decision.ledger.operation.as_ref().map_or_else(Timestamp::default, |operation| operation.started_at);
         let mut values = known.desired.as_ref().map(|desired| desired.values.clone()).unwrap_or_default();
         if let (CallKind::Redeploy { .. }, Some(record)) = (&call.kind, &looked.record) {
-            for application in &record.applications {
-                values.applications.entry(application.application_name.clone()).or_default();
+            // Not those that the version does not have any more to which this moves it: the service refuses them.
+            let runs =
+                |name: &str| known.declared.as_ref().is_none_or(|declared| declared.applications.contains_key(name));
+            let names = record.applications.iter().map(|application| &application.application_name);
+            for name in names.filter(|name| runs(name)) {
+                values.applications.entry(name.clone()).or_default();
             }
         }
         let done = act::send(api, &self.object, &known.wanted, known.target.as_ref(), &call, &values, started).await;

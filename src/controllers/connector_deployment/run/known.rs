@@ -37,6 +37,7 @@ impl Run<'_> {
                 payload: None,
                 masker: Masker::new([]),
                 target: None,
+                declared: None,
             });
         }
         let named = desired::references(spec);
@@ -54,7 +55,7 @@ impl Run<'_> {
         if let Ok(desired) = &desired {
             self.tell_undeclared(&desired.undeclared).await;
         }
-        Ok(Known { wanted, latest: registered.latest(), desired, payload, masker, target: None })
+        Ok(Known { wanted, latest: registered.latest(), desired, payload, masker, target: None, declared })
     }
 
     /// Rule 14: the keys that are not sent are named in one event.

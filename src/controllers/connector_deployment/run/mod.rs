@@ -16,7 +16,7 @@ use kube::api::Api;
 
 use self::registered::Obstacle;
 use super::decide::{self, Case, Memory, Wanted};
-use super::desired::Desired;
+use super::desired::{Declared, Desired};
 use super::intent::{self, Target};
 use super::ledger::Ledger;
 use super::memory::Remembered;
@@ -55,6 +55,8 @@ struct Known {
     payload: Option<Wanted>,
     masker: Masker,
     target: Option<Target>,
+    /// What the version declares that will run; `None`: not known.
+    declared: Option<Declared>,
 }
 
 impl<'a> Run<'a> {

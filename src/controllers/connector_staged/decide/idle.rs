@@ -133,6 +133,8 @@ fn update(case: &Case<'_>, seen: &Seen) -> Decision {
         // Permission is for one tag of one repository.
         ledger.previewed = None;
     }
+    // Whatever was published, by us or meanwhile by somebody else, it was not this.
+    ledger.publication = None;
     begin(case, ledger, OperationKind::Update, seen, call)
 }
 
@@ -155,14 +157,16 @@ fn publish(case: &Case<'_>, seen: &Seen) -> Option<Decision> {
         return Some(case.rest(Verdict::Certifying, None));
     }
     let certification = case.intent.publish?;
-    if seen.listed && !seen.changed && !(certification && seen.private) {
+    // Somebody else may have published it without, while it was being certified.
+    let uncertified = certification && seen.private;
+    if seen.listed && !seen.changed && !uncertified {
         return None;
     }
     let tried =
         case.ledger.publication.as_ref().filter(|tried| Some(&tried.digest) == case.intent.publication.as_ref());
     match tried {
         // The service may call something a change that is none: it is published once.
-        Some(_) if !is_failure(seen.phase) => return None,
+        Some(_) if !is_failure(seen.phase) && !uncertified => return None,
         Some(_) if !asked(case) => return Some(case.rest(Verdict::PublishingFailed, None)),
         _ => {}
     }

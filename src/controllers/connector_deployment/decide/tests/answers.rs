@@ -161,3 +161,20 @@ fn an_answer_without_an_operation_changes_nothing() {
     let outcome = answered(&ledger, &memory, &call(Redeploy, true), None, &Answer::Refused, NOW);
     assert_eq!(outcome, Outcome { ledger, memory, release: false, key_taken: false });
 }
+
+#[test]
+fn rule_15_a_move_to_the_latest_version_that_did_not_happen_is_still_to_be_made() {
+    let memory = Memory { followed: Some(3), ..Memory::default() };
+    for (answer, first, followed) in [
+        (accepted(Phase::Queued), true, Some(3)),
+        (Answer::Unknown, true, Some(3)),
+        (Answer::Refused, true, None),
+        (Answer::NotNow, true, None),
+        (Answer::NotFound, true, None),
+        // Of the first call it says nothing.
+        (Answer::NotNow, false, Some(3)),
+    ] {
+        let outcome = take_in(Redeploy, first, &answer, &memory);
+        assert_eq!(outcome.memory.followed, followed, "{answer:?}, first: {first}");
+    }
+}

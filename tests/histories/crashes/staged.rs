@@ -1,0 +1,149 @@
+//! The kinds of operations on staged connectors that are cut, and what each has to come to.
+
+use std::time::Duration;
+
+use super::kinds::Wanted;
+use crate::gate::Place;
+use crate::makers::{Elsewhere, Plan};
+use crate::simulation::{Armed, Simulation, Trouble};
+
+/// Tags of [`crate::makers::TAGS`].
+const SECOND: u8 = 1;
+const NOT_PREVIEWABLE: u8 = 2;
+const NOT_PUBLISHED: u8 = 3;
+const NOT_CERTIFIED: u8 = 4;
+
+/// The next change of the remote arrives when its caller has given up.
+const LATE: Armed = Armed { place: Place::Remote, changes: true, skip: 0, trouble: Trouble::Late(25) };
+
+/// A kind of operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Making {
+    Create,
+    Change,
+    /// Update, preview and publication of a new tag.
+    NewTag,
+    Certify,
+    /// The same, as whoever certifies refuses it.
+    CertifyInVain,
+    PreviewInVain,
+    PublishInVain,
+    Adopt,
+    /// A name that was changed elsewhere is set back.
+    SetBack,
+    Delete,
+    LetGo,
+    /// Deleted while the create is under way.
+    DeleteAtOnce,
+    /// A deployment follows a new tag, which is published as well.
+    Follow,
+}
+
+/// What was done, and what there is in the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Made {
+    pub(super) stagings: u64,
+    pub(super) updates: u64,
+    pub(super) previews: u64,
+    pub(super) publishes: u64,
+    pub(super) discards: u64,
+    pub(super) there: usize,
+}
+
+impl Making {
+    pub(super) const ALL: [Self; 13] = [
+        Self::Create,
+        Self::Change,
+        Self::NewTag,
+        Self::Certify,
+        Self::CertifyInVain,
+        Self::PreviewInVain,
+        Self::PublishInVain,
+        Self::Adopt,
+        Self::SetBack,
+        Self::Delete,
+        Self::LetGo,
+        Self::DeleteAtOnce,
+        Self::Follow,
+    ];
+
+    pub(super) fn wanted(self) -> Wanted {
+        let (stagings, updates, previews, publishes, discards, there) = match self {
+            Self::Create => (1, 0, 0, 0, 0, 1),
+            Self::Change | Self::SetBack | Self::Adopt => (0, 1, 0, 0, 0, 1),
+            Self::NewTag | Self::PublishInVain | Self::Follow => (0, 1, 1, 1, 0, 1),
+            Self::Certify => (0, 0, 0, 1, 0, 1),
+            Self::CertifyInVain => (0, 1, 0, 1, 0, 1),
+            Self::PreviewInVain => (0, 1, 1, 0, 0, 1),
+            Self::Delete => (0, 0, 0, 0, 1, 0),
+            Self::LetGo => (0, 0, 0, 0, 0, 1),
+            Self::DeleteAtOnce => (1, 0, 0, 0, 1, 0),
+        };
+        let made = Made { stagings, updates, previews, publishes, discards, there };
+        let follows = matches!(self, Self::Follow);
+        Wanted { creates: 0, redeploys: u64::from(follows), there: usize::from(follows), made }
+    }
+
+    /// Whether that is what was to be done.
+    pub(super) fn comes_to(self, made: Made) -> bool {
+        // Stopped before the call and deleted meanwhile, it is never created.
+        let never = matches!(self, Self::DeleteAtOnce) && made == Made::default();
+        never || made == self.wanted().made
+    }
+
+    fn plan(self) -> Plan {
+        Plan { delete: !matches!(self, Self::LetGo), ..Plan::default() }
+    }
+
+    /// What is there before.
+    pub(super) async fn prepare(self, simulation: &mut Simulation) -> Result<(), String> {
+        match self {
+            Self::Create | Self::DeleteAtOnce => {}
+            Self::Adopt => {
+                simulation.elsewhere(Elsewhere::Create, 0);
+                simulation.pass(Duration::from_secs(100)).await;
+            }
+            Self::NewTag | Self::PublishInVain => {
+                simulation.plan(Plan { previewable: true, publish: 1, ..self.plan() });
+            }
+            Self::Follow => {
+                simulation.plan(Plan { previewable: true, ..self.plan() });
+                simulation.follow();
+            }
+            _ => simulation.plan(self.plan()),
+        }
+        Ok(())
+    }
+
+    /// What begins it.
+    pub(super) async fn act(self, simulation: &mut Simulation) {
+        let plan = self.plan();
+        let ready = Plan { previewable: true, publish: 1, ..plan };
+        match self {
+            Self::Create => simulation.plan(plan),
+            Self::Change => simulation.plan(Plan { words: 1, ..plan }),
+            Self::NewTag | Self::Follow => simulation.plan(Plan { tag: SECOND, ..ready }),
+            Self::Certify => simulation.plan(Plan { publish: 2, ..plan }),
+            Self::CertifyInVain => simulation.plan(Plan { tag: NOT_CERTIFIED, publish: 2, ..plan }),
+            Self::PreviewInVain => simulation.plan(Plan { tag: NOT_PREVIEWABLE, ..ready }),
+            Self::PublishInVain => simulation.plan(Plan { tag: NOT_PUBLISHED, ..ready }),
+            Self::Adopt => simulation.plan(Plan { adopt: true, ..plan }),
+            Self::SetBack => {
+                simulation.elsewhere(Elsewhere::Rename, 1);
+                simulation.ask_again(connect_operator::names::RECONCILE_REQUESTED_AT, 1);
+            }
+            Self::Delete | Self::LetGo => simulation.drop_plan(),
+            Self::DeleteAtOnce => {
+                simulation.plan(plan);
+                simulation.armed.push(LATE.clone());
+                while !simulation.calls.iter().any(|(call, _)| call.starts_with("stage ")) {
+                    if !simulation.micro().await {
+                        break;
+                    }
+                }
+                simulation.armed.clear();
+                simulation.drop_plan();
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Staged connectors held against the specs of their resources, by rules of its own: the operator's reading is judged.
+
+use std::collections::BTreeSet;
+
+use connect_operator::connect::model::{ConnectorStaged as Record, ConnectorStatus, IsPreviewable, Repository};
+use connect_operator::crd::{ConnectorStagedSpec, Publish};
+
+/// What a resource says in the end; `None`: it has a way to go.
+pub(super) fn reason_for(spec: &ConnectorStagedSpec, record: &Record, asked: bool) -> Option<&'static str> {
+    if !is_as_wanted(spec, record) {
+        return None;
+    }
+    if spec.previewable {
+        match record.is_previewable {
+            IsPreviewable::Yes if asked => {}
+            IsPreviewable::No if asked => return Some("PreviewRefused"),
+            _ => return None,
+        }
+    }
+    match (spec.publish, &record.status) {
+        (_, ConnectorStatus::Processing) => None,
+        (Publish::Never, _) => Some(if spec.previewable { "Previewable" } else { "Staged" }),
+        (_, ConnectorStatus::ReadyForCertification | ConnectorStatus::InCertification) => Some("InCertification"),
+        // Published without, elsewhere, while it was being certified.
+        (Publish::Certified, ConnectorStatus::Published | ConnectorStatus::Failed) if record.private => {
+            Some("PublishingFailed")
+        }
+        (_, ConnectorStatus::Published | ConnectorStatus::Failed) if record.already_listed && !record.has_changes => {
+            Some("Published")
+        }
+        (_, ConnectorStatus::Failed) => Some("PublishingFailed"),
+        _ => None,
+    }
+}
+
+pub(super) fn has_tag(spec: &ConnectorStagedSpec, repository: &Repository) -> bool {
+    (&spec.repository.url, &spec.repository.tag) == (&repository.url, &repository.tag)
+}
+
+/// Whether what a spec says is there; what it leaves out may be anything.
+pub(super) fn is_as_wanted(spec: &ConnectorStagedSpec, record: &Record) -> bool {
+    let set = |words: &[String]| words.iter().cloned().collect::<BTreeSet<_>>();
+    let types = record.integration_types.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+    let said = |wanted: &Option<String>, there: Option<&String>| wanted.is_none() || wanted.as_ref() == there;
+    spec.name == record.name
+        && said(&spec.description, Some(&record.description))
+        && spec.creator.email == record.creator.email
+        && said(&spec.creator.company, record.creator.company.as_ref())
+        && has_tag(spec, &record.repository)
+        && set(&spec.integration_types) == types
+        && set(&spec.supported_regions) == set(&record.supported_regions)
+        && set(&spec.private_projects) == set(&record.private_projects)
+}
+
+/// Everything of it that people choose.
+pub(super) fn content(record: &Record) -> String {
+    let Record { name, description, integration_types, creator, repository, documentation_url, .. } = record;
+    let (regions, projects) = (&record.supported_regions, &record.private_projects);
+    format!(
+        "{name} {description} {integration_types:?} {creator:?} {repository:?} {documentation_url:?} {regions:?} {projects:?}"
+    )
+}

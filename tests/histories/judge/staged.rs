@@ -1,0 +1,387 @@
+//! Counts and judges what is done to staged connectors, as the other files do for deployments.
+//!
+//! A tag at the remote is a *visit*, which ends when another repository or tag stands there; so is a content, which is
+//! everything that people choose. Permission for a preview is asked for once for each visit of a tag, and each visit of a
+//! content is published once; a request to try again allows both once more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use connect_operator::connect::model::{ConnectorStaged as Record, ConnectorUpdateAction, IsPreviewable};
+use connect_operator::controllers::conditions;
+use connect_operator::controllers::subject::Subject;
+use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
+use connect_operator::crd::{AdoptionPolicy, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, Publish};
+use connect_operator::dev_server::World;
+use connect_operator::names;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use serde::Deserialize;
+
+use super::Judge;
+use super::made::{content, has_tag, is_as_wanted, reason_for};
+use crate::cluster::{Change, Cluster, Key, Kind};
+use crate::remote::{Arrived, Make};
+
+/// A staged connector for a while.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    at: Timestamp,
+    /// `None`: it is gone.
+    pub(crate) record: Option<Record>,
+    /// Number of the visit of its repository and tag.
+    tag: u64,
+    /// Number of the visit of its content.
+    content: u64,
+}
+
+/// One resource, from its creation to its end.
+#[derive(Debug)]
+pub(crate) struct Making {
+    subject: Subject,
+    /// Every spec that it ever had, and since when.
+    specs: Vec<(Timestamp, ConnectorStagedSpec)>,
+    /// Every operation that was ever written: what it does, from which version, and the request that it serves.
+    written: BTreeMap<(String, Option<i64>), Option<String>>,
+    status: ConnectorStagedStatus,
+    alive: bool,
+    /// Its connector may outlive it.
+    may_leave: bool,
+    /// Somebody changed its connector before its id was known, so that it does not look like its own.
+    disguised: bool,
+}
+
+/// Everything that is known of staged connectors.
+#[derive(Default)]
+pub(crate) struct Makers {
+    lives: BTreeMap<String, Making>,
+    owners: BTreeMap<String, BTreeSet<String>>,
+    rows: BTreeMap<String, Vec<Row>>,
+    /// Visits of tags that permission was asked for, each with the request that it served.
+    asked: BTreeSet<(String, u64, Option<String>)>,
+    /// Visits of contents that were published, with certification or without, each with the request that it served.
+    published: BTreeSet<(String, u64, bool, Option<String>)>,
+    /// Visits of tags whose permission counts as asked for, because somebody else did.
+    taken_over: BTreeSet<(String, u64)>,
+    seen: Option<Timestamp>,
+}
+
+impl Makers {
+    /// Notes how everything is now.
+    pub(super) fn see(&mut self, world: &mut World, now: Timestamp, changed: bool) {
+        if !changed && self.seen == Some(now) {
+            return;
+        }
+        self.seen = Some(now);
+        let all = world.all_staged(now);
+        let gone = self.rows.keys().filter(|id| all.iter().all(|record| record.id != **id)).cloned();
+        let gone: Vec<String> = gone.collect();
+        for record in all {
+            self.note(record.id.clone(), Some(record), now);
+        }
+        for id in gone {
+            self.note(id, None, now);
+        }
+    }
+
+    fn note(&mut self, id: String, record: Option<Record>, at: Timestamp) {
+        let rows = self.rows.entry(id).or_default();
+        let Some(last) = rows.last() else {
+            rows.push(Row { at, record, tag: 0, content: 0 });
+            return;
+        };
+        if last.record == record {
+            return;
+        }
+        let before = last.record.as_ref();
+        let same_tag = before.map(|before| &before.repository) == record.as_ref().map(|record| &record.repository);
+        let same_content = before.map(content) == record.as_ref().map(content);
+        let (tag, content) = (last.tag + u64::from(!same_tag), last.content + u64::from(!same_content));
+        rows.push(Row { at, record, tag, content });
+    }
+
+    /// Somebody else changed it; what is seen from now on is new.
+    pub(crate) fn foreign(&mut self, id: &str) {
+        self.seen = None;
+        for uid in self.owners.get(id).into_iter().flatten() {
+            if let Some(life) = self.lives.get_mut(uid) {
+                life.disguised |= life.status.id.is_none();
+            }
+        }
+    }
+
+    /// Somebody else asked for the permission, or published: that counts as asked for and as done.
+    pub(crate) fn done_elsewhere(&mut self, id: &str) {
+        if let Some(row) = self.rows.get(id).and_then(|rows| rows.last()) {
+            self.taken_over.insert((id.to_owned(), row.tag));
+        }
+    }
+
+    /// How it is now.
+    pub(crate) fn now(&self, id: &str) -> Option<&Record> {
+        self.rows.get(id)?.last()?.record.as_ref()
+    }
+
+    /// Whether permission was asked for the tag that it has now.
+    pub(crate) fn was_asked(&self, id: &str) -> bool {
+        self.rows.get(id).and_then(|rows| rows.last()).is_some_and(|row| self.was_asked_at(id, row))
+    }
+
+    fn was_asked_at(&self, id: &str, row: &Row) -> bool {
+        let same = |(other, tag, _): &(String, u64, Option<String>)| other == id && *tag == row.tag;
+        self.asked.iter().any(same) || self.taken_over.contains(&(id.to_owned(), row.tag))
+    }
+
+    fn since(&self, id: &str, since: Timestamp) -> impl Iterator<Item = &Row> {
+        let rows = self.rows.get(id).map(Vec::as_slice).unwrap_or_default();
+        rows[rows.partition_point(|row| row.at <= since).saturating_sub(1)..].iter()
+    }
+
+    /// A staged connector of a resource that is gone, though it was to be deleted.
+    pub(crate) fn left_behind(&self) -> Option<String> {
+        let owners = |id: &str| self.owners.get(id).into_iter().flatten().filter_map(|uid| self.lives.get(uid));
+        let left = self.owners.keys().find(|id| {
+            self.now(id).is_some()
+                && owners(id).all(|life| !life.alive)
+                && !owners(id).any(|life| life.may_leave || life.disguised)
+        })?;
+        Some(format!("{left} is left behind"))
+    }
+
+    fn claim(&mut self, uid: &str, id: &str, object: &ConnectorStaged) -> Result<(), String> {
+        let name = object.name_any();
+        let created = self.owners.get(id).is_some_and(|owners| owners.contains(uid));
+        let restored = object.annotations().get(names::REMOTE_ID).is_some_and(|known| known == id);
+        if !(created || restored || object.spec.adoption_policy == AdoptionPolicy::Adopt) {
+            return Err(format!("{name} claims {id}, which it neither created nor may adopt"));
+        }
+        let mut others = self.lives.iter().filter(|(other, life)| *other != uid && life.alive);
+        if let Some((_, other)) = others.find(|(_, life)| life.status.id.as_deref() == Some(id)) {
+            return Err(format!("{name} claims {id}, which {} has", other.subject));
+        }
+        if !created {
+            self.owners.entry(id.to_owned()).or_default().insert(uid.to_owned());
+            self.done_elsewhere(id);
+        }
+        Ok(())
+    }
+
+    /// An update was accepted; returns what to count it as. `since`: from when on what the run uses may have been seen.
+    fn update(
+        &mut self,
+        uid: &str,
+        id: &str,
+        (version, actions): (i64, &[ConnectorUpdateAction]),
+        since: Timestamp,
+    ) -> Result<&'static str, String> {
+        let Some(life) = self.lives.get(uid) else { return Err(format!("{id} was updated by nobody")) };
+        let request = |kind: &str| {
+            let written = life.written.get(&(kind.to_owned(), Some(version)));
+            written.cloned().ok_or_else(|| format!("{kind} of {id} from {version} was sent without being written"))
+        };
+        let rows = self.rows.get(id).map(Vec::as_slice).unwrap_or_default();
+        let before = rows.iter().rev().find_map(|row| row.record.as_ref().filter(|record| record.version == version));
+        let Some((row, after)) = rows.last().and_then(|row| Some((row, row.record.as_ref()?))) else {
+            return Err(format!("{id} was updated, and is not there"));
+        };
+        let specs = || specs_since(life, since);
+        match actions {
+            [ConnectorUpdateAction::UpdatePreviewable] => {
+                let request = request("Preview")?;
+                if !specs().any(|spec| spec.previewable && has_tag(spec, &after.repository)) {
+                    return Err(format!("a preview of {:?} was asked for, which nobody wants", after.repository));
+                }
+                if !self.asked.insert((id.to_owned(), row.tag, request)) {
+                    return Err(format!("a preview of {:?} was asked for twice", after.repository));
+                }
+                Ok("previews")
+            }
+            [ConnectorUpdateAction::Publish { certification }] => {
+                let request = request("Publish")?;
+                let wanted = |spec: &ConnectorStagedSpec| {
+                    let how = if *certification { Publish::Certified } else { Publish::Private };
+                    let ready = !spec.previewable || after.is_previewable == IsPreviewable::Yes;
+                    spec.publish == how && is_as_wanted(spec, after) && ready
+                };
+                if !specs().any(wanted) {
+                    return Err(format!("{after:?} was published, certification {certification}, unlike any spec"));
+                }
+                if !self.published.insert((id.to_owned(), row.content, *certification, request)) {
+                    return Err(format!("{after:?} was published twice"));
+                }
+                Ok("publishes")
+            }
+            changes => {
+                request("Update")?;
+                if before.is_some_and(|before| content(before) == content(after)) {
+                    return Err(format!("an update of {id} from {version} changes nothing: {changes:?}"));
+                }
+                if !specs().any(|spec| is_as_wanted(spec, after)) {
+                    return Err(format!("an update made {after:?}, unlike any spec: {changes:?}"));
+                }
+                Ok("updates")
+            }
+        }
+    }
+}
+
+impl Judge {
+    /// A resource was written.
+    pub(super) fn maker_changed(&mut self, change: &Change, now: Timestamp) {
+        let object = ConnectorStaged::deserialize(&*change.object).expect("what is stored is of its kind");
+        let uid = object.uid().unwrap_or_default();
+        let status = object.status.clone().unwrap_or_default();
+        let going = object.metadata.deletion_timestamp.is_some();
+        let life = self.makers.lives.entry(uid.clone()).or_insert_with(|| Making {
+            subject: Subject::staged(&change.key.namespace, &change.key.name),
+            specs: Vec::new(),
+            written: BTreeMap::new(),
+            status: ConnectorStagedStatus::default(),
+            alive: true,
+            may_leave: false,
+            disguised: false,
+        });
+        life.alive = !change.deleted;
+        life.may_leave |= going && object.spec.effective_deletion_policy() == DeletionPolicy::Orphan;
+        if life.specs.last().is_none_or(|(_, before)| *before != object.spec) {
+            life.specs.push((now, object.spec.clone()));
+        }
+        let before = std::mem::replace(&mut life.status, status.clone());
+        if status == before {
+            return;
+        }
+        if let Some(operation) = &status.operation {
+            let what = (format!("{:?}", operation.operation_type), operation.from_version);
+            life.written.insert(what, operation.redeploy_request.clone());
+        }
+        if status.id != before.id
+            && let Some(id) = &status.id
+            && let Err(text) = self.makers.claim(&uid, id, &object)
+        {
+            return self.wrong(text);
+        }
+        if conditions::is_ready(&status.conditions) {
+            self.count("looks at a Ready staged connector");
+            self.judge_ready_maker(&uid, &object, &status, now);
+        }
+    }
+
+    /// A call that wants to change a staged connector arrived.
+    pub(super) fn maker_arrived(&mut self, cluster: &Cluster, arrived: &Arrived, make: &Make, now: Timestamp) {
+        let (subject, uid) = &arrived.run;
+        let key = Key::new(Kind::Staged, &subject.namespace, &subject.name);
+        let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
+        let since = self.since(subject, now);
+        let owned = |id: &str| self.makers.owners.get(id).is_some_and(|owners| owners.contains(uid));
+        let result = match (make, &arrived.changed) {
+            (Make::Update { id, .. } | Make::Discard { id }, _) if !owned(id) => {
+                Err(format!("{subject} asked to change {id}, which is not its own"))
+            }
+            (_, None) => Ok("refused by the remote"),
+            (Make::Stage, Some(id)) => {
+                self.makers.owners.entry(id.clone()).or_default().insert(uid.clone());
+                let life = self.makers.lives.get(uid);
+                let written = life.is_some_and(|life| life.written.contains_key(&("Create".to_owned(), None)));
+                match object {
+                    None => Err(format!("{subject} is gone, and {id} was created for it")),
+                    Some(_) if !written => Err(format!("{id} was created without that being written")),
+                    Some(_) => Ok("stagings"),
+                }
+            }
+            (Make::Update { version, actions, .. }, Some(id)) => {
+                self.makers.update(uid, id, (*version, actions), since)
+            }
+            (Make::Discard { id }, Some(_)) => {
+                let going = object.is_none_or(|object| object["metadata"].get("deletionTimestamp").is_some());
+                if going { Ok("discards") } else { Err(format!("{id} was deleted, and {subject} is not")) }
+            }
+        };
+        match result {
+            Ok(what) => self.count(what),
+            Err(text) => self.wrong(text),
+        }
+    }
+
+    /// `Ready=True`: the remote was, when it was looked at, as far as the spec asked for then.
+    fn judge_ready_maker(
+        &mut self,
+        uid: &str,
+        object: &ConnectorStaged,
+        status: &ConnectorStagedStatus,
+        now: Timestamp,
+    ) {
+        let Some(life) = self.makers.lives.get(uid) else { return };
+        let name = object.name_any();
+        let Some(id) = &status.id else { return self.wrong(format!("{name} is Ready without an id")) };
+        let since = self.since(&life.subject, now);
+        let reason = conditions::ready_reason(&status.conditions).unwrap_or_default().to_owned();
+        let is_far = |row: &Row, spec: &ConnectorStagedSpec| {
+            row.record.as_ref().is_some_and(|record| {
+                let may = record.is_previewable == IsPreviewable::Yes && self.makers.was_asked_at(id, row);
+                let published = record.already_listed && !record.has_changes;
+                is_as_wanted(spec, record)
+                    && (!spec.previewable || may)
+                    && (spec.publish == Publish::Never || published)
+                    && (spec.publish != Publish::Certified || !record.private)
+            })
+        };
+        let fits = self.makers.since(id, since).any(|row| specs_since(life, since).any(|spec| is_far(row, spec)));
+        if !fits {
+            let seen: Vec<_> = self.makers.since(id, since).collect();
+            self.wrong(format!("{name} is Ready ({reason}), but wanted {:?} and there was {seen:?}", object.spec));
+        }
+    }
+
+    /// What is not yet as a resource asks for it.
+    pub(crate) fn unmade(&self, object: &ConnectorStaged) -> Option<String> {
+        let status = object.status.clone().unwrap_or_default();
+        let generation = object.metadata.generation.unwrap_or_default();
+        let reason = conditions::ready_reason(&status.conditions).unwrap_or_default();
+        let requested = object.annotations().get(names::REDEPLOY_REQUESTED_AT);
+        if object.metadata.deletion_timestamp.is_some() {
+            return Some("it is not gone".to_owned());
+        }
+        if status.observed_generation != generation {
+            return Some(format!("generation {generation} was not observed"));
+        }
+        if object.spec.suspend || reason == "KeyConflict" {
+            return None;
+        }
+        if status.operation.is_some() {
+            return Some("an operation runs".to_owned());
+        }
+        let Some(id) = &status.id else {
+            let uid = object.uid().unwrap_or_default();
+            let own =
+                self.makers.owners.iter().filter(|(id, owners)| owners.contains(&uid) && self.makers.now(id).is_some());
+            let known = self.makers.lives.get(&uid).is_none_or(|life| life.disguised);
+            if reason != "KeyTaken" {
+                return Some("it has no staged connector".to_owned());
+            }
+            return (!known && own.count() > 0).then(|| "it does not know what it created itself".to_owned());
+        };
+        let Some(record) = self.makers.now(id) else {
+            return (reason != "RemoteDisappeared").then(|| "its staged connector is gone".to_owned());
+        };
+        let waits = reason == "InCertification";
+        if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) && !waits {
+            return Some("a request is not served".to_owned());
+        }
+        let public = !record.private;
+        let refused = match reason {
+            // Certified once and for all, as one reading has it.
+            "RequestRejected" => public && object.spec.publish == Publish::Certified,
+            "CannotBeChanged" => public && object.spec.private_projects != record.private_projects,
+            _ => false,
+        };
+        if refused {
+            return None;
+        }
+        let wanted = reason_for(&object.spec, record, self.makers.was_asked(id));
+        (wanted != Some(reason)).then(|| format!("it wants {wanted:?}, and there is {record:?}"))
+    }
+}
+
+fn specs_since(life: &Making, since: Timestamp) -> impl Iterator<Item = &ConnectorStagedSpec> {
+    let first = life.specs.partition_point(|(at, _)| *at <= since).saturating_sub(1);
+    life.specs[first..].iter().map(|(_, spec)| spec)
+}

@@ -1,0 +1,209 @@
+//! What makers of connectors do, and what is done to their connectors elsewhere. Next: `named.rs`
+//! and `random.rs` for histories of it.
+
+mod named;
+pub(crate) mod random;
+
+use connect_operator::connect::Selector;
+use connect_operator::connect::model::{
+    ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Creator, Repository,
+};
+use connect_operator::dev_server::{Outcomes, PlannedOutcome};
+use serde_json::{Value, json};
+
+use crate::cluster::{Key, Kind, merge};
+use crate::gate::lock;
+use crate::history::Shape;
+use crate::people::{self, PROJECT_NAME, Resource, SHOP};
+use crate::remote::PROJECT;
+use crate::simulation::Simulation;
+
+/// The resource.
+const NAME: &str = "kit";
+/// Key of its connector.
+const KEY: &str = "kit";
+const REPOSITORY: &str = "https://github.com/example/demo-kit.git";
+/// Tags of the repository; all but the first two fail on their way.
+pub(crate) const TAGS: [&str; 5] =
+    ["1.0.0", "1.1.0", "1.2.0-not-previewable", "1.2.0-not-published", "1.2.0-not-certified"];
+const PUBLISH: [&str; 3] = ["Never", "Private", "Certified"];
+
+/// How a resource is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a field of the spec")]
+pub(crate) struct Plan {
+    /// Of [`TAGS`].
+    pub(crate) tag: u8,
+    /// Another one, other fields.
+    pub(crate) words: u8,
+    pub(crate) previewable: bool,
+    /// 0: never; 1: private; 2: certified.
+    pub(crate) publish: u8,
+    pub(crate) adopt: bool,
+    /// `deletionPolicy: Delete`.
+    pub(crate) delete: bool,
+    pub(crate) suspend: bool,
+}
+
+/// What happens to the staged connector elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Elsewhere {
+    /// It gets another name.
+    Rename,
+    /// It gets another tag.
+    Retag,
+    /// Permission for a preview is asked for.
+    Preview,
+    /// It is published.
+    Publish,
+    /// Its version grows.
+    Bump,
+    /// It is gone.
+    Remove,
+    /// Somebody creates one of the key.
+    Create,
+    /// What runs ends now.
+    Finish,
+    /// What runs fails, or what comes next.
+    Fail,
+}
+
+pub(crate) fn stored() -> Key {
+    Key::new(Kind::Staged, SHOP, NAME)
+}
+
+/// A resource that deploys the staged connector, each of its tags.
+pub(crate) const FOLLOWER: Resource = Resource::named("preview");
+
+fn spec(plan: Plan) -> Value {
+    let words = usize::from(plan.words);
+    json!({
+        "projectRef": {"name": PROJECT_NAME},
+        "key": KEY,
+        "name": format!("Kit {words}"),
+        "description": (words > 0).then(|| format!("Description {words}")),
+        "creator": {"email": "dev@example.com", "company": format!("Company {words}")},
+        "repository": {"url": REPOSITORY, "tag": TAGS[usize::from(plan.tag) % TAGS.len()]},
+        "integrationTypes": if words % 2 == 0 { json!(["tax"]) } else { json!(["tax", "oms"]) },
+        "privateProjects": ["europe-west1.gcp:demo"],
+        "previewable": plan.previewable,
+        "publish": PUBLISH[usize::from(plan.publish) % PUBLISH.len()],
+        "adoptionPolicy": if plan.adopt { "Adopt" } else { "Never" },
+        "deletionPolicy": if plan.delete { "Delete" } else { "Orphan" },
+        "suspend": plan.suspend,
+    })
+}
+
+impl Simulation {
+    /// The resource is created, or its spec replaced.
+    pub(crate) fn plan(&mut self, plan: Plan) {
+        self.put(&stored(), &spec(plan));
+    }
+
+    /// A deployment that follows the staged connector.
+    pub(crate) fn follow(&mut self) {
+        let mut spec = people::spec(FOLLOWER, Shape::default());
+        spec["connector"] = json!({"stagedRef": {"name": NAME}, "updatePolicy": "Latest"});
+        self.put(&FOLLOWER.stored(), &spec);
+    }
+
+    /// As a person would apply it.
+    fn put(&mut self, key: &Key, wanted: &Value) {
+        let now = self.now();
+        {
+            let mut cluster = lock(&self.reach.cluster);
+            // What is going cannot be made again yet.
+            let _ = match cluster.get(key) {
+                None => {
+                    let mut spec = Value::Null;
+                    merge(&mut spec, wanted);
+                    cluster.create(key, json!({"metadata": {}, "spec": spec}), now)
+                }
+                Some(_) => cluster.patch(key, &json!({"spec": wanted}), false),
+            };
+        }
+        self.judge();
+    }
+
+    /// Deletes the resource.
+    pub(crate) fn drop_plan(&mut self) {
+        let now = self.now();
+        let _ = lock(&self.reach.cluster).delete(&stored(), now);
+        self.judge();
+    }
+
+    pub(crate) fn ask_again(&mut self, annotation: &str, number: usize) {
+        let patch = json!({"metadata": {"annotations": {annotation: format!("request-{number}")}}});
+        self.edit(&stored(), &patch);
+    }
+
+    /// How many staged connectors there are under the key.
+    pub(crate) fn staged(&self) -> usize {
+        let now = self.now();
+        let all = lock(&self.reach.remote).world.all_staged(now);
+        all.iter().filter(|record| record.key.as_deref() == Some(KEY)).count()
+    }
+
+    fn staged_id(&self) -> Option<String> {
+        let now = self.now();
+        let all = lock(&self.reach.remote).world.all_staged(now);
+        all.into_iter().find(|record| record.key.as_deref() == Some(KEY)).map(|record| record.id)
+    }
+
+    /// Something happens elsewhere; `number` makes what is written different each time.
+    pub(crate) fn elsewhere(&mut self, act: Elsewhere, number: usize) {
+        let now = self.now();
+        let id = self.staged_id();
+        let mut remote = lock(&self.reach.remote);
+        let world = &mut remote.world;
+        let done = match (act, &id) {
+            (Elsewhere::Create, _) => {
+                let draft = ConnectorStagedDraft {
+                    key: Some(KEY.to_owned()),
+                    name: "Somebody else's".to_owned(),
+                    description: None,
+                    integration_types: Vec::new(),
+                    creator: Creator { email: "else@example.com".to_owned(), ..Creator::default() },
+                    repository: Repository { url: REPOSITORY.to_owned(), tag: TAGS[0].to_owned() },
+                    supported_regions: Vec::new(),
+                    private_projects: Vec::new(),
+                    documentation_url: None,
+                };
+                world.stage_known(PROJECT, draft, now).is_ok()
+            }
+            (_, None) => false,
+            (Elsewhere::Remove, Some(id)) => world.remove_staged(id, now).is_ok(),
+            (Elsewhere::Bump, Some(id)) => world.bump_staged_version(id, now).is_ok(),
+            (Elsewhere::Finish, Some(id)) => world.finish_staged(id, now).is_ok(),
+            (Elsewhere::Fail, Some(id)) => {
+                let fails = || Some(PlannedOutcome { fails: true, entries: Vec::new() });
+                let outcomes = Outcomes { preview: fails(), publishing: fails(), certification: fails() };
+                world.plan_staged(id, outcomes, now).is_ok()
+            }
+            (Elsewhere::Rename | Elsewhere::Retag | Elsewhere::Preview | Elsewhere::Publish, Some(id)) => {
+                let action = match act {
+                    Elsewhere::Rename => ConnectorUpdateAction::SetName { name: format!("Name {number}") },
+                    Elsewhere::Retag => {
+                        let (url, tag) = (REPOSITORY.to_owned(), TAGS[number % 2].to_owned());
+                        ConnectorUpdateAction::SetRepository(Repository { url, tag }.into())
+                    }
+                    Elsewhere::Preview => ConnectorUpdateAction::UpdatePreviewable,
+                    _ => ConnectorUpdateAction::Publish { certification: false },
+                };
+                let by_id = Selector::Id(id.clone());
+                let version = world.staged_by_id(id, now).map(|record| record.version).unwrap_or_default();
+                let update = ConnectorUpdate { version, actions: vec![action] };
+                world.update_staged_known(&[PROJECT.to_owned()], &by_id, &update, now).is_ok()
+            }
+        };
+        drop(remote);
+        if let Some(id) = id.filter(|_| done) {
+            self.judge.makers.foreign(&id);
+            self.judge();
+            if matches!(act, Elsewhere::Preview | Elsewhere::Publish) {
+                self.judge.makers.done_elsewhere(&id);
+            }
+        }
+        self.judge();
+    }
+}

@@ -1,0 +1,118 @@
+//! Histories of a staged connector with a name, each under every reading of what the contract leaves open.
+
+use std::time::Duration;
+
+use connect_operator::dev_server::Variant;
+use connect_operator::names;
+
+use super::random::CHOICES;
+use super::{Elsewhere, Plan};
+use crate::history::Reading;
+use crate::play::stage;
+use crate::simulation::Simulation;
+
+/// What somebody does; after each of it everything settles.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Plan(Plan),
+    Follow,
+    /// Both, one after the other, and time for what they began to end.
+    Elsewhere(Elsewhere, Elsewhere),
+    Again,
+}
+
+/// Updates, previews, publications and redeploys.
+type Done = [u64; 4];
+
+async fn story(simulation: &mut Simulation, acts: &[Act]) -> Result<(), String> {
+    for (number, act) in acts.iter().enumerate() {
+        match act {
+            Act::Plan(plan) => simulation.plan(*plan),
+            Act::Follow => simulation.follow(),
+            Act::Elsewhere(first, second) => {
+                for act in [*first, *second] {
+                    simulation.elsewhere(act, number);
+                }
+                simulation.pass(Duration::from_secs(100)).await;
+                simulation.ask_again(names::RECONCILE_REQUESTED_AT, number);
+            }
+            Act::Again => simulation.ask_again(names::REDEPLOY_REQUESTED_AT, number),
+        }
+        simulation.quiet_for_long().await?;
+    }
+    Ok(())
+}
+
+fn come_to(case: &str, choice: Option<&str>, operators: usize, acts: &[Act], wanted: Done) {
+    let mut variant = Variant::default();
+    if let Some(choice) = choice {
+        variant.set(choice).expect(choice);
+    }
+    let (simulation, result) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+        simulation.telling = true;
+        simulation.choose(variant);
+        for number in 0..operators {
+            simulation.start(number, 0);
+        }
+        story(simulation, acts).await
+    });
+    let told = simulation.told.join("\n");
+    assert_eq!(result, Ok(()), "{case}, {choice:?}\n{told}");
+    let count = |what: &str| simulation.judge.counts.get(what).copied().unwrap_or_default();
+    assert_eq!(count("stagings"), 1, "{case}, {choice:?}\n{told}");
+    let done = ["updates", "previews", "publishes", "redeploys"].map(count);
+    assert_eq!(done, wanted, "{case}, {choice:?}: updates, previews, publications, redeploys\n{told}");
+}
+
+#[test]
+fn each_named_history_of_a_staged_connector_comes_to_what_was_asked_for_whatever_is_left_open() {
+    let staged = Plan::default();
+    let previewed = Plan { previewable: true, ..staged };
+    let published = Plan { publish: 1, ..staged };
+    let both = Plan { publish: 1, ..previewed };
+    let rows: [(&str, usize, &[Act], Done); 8] = [
+        ("from one tag to the next", 1, &[Act::Plan(both), Act::Plan(Plan { tag: 1, ..both })], [1, 2, 2, 0]),
+        ("two operators", 2, &[Act::Plan(both), Act::Plan(Plan { tag: 1, ..both })], [1, 2, 2, 0]),
+        (
+            "permission is asked for again when a tag comes back, though it was not for the one between",
+            1,
+            &[Act::Plan(previewed), Act::Plan(Plan { tag: 1, ..staged }), Act::Plan(previewed)],
+            [2, 2, 0, 0],
+        ),
+        (
+            "what was published elsewhere under another name is set back, and published",
+            1,
+            &[Act::Plan(published), Act::Elsewhere(Elsewhere::Rename, Elsewhere::Publish)],
+            [1, 0, 2, 0],
+        ),
+        (
+            "what was renamed and renamed back is not published again",
+            1,
+            &[Act::Plan(published), Act::Elsewhere(Elsewhere::Rename, Elsewhere::Bump)],
+            [1, 0, 1, 0],
+        ),
+        (
+            "what failed is tried once more for each request",
+            1,
+            &[Act::Plan(Plan { tag: 3, ..published }), Act::Again, Act::Again],
+            [0, 0, 3, 0],
+        ),
+        (
+            "a deployment follows a tag that has an application less",
+            1,
+            &[Act::Plan(Plan { tag: 1, ..previewed }), Act::Follow, Act::Plan(Plan { publish: 1, ..previewed })],
+            [1, 2, 1, 1],
+        ),
+        (
+            "what was refused as a preview is asked for again for the next tag",
+            1,
+            &[Act::Plan(Plan { tag: 2, ..both }), Act::Plan(both)],
+            [1, 2, 1, 0],
+        ),
+    ];
+    for (case, operators, acts, wanted) in rows {
+        for choice in [None].into_iter().chain(CHOICES.map(Some)) {
+            come_to(case, choice, operators, acts, wanted);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Random histories of one staged connector: its maker, strangers, bad luck, and every reading of what the contract
+//! leaves open.
+
+use std::time::Duration;
+
+use connect_operator::dev_server::Variant;
+use connect_operator::names;
+use proptest::prelude::*;
+
+use super::{Elsewhere, FOLLOWER, Plan};
+use crate::Played;
+use crate::gate::lock;
+use crate::history::{Reading, Step, trouble};
+use crate::play::stage;
+use crate::simulation::Simulation;
+
+/// What the contract leaves open of staged connectors, beside its friendliest reading.
+pub(super) const CHOICES: [&str; 12] = [
+    "read-lag=20s",
+    "key-held=30s",
+    "versions=status",
+    "certification=by-hand",
+    "certified-again=never",
+    "new-tag=resets-preview",
+    "repository-check=later",
+    "publishing-code=preview-request",
+    "publishing-code=invalid",
+    "staged-updates=one-by-one",
+    "delete-not-found=empty",
+    "redeploy-shows-old=20s",
+];
+
+/// Longer than the time between two looks at what is settled.
+const LOOKS: Duration = Duration::from_mins(6);
+
+/// One step.
+#[derive(Clone, Debug)]
+enum Made {
+    Plan(Plan),
+    Drop,
+    Again,
+    Look,
+    Elsewhere(Elsewhere),
+    Common(Step),
+}
+
+/// A history.
+#[derive(Clone, Debug)]
+pub(crate) struct Making {
+    order: u64,
+    /// Of [`CHOICES`].
+    choices: Vec<usize>,
+    skew: i8,
+    /// A deployment follows the connector.
+    followed: bool,
+    first: Option<Plan>,
+    steps: Vec<Made>,
+}
+
+fn variant(choices: &[usize]) -> Variant {
+    let mut variant = Variant::default();
+    for choice in choices {
+        let choice = CHOICES[*choice % CHOICES.len()];
+        variant.set(choice).expect(choice);
+    }
+    variant
+}
+
+impl Simulation {
+    /// The remote reads the contract in these ways.
+    pub(super) fn choose(&mut self, variant: Variant) {
+        self.judge.truth.lag = variant.read_lag + variant.redeploy_shows_old;
+        lock(&self.reach.remote).world.variant = variant;
+    }
+
+    /// Whatever is to follow has followed, also when it is looked at again.
+    pub(super) async fn quiet_for_long(&mut self) -> Result<(), String> {
+        self.quiet().await?;
+        self.pass(LOOKS).await;
+        self.settle(Duration::ZERO, 0).await
+    }
+
+    async fn made(&mut self, step: &Made, number: usize) {
+        match step {
+            Made::Plan(plan) => self.plan(*plan),
+            Made::Drop => self.drop_plan(),
+            Made::Again => self.ask_again(names::REDEPLOY_REQUESTED_AT, number),
+            Made::Look => self.ask_again(names::RECONCILE_REQUESTED_AT, number),
+            Made::Elsewhere(act) => self.elsewhere(*act, number),
+            Made::Common(step) => self.step(step, number).await,
+        }
+    }
+}
+
+impl Played for Making {
+    fn play(&self, telling: bool) -> (Simulation, Result<(), String>) {
+        stage(self.order, Reading::default(), async |simulation| {
+            simulation.telling = telling;
+            simulation.choose(variant(&self.choices));
+            simulation.skew(self.skew);
+            simulation.start(0, 0);
+            if let Some(plan) = self.first {
+                simulation.plan(plan);
+                simulation.quiet().await?;
+            }
+            if self.followed {
+                simulation.follow();
+            }
+            for (number, step) in self.steps.iter().enumerate() {
+                let text = format!("── {step:?}");
+                simulation.reorder(self.order, &text);
+                simulation.tell(|| text);
+                simulation.made(step, number).await;
+                simulation.verdict()?;
+            }
+            simulation.tell(|| "── quiet".to_owned());
+            simulation.quiet_for_long().await?;
+            simulation.drop_plan();
+            simulation.delete(FOLLOWER);
+            simulation.tell(|| "── the end".to_owned());
+            simulation.quiet().await
+        })
+    }
+
+    fn told(&self) -> String {
+        let steps: Vec<String> = self.steps.iter().map(|step| format!("    {step:?}")).collect();
+        let choices: Vec<_> = self.choices.iter().map(|choice| CHOICES[*choice % CHOICES.len()]).collect();
+        let Self { order, skew, followed, first, .. } = self;
+        let steps = steps.join("\n");
+        format!("order {order}, {choices:?}, skew {skew}, followed {followed}, first {first:?}\n{steps}")
+    }
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let tag = prop_oneof![6 => 0..2_u8, 2 => 2..5_u8];
+    let rare = || prop::bool::weighted(0.15);
+    let first = (tag, 0..3_u8, prop::bool::weighted(0.6));
+    let publish = prop_oneof![2 => Just(0_u8), 4 => Just(1_u8), 2 => Just(2_u8)];
+    (first, publish, rare(), prop::bool::weighted(0.7), prop::bool::weighted(0.05)).prop_map(
+        |((tag, words, previewable), publish, adopt, delete, suspend)| Plan {
+            tag,
+            words,
+            previewable,
+            publish,
+            adopt,
+            delete,
+            suspend,
+        },
+    )
+}
+
+fn elsewhere() -> impl Strategy<Value = Elsewhere> {
+    prop_oneof![
+        2 => Just(Elsewhere::Rename),
+        2 => Just(Elsewhere::Retag),
+        1 => Just(Elsewhere::Preview),
+        2 => Just(Elsewhere::Publish),
+        1 => Just(Elsewhere::Bump),
+        1 => Just(Elsewhere::Remove),
+        1 => Just(Elsewhere::Create),
+        1 => Just(Elsewhere::Finish),
+        2 => Just(Elsewhere::Fail),
+    ]
+}
+
+fn made() -> impl Strategy<Value = Made> {
+    let number = || prop_oneof![2 => Just(0_u8), 1 => Just(1_u8)];
+    let common = |step: Step| Made::Common(step);
+    prop_oneof![
+        12 => plan().prop_map(Made::Plan),
+        3 => Just(Made::Drop),
+        4 => Just(Made::Again),
+        2 => Just(Made::Look),
+        6 => elsewhere().prop_map(Made::Elsewhere),
+        8 => trouble().prop_map(move |armed| common(Step::Trouble(armed))),
+        1 => number().prop_map(move |number| common(Step::Stop(number))),
+        4 => (number(), 0..6_u8).prop_map(move |(number, behind)| common(Step::Start(number, behind))),
+        1 => number().prop_map(move |number| common(Step::Cut(number))),
+        1 => number().prop_map(move |number| common(Step::Relist(number))),
+        12 => prop_oneof![2 => 1..12_u16, 4 => 12..70_u16, 2 => 70..400_u16]
+            .prop_map(move |seconds| common(Step::Pass(seconds))),
+        2 => prop_oneof![3 => 1..12_u8, 1 => 12..150_u8].prop_map(move |seconds| common(Step::Freeze(seconds))),
+        6 => (1..20_u8).prop_map(move |count| common(Step::Run(count))),
+        6 => Just(common(Step::Rest)),
+    ]
+}
+
+/// All histories.
+pub(crate) fn makings() -> impl Strategy<Value = Making> {
+    let order = prop_oneof![1 => Just(0), 3 => any::<u64>()];
+    let choices = prop::collection::vec(0..CHOICES.len(), 0..4);
+    let skew = prop_oneof![1 => Just(0), 1 => -30..=30_i8];
+    let first = prop::option::weighted(0.7, plan());
+    let steps = prop::collection::vec(made(), 1..30);
+    (order, choices, skew, prop::bool::weighted(0.3), first, steps).prop_map(
+        |(order, choices, skew, followed, first, steps)| Making { order, choices, skew, followed, first, steps },
+    )
+}

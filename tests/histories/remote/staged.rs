@@ -1,0 +1,63 @@
+//! The side of the remote that makers of connectors reach: staged connectors, from their creation to their publication.
+
+use connect_operator::connect::Selector;
+use connect_operator::connect::api::{Answer, PageRequest};
+use connect_operator::connect::model::{
+    ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Paged,
+};
+use connect_operator::connect::registry::{StagedApi, StagedQuery};
+use connect_operator::dev_server::World;
+use jiff::Timestamp;
+
+use super::{Asked, Line, Make, PROJECT, found};
+
+/// Who asks.
+fn ours() -> [String; 1] {
+    [PROJECT.to_owned()]
+}
+
+impl StagedApi for Line {
+    fn all_staged<'a>(&'a self, _: &'a StagedQuery, _: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
+        unreachable!("no controller lists staged connectors")
+    }
+
+    fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged> {
+        let draft = draft.clone();
+        let name = format!("stage {}", draft.key.as_deref().unwrap_or_default());
+        let effect = move |world: &mut World, now| world.stage_known(PROJECT, draft, now);
+        self.change("createConnectorStaged", name, send_before, Asked::Staged(Make::Stage), effect, |made| {
+            made.id.clone()
+        })
+    }
+
+    fn update<'a>(
+        &'a self,
+        selector: &'a Selector,
+        update: &'a ConnectorUpdate,
+        send_before: Timestamp,
+    ) -> Answer<'a, Option<ConnectorStaged>> {
+        let (selector, update) = (selector.clone(), update.clone());
+        let actions: Vec<_> = update.actions.iter().map(called).collect();
+        let name = format!("update {} from {}: {}", selector.segment(), update.version, actions.join(", "));
+        let asked = Make::Update { id: selector.segment(), version: update.version, actions: update.actions.clone() };
+        let asked = Asked::Staged(asked);
+        let effect = move |world: &mut World, now| world.update_staged_known(&ours(), &selector, &update, now);
+        let done = self.change("updateConnectorStagedById", name, send_before, asked, effect, |made| made.id.clone());
+        Box::pin(async move { found(done.await) })
+    }
+
+    fn discard<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<ConnectorStaged>> {
+        let selector = selector.clone();
+        let name = format!("discard {}", selector.segment());
+        let asked = Asked::Staged(Make::Discard { id: selector.segment() });
+        let effect = move |world: &mut World, now| world.delete_staged(&ours(), &selector, now);
+        let done = self.change("deleteConnectorStagedById", name, send_before, asked, effect, |made| made.id.clone());
+        Box::pin(async move { found(done.await) })
+    }
+}
+
+/// Name of an action, as it is sent.
+fn called(action: &ConnectorUpdateAction) -> String {
+    let sent = serde_json::to_value(action).unwrap_or_default();
+    sent["action"].as_str().unwrap_or_default().to_owned()
+}

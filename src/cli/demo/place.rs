@@ -176,8 +176,11 @@ async fn serve(client: &Client, definition: &CustomResourceDefinition) -> Result
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     definitions.patch(&name, &PatchParams::apply(names::FIELD_MANAGER), &Patch::Apply(definition)).await?;
     wait::await_condition(definitions, &name, conditions::is_crd_established()).await?;
-    let kind = GroupVersionKind::gvk(names::GROUP, names::VERSION, &definition.spec.names.kind);
-    let objects: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    let defined = &definition.spec.names;
+    let kind = GroupVersionKind::gvk(names::GROUP, names::VERSION, &defined.kind);
+    // The plural as it is defined: a guess can be wrong, and would never be served.
+    let resource = ApiResource::from_gvk_with_plural(&kind, &defined.plural);
+    let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     while is_missing(&objects.list(&ListParams::default().limit(1)).await) {
         Clock::system().sleep(LOOK_AT_CRD).await;
     }

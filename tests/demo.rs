@@ -25,16 +25,23 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// The steps of an unattended demo on a cluster of its own, as standard output has them after the seconds.
-const STEPS: [&str; 10] = [
+const STEPS: [&str; 17] = [
     "API server v",
     "The CustomResourceDefinitions are served",
     "Dev server on http://127.0.0.1:",
+    "`connectors search --text demo` finds 6 connectors, demo-connector among them",
     "examples/quickstart.yaml is applied",
     "Deployed: https://",
+    "The registry is mirrored: `kubectl get connectors` shows 6",
+    "The actions addToCart and getCart answer as they should: CheckPassed",
     "The Secret was changed: exactly one redeploy, version 2 is Deployed",
     "LOG_LEVEL was set to loud: Failed, with its report: Error ",
     "LOG_LEVEL was set to debug: Deployed again",
-    "The ConnectorDeployment was deleted: the remote deployment is gone too",
+    "my-connector went from Git tag 1.0.0 to a live preview and to its publication",
+    "my-live is Deployed with version 1 of my-connector, and Pinned to it",
+    "Git tag 1.1.0 is published as version 2: my-live says UpdateAvailable",
+    "updatePolicy was set to Latest: exactly one redeploy, version 2 is Deployed",
+    "The ConnectorDeployments were deleted: the remote deployments are gone too",
     "Cleaned up",
 ];
 
@@ -156,7 +163,7 @@ async fn it_stays_up_with_lines_to_copy_that_work() {
 
 #[tokio::test]
 async fn interrupted_on_its_way_it_fails_and_leaves_nothing() {
-    for (case, step) in [("the API server just started", STEPS[0]), ("nothing is live yet", STEPS[3])] {
+    for (case, step) in [("the API server just started", STEPS[0]), ("nothing is live yet", STEPS[4])] {
         let mut demo = Demo::own(&["--exit-when-ready"]).await;
         demo.until(step).await;
         demo.terminate();
@@ -212,7 +219,7 @@ async fn in_an_existing_cluster_only_the_crds_stay_also_when_it_is_interrupted()
     assert_eq!(namespaces(&client).await, before);
 
     let mut demo = Demo::start(&context, &cluster.kubeconfig_path()).await;
-    demo.until(STEPS[4]).await;
+    demo.until(STEPS[7]).await;
     demo.terminate();
     let ((status, lines, stderr), ()) = tokio::join!(demo.end(), finalize_a_namespace(&client));
     assert_eq!(status.code(), Some(1), "{stderr}");

@@ -82,6 +82,9 @@ async fn the_way_from_search_to_live_is_as_it_is_written() {
     {
         assert!(said.contains(shown), "{shown}:\n{said}");
     }
+    let (_, shown) = page.split_once("```text\n").expect("what the plan says");
+    let shown = shell.here(shown.split_once("```").expect("its end").0);
+    assert!(said.contains(&shown), "{shown}\n{said}");
     assert!(!said.contains("my-first-token") && !said.contains("my-next-token"), "{said}");
     let sent =
         ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|operation| shop.calls(operation));

@@ -42,8 +42,10 @@ impl Shell {
     }
 
     /// A text of a page for this shop.
-    fn here(&self, text: &str) -> String {
-        text.replace(USUAL, &self.url).replace("default_", &format!("{}_", self.namespace))
+    pub(crate) fn here(&self, text: &str) -> String {
+        let namespaced =
+            |text: String, sign| text.replace(&format!("default{sign}"), &format!("{}{sign}", self.namespace));
+        namespaced(namespaced(text.replace(USUAL, &self.url), '_'), '/')
     }
 
     /// Runs lines, which must end with this code; what they print.

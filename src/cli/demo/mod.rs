@@ -30,9 +30,11 @@ use crate::telemetry::{self, LogFormat};
 /// Port of the dev server if it is free, as in `examples/quickstart.yaml`.
 const PORT: u16 = 8787;
 
-/// Shows the main job on this machine: starts an API server, a dev server and the operator, finds a connector, deploys it
-/// with examples/quickstart.yaml, checks its actions and changes its Secret; publishes another one and its next version
-/// with examples/staged.yaml, and follows that; then stays up to try things, until Ctrl-C.
+/// Show the main job on this machine.
+///
+/// Starts an API server, a dev server and the operator, finds a connector, deploys it with examples/quickstart.yaml, checks
+/// actions and changes its Secret; then publishes another connector with examples/staged.yaml, deploys it, publishes its next
+/// version and follows that; then stays up to try things, until Ctrl-C.
 ///
 /// The API server is that of `KUBEBUILDER_ASSETS`, if set; else it is built once with Go, which takes some minutes.
 #[derive(Clone, Debug, clap::Args)]

@@ -203,9 +203,9 @@ async fn remove_objects(client: &Client, namespace: &str) -> Result<(), Error> {
     remove_all::<ConnectProject>(client, namespace).await
 }
 
-async fn remove_all<K: Removable>(client: &Client, namespace: &str) -> Result<(), Error>
+async fn remove_all<K>(client: &Client, namespace: &str) -> Result<(), Error>
 where
-    K: kube::Resource<Scope = NamespaceResourceScope>,
+    K: Removable + kube::Resource<Scope = NamespaceResourceScope>,
 {
     let api = Api::<K>::namespaced(client.clone(), namespace);
     let there = api.list(&ListParams::default()).await;

@@ -5,16 +5,20 @@
 #![cfg(feature = "local-cluster")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::local_cluster::{Assets, LocalCluster, Options};
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, PostParams};
 use kube::runtime::wait;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use rustix::process::{Pid, Signal, kill_process};
+use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
@@ -25,16 +29,23 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// The steps of an unattended demo on a cluster of its own, as standard output has them after the seconds.
-const STEPS: [&str; 10] = [
+const STEPS: [&str; 17] = [
     "API server v",
     "The CustomResourceDefinitions are served",
     "Dev server on http://127.0.0.1:",
+    "`connectors search --text demo` finds 6 connectors, demo-connector among them",
     "examples/quickstart.yaml is applied",
     "Deployed: https://",
+    "The registry is mirrored: `kubectl get connectors` shows 6",
+    "The actions addToCart and getCart answer as they should: CheckPassed",
     "The Secret was changed: exactly one redeploy, version 2 is Deployed",
     "LOG_LEVEL was set to loud: Failed, with its report: Error ",
     "LOG_LEVEL was set to debug: Deployed again",
-    "The ConnectorDeployment was deleted: the remote deployment is gone too",
+    "my-connector went from Git tag 1.0.0 to a live preview and to its publication",
+    "my-live is Deployed with version 1 of my-connector, and Pinned to it",
+    "Git tag 1.1.0 is published as version 2: my-live says UpdateAvailable",
+    "updatePolicy was set to Latest: exactly one redeploy, version 2 is Deployed",
+    "The ConnectorDeployments were deleted: the remote deployments are gone too",
     "Cleaned up",
 ];
 
@@ -142,12 +153,26 @@ async fn it_stays_up_with_lines_to_copy_that_work() {
     let mut demo = Demo::own(&[]).await;
     let lines = demo.until(" delete cdep tax").await;
     let line = |text: &str| lines.iter().find(|line| line.contains(text)).expect(text).clone();
-    let commands =
-        [line("export KUBECONFIG="), line("get cdep -w").replace(" -w", ""), line("patch secret"), line("\"loud\"")];
+    let commands = [
+        "export KUBECONFIG=",
+        "get cdep -w",
+        "get connectors",
+        "get cst",
+        "get acheck",
+        "patch secret",
+        "\"loud\"",
+        "patch cst",
+    ]
+    .map(|text| line(text).replace(" -w", ""));
     let output = Command::new("/bin/sh").args(["-euc", &commands.join("\n")]).output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
-    assert!(said.contains("demo-connector   Deployed   True") && said.matches("patched").count() == 2, "{said}");
+    for shown in
+        ["demo-connector   Deployed   True", "catalogue.demo-connector ", "1.1.0   Published   true", "addToCart"]
+    {
+        assert!(said.contains(shown), "{shown}: {said}");
+    }
+    assert_eq!(said.matches("patched").count(), 3, "{said}");
 
     demo.terminate();
     let (status, _, stderr) = demo.end().await;
@@ -156,7 +181,7 @@ async fn it_stays_up_with_lines_to_copy_that_work() {
 
 #[tokio::test]
 async fn interrupted_on_its_way_it_fails_and_leaves_nothing() {
-    for (case, step) in [("the API server just started", STEPS[0]), ("nothing is live yet", STEPS[3])] {
+    for (case, step) in [("the API server just started", STEPS[0]), ("nothing is live yet", STEPS[4])] {
         let mut demo = Demo::own(&["--exit-when-ready"]).await;
         demo.until(step).await;
         demo.terminate();
@@ -212,7 +237,7 @@ async fn in_an_existing_cluster_only_the_crds_stay_also_when_it_is_interrupted()
     assert_eq!(namespaces(&client).await, before);
 
     let mut demo = Demo::start(&context, &cluster.kubeconfig_path()).await;
-    demo.until(STEPS[4]).await;
+    demo.until(STEPS[7]).await;
     demo.terminate();
     let ((status, lines, stderr), ()) = tokio::join!(demo.end(), finalize_a_namespace(&client));
     assert_eq!(status.code(), Some(1), "{stderr}");
@@ -227,10 +252,18 @@ async fn namespaces(client: &Client) -> Vec<String> {
     list.iter().map(ResourceExt::name_any).collect()
 }
 
-/// What a cluster's namespace controller does at the end of its work: lets a deleted namespace of the demo go, once no
-/// deployment is in it any more.
+/// The names of what is left of a kind.
+async fn left<K>(client: &Client, namespace: &Namespace) -> Vec<String>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+{
+    let api = Api::<K>::namespaced(client.clone(), &namespace.name_any());
+    api.list(&ListParams::default()).await.unwrap().iter().map(ResourceExt::name_any).collect()
+}
+
+/// What a cluster's namespace controller does at the end of its work: lets a deleted namespace of the demo go, once
+/// nothing is in it any more that the operator has to let go of.
 async fn finalize_a_namespace(client: &Client) {
-    use connect_operator::crd::ConnectorDeployment;
     use futures::{StreamExt, TryStreamExt};
     use kube::runtime::{WatchStreamExt, watcher};
 
@@ -241,8 +274,13 @@ async fn finalize_a_namespace(client: &Client) {
     let deleted = tokio::time::timeout(PATIENCE, Box::pin(deleted).next()).await.expect("a deleted namespace");
     let mut namespace = deleted.expect("the watch goes on").expect("the watch works");
     assert!(namespace.name_any().starts_with("connect-operator-demo-"));
-    let left = Api::<ConnectorDeployment>::namespaced(client.clone(), &namespace.name_any());
-    assert_eq!(left.list(&ListParams::default()).await.unwrap().items.len(), 0);
+    let left = [
+        left::<ActionCheck>(client, &namespace).await,
+        left::<ConnectorDeployment>(client, &namespace).await,
+        left::<ConnectorStaged>(client, &namespace).await,
+        left::<ConnectProject>(client, &namespace).await,
+    ];
+    assert_eq!(left.concat(), Vec::<String>::new());
     let (name, uid) = (namespace.name_any(), namespace.uid().unwrap());
     namespace.spec.as_mut().unwrap().finalizers = None;
     api.replace_subresource::<Namespace>("finalize", &name, &PostParams::default(), &namespace).await.unwrap();

@@ -36,7 +36,6 @@ struct Cli {
 enum Command {
     /// Run the controllers.
     Run(run::Args),
-    /// Show the main job on this machine.
     #[cfg(feature = "local-cluster")]
     Demo(demo::Args),
     /// Serve the Connect API on this machine, to try things with.

@@ -22,6 +22,7 @@ use super::memories::Memories;
 use super::reason::Stance;
 use super::references::{Named, References};
 use super::remote::{Login, Remote, Remotes};
+use super::series::Series;
 use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
 use crate::clock::Clock;
@@ -42,6 +43,8 @@ pub struct Context {
     pub actions: Arc<dyn ActionFactory>,
     /// Where Events go.
     pub recorder: Recorder,
+    /// Which of them are repetitions.
+    pub series: Series,
     /// Key of the digests.
     pub digest_key: DigestKey,
     /// Who names which Secret, ConfigMap, project or deployment.
@@ -109,14 +112,12 @@ impl Context {
         action: &str,
         note: &str,
     ) {
-        let event = Event {
-            type_,
-            reason: reason.to_owned(),
-            note: Some(cut(note, LONGEST_NOTE)),
-            action: action.to_owned(),
-            secondary: None,
-        };
-        if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {
+        let note = cut(note, LONGEST_NOTE);
+        let version = object.meta().resource_version.clone();
+        let about = self.series.of(object.object_ref(&()), version, reason, &note, self.clock.now());
+        let event =
+            Event { type_, reason: reason.to_owned(), note: Some(note), action: action.to_owned(), secondary: None };
+        if let Err(error) = self.recorder.publish(&event, &about).await {
             tracing::debug!(%error, reason, "the Event could not be written");
         }
     }

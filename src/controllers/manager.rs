@@ -34,6 +34,7 @@ use super::memories::Memories;
 use super::object::Object;
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
+use super::series::Series;
 use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
 use super::{action_check, connect_project, connector, connector_deployment, connector_staged};
@@ -98,6 +99,7 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         remotes,
         actions: Arc::clone(&options.actions),
         recorder: Recorder::new(options.client.clone(), names::EVENT_REPORTER.into()),
+        series: Series::default(),
         digest_key: options.digest_key.clone(),
         references: References::default(),
         // Each scope lists deployments, staged connectors and projects.

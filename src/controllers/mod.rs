@@ -26,6 +26,7 @@ pub mod references;
 pub mod remote;
 pub mod report;
 pub mod secret;
+pub mod series;
 pub mod served_crds;
 pub mod staged_connectors;
 pub mod subject;

@@ -1,7 +1,7 @@
 //! The cluster that all tests of this binary share, with the CRDs installed, and the namespace that each has for
 //! itself.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use connect_operator::crd::{self, ConnectorDeployment};
@@ -111,6 +111,11 @@ impl Sandbox {
     /// The file that programs of their own find the cluster with.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.cluster.local.kubeconfig_path()
+    }
+
+    /// Where kubectl is.
+    pub(crate) fn kubectl_program(&self) -> &'static Path {
+        &self.cluster.kubectl
     }
 
     /// What kubectl prints, which must succeed.

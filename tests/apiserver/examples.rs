@@ -1,13 +1,19 @@
-//! Manifests that people copy: files under `examples/` and those on the pages. The API server must take each as it is.
+//! What people copy: files under `examples/`, and manifests and commands on the pages. The API server must take each
+//! manifest as it is, and each command must do what stands beside it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::Duration;
 
+use connect_operator::clock::Clock;
+use connect_operator::dev_server::Options;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 
 use crate::cluster::Sandbox;
 use crate::manifests::documents;
+use crate::shop::Shop;
+use crate::written::{Shell, blocks, commands, examples};
 
 /// Pages with manifests.
 const PAGES: [&str; 7] = [
@@ -22,17 +28,76 @@ const PAGES: [&str; 7] = [
 
 #[tokio::test]
 async fn every_example_is_accepted_as_it_is() {
-    let files = examples();
-    assert!(!files.is_empty(), "there are examples");
     let sandbox = Sandbox::new().await;
-    for file in files {
-        let yaml = std::fs::read_to_string(&file).unwrap();
+    for (file, yaml) in examples() {
         let manifests = documents(&yaml);
-        assert!(!manifests.is_empty(), "{} has manifests", file.display());
+        assert!(!manifests.is_empty(), "{file} has manifests");
         for manifest in manifests {
-            accepted(&sandbox, &file.display().to_string(), &manifest).await;
+            accepted(&sandbox, &file, &manifest).await;
         }
     }
+}
+
+/// In an order in which each finds what it needs.
+const EXAMPLES: [&str; 5] = ["quickstart.yaml", "check.yaml", "registry.yaml", "staged.yaml", "pinned.yaml"];
+
+#[tokio::test]
+async fn every_example_is_carried_out_by_the_commands_that_stand_in_it() {
+    let mut there: Vec<_> = examples().into_iter().map(|(name, _)| name).collect();
+    let mut known = EXAMPLES.to_vec();
+    there.sort();
+    known.sort_unstable();
+    assert_eq!(there, known);
+    let (shop, shell) = with_nothing().await;
+    for (name, text) in
+        EXAMPLES.map(|name| (name, std::fs::read_to_string(root().join("examples").join(name)).unwrap()))
+    {
+        let commands = commands(&text);
+        assert!(commands.len() > 1, "{name} says how it is tried");
+        for command in commands {
+            shell.run(name, command, 0).await;
+        }
+    }
+    // tax, its preview and what is live: one for each; one more for the preview of the next tag, and one to follow it.
+    assert_eq!(shop.calls("createDeployment"), 3);
+    shop.sandbox.until_reason("my-preview", "Deployed").await;
+    shop.sandbox.until_reason("my-live", "Deployed").await;
+    assert_eq!(shop.calls("updateDeploymentById"), 2);
+}
+
+#[tokio::test]
+async fn the_way_from_search_to_live_is_as_it_is_written() {
+    let page = std::fs::read_to_string(root().join("docs/getting-started.md")).unwrap();
+    let (shop, shell) = with_nothing().await;
+    let blocks = blocks(&page);
+    let (environment, steps) = blocks.split_first().expect("it begins with the environment");
+    let mut said = String::new();
+    for step in steps {
+        // A plan that would change something ends with 2.
+        let code = if step.starts_with("connect-operator plan") { 2 } else { 0 };
+        said += &shell.run("docs/getting-started.md", &format!("{environment}{step}"), code).await;
+    }
+    for shown in
+        ["demo-pipeline", "API_TOKEN", "+ ConnectorDeployment", "deployment/tax: Deployed", "ObserveOnly", "cartId"]
+    {
+        assert!(said.contains(shown), "{shown}:\n{said}");
+    }
+    let (_, shown) = page.split_once("```text\n").expect("what the plan says");
+    let shown = shell.here(shown.split_once("```").expect("its end").0);
+    assert!(said.contains(&shown), "{shown}\n{said}");
+    assert!(!said.contains("my-first-token") && !said.contains("my-next-token"), "{said}");
+    let sent =
+        ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|operation| shop.calls(operation));
+    assert_eq!(sent, [1, 1, 1]);
+}
+
+/// The operator and a dev server, and nothing that they could work with.
+async fn with_nothing() -> (Shop, Shell) {
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
+    let mut shop = Shop::without_operator(options, Clock::system()).await;
+    shop.start_operator();
+    let shell = Shell::of(&shop).await;
+    (shop, shell)
 }
 
 #[tokio::test]
@@ -65,11 +130,6 @@ async fn accepted(sandbox: &Sandbox, place: &str, manifest: &Value) {
     let name = word(&manifest["metadata"]["name"]);
     let answer = api.patch(&name, &dry, &Patch::Apply(manifest)).await;
     answer.unwrap_or_else(|error| panic!("{place}: {kind} {name}: {error}"));
-}
-
-fn examples() -> Vec<PathBuf> {
-    let files = std::fs::read_dir(root().join("examples")).unwrap().map(|file| file.unwrap().path());
-    files.filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect()
 }
 
 fn root() -> &'static Path {

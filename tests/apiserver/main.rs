@@ -26,3 +26,4 @@ mod tls_listener;
 mod trouble;
 mod unreliable;
 mod waiting;
+mod written;

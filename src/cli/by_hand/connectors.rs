@@ -92,6 +92,18 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The table of what a search for `text` finds, with these variables in place of those of the process.
+///
+/// # Errors
+/// When nobody can be asked.
+#[cfg(feature = "local-cluster")]
+pub(in crate::cli) async fn search(variable: impl Fn(&str) -> Option<String>, text: &str) -> Result<String, Failed> {
+    let client = super::project::client_of(variable)?;
+    let query = ConnectorQuery { text: Some(text.to_owned()), ..ConnectorQuery::default() };
+    let found = first(paging::connectors(&client, &query), None).await?;
+    Ok(super::output::text(&[table(&found)], None))
+}
+
 fn table(connectors: &[Connector]) -> Section {
     let header = ["KEY", "VERSION", "NAME", "TYPES", "CERTIFIED", "PRIVATE", "REGIONS"];
     let rows = connectors.iter().map(|connector| {

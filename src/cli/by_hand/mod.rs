@@ -12,6 +12,8 @@ mod project;
 mod staged;
 
 pub(super) use action::{Actions, run as actions};
+#[cfg(feature = "local-cluster")]
+pub(super) use connectors::search;
 pub(super) use connectors::{Connectors, run as connectors};
 pub(super) use deployments::{Deployments, run as deployments};
 pub(super) use staged::{Staged, run as staged};

@@ -56,7 +56,8 @@ impl Output {
     }
 }
 
-fn text(sections: &[Section], width: Option<u16>) -> String {
+/// The tables, as wide as a terminal of so many columns.
+pub(super) fn text(sections: &[Section], width: Option<u16>) -> String {
     let shown: Vec<_> = sections.iter().filter(|section| sections.len() == 1 || !section.rows.is_empty()).collect();
     let tables: Vec<_> = shown.iter().map(|section| table(section, width)).collect();
     tables.join("\n")

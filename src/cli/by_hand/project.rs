@@ -98,10 +98,7 @@ impl Project {
             let known = manifest(&settings, variable);
             (settings, known)
         };
-        let extra_ca_pem = read_ca_file(self.ca_file.as_deref())?;
-        let allowed_hosts = AllowedHosts::parse(hosts.iter().map(String::as_str))?;
-        let factory = HttpFactory { allowed_hosts, clock: Clock::system(), limits: Limits::default(), extra_ca_pem };
-        Ok((factory.client(&settings).map_err(ProjectError::Client)?, known))
+        Ok((client(&settings, &hosts, read_ca_file(self.ca_file.as_deref())?)?, known))
     }
 
     async fn of_cluster(&self, name: &str) -> Result<Settings, ProjectError> {
@@ -115,6 +112,20 @@ impl Project {
         let secret = found.ok_or_else(|| failed(format!("its Secret {secret_name} is missing")))?;
         connect_project::settings(&project, secret_name, &secret).map_err(|told| failed(told.message))
     }
+}
+
+/// The client of a project that variables name which are not those of the process.
+#[cfg(feature = "local-cluster")]
+pub(super) fn client_of(variable: impl Fn(&str) -> Option<String>) -> Result<HttpConnect, ProjectError> {
+    let mut hosts = Vec::new();
+    let settings = of_environment(variable, &mut hosts)?;
+    client(&settings, &hosts, None)
+}
+
+fn client(settings: &Settings, hosts: &[String], extra_ca_pem: Option<Vec<u8>>) -> Result<HttpConnect, ProjectError> {
+    let allowed_hosts = AllowedHosts::parse(hosts.iter().map(String::as_str))?;
+    let factory = HttpFactory { allowed_hosts, clock: Clock::system(), limits: Limits::default(), extra_ca_pem };
+    factory.client(settings).map_err(ProjectError::Client)
 }
 
 /// Reads the variables. The hosts of addresses that are written out are allowed: whoever sets them knows them.

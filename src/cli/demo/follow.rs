@@ -1,62 +1,32 @@
 //! What happens in the cluster and at the remote, shown line by line and kept for whoever waits for it.
 //!
-//! Only looks: one watch for each kind, nothing is polled. Next: `steps.rs` for what is waited for.
+//! Only looks: one watch for each object, nothing is polled. Next: `seen.rs` for what is said of an object.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use futures::stream::{BoxStream, StreamExt, select_all};
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::watcher::{self, watch_object};
 use kube::runtime::{WatchStreamExt, watcher as watch_kind};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::display::Display;
-use crate::crd::{ConnectProject, ConnectorDeployment};
+use super::seen::{CATALOGUE, DEPLOYMENT, LIVE, PREVIEW, PROJECT, READING, STAGED, Seen, Shown, WRITING};
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::dev_server::DevServer;
 use crate::names;
 
-/// `ConnectProject` of the quickstart.
-pub(super) const PROJECT: &str = "shop";
-/// `ConnectorDeployment` of the quickstart.
-pub(super) const DEPLOYMENT: &str = "tax";
-
-/// Events that are kept for an error text.
-const LAST_EVENTS: usize = 5;
-
-/// What was seen last.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    /// The project, if it is there.
-    pub(super) project: Option<ConnectProject>,
-    /// The deployment, if it is there.
-    pub(super) deployment: Option<ConnectorDeployment>,
-    /// The newest Events, oldest first.
-    events: VecDeque<String>,
-}
-
-impl Seen {
-    /// For an error: project, deployment with its report, and the newest Events.
-    pub(super) fn describe(&self) -> String {
-        let mut lines = vec![
-            self.project.as_ref().map_or_else(|| format!("no ConnectProject {PROJECT}"), project_line),
-            self.deployment.as_ref().map_or_else(|| format!("no ConnectorDeployment {DEPLOYMENT}"), deployment_line),
-        ];
-        if let Some(deployment) = &self.deployment {
-            lines.extend(deployment.status.iter().filter_map(|status| status.message.clone()));
-            lines.extend(report_lines(deployment));
-        }
-        lines.extend(self.events.iter().cloned());
-        lines.join("\n")
-    }
-}
-
 enum Change {
-    Project(Option<Box<ConnectProject>>),
-    Deployment(Option<Box<ConnectorDeployment>>),
+    Project(&'static str, Option<Box<ConnectProject>>),
+    Deployment(&'static str, Option<Box<ConnectorDeployment>>),
+    Staged(&'static str, Option<Box<ConnectorStaged>>),
+    Check(&'static str, Option<Box<ActionCheck>>),
     Event(Box<Event>),
     Interrupted(watcher::Error),
 }
@@ -68,11 +38,10 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Begins to look at the objects of the quickstart in `namespace` and to show what changes.
+    /// Begins to look at the objects of the demo in `namespace` and to show what changes.
     pub(super) fn start(client: &Client, namespace: &str, remote: Arc<DevServer>, display: Display) -> Self {
         let (sender, seen) = watch::channel(Seen::default());
-        let teller =
-            Teller { display, remote, last_call: None, said: BTreeSet::new(), project: None, deployment: None };
+        let teller = Teller { display, remote, last_call: None, events: BTreeSet::new(), said: BTreeMap::new() };
         let mut looking = JoinSet::new();
         looking.spawn(follow(changes(client, namespace), sender, teller));
         Self { seen, _looking: looking }
@@ -85,47 +54,50 @@ impl Follower {
 }
 
 fn changes(client: &Client, namespace: &str) -> BoxStream<'static, Change> {
-    let projects = watch_object(Api::<ConnectProject>::namespaced(client.clone(), namespace), PROJECT);
-    let deployments = watch_object(Api::<ConnectorDeployment>::namespaced(client.clone(), namespace), DEPLOYMENT);
+    let mut streams = Vec::new();
+    streams.extend([PROJECT, CATALOGUE].map(|name| object(client, namespace, name, Change::Project)));
+    streams.extend([DEPLOYMENT, PREVIEW, LIVE].map(|name| object(client, namespace, name, Change::Deployment)));
+    streams.extend([STAGED].map(|name| object(client, namespace, name, Change::Staged)));
+    streams.extend([WRITING, READING].map(|name| object(client, namespace, name, Change::Check)));
     let events = watch_kind(Api::<Event>::namespaced(client.clone(), namespace), watcher::Config::default());
-    select_all([
-        projects
-            .default_backoff()
-            .map(|seen| seen.map_or_else(Change::Interrupted, |seen| Change::Project(seen.map(Box::new))))
-            .boxed(),
-        deployments
-            .default_backoff()
-            .map(|seen| seen.map_or_else(Change::Interrupted, |seen| Change::Deployment(seen.map(Box::new))))
-            .boxed(),
-        events
-            .default_backoff()
-            .applied_objects()
-            .map(|event| event.map_or_else(Change::Interrupted, |event| Change::Event(Box::new(event))))
-            .boxed(),
-    ])
-    .boxed()
+    let events = events.default_backoff().applied_objects();
+    streams.push(
+        events.map(|event| event.map_or_else(Change::Interrupted, |event| Change::Event(Box::new(event)))).boxed(),
+    );
+    select_all(streams).boxed()
+}
+
+/// An object of this name whenever it changes, in `form`.
+fn object<K>(
+    client: &Client,
+    namespace: &str,
+    name: &'static str,
+    form: fn(&'static str, Option<Box<K>>) -> Change,
+) -> BoxStream<'static, Change>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    watch_object(Api::<K>::namespaced(client.clone(), namespace), name)
+        .default_backoff()
+        .map(move |seen| seen.map_or_else(Change::Interrupted, |seen| form(name, seen.map(Box::new))))
+        .boxed()
 }
 
 async fn follow(mut changes: BoxStream<'static, Change>, seen: watch::Sender<Seen>, mut teller: Teller) {
     while let Some(change) = changes.next().await {
         teller.calls();
         match change {
-            Change::Project(project) => {
-                teller.project(project.as_deref());
-                seen.send_modify(|seen| seen.project = project.map(|project| *project));
+            Change::Project(name, project) => {
+                seen.send_modify(|seen| teller.object(&mut seen.projects, name, project));
             }
-            Change::Deployment(deployment) => {
-                teller.deployment(deployment.as_deref());
-                seen.send_modify(|seen| seen.deployment = deployment.map(|deployment| *deployment));
+            Change::Deployment(name, deployment) => {
+                seen.send_modify(|seen| teller.object(&mut seen.deployments, name, deployment));
             }
+            Change::Staged(name, staged) => seen.send_modify(|seen| teller.object(&mut seen.staged, name, staged)),
+            Change::Check(name, check) => seen.send_modify(|seen| teller.object(&mut seen.checks, name, check)),
             Change::Event(event) => {
                 let Some(line) = teller.event(&event) else { continue };
-                seen.send_modify(|seen| {
-                    if seen.events.len() == LAST_EVENTS {
-                        seen.events.pop_front();
-                    }
-                    seen.events.push_back(line);
-                });
+                seen.send_modify(|seen| seen.event(line));
             }
             Change::Interrupted(error) => teller.display.detail(&format!("watching is interrupted: {error}")),
         }
@@ -139,9 +111,9 @@ struct Teller {
     /// The newest call of the remote that was looked at.
     last_call: Option<String>,
     /// Events that were said, by uid and resourceVersion.
-    said: BTreeSet<(String, String)>,
-    project: Option<String>,
-    deployment: Option<String>,
+    events: BTreeSet<(String, String)>,
+    /// The line that was said of each object, by kind and name.
+    said: BTreeMap<(&'static str, &'static str), String>,
 }
 
 impl Teller {
@@ -156,25 +128,24 @@ impl Teller {
         self.last_call = calls.last().map(|call| call.correlation_id.clone());
     }
 
-    fn project(&mut self, project: Option<&ConnectProject>) {
-        let line = project.map(project_line);
-        if let Some(line) = line.as_ref().filter(|line| self.project.as_ref() != Some(*line)) {
-            self.display.detail(line);
-        }
-        self.project = line;
-    }
-
-    fn deployment(&mut self, deployment: Option<&ConnectorDeployment>) {
-        let line = deployment.map(deployment_line);
-        if line != self.deployment {
-            let gone = || format!("ConnectorDeployment {DEPLOYMENT} is gone");
-            self.display.detail(&line.clone().unwrap_or_else(gone));
-            let failed = deployment.and_then(ready).is_some_and(|ready| ready.status == "False");
-            for entry in deployment.filter(|_| failed).into_iter().flat_map(report_lines) {
-                self.display.detail(&entry);
+    /// Keeps an object, or that there is none of this name any more, and says what is new of it.
+    fn object<K: Shown>(&mut self, all: &mut BTreeMap<&'static str, K>, name: &'static str, object: Option<Box<K>>) {
+        let Some(object) = object else {
+            if all.remove(name).is_some() {
+                self.said.remove(&(K::KIND, name));
+                self.display.detail(&format!("{} {name} is gone", K::KIND));
             }
+            return;
+        };
+        let line = object.line();
+        if self.said.get(&(K::KIND, name)) != Some(&line) {
+            self.display.detail(&line);
+            if object.condition(names::READY).is_some_and(|ready| ready.status == "False") {
+                object.report().iter().for_each(|entry| self.display.detail(entry));
+            }
+            self.said.insert((K::KIND, name), line);
         }
-        self.deployment = line;
+        all.insert(name, *object);
     }
 
     fn event(&mut self, event: &Event) -> Option<String> {
@@ -182,7 +153,7 @@ impl Teller {
         if !about.api_version.as_ref()?.starts_with(names::GROUP) {
             return None;
         }
-        if !self.said.insert((event.uid()?, event.resource_version()?)) {
+        if !self.events.insert((event.uid()?, event.resource_version()?)) {
             return None;
         }
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -196,71 +167,5 @@ impl Teller {
         );
         self.display.detail(&line);
         Some(line)
-    }
-}
-
-fn project_line(project: &ConnectProject) -> String {
-    let conditions = project.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    format!("ConnectProject {}: {}", project.name_any(), readiness(conditions))
-}
-
-fn deployment_line(deployment: &ConnectorDeployment) -> String {
-    let name = deployment.name_any();
-    let Some(status) = &deployment.status else { return format!("ConnectorDeployment {name}: not seen yet") };
-    let remote = status.deployment_status.as_deref().unwrap_or("not there");
-    let version = status.version.map(|version| format!(" (version {version})")).unwrap_or_default();
-    format!("ConnectorDeployment {name}: {}, remote {remote}{version}", readiness(&status.conditions))
-}
-
-fn readiness(conditions: &[Condition]) -> String {
-    let ready = conditions.iter().find(|condition| condition.type_ == names::READY);
-    ready.map_or_else(|| "not seen yet".to_owned(), |ready| format!("Ready={} {}", ready.status, ready.reason))
-}
-
-/// The Ready condition.
-pub(super) fn ready(deployment: &ConnectorDeployment) -> Option<&Condition> {
-    deployment.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == names::READY)
-}
-
-/// The report in the status, a line for each finding.
-pub(super) fn report_lines(deployment: &ConnectorDeployment) -> Vec<String> {
-    let report = deployment.status.as_ref().map(|status| status.report.as_slice()).unwrap_or_default();
-    let line = |entry: &crate::crd::ReportEntry| {
-        let message = entry.message.as_deref().unwrap_or_default();
-        format!("report: {} {}: {message}", entry.entry_type, entry.title)
-    };
-    report.iter().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn an_error_shows_the_status_its_report_and_the_newest_events() {
-        let mut seen = Seen::default();
-        assert_eq!(seen.describe(), "no ConnectProject shop\nno ConnectorDeployment tax");
-        let deployment = json!({
-            "metadata": {"name": "tax"},
-            "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "demo-connector"}},
-            "status": {
-                "observedGeneration": 1, "deploymentStatus": "Failed", "version": 3, "message": "It did not work",
-                "conditions": [{"type": "Ready", "status": "False", "reason": "DeploymentFailed", "message": "",
-                    "lastTransitionTime": "2026-01-01T00:00:00Z"}],
-                "report": [{"type": "Error", "title": "No value", "message": "LOG_LEVEL is loud"}],
-            },
-        });
-        seen.deployment = Some(serde_json::from_value(deployment).expect("a deployment"));
-        seen.events.push_back("Event Warning DeploymentFailed".to_owned());
-        let lines = [
-            "no ConnectProject shop",
-            "ConnectorDeployment tax: Ready=False DeploymentFailed, remote Failed (version 3)",
-            "It did not work",
-            "report: Error No value: LOG_LEVEL is loud",
-            "Event Warning DeploymentFailed",
-        ];
-        assert_eq!(seen.describe(), lines.join("\n"));
     }
 }

@@ -1,8 +1,8 @@
 //! What to try next, as lines to copy.
 
 use super::display::Display;
-use super::follow::DEPLOYMENT;
 use super::place::Place;
+use super::seen::{DEPLOYMENT, LIVE, STAGED};
 
 /// Prints the lines to copy for another terminal.
 pub(super) fn print(place: &Place, display: &Display) {
@@ -19,13 +19,27 @@ pub(super) fn print(place: &Place, display: &Display) {
     };
     let change_secret =
         format!(r#"{kubectl} patch secret {DEPLOYMENT} -p '{{"stringData": {{"token": "my-next-token"}}}}'"#);
+    let tag = |tag: &str| {
+        format!(r#"{kubectl} patch cst {STAGED} --type merge -p '{{"spec": {{"repository": {{"tag": "{tag}"}}}}}}'"#)
+    };
     for (what, lines) in [
+        ("What there is: the registry, connectors in the making, checks of actions", {
+            ["connectors", "cst", "acheck"].map(|kind| format!("{kubectl} get {kind}")).to_vec()
+        }),
         ("Change the Secret: one redeploy", vec![change_secret]),
         (
             "Break a value: Failed, and the report in the status says why",
             vec![log_level("loud"), format!("{kubectl} describe cdep {DEPLOYMENT}")],
         ),
         ("Put it right", vec![log_level("info")]),
+        (
+            "Publish a tag whose build fails: the connector says why, what runs goes on",
+            vec![
+                tag("1.2.0-not-published"),
+                format!("{kubectl} describe cst {STAGED}"),
+                format!("{kubectl} get cdep {LIVE}"),
+            ],
+        ),
         ("Delete it: the remote deployment goes too", vec![format!("{kubectl} delete cdep {DEPLOYMENT}")]),
     ] {
         display.title(what);

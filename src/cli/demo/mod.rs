@@ -1,13 +1,14 @@
 //! `demo`: the main job on this machine, from an API server to a live deployment, with everything that happens shown.
 //!
 //! Nothing is a stub: the controllers of `run`, the dev server of `dev-server`, a real API server. Whatever ends it,
-//! nothing of it is left. Next: `place.rs` for where, `steps.rs` for what, `follow.rs` for what is shown of it.
+//! nothing of it is left. Next: `place.rs` for where, `steps/` for what, `follow.rs` for what is shown of it.
 
 mod display;
 mod follow;
 mod hints;
-mod manifest;
+mod manifests;
 mod place;
+mod seen;
 mod steps;
 
 use std::pin::{Pin, pin};
@@ -18,7 +19,6 @@ use tokio::task::JoinSet;
 
 use self::display::Display;
 use self::follow::Follower;
-use self::manifest::Quickstart;
 use self::place::Place;
 use self::steps::Demo;
 use super::run::{self, RunError};
@@ -30,8 +30,11 @@ use crate::telemetry::{self, LogFormat};
 /// Port of the dev server if it is free, as in `examples/quickstart.yaml`.
 const PORT: u16 = 8787;
 
-/// Shows the main job on this machine: starts an API server, a dev server and the operator, applies
-/// examples/quickstart.yaml and changes its Secret; then stays up to try things, until Ctrl-C.
+/// Show the main job on this machine.
+///
+/// Starts an API server, a dev server and the operator, finds a connector, deploys it with examples/quickstart.yaml, checks
+/// actions and changes its Secret; then publishes another connector with examples/staged.yaml, deploys it, publishes its next
+/// version and follows that; then stays up to try things, until Ctrl-C.
 ///
 /// The API server is that of `KUBEBUILDER_ASSETS`, if set; else it is built once with Go, which takes some minutes.
 #[derive(Clone, Debug, clap::Args)]
@@ -41,7 +44,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
 
-    /// Do it unattended: also break a value, repair it and delete the deployment, then clean up and end; with 0 only if
+    /// Do it unattended: also break a value, repair it and delete the deployments, then clean up and end; with 0 only if
     /// all of that was seen.
     #[arg(long)]
     pub exit_when_ready: bool,
@@ -85,9 +88,14 @@ pub(super) enum Error {
     /// The operator ended by itself.
     #[error("the operator ended by itself")]
     OperatorEnded,
-    /// The example cannot be read.
-    #[error("examples/quickstart.yaml: {0}")]
-    Example(String),
+    /// An example cannot be read.
+    #[error("examples/{name}: {why}")]
+    Example {
+        /// Name of the file.
+        name: &'static str,
+        /// Why.
+        why: String,
+    },
     /// A step was seen to go another way; becomes [`Error::NotSeen`] with the step's name.
     #[error("{0}")]
     Otherwise(String),
@@ -105,7 +113,7 @@ pub(super) enum Error {
     #[error("interrupted")]
     Interrupted,
     /// Not everything is gone from an existing cluster.
-    #[error("the namespace {0} is not gone yet; `kubectl get cdep,ctp --namespace {0}` shows what holds it")]
+    #[error("the namespace {0} is not gone yet; `kubectl get connect --namespace {0}` shows what holds it")]
     Left(String),
 }
 
@@ -223,8 +231,7 @@ async fn start<'a>(args: &Args, place: &'a Place, display: &Display, running: &m
     let follower = Follower::start(&place.client, &place.namespace, Arc::clone(&remote), display.clone());
     let seen = follower.seen();
     running.follower = Some(follower);
-    let manifests = Quickstart::with_remote(&remote.url())?;
-    Ok(Demo { place, remote, seen, display: display.clone(), manifests })
+    Demo::new(place, remote, seen, display.clone())
 }
 
 async fn dev_server(args: &Args) -> Result<DevServer, Error> {
@@ -255,11 +262,18 @@ fn operator(place: &Place) -> run::Args {
 }
 
 async fn show(args: &Args, demo: &mut Demo<'_>) -> Result<(), Error> {
+    demo.search().await?;
     demo.deploy().await?;
+    demo.browse_and_check().await?;
     demo.rotate().await?;
     if args.exit_when_ready {
         demo.fail().await?;
         demo.repair().await?;
+    }
+    demo.publish().await?;
+    demo.publish_next().await?;
+    demo.follow().await?;
+    if args.exit_when_ready {
         demo.delete().await?;
     }
     Ok(())

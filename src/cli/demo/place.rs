@@ -1,12 +1,14 @@
 //! Where the demo takes place: an API server of its own, or a namespace of its own in an existing cluster. Puts the
 //! CRDs there and cleans up at the end.
 //!
-//! Knows nothing of what is demonstrated. Next: `steps.rs`.
+//! Knows nothing of what is demonstrated. Next: `steps/`.
 
 use std::cell::RefCell;
+use std::fmt::Debug;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
@@ -15,12 +17,13 @@ use kube::api::{
 use kube::config::KubeConfigOptions;
 use kube::runtime::{conditions, wait};
 use kube::{Api, Client, Config, ResourceExt};
+use serde::de::DeserializeOwned;
 
 use super::Error;
 use super::display::Display;
 use crate::clock::Clock;
 use crate::controllers::served_crds;
-use crate::crd::{self, ConnectorDeployment};
+use crate::crd::{self, ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::local_cluster::{Assets, LocalCluster, Options, Step, versions};
 use crate::names;
 
@@ -155,7 +158,7 @@ impl Place {
             }
             Kind::Existing { .. } => {
                 let clean = async {
-                    remove_deployments(&client, &namespace).await?;
+                    remove_objects(&client, &namespace).await?;
                     remove(&Api::<Namespace>::all(client), &namespace).await
                 };
                 let clock = Clock::system();
@@ -176,8 +179,11 @@ async fn serve(client: &Client, definition: &CustomResourceDefinition) -> Result
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     definitions.patch(&name, &PatchParams::apply(names::FIELD_MANAGER), &Patch::Apply(definition)).await?;
     wait::await_condition(definitions, &name, conditions::is_crd_established()).await?;
-    let kind = GroupVersionKind::gvk(names::GROUP, names::VERSION, &definition.spec.names.kind);
-    let objects: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    let defined = &definition.spec.names;
+    let kind = GroupVersionKind::gvk(names::GROUP, names::VERSION, &defined.kind);
+    // The plural as it is defined: a guess can be wrong, and would never be served.
+    let resource = ApiResource::from_gvk_with_plural(&kind, &defined.plural);
+    let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     while is_missing(&objects.list(&ListParams::default().limit(1)).await) {
         Clock::system().sleep(LOOK_AT_CRD).await;
     }
@@ -188,26 +194,36 @@ fn is_missing<T>(answer: &Result<T, kube::Error>) -> bool {
     matches!(answer, Err(kube::Error::Api(status)) if status.code == 404)
 }
 
-/// Deletes every deployment and waits until the operator has let go of it. Before the namespace, whose end would also
-/// take the credentials, and the copy of them.
-async fn remove_deployments(client: &Client, namespace: &str) -> Result<(), Error> {
-    let api = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace);
+/// Deletes everything that the operator has to let go of, users first, and waits until it has. Before the namespace, whose
+/// end would also take the credentials, and the copy of them.
+async fn remove_objects(client: &Client, namespace: &str) -> Result<(), Error> {
+    remove_all::<ActionCheck>(client, namespace).await?;
+    remove_all::<ConnectorDeployment>(client, namespace).await?;
+    remove_all::<ConnectorStaged>(client, namespace).await?;
+    remove_all::<ConnectProject>(client, namespace).await
+}
+
+async fn remove_all<K>(client: &Client, namespace: &str) -> Result<(), Error>
+where
+    K: Removable + kube::Resource<Scope = NamespaceResourceScope>,
+{
+    let api = Api::<K>::namespaced(client.clone(), namespace);
     let there = api.list(&ListParams::default()).await;
     if is_missing(&there) {
         // There is no such kind yet.
         return Ok(());
     }
-    for deployment in there? {
-        remove(&api, &deployment.name_any()).await?;
-    }
-    Ok(())
+    let names: Vec<_> = there?.iter().map(ResourceExt::name_any).collect();
+    futures::future::try_join_all(names.iter().map(|name| remove(&api, name))).await.map(drop)
 }
 
+/// What can be deleted and watched until it is gone.
+trait Removable: kube::Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {}
+
+impl<K> Removable for K where K: kube::Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {}
+
 /// Deletes an object, if it is there, and waits until it is gone.
-async fn remove<K>(api: &Api<K>, name: &str) -> Result<(), Error>
-where
-    K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned + Send + 'static,
-{
+async fn remove<K: Removable>(api: &Api<K>, name: &str) -> Result<(), Error> {
     let deleted = api.delete(name, &DeleteParams::default()).await;
     if is_missing(&deleted) {
         return Ok(());

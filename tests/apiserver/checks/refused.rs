@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{check, has, message, until_reason};
-use crate::manifests::{documents, with_spec};
-use crate::shop::{SECRET, Shop};
+use crate::manifests::with_spec;
+use crate::shop::Shop;
 
 #[tokio::test]
 async fn an_expression_that_does_not_compile_sends_nothing() {
@@ -65,21 +65,4 @@ async fn what_cannot_be_sent_says_what_to_change() {
         assert!(!serde_json::to_string(&seen).unwrap().contains("a line\\nand"), "{case}");
     }
     assert_eq!(shop.calls("writeActionPost") + shop.calls("readAction"), 0);
-}
-
-#[tokio::test]
-async fn the_example_passes() {
-    let shop = Shop::open().await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    let example = include_str!("../../../examples/check.yaml").replace("http://127.0.0.1:8787", &shop.dev.url());
-    for manifest in documents(&example) {
-        shop.sandbox.apply(&manifest).await.unwrap();
-        let name = manifest["metadata"]["name"].as_str().expect("it has a name");
-        shop.until_object(name, "it passes", |object: &connect_operator::crd::ActionCheck| {
-            let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-            conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True")
-        })
-        .await;
-    }
 }

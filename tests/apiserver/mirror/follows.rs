@@ -25,16 +25,6 @@ async fn the_catalogue_is_there_to_browse() {
 }
 
 #[tokio::test]
-async fn the_example_is_carried_out() {
-    let shop = Shop::open().await;
-    let example = include_str!("../../../examples/registry.yaml").replace("http://127.0.0.1:8787", &shop.dev.url());
-    shop.sandbox.succeed(&["apply", "--filename", "-"], &example).await;
-    let mirrored = ["wait", "connectproject/catalogue", "--for=condition=RegistryMirrored", "--timeout=30s"];
-    shop.sandbox.succeed(&mirrored, "").await;
-    assert_eq!(names_of(&shop).await.len(), BUILT_IN.len());
-}
-
-#[tokio::test]
 async fn objects_appear_change_and_go_with_the_registry() {
     let shop = Shop::open().await;
     offer(&shop, &[record("a", 1), record("b", 1)]);

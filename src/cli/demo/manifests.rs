@@ -1,0 +1,150 @@
+//! The files of `examples/` that the demo applies, as people read them, and how they are applied. Only the address of the
+//! dev server is put in.
+
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::Value;
+
+use super::Error;
+use crate::crd;
+
+/// A file, which is part of this program: its name and its text.
+type File = (&'static str, &'static str);
+
+/// A deployment of a connector of the registry.
+pub(super) const QUICKSTART: File = ("quickstart.yaml", include_str!("../../../examples/quickstart.yaml"));
+/// The registry as objects.
+pub(super) const REGISTRY: File = ("registry.yaml", include_str!("../../../examples/registry.yaml"));
+/// Calls of actions.
+pub(super) const CHECK: File = ("check.yaml", include_str!("../../../examples/check.yaml"));
+/// A connector of one's own.
+pub(super) const STAGED: File = ("staged.yaml", include_str!("../../../examples/staged.yaml"));
+/// A deployment of it, once it is published.
+pub(super) const PINNED: File = ("pinned.yaml", include_str!("../../../examples/pinned.yaml"));
+
+/// Field manager of what the demo writes in place of a person.
+const FIELD_MANAGER: &str = "connect-operator-demo";
+
+/// Where the address of the dev server stands.
+const ADDRESSES: [&str; 3] = ["/spec/apiUrl", "/spec/authUrl", "/spec/frontend/url"];
+
+/// Where the plain value stands that the demo breaks.
+pub(super) const LOG_LEVEL: &str = "/spec/configurations/0/standardConfiguration/0/value";
+/// Where the token of the connector stands in its Secret.
+pub(super) const TOKEN: &str = "/stringData/token";
+/// Where the Git tag of the connector stands.
+pub(super) const TAG: &str = "/spec/repository/tag";
+/// Where it stands whether newer versions are followed.
+pub(super) const UPDATE_POLICY: &str = "/spec/connector/updatePolicy";
+
+/// The objects of a file, in its order.
+#[derive(Clone, Debug)]
+pub(super) struct Manifests(Vec<Value>);
+
+impl Manifests {
+    /// The file, with the address of the remote in place of the one that is written there.
+    pub(super) fn read((name, text): File, remote: &str) -> Result<Self, Error> {
+        let objects = serde_saphyr::from_multiple(text);
+        let objects = objects.map_err(|error| Error::Example { name, why: error.to_string() })?;
+        Ok(ADDRESSES.into_iter().fold(Self(objects), |manifests, place| manifests.with(place, remote)))
+    }
+
+    /// With another text in each object that has one at this place (a pointer of RFC 6901).
+    fn with(mut self, place: &str, text: &str) -> Self {
+        for member in self.0.iter_mut().filter_map(|object| object.pointer_mut(place)) {
+            *member = text.into();
+        }
+        self
+    }
+
+    /// Puts another text at this place, as somebody edits the file, and answers the objects that have changed.
+    pub(super) fn edit(&mut self, place: &str, text: &str) -> Self {
+        let edited = self.clone().with(place, text);
+        let changed = edited.0.iter().filter(|object| !self.0.contains(object)).cloned().collect();
+        *self = edited;
+        Self(changed)
+    }
+
+    /// A text of the first object that has one at this place.
+    pub(super) fn text(&self, place: &str) -> Option<&str> {
+        self.0.iter().find_map(|object| object.pointer(place)).and_then(Value::as_str)
+    }
+
+    /// Applies everything, as `kubectl apply --server-side` does, and says of each object what it is.
+    pub(super) async fn apply(&self, client: &Client, namespace: &str, told: impl Fn(&str)) -> Result<(), Error> {
+        for object in &self.0 {
+            let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            let (kind, name) = (text("/kind"), text("/metadata/name"));
+            let (group, version) = text("/apiVersion").split_once('/').unwrap_or(("", text("/apiVersion")));
+            let api: Api<DynamicObject> = Api::namespaced_with(
+                client.clone(),
+                namespace,
+                &resource(&GroupVersionKind::gvk(group, version, kind)),
+            );
+            // By force: a person may have changed the same field with kubectl meanwhile.
+            let parameters = PatchParams::apply(FIELD_MANAGER).force().validation_strict();
+            api.patch(name, &parameters, &Patch::Apply(object)).await?;
+            told(&format!("applied {kind} {name}"));
+        }
+        Ok(())
+    }
+}
+
+/// Where objects of this kind are, with the plural of our own kinds, which none can guess.
+fn resource(kind: &GroupVersionKind) -> ApiResource {
+    let ours = crd::all().into_iter().map(|definition| definition.spec.names).find(|names| names.kind == kind.kind);
+    ours.map_or_else(|| ApiResource::from_gvk(kind), |names| ApiResource::from_gvk_with_plural(kind, &names.plural))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd::{ConnectProject, ConnectorDeployment};
+    use crate::dev_server::Catalogue;
+
+    fn object(manifests: &Manifests, kind: &str, name: &str) -> Value {
+        let is = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
+        manifests.0.iter().find(is).unwrap_or_else(|| panic!("{kind} {name}")).clone()
+    }
+
+    #[test]
+    fn the_quickstart_fits_the_kinds_and_the_dev_server() {
+        let quickstart = Manifests::read(QUICKSTART, "http://127.0.0.1:1").expect("it is YAML");
+        let project: ConnectProject =
+            serde_json::from_value(object(&quickstart, "ConnectProject", "shop")).expect("a project");
+        assert_eq!(project.spec.effective_api_url(), "http://127.0.0.1:1");
+        assert_eq!(project.spec.effective_auth_url(), "http://127.0.0.1:1");
+        let _: ConnectorDeployment =
+            serde_json::from_value(object(&quickstart, "ConnectorDeployment", "tax")).expect("a deployment");
+        let client = Catalogue::built_in().clients.remove(0);
+        assert_eq!(quickstart.text("/stringData/clientId"), Some(client.id.as_str()));
+        assert_eq!(quickstart.text("/stringData/clientSecret"), Some(client.secret.as_str()));
+    }
+
+    #[test]
+    fn every_file_names_the_usual_address_of_the_dev_server_and_no_other() {
+        for file in [QUICKSTART, REGISTRY, CHECK, STAGED, PINNED] {
+            let usual = Manifests::read(file, "http://127.0.0.1:8787").expect("it is YAML");
+            let written: Vec<Value> = serde_saphyr::from_multiple(file.1).expect("it is YAML");
+            assert_eq!(usual.0, written, "{}", file.0);
+            let elsewhere = Manifests::read(file, "http://127.0.0.1:1").expect("it is YAML");
+            assert!(!serde_json::to_string(&elsewhere.0).expect("JSON").contains("8787"), "{}", file.0);
+        }
+    }
+
+    #[test]
+    fn an_edit_changes_one_object_and_answers_it() {
+        for (file, place, text, name) in [
+            (QUICKSTART, LOG_LEVEL, "loud", "tax"),
+            (QUICKSTART, TOKEN, "other", "tax"),
+            (STAGED, TAG, "1.1.0", "my-connector"),
+            (PINNED, UPDATE_POLICY, "Latest", "my-live"),
+        ] {
+            let mut manifests = Manifests::read(file, "http://127.0.0.1:8787").expect("it is YAML");
+            let changed = manifests.edit(place, text);
+            assert_eq!(changed.0.len(), 1, "{place}");
+            assert_eq!((changed.text("/metadata/name"), changed.text(place)), (Some(name), Some(text)));
+            assert_eq!(manifests.text(place), Some(text), "the next edit starts from this one");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What the demo does, one method for each step: each waits until the step was seen, within a bound, and says how long
+//! it took. What is counted is counted at the dev server.
+//!
+//! Waits on what `follow.rs` sees; nothing sleeps. Next: `quickstart.rs` for a connector that somebody else published,
+//! `publishing.rs` for one of one's own.
+
+mod publishing;
+mod quickstart;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::Error;
+use super::display::Display;
+use super::manifests::{self, Manifests};
+use super::place::Place;
+use super::seen::{Seen, Shown};
+use crate::clock::Clock;
+use crate::crd::ConnectorDeployment;
+use crate::dev_server::DevServer;
+use crate::names;
+
+/// How long a step may take. A machine with two busy cores needs some seconds.
+const WITHIN: Duration = Duration::from_mins(2);
+
+/// Project of the dev server that everything is deployed into.
+const REMOTE_PROJECT: &str = "demo";
+
+/// Everything that runs, and the manifests as they stand.
+pub(super) struct Demo<'a> {
+    place: &'a Place,
+    remote: Arc<DevServer>,
+    seen: watch::Receiver<Seen>,
+    display: Display,
+    quickstart: Manifests,
+    staged: Manifests,
+    pinned: Manifests,
+}
+
+impl<'a> Demo<'a> {
+    /// Nothing is done yet.
+    pub(super) fn new(
+        place: &'a Place,
+        remote: Arc<DevServer>,
+        seen: watch::Receiver<Seen>,
+        display: Display,
+    ) -> Result<Self, Error> {
+        let read = |file| Manifests::read(file, &remote.url());
+        let [quickstart, staged, pinned] =
+            [read(manifests::QUICKSTART)?, read(manifests::STAGED)?, read(manifests::PINNED)?];
+        Ok(Self { place, remote, seen, display, quickstart, staged, pinned })
+    }
+
+    async fn apply(&self, manifests: &Manifests) -> Result<(), Error> {
+        manifests.apply(&self.place.client, &self.place.namespace, |line| self.display.detail(line)).await
+    }
+
+    /// Has the operator look at the remote and decide once more, as a person does with the annotation.
+    async fn look_again(&self, name: &str) -> Result<(), Error> {
+        let request = uuid::Uuid::new_v4().to_string();
+        let patch = json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: request}}});
+        self.deployments().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        let handled = |status: &crate::crd::ConnectorDeploymentStatus| {
+            status.handled_reconcile_request.as_ref() == Some(&request)
+        };
+        self.until(|seen| {
+            live(seen, name).and_then(|live| live.status.as_ref()).filter(|status| handled(status)).map(drop)
+        })
+        .await
+    }
+
+    fn deployments(&self) -> Api<ConnectorDeployment> {
+        Api::namespaced(self.place.client.clone(), &self.place.namespace)
+    }
+
+    /// The id of a deployment that was live once.
+    fn id(&self, name: &str) -> Result<String, Error> {
+        let seen = self.seen.borrow();
+        let id = seen.deployments.get(name).and_then(|one| one.status.as_ref()?.id.clone());
+        id.ok_or_else(|| Error::Otherwise(format!("the live deployment {name} has no id")))
+    }
+
+    /// The dev server must have got so many calls of this operation, in any of its forms.
+    fn sent(&self, operation: &str, times: u64) -> Result<(), Error> {
+        let counts = self.remote.counts();
+        let count = counts.iter().filter(|(name, _)| name.starts_with(operation)).map(|(_, count)| count).sum();
+        as_often(operation, count, times)
+    }
+
+    /// The same for the calls that are about one deployment.
+    fn sent_about(&self, name: &str, operation: &str, times: u64) -> Result<(), Error> {
+        let path = format!("/{}", self.id(name)?);
+        let calls = self.remote.calls();
+        let about = calls.iter().filter(|call| call.operation.starts_with(operation) && call.path.ends_with(&path));
+        as_often(&format!("{operation} about {name}"), u64::try_from(about.count()).unwrap_or(u64::MAX), times)
+    }
+
+    /// Returns what `pick` finds, once it does.
+    async fn until<T>(&self, pick: impl Fn(&Seen) -> Option<T>) -> Result<T, Error> {
+        let mut seen = self.seen.clone();
+        loop {
+            if let Some(found) = pick(&seen.borrow_and_update()) {
+                return Ok(found);
+            }
+            seen.changed().await.map_err(|_| Error::Otherwise("nobody watches the cluster any more".to_owned()))?;
+        }
+    }
+
+    /// Does a step within its bound, then says what was done and how long it took.
+    async fn step(&self, what: &'static str, work: impl Future<Output = Result<String, Error>>) -> Result<(), Error> {
+        let clock = Clock::system();
+        let busy = self.display.busy(&format!("waiting until {what}"));
+        let failed = |why: String| Error::NotSeen { what, why, seen: self.seen.borrow().describe() };
+        let done = match tokio::time::timeout(WITHIN, work).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(Error::Otherwise(why))) => return Err(failed(why)),
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return Err(failed(format!("not within {} s", WITHIN.as_secs()))),
+        };
+        drop(busy);
+        self.display.done(&done, clock.elapsed());
+        Ok(())
+    }
+}
+
+fn as_often(what: &str, count: u64, times: u64) -> Result<(), Error> {
+    if count == times {
+        return Ok(());
+    }
+    Err(Error::Otherwise(format!("the dev server got {count} calls of {what} where {times} were right")))
+}
+
+/// The deployment of this name, if its newest generation is live and nothing runs.
+fn live<'a>(seen: &'a Seen, name: &str) -> Option<&'a ConnectorDeployment> {
+    settled(seen, name).filter(|deployment| {
+        deployment.status.as_ref().and_then(|status| status.deployment_status.as_deref()) == Some("Deployed")
+            && deployment.is(names::READY)
+    })
+}
+
+/// The deployment of this name, if the status speaks about its newest generation and nothing runs.
+fn settled<'a>(seen: &'a Seen, name: &str) -> Option<&'a ConnectorDeployment> {
+    seen.deployments.get(name).filter(|deployment| {
+        deployment.status.as_ref().is_some_and(|status| {
+            Some(status.observed_generation) == deployment.metadata.generation && status.operation.is_none()
+        })
+    })
+}

@@ -1,0 +1,74 @@
+//! A connector of one's own: from its Git tag to a preview and a publication, and a deployment that is told of the next
+//! version, and follows it.
+
+use super::{Demo, live};
+use crate::cli::demo::Error;
+use crate::cli::demo::manifests::{TAG, UPDATE_POLICY};
+use crate::cli::demo::seen::{LIVE, PREVIEW, STAGED, Seen, Shown};
+use crate::names;
+
+/// The tag that is published second. The first is in the file.
+const NEXT_TAG: &str = "1.1.0";
+
+impl Demo<'_> {
+    /// Publishes a tag, with a preview of it, and deploys what was published.
+    pub(in crate::cli::demo) async fn publish(&self) -> Result<(), Error> {
+        self.step("the connector is published", async {
+            self.apply(&self.staged).await?;
+            let tag = self.staged.text(TAG).unwrap_or_default();
+            self.until(|seen| published(seen, tag).and_then(|()| live(seen, PREVIEW)).map(drop)).await?;
+            Ok(format!("{STAGED} went from Git tag {tag} to a live preview and to its publication"))
+        })
+        .await?;
+        self.step("the published connector is Deployed", async {
+            self.apply(&self.pinned).await?;
+            self.until(|seen| live(seen, LIVE).filter(|_| version(seen) == Some(1)).map(drop)).await?;
+            Ok(format!("{LIVE} is Deployed with version 1 of {STAGED}, and Pinned to it"))
+        })
+        .await
+    }
+
+    /// Publishes the next tag, which the pinned deployment tells of and otherwise leaves alone.
+    pub(in crate::cli::demo) async fn publish_next(&mut self) -> Result<(), Error> {
+        let changes = self.staged.edit(TAG, NEXT_TAG);
+        self.step("a newer version is told", async {
+            self.apply(&changes).await?;
+            self.until(|seen| published(seen, NEXT_TAG)).await?;
+            // Else it is seen at the interval.
+            self.look_again(LIVE).await?;
+            let told = |seen: &Seen| live(seen, LIVE).filter(|live| live.is(names::UPDATE_AVAILABLE)).map(drop);
+            self.until(told).await?;
+            self.sent_about(LIVE, "updateDeployment", 0)?;
+            Ok(format!("Git tag {NEXT_TAG} is published as version 2: {LIVE} says UpdateAvailable"))
+        })
+        .await
+    }
+
+    /// Follows the newer version and sees exactly one redeploy.
+    pub(in crate::cli::demo) async fn follow(&mut self) -> Result<(), Error> {
+        let changes = self.pinned.edit(UPDATE_POLICY, "Latest");
+        self.step("the newer version is Deployed", async {
+            self.apply(&changes).await?;
+            self.until(|seen| live(seen, LIVE).filter(|_| version(seen) == Some(2)).map(drop)).await?;
+            // Whatever is still to come comes before the answer to this.
+            self.look_again(LIVE).await?;
+            self.sent_about(LIVE, "updateDeployment", 1)?;
+            if self.seen.borrow().deployments.get(LIVE).is_none_or(|live| live.is(names::UPDATE_AVAILABLE)) {
+                return Err(Error::Otherwise("the latest version runs, but UpdateAvailable is still there".to_owned()));
+            }
+            Ok("updatePolicy was set to Latest: exactly one redeploy, version 2 is Deployed".to_owned())
+        })
+        .await
+    }
+}
+
+/// Whether this tag is published, and nothing is left to do.
+fn published(seen: &Seen, tag: &str) -> Option<()> {
+    let staged = seen.staged.get(STAGED).filter(|staged| staged.is(names::READY))?;
+    (staged.status.as_ref()?.published_tag.as_deref() == Some(tag)).then_some(())
+}
+
+/// Version of the connector that runs.
+fn version(seen: &Seen) -> Option<i64> {
+    seen.deployments.get(LIVE)?.status.as_ref()?.connector.as_ref()?.version
+}

@@ -1,0 +1,178 @@
+//! The main job, with a connector that somebody else published: it is found, deployed, checked, changed, broken, repaired
+//! and taken down.
+
+use kube::api::DeleteParams;
+
+use super::{Demo, REMOTE_PROJECT, live, settled};
+use crate::cli::by_hand;
+use crate::cli::demo::Error;
+use crate::cli::demo::manifests::{self, LOG_LEVEL, Manifests, TOKEN};
+use crate::cli::demo::seen::{CATALOGUE, DEPLOYMENT, LIVE, PREVIEW, READING, Seen, Shown, WRITING};
+use crate::connect::Selector;
+use crate::crd::ConnectorDeployment;
+use crate::names;
+
+/// The connector that is deployed, and the words to find it by.
+const CONNECTOR: &str = "demo-connector";
+const WORDS: &str = "demo";
+
+impl Demo<'_> {
+    /// Looks in the registry by hand, as `connectors search` does.
+    pub(in crate::cli::demo) async fn search(&self) -> Result<(), Error> {
+        self.step("the registry is searched", async {
+            let told = |name: &str| self.variable(name);
+            let table = by_hand::search(told, WORDS).await.map_err(|error| Error::Otherwise(error.to_string()))?;
+            table.lines().for_each(|line| self.display.detail(line));
+            let rows = table.lines().skip(1);
+            if !rows.clone().any(|row| row.split_whitespace().next() == Some(CONNECTOR)) {
+                return Err(Error::Otherwise(format!("{CONNECTOR} is not in the registry")));
+            }
+            Ok(format!("`connectors search --text {WORDS}` finds {} connectors, {CONNECTOR} among them", rows.count()))
+        })
+        .await
+    }
+
+    /// What the environment of a person holds who asks for this project.
+    fn variable(&self, name: &str) -> Option<String> {
+        match name {
+            "CTP_PROJECT_KEY" => Some(REMOTE_PROJECT.to_owned()),
+            "CTP_CLIENT_ID" => self.quickstart.text("/stringData/clientId").map(str::to_owned),
+            "CTP_CLIENT_SECRET" => self.quickstart.text("/stringData/clientSecret").map(str::to_owned),
+            "CTP_API_URL" | "CTP_AUTH_URL" => Some(self.remote.url()),
+            _ => None,
+        }
+    }
+
+    /// Applies the quickstart and sees it live.
+    pub(in crate::cli::demo) async fn deploy(&self) -> Result<(), Error> {
+        self.step("examples/quickstart.yaml is applied", async {
+            self.apply(&self.quickstart).await?;
+            Ok("examples/quickstart.yaml is applied".to_owned())
+        })
+        .await?;
+        self.step("the ConnectorDeployment is Deployed", async {
+            let live = self.until(|seen| live(seen, DEPLOYMENT).cloned()).await?;
+            self.sent("createDeployment", 1)?;
+            let url = live.status.iter().flat_map(|status| &status.applications).find_map(|one| one.url.clone());
+            let url = url.ok_or_else(|| Error::Otherwise("the live deployment has no URL".to_owned()))?;
+            Ok(format!("Deployed: {url}"))
+        })
+        .await
+    }
+
+    /// Has the registry mirrored and actions of the frontend called.
+    pub(in crate::cli::demo) async fn browse_and_check(&self) -> Result<(), Error> {
+        self.step("the registry is mirrored", async {
+            self.apply(&Manifests::read(manifests::REGISTRY, &self.remote.url())?).await?;
+            let mirrored = |seen: &Seen| {
+                let project = seen.projects.get(CATALOGUE).filter(|project| project.is(names::REGISTRY_MIRRORED))?;
+                project.status.as_ref()?.registry.as_ref()?.objects
+            };
+            let objects = self.until(mirrored).await?;
+            Ok(format!("The registry is mirrored: `kubectl get connectors` shows {objects}"))
+        })
+        .await?;
+        self.step("the actions are checked", async {
+            self.apply(&Manifests::read(manifests::CHECK, &self.remote.url())?).await?;
+            let passed = |seen: &Seen, name| seen.checks.get(name).is_some_and(|check| check.is(names::READY));
+            self.until(|seen| (passed(seen, WRITING) && passed(seen, READING)).then_some(())).await?;
+            self.sent("writeActionPost", 1)?;
+            Ok("The actions addToCart and getCart answer as they should: CheckPassed".to_owned())
+        })
+        .await
+    }
+
+    /// Gives the Secret another token and sees exactly one redeploy.
+    pub(in crate::cli::demo) async fn rotate(&mut self) -> Result<(), Error> {
+        let before = Facts::of(&self.seen.borrow());
+        let token = format!("token-{}", uuid::Uuid::new_v4().simple());
+        let changes = self.quickstart.edit(TOKEN, &token);
+        self.step("the changed Secret is redeployed", async {
+            self.apply(&changes).await?;
+            let applied_anew = |facts: &Facts| facts.digest.is_some() && facts.digest != before.digest;
+            self.until(|seen| live(seen, DEPLOYMENT).filter(|_| applied_anew(&Facts::of(seen))).map(drop)).await?;
+            // Whatever is still to come for this Secret comes before the answer to this.
+            self.look_again(DEPLOYMENT).await?;
+            self.sent("updateDeployment", 1)?;
+            let after = Facts::of(&self.seen.borrow());
+            if after.version != before.version.map(|version| version + 1) {
+                let text = format!("one redeploy makes one version, but {before:?} became {after:?}");
+                return Err(Error::Otherwise(text));
+            }
+            let version = after.version.unwrap_or_default();
+            Ok(format!("The Secret was changed: exactly one redeploy, version {version} is Deployed"))
+        })
+        .await
+    }
+
+    /// Gives a value that the connector refuses and sees why in the status.
+    pub(in crate::cli::demo) async fn fail(&mut self) -> Result<(), Error> {
+        let changes = self.quickstart.edit(LOG_LEVEL, "loud");
+        self.step("the refused value is reported", async {
+            self.apply(&changes).await?;
+            let failed = self.until(|seen| failed(seen).cloned()).await?;
+            Ok(format!("LOG_LEVEL was set to loud: Failed, with its {}", failed.report().join("; ")))
+        })
+        .await
+    }
+
+    /// Puts the value right and sees it live again.
+    pub(in crate::cli::demo) async fn repair(&mut self) -> Result<(), Error> {
+        let changes = self.quickstart.edit(LOG_LEVEL, "debug");
+        self.step("the repaired value is Deployed", async {
+            self.apply(&changes).await?;
+            self.until(|seen| live(seen, DEPLOYMENT).map(drop)).await?;
+            Ok("LOG_LEVEL was set to debug: Deployed again".to_owned())
+        })
+        .await
+    }
+
+    /// Deletes every deployment and sees them gone, here and at the remote.
+    pub(in crate::cli::demo) async fn delete(&self) -> Result<(), Error> {
+        self.step("the deleted deployments are gone", async {
+            let all = [DEPLOYMENT, PREVIEW, LIVE];
+            self.sent_about(DEPLOYMENT, "updateDeployment", 3)?;
+            let ids = all.into_iter().map(|name| self.id(name)).collect::<Result<Vec<_>, _>>()?;
+            for name in all {
+                self.deployments().delete(name, &DeleteParams::default()).await?;
+            }
+            self.until(|seen| seen.deployments.is_empty().then_some(())).await?;
+            for id in ids {
+                if self.remote.world().read(REMOTE_PROJECT, &Selector::Id(id), self.remote.now()).is_ok() {
+                    return Err(Error::Otherwise("a resource is gone, but its remote deployment is not".to_owned()));
+                }
+            }
+            for operation in ["createDeployment", "deleteDeployment"] {
+                self.sent(operation, 3)?;
+            }
+            Ok("The ConnectorDeployments were deleted: the remote deployments are gone too".to_owned())
+        })
+        .await
+    }
+}
+
+/// What a redeploy changes.
+#[derive(Debug)]
+struct Facts {
+    digest: Option<String>,
+    version: Option<i64>,
+}
+
+impl Facts {
+    fn of(seen: &Seen) -> Self {
+        let status = seen.deployments.get(DEPLOYMENT).and_then(|deployment| deployment.status.as_ref());
+        Self {
+            digest: status.and_then(|status| status.applied.as_ref()?.digest.clone()),
+            version: status.and_then(|status| status.version),
+        }
+    }
+}
+
+/// The deployment, if its newest generation did not work and the status says why.
+fn failed(seen: &Seen) -> Option<&ConnectorDeployment> {
+    settled(seen, DEPLOYMENT).filter(|deployment| {
+        deployment.status.as_ref().and_then(|status| status.deployment_status.as_deref()) == Some("Failed")
+            && deployment.condition(names::READY).is_some_and(|ready| ready.status == "False")
+            && !deployment.report().is_empty()
+    })
+}

@@ -1,0 +1,95 @@
+//! Commands as pages and examples have them, run as a person does who copies them: by a shell, from the root of the
+//! project. Only the address of the dev server and the namespace are put in.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use crate::shop::Shop;
+
+/// Where the dev server listens if nothing else is said, and where pages look for it.
+pub(crate) const USUAL: &str = "http://127.0.0.1:8787";
+
+/// What runs already, and what does not end by itself.
+const NOT_RUN: [&str; 3] = ["connect-operator dev-server", "connect-operator run", "connect-operator crds"];
+
+/// A folder with `examples/` for this shop, the two programs, and the cluster with the namespace of the shop.
+pub(crate) struct Shell {
+    folder: TempDir,
+    url: String,
+    namespace: String,
+}
+
+impl Shell {
+    pub(crate) async fn of(shop: &Shop) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let shell = Self { folder, url: shop.dev.url(), namespace: shop.sandbox.namespace.clone() };
+        let folder = shell.folder.path();
+        for name in ["examples", "bin"] {
+            std::fs::create_dir(folder.join(name)).unwrap();
+        }
+        for (name, text) in examples() {
+            std::fs::write(folder.join("examples").join(name), shell.here(&text)).unwrap();
+        }
+        symlink(env!("CARGO_BIN_EXE_connect-operator"), folder.join("bin/connect-operator")).unwrap();
+        symlink(shop.sandbox.kubectl_program(), folder.join("bin/kubectl")).unwrap();
+        std::fs::copy(shop.sandbox.kubeconfig(), folder.join("kubeconfig")).unwrap();
+        let namespace = format!("kubectl config set-context --current --namespace {}", shell.namespace);
+        shell.run("the namespace", &namespace, 0).await;
+        shell
+    }
+
+    /// A text of a page for this shop.
+    pub(crate) fn here(&self, text: &str) -> String {
+        let namespaced =
+            |text: String, sign| text.replace(&format!("default{sign}"), &format!("{}{sign}", self.namespace));
+        namespaced(namespaced(text.replace(USUAL, &self.url), '_'), '/')
+    }
+
+    /// Runs lines, which must end with this code; what they print.
+    pub(crate) async fn run(&self, place: &str, lines: &str, code: i32) -> String {
+        let folder = self.folder.path();
+        let output = Command::new("/bin/sh")
+            .args(["-euc", &self.here(lines)])
+            .current_dir(folder)
+            .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", folder.join("bin").display()))
+            .env("KUBECONFIG", folder.join("kubeconfig"))
+            .env("ALLOWED_API_HOSTS", "127.0.0.1")
+            .kill_on_drop(true)
+            .output();
+        let output = tokio::time::timeout(crate::shop::PATIENCE * 4, output).await;
+        let output = output.unwrap_or_else(|_| panic!("{place} does not end: {lines}")).unwrap();
+        let [said, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(output.status.code(), Some(code), "{place}: {lines}\n{said}{error}");
+        said
+    }
+}
+
+/// The commands in the comment that an example begins with, one a line, each three blanks from its `#`.
+pub(crate) fn commands(example: &str) -> Vec<&str> {
+    let comment = example.lines().map_while(|line| line.strip_prefix('#'));
+    comment.filter_map(|line| line.strip_prefix("   ")).filter(|line| is_run(line)).collect()
+}
+
+/// The blocks of a page that a shell runs, in order.
+pub(crate) fn blocks(page: &str) -> Vec<&str> {
+    let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split_once("```"));
+    blocks.map(|(block, _)| block).filter(|block| is_run(block)).collect()
+}
+
+fn is_run(lines: &str) -> bool {
+    !NOT_RUN.iter().any(|program| lines.starts_with(program))
+}
+
+/// Every manifest of `examples/`: its name and its text.
+pub(crate) fn examples() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let manifests = files.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
+    let read = |path: std::path::PathBuf| {
+        (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(&path).unwrap())
+    };
+    manifests.map(read).collect()
+}

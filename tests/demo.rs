@@ -152,7 +152,8 @@ async fn unattended_it_sees_the_whole_job_and_leaves_nothing() {
 async fn it_stays_up_with_lines_to_copy_that_work() {
     let mut demo = Demo::own(&[]).await;
     let lines = demo.until(" delete cdep tax").await;
-    let line = |text: &str| lines.iter().find(|line| line.contains(text)).expect(text).clone();
+    let title = lines.iter().position(|line| line.starts_with("Everything is up")).expect("a title");
+    let line = |text: &str| lines[title..].iter().find(|line| line.contains(text)).expect(text).clone();
     let commands = [
         "export KUBECONFIG=",
         "get cdep -w",

@@ -43,6 +43,14 @@ pub(super) struct Wanted {
 }
 
 impl Kind {
+    /// Whether it is also stopped a second time: the way of a tag is that of every other change of a staged connector.
+    pub(super) fn is_stopped_twice(self) -> bool {
+        match self {
+            Self::Staged(making) => matches!(making, Making::Create | Making::NewTag | Making::Delete),
+            _ => true,
+        }
+    }
+
     const DEPLOYMENTS: [Self; 12] = [
         Self::Create,
         Self::RedeployBySpec,

@@ -144,11 +144,16 @@ fn preview(case: &Case<'_>, seen: &Seen) -> Option<Decision> {
     if tried && seen.preview == Preview::Granted {
         return None;
     }
-    if tried && !asked(case) {
+    // It was there, and somebody took it away, such as by another tag and back.
+    let granted = case.ledger.deployable.as_ref().is_some_and(|deployable| deployable.source == seen.source);
+    let lost = seen.preview == Preview::NeverAsked && granted;
+    if tried && !lost && !asked(case) {
         return Some(case.rest(Verdict::PreviewRefused, None));
     }
     let call = CallKind::Preview { id: seen.id.clone(), version: seen.version };
-    Some(begin(case, case.ledger.clone(), OperationKind::Preview, seen, call))
+    // Asked for once more, not again and again: the next answer says anew since when it can be deployed.
+    let ledger = Ledger { deployable: None, ..case.ledger.clone() };
+    Some(begin(case, ledger, OperationKind::Preview, seen, call))
 }
 
 /// `None`: it is published as it is.

@@ -50,6 +50,16 @@ fn a_tag_goes_its_way_step_by_step() {
         ("being looked at", Row::of(asked(), previewable(), Seen { preview: Preview::Pending, ..met() }), "Busy"),
         ("granted", Row::of(asked(), previewable(), granted()), "Settled(Previewable)"),
         ("refused", Row::of(asked(), previewable(), Seen { preview: Preview::Refused, ..met() }), "PreviewRefused"),
+        ("asked for, and never answered", Row::of(asked(), previewable(), met()), "PreviewRefused"),
+        (
+            "granted once, and taken away by somebody else",
+            Row::of(
+                Ledger { deployable: Some(Deployable { source: "two".into(), version: 5 }), ..asked() },
+                previewable(),
+                met(),
+            ),
+            "preview from 7",
+        ),
         ("not before the preview", Row::of(ours(), both(), met()), "preview from 7"),
         (
             "not without the preview",

@@ -14,9 +14,18 @@ use k8s_openapi::api::core::v1::ObjectReference;
 /// How long a series goes on after its last Event; the recorder forgets it then.
 const GOES_ON: Duration = Duration::from_mins(6);
 
+/// Pause between two searches for what is over: thousands of objects may have something to say at once.
+const SWEPT_AGAIN: Duration = Duration::from_mins(1);
+
 /// What was said last of each object, by uid and reason.
 #[derive(Default)]
-pub struct Series(Mutex<BTreeMap<(String, String), Said>>);
+pub struct Series(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    said: BTreeMap<(String, String), Said>,
+    swept: Timestamp,
+}
 
 struct Said {
     note: String,
@@ -37,10 +46,15 @@ impl Series {
         note: &str,
         now: Timestamp,
     ) -> ObjectReference {
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        said.retain(|_, said| now.duration_since(said.at).unsigned_abs() <= GOES_ON);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Kept { said, swept } = &mut *kept;
+        let goes_on = |said: &Said| now.duration_since(said.at).unsigned_abs() <= GOES_ON;
+        if now.duration_since(*swept).unsigned_abs() > SWEPT_AGAIN {
+            said.retain(|_, said| goes_on(said));
+            *swept = now;
+        }
         let key = (object.uid.clone().unwrap_or_default(), reason.to_owned());
-        let before = said.get(&key).filter(|said| said.note == note);
+        let before = said.get(&key).filter(|said| said.note == note && goes_on(said));
         let version = before.map_or(version, |said| said.version.clone());
         said.insert(key, Said { note: note.to_owned(), version: version.clone(), at: now });
         ObjectReference { resource_version: version, ..object }
@@ -71,6 +85,6 @@ mod tests {
             let about = series.of(object, Some(version.to_owned()), reason, note, now);
             assert_eq!(about.resource_version.as_deref(), Some(expected), "{case}");
         }
-        assert_eq!(series.0.lock().expect("no panic").len(), 1, "what nobody repeats is forgotten");
+        assert_eq!(series.0.lock().expect("no panic").said.len(), 1, "what nobody repeats is forgotten");
     }
 }

@@ -16,14 +16,14 @@ use crate::controllers::{digest_key, manager, served_crds};
 use crate::names;
 use crate::telemetry::{self, LogFormat};
 
-use super::{CaFileError, completion, read_ca_file};
+use crate::cli::{CaFileError, asked_to_end, completion, read_ca_file};
 
 /// Pause between two looks for the CRDs while they are missing.
 const CRDS_AGAIN: Duration = Duration::from_secs(5);
 
 /// Runs the controllers. Needs the CRDs of this version: `connect-operator crds | kubectl apply --server-side -f -`.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// Namespaces to watch, separated by commas. Default: all.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', env = "WATCH_NAMESPACES", add = ArgValueCandidates::new(completion::namespaces))]
     pub watch_namespaces: Vec<String>,
@@ -61,7 +61,7 @@ pub(super) struct Args {
 
 /// Why the operator did not start.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum RunError {
+pub(in crate::cli) enum RunError {
     /// No cluster.
     #[error("the cluster cannot be reached: {0}")]
     Cluster(String),
@@ -85,14 +85,14 @@ pub(super) enum RunError {
 ///
 /// # Errors
 /// When it cannot start.
-pub(super) async fn run(args: Args) -> Result<(), RunError> {
+pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
     telemetry::start(args.log_format, "info");
     let config = kube::Config::infer().await.map_err(|error| RunError::Cluster(error.to_string()))?;
-    run_with(args, config, super::asked_to_end()).await
+    run_with(args, config, asked_to_end()).await
 }
 
 /// The same with a cluster and an end of the caller's.
-pub(super) async fn run_with(
+pub(in crate::cli) async fn run_with(
     args: Args,
     config: kube::Config,
     shutdown: impl Future<Output = ()>,

@@ -1,0 +1,218 @@
+//! What happens to an installation: installed, used, its leader killed, upgraded, rolled back, removed.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::commands::refused;
+use crate::node::Node;
+use crate::shop::Shop;
+
+const RELEASE: &str = "connect-operator";
+const NAMESPACE: &str = "connect-operator";
+const CHART: &str = "charts/connect-operator";
+
+/// Longest time from the end of a leader to the next one: the lease of 15 s, one look after it, and what a node takes.
+const TAKEOVER: Duration = Duration::from_secs(20);
+
+/// An installation of the chart.
+struct Installed<'a> {
+    node: &'a Node,
+    values: Vec<String>,
+}
+
+/// The defaults, for all namespaces.
+pub(crate) fn with_the_defaults(node: &Node) {
+    node.make_restricted_namespace(NAMESPACE);
+    let installed = Installed::install(node, &[&hosts(&["shop"])]);
+    installed.both_replicas_serve_and_one_leads();
+    installed.its_token_opens_nothing_else("shop");
+    let shop = Shop::open(node, "shop");
+    shop.quickstart();
+    assert_eq!((shop.creates(), shop.redeploys()), (1, 0), "live after one create");
+    shop.rotate("the-second-token");
+    shop.redeployed(1);
+    installed.another_takes_over_from_a_killed_leader();
+    shop.rotate("the-third-token");
+    shop.redeployed(2);
+    installed.changes_version_while_something_runs(&shop);
+    installed.leaves_everything_when_it_goes(&shop);
+    let installed = Installed::install(node, &[&hosts(&["shop"])]);
+    installed.is_removed_with_all_that_it_made(&shop);
+    node.kubectl(&["delete", "namespace", "shop", NAMESPACE]);
+}
+
+/// Only Roles in the namespaces that are named.
+pub(crate) fn in_some_namespaces(node: &Node) {
+    node.make_restricted_namespace(NAMESPACE);
+    let (watched, other) = (Shop::open(node, "watched"), Shop::open(node, "other"));
+    let installed = Installed::install(node, &["watchNamespaces={watched}", &hosts(&["watched", "other"])]);
+    node.apply("other", &other.manifests());
+    watched.quickstart();
+    assert_eq!((watched.creates(), other.creates()), (1, 0), "only what is watched is worked on");
+    installed.its_token_opens_nothing_else("watched");
+    assert_eq!(installed.may("get", "secrets", "other"), "no");
+    node.kubectl(&["--namespace", "watched", "delete", "cdep,ctp", "--all", "--timeout=120s"]);
+    assert_eq!(watched.deployments(), 0, "taken down");
+    installed.uninstall();
+    node.kubectl(&["delete", "namespace", "watched", "other", NAMESPACE]);
+    node.kubectl(&["delete", "crd", "--selector=app.kubernetes.io/name=connect-operator"]);
+}
+
+fn hosts(namespaces: &[&str]) -> String {
+    let hosts: Vec<_> = namespaces.iter().map(|namespace| Shop::host(namespace)).collect();
+    format!("allowedApiHosts={{{}}}", hosts.join(","))
+}
+
+impl<'a> Installed<'a> {
+    fn install(node: &'a Node, values: &[&str]) -> Self {
+        let image = [format!("image.repository={}", node.repository), format!("image.tag={}", node.tag)];
+        let values = image.into_iter().chain(values.iter().map(|value| (*value).to_owned())).collect();
+        let installed = Self { node, values };
+        let said = installed.release("install", &[]);
+        assert!(said.contains("ConnectProject"), "the notes say the next step: {said}");
+        node.helm(&["test", RELEASE, "--namespace", NAMESPACE, "--timeout=120s"]);
+        installed
+    }
+
+    /// `helm install` or `helm upgrade`, until all is ready.
+    fn release(&self, what: &str, more: &[&str]) -> String {
+        let mut arguments = vec![what, RELEASE, CHART, "--namespace", NAMESPACE, "--wait", "--timeout=180s"];
+        for value in self.values.iter().map(String::as_str).chain(more.iter().copied()) {
+            arguments.extend(["--set", value]);
+        }
+        self.node.helm(&arguments)
+    }
+
+    fn uninstall(&self) -> String {
+        self.node.helm(&["uninstall", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout=120s"])
+    }
+
+    /// Names of its pods that run and are not about to end.
+    fn pods(&self) -> Vec<String> {
+        let pods = self.node.get(NAMESPACE, &["pods", "--selector=app.kubernetes.io/name=connect-operator"]);
+        let items = pods["items"].as_array().cloned().unwrap_or_default();
+        let alive = items.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+        let running = alive.filter(|pod| pod["status"]["phase"] == "Running");
+        running.filter_map(|pod| pod["metadata"]["name"].as_str().map(str::to_owned)).collect()
+    }
+
+    /// The pod that holds the lease; its identity begins with its host name.
+    fn leader(&self) -> Option<String> {
+        let lease = self.node.get(NAMESPACE, &["lease", RELEASE, "--ignore-not-found"]);
+        let holder = lease["spec"]["holderIdentity"].as_str()?;
+        self.pods().into_iter().find(|pod| holder.starts_with(pod.as_str()))
+    }
+
+    fn both_replicas_serve_and_one_leads(&self) {
+        let pods = self.pods();
+        assert_eq!(pods.len(), 2, "{pods:?}");
+        let (leader, _) = self.node.until("leader", |_| self.leader());
+        for pod in pods {
+            let metrics = self.page(&pod, "metrics", "metrics");
+            let leads = format!("connect_operator_leader {}", u8::from(pod == leader));
+            assert!(metrics.lines().any(|line| line == leads), "{pod}: {metrics}");
+            for page in ["livez", "readyz"] {
+                self.page(&pod, "health", page);
+            }
+        }
+    }
+
+    /// What one of its pods serves, through the proxy of the API server.
+    fn page(&self, pod: &str, port: &str, page: &str) -> String {
+        let number = if port == "metrics" { 8080 } else { 8081 };
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{pod}:{number}/proxy/{page}");
+        self.node.kubectl(&["get", "--raw", &path])
+    }
+
+    /// Whether its service account may do something.
+    fn may(&self, verb: &str, what: &str, namespace: &str) -> String {
+        let account = format!("--as=system:serviceaccount:{NAMESPACE}:{RELEASE}");
+        let mut command =
+            self.node.command("kubectl", &["auth", "can-i", verb, what, &account, "--namespace", namespace]);
+        // It ends with 1 for a no.
+        let output = command.output().unwrap();
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// What whoever has the token of its pods can do with it.
+    fn its_token_opens_nothing_else(&self, shop: &str) {
+        for (verb, what, namespace, answer) in [
+            ("get", "secrets", shop, "yes"),
+            ("create", "secrets", shop, "no"),
+            ("delete", "secrets", shop, "no"),
+            ("create", "secrets", NAMESPACE, "yes"),
+            ("get", "secrets", "kube-system", if shop == "watched" { "no" } else { "yes" }),
+            ("create", "connectordeployments.connect-operator.io", shop, "no"),
+            ("delete", "connectordeployments.connect-operator.io", shop, "no"),
+            ("get", "pods", shop, "no"),
+            ("create", "pods", NAMESPACE, "no"),
+            ("create", "serviceaccounts/token", NAMESPACE, "no"),
+            ("get", "nodes", "", "no"),
+            ("create", "clusterrolebindings", "", "no"),
+            ("update", "customresourcedefinitions", "", "no"),
+            ("impersonate", "users", "", "no"),
+        ] {
+            assert_eq!(self.may(verb, what, namespace), answer, "{verb} {what} in '{namespace}'");
+        }
+    }
+
+    fn another_takes_over_from_a_killed_leader(&self) {
+        let (leader, _) = self.node.until("leader", |_| self.leader());
+        self.node.kubectl(&["--namespace", NAMESPACE, "delete", "pod", &leader, "--force", "--grace-period=0"]);
+        let (_, took) = self.node.until("other leader", |_| self.leader().filter(|other| *other != leader));
+        eprintln!("taken over after {took:?}");
+        assert!(took < TAKEOVER, "{took:?}");
+        self.node.kubectl(&[
+            "--namespace",
+            NAMESPACE,
+            "rollout",
+            "status",
+            "deployment/connect-operator",
+            "--timeout=120s",
+        ]);
+    }
+
+    /// An upgrade and a rollback in the middle of a redeploy: each change is carried out once.
+    fn changes_version_while_something_runs(&self, shop: &Shop<'_>) {
+        let before = shop.redeploys();
+        shop.rotate("the-token-of-an-upgrade");
+        self.release("upgrade", &["podAnnotations.upgraded=once", "logFormat=text"]);
+        shop.redeployed(before + 1);
+        shop.rotate("the-token-of-a-rollback");
+        self.node.helm(&["rollback", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout=180s"]);
+        shop.redeployed(before + 2);
+        assert_eq!((shop.creates(), shop.redeploys()), (1, before + 2), "each change once, and nothing without one");
+    }
+
+    /// `helm uninstall` takes the operator only, and says so; a new installation goes on where it was.
+    fn leaves_everything_when_it_goes(&self, shop: &Shop<'_>) {
+        let before = (shop.creates(), shop.redeploys());
+        let said = self.uninstall();
+        assert!(said.contains("kept") && said.contains("connectordeployments"), "{said}");
+        assert_eq!(self.node.get(shop.namespace, &["cdep", "tax"])["status"]["deploymentStatus"], "Deployed");
+        assert_eq!(shop.deployments(), 1, "still live");
+        let again = Self::install(self.node, &self.values.iter().map(String::as_str).collect::<Vec<_>>());
+        self.node.until("leader", |_| again.leader());
+        shop.rotate("the-token-after-an-installation");
+        shop.redeployed(before.1 + 1);
+        assert_eq!((shop.creates(), shop.redeploys()), (before.0, before.1 + 1));
+        again.uninstall();
+    }
+
+    /// The commands of docs/operations/uninstall.md, in their order.
+    fn is_removed_with_all_that_it_made(&self, shop: &Shop<'_>) {
+        let kinds = "connectordeployments,connectorsstaged,actionchecks";
+        self.node.kubectl(&["delete", kinds, "--all", "--all-namespaces", "--timeout=120s"]);
+        self.node.kubectl(&["delete", "connectprojects", "--all", "--all-namespaces", "--timeout=120s"]);
+        assert_eq!(shop.deployments(), 0, "taken down");
+        self.uninstall();
+        self.node.kubectl(&["delete", "crd", "--selector=app.kubernetes.io/name=connect-operator"]);
+        let gone = refused(&mut self.node.command("kubectl", &["get", "connectordeployments", "--all-namespaces"]));
+        assert!(gone.contains("doesn't have a resource type"), "{gone}");
+        let left: Value = self.node.get(NAMESPACE, &["secrets,leases"]);
+        let left: Vec<_> =
+            left["items"].as_array().into_iter().flatten().map(|item| &item["metadata"]["name"]).collect();
+        eprintln!("left in {NAMESPACE}: {left:?}");
+    }
+}

@@ -1,0 +1,80 @@
+//! The cluster that the environment names, and the image that is tried on it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::commands::{feed, run};
+
+/// How long anything may take that a node does: starting a pod, ending one, taking over a lease.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A real cluster.
+pub(crate) struct Node {
+    kubeconfig: PathBuf,
+    /// Repository of the image.
+    pub(crate) repository: String,
+    /// Its tag.
+    pub(crate) tag: String,
+}
+
+impl Node {
+    /// The one that `NODE_KUBECONFIG` names.
+    pub(crate) fn of_the_environment() -> Option<Self> {
+        let kubeconfig = std::env::var_os("NODE_KUBECONFIG")?.into();
+        let image = std::env::var("NODE_IMAGE").expect("NODE_IMAGE names an image that the nodes have");
+        let (repository, tag) = image.rsplit_once(':').expect("NODE_IMAGE has a tag");
+        Some(Self { kubeconfig, repository: repository.to_owned(), tag: tag.to_owned() })
+    }
+
+    /// `kubectl` with these arguments.
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
+        run(&mut self.command("kubectl", arguments))
+    }
+
+    /// What `kubectl get` shows of one object or of many.
+    pub(crate) fn get(&self, namespace: &str, what: &[&str]) -> Value {
+        let text = self.kubectl(&[&["--namespace", namespace, "get", "--output=json"], what].concat());
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Applies manifests.
+    pub(crate) fn apply(&self, namespace: &str, manifests: &str) {
+        let arguments = ["--namespace", namespace, "apply", "--server-side", "--filename=-"];
+        feed(&mut self.command("kubectl", &arguments), manifests);
+    }
+
+    /// `helm` with these arguments.
+    pub(crate) fn helm(&self, arguments: &[&str]) -> String {
+        run(&mut self.command("helm", arguments))
+    }
+
+    /// A command that knows the cluster.
+    pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments).env("KUBECONFIG", &self.kubeconfig);
+        command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")));
+        command
+    }
+
+    /// Makes a namespace in which only pods run that ask for nothing special.
+    pub(crate) fn make_restricted_namespace(&self, name: &str) {
+        self.kubectl(&["create", "namespace", name]);
+        self.kubectl(&["label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted"]);
+    }
+
+    /// Waits until `look` finds what it looks for; fails with `what` after [`PATIENCE`]. Returns what was found, and how
+    /// long that took.
+    pub(crate) fn until<T>(&self, what: &str, mut look: impl FnMut(&Self) -> Option<T>) -> (T, Duration) {
+        let start = Instant::now();
+        loop {
+            if let Some(found) = look(self) {
+                return (found, start.elapsed());
+            }
+            assert!(start.elapsed() < PATIENCE, "no {what} within {PATIENCE:?}");
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+}

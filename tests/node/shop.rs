@@ -1,0 +1,94 @@
+//! A shop in the cluster: a namespace with a dev server of the same image, and the quickstart that deploys into it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::node::Node;
+
+/// The manifests that people start with.
+const DEV_SERVER: &str = include_str!("../../examples/dev-server.yaml");
+const QUICKSTART: &str = include_str!("../../examples/quickstart.yaml");
+
+/// A namespace with a dev server.
+pub(crate) struct Shop<'a> {
+    node: &'a Node,
+    /// Name of the namespace.
+    pub(crate) namespace: &'a str,
+}
+
+impl<'a> Shop<'a> {
+    /// Makes the namespace and starts the dev server in it.
+    pub(crate) fn open(node: &'a Node, namespace: &'a str) -> Self {
+        node.make_restricted_namespace(namespace);
+        let image = format!("image: {}:{}", node.repository, node.tag);
+        let published = concat!("image: ghcr.io/connect-operator/connect-operator:", env!("CARGO_PKG_VERSION"));
+        assert!(DEV_SERVER.contains(published), "the example names the image of this version");
+        node.apply(namespace, &DEV_SERVER.replace(published, &image));
+        node.kubectl(&["--namespace", namespace, "rollout", "status", "deployment/dev-server", "--timeout=120s"]);
+        Self { node, namespace }
+    }
+
+    /// Host and port of its dev server, as an operator must be allowed to call it.
+    pub(crate) fn host(namespace: &str) -> String {
+        format!("dev-server.{namespace}.svc:8787")
+    }
+
+    /// Applies the quickstart, and waits until its deployment is live.
+    pub(crate) fn quickstart(&self) {
+        self.node.apply(self.namespace, &self.manifests());
+        self.ready();
+    }
+
+    /// The quickstart for this dev server.
+    pub(crate) fn manifests(&self) -> String {
+        QUICKSTART.replace("http://127.0.0.1:8787", &format!("http://{}", Self::host(self.namespace)))
+    }
+
+    /// Waits until the operator has come to rest with what is asked for now, and that is live.
+    pub(crate) fn ready(&self) {
+        let arguments = ["--namespace", self.namespace, "wait", "cdep/tax", "--for=condition=Ready", "--timeout=120s"];
+        self.node.kubectl(&arguments);
+    }
+
+    /// Writes another token into the Secret, which is to cause one redeploy.
+    pub(crate) fn rotate(&self, token: &str) {
+        let patch = format!(r#"{{"stringData": {{"token": "{token}"}}}}"#);
+        self.node.kubectl(&["--namespace", self.namespace, "patch", "secret/tax", "--patch", &patch]);
+    }
+
+    /// Waits until the dev server has taken so many redeploys, and all is live again.
+    pub(crate) fn redeployed(&self, times: u64) {
+        self.node.until("redeploy", |_| (self.redeploys() >= times).then_some(()));
+        self.ready();
+    }
+
+    /// How many redeploys the dev server was asked for.
+    pub(crate) fn redeploys(&self) -> u64 {
+        self.sent("updateDeployment")
+    }
+
+    /// How many deployments it was asked to create.
+    pub(crate) fn creates(&self) -> u64 {
+        self.sent("createDeployment")
+    }
+
+    /// Calls of the operations whose names begin like this, whatever was answered.
+    fn sent(&self, operation: &str) -> u64 {
+        let answer: Value = serde_json::from_str(&self.dev("calls")).unwrap();
+        let counts: BTreeMap<String, u64> = serde_json::from_value(answer["counts"].clone()).unwrap();
+        counts.iter().filter(|(name, _)| name.starts_with(operation)).map(|(_, count)| count).sum()
+    }
+
+    /// How many deployments the project has.
+    pub(crate) fn deployments(&self) -> usize {
+        let answer: Value = serde_json::from_str(&self.dev("deployments")).unwrap();
+        answer.as_array().expect("a list").len()
+    }
+
+    /// What the dev server says of itself, through the proxy of the API server.
+    fn dev(&self, page: &str) -> String {
+        let service = format!("/api/v1/namespaces/{}/services/dev-server:http/proxy/_dev/{page}", self.namespace);
+        self.node.kubectl(&["get", "--raw", &service])
+    }
+}

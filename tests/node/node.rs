@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::commands::{feed, run};
 
 /// How long anything may take that a node does: starting a pod, ending one, taking over a lease.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A real cluster.
 pub(crate) struct Node {

@@ -32,6 +32,7 @@ use super::events::{self, Lifes, Ours, strip, what_people_change};
 use super::keys::Keys;
 use super::memories::Memories;
 use super::object::Object;
+use super::readable::{Guarded, only_readable};
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
 use super::series::Series;
@@ -325,14 +326,15 @@ impl Scope {
         let (reader, writer) = reflector::store();
         let context = Arc::clone(&self.context);
         let mut lifes = Lifes::new(self.namespace.clone());
-        let stream = watcher(self.api::<K>(), watcher::Config::default())
+        let events = watcher(self.api::<Guarded<K>>(), watcher::Config::default())
             .default_backoff()
             .modify(strip)
             .inspect_ok(move |event| {
                 for subject in lifes.note(&context, event) {
                     events::ended(&context, &subject);
                 }
-            })
+            });
+        let stream = only_readable(events, reader.clone(), Arc::clone(&self.context))
             .reflect(writer)
             .applied_objects()
             .predicate_filter(what_people_change, PredicateConfig::default());

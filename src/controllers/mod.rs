@@ -21,6 +21,7 @@ pub mod object;
 pub mod operations;
 pub mod patch;
 pub mod problem;
+pub mod readable;
 pub mod reason;
 pub mod references;
 pub mod remote;

@@ -27,22 +27,26 @@ pub(crate) struct Cluster {
 /// Starts the cluster for the first test that asks; it goes when this process ends.
 async fn shared() -> &'static Cluster {
     static SHARED: OnceCell<Cluster> = OnceCell::const_new();
-    SHARED.get_or_init(start).await
+    SHARED.get_or_init(|| start(crd::all())).await
 }
 
-async fn start() -> Cluster {
+async fn start(definitions: Vec<CustomResourceDefinition>) -> Cluster {
     let assets = Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl");
     let kubectl = assets.kubectl.clone();
     let options = Options::new(assets, env!("CARGO_BIN_EXE_connect-operator").into());
     let local = LocalCluster::start(options).await.expect("a local cluster");
-    let definitions: Api<CustomResourceDefinition> = Api::all(local.client().unwrap());
-    for crd in crd::all() {
+    install(&local.client().unwrap(), definitions).await;
+    Cluster { local, kubectl }
+}
+
+async fn install(client: &Client, definitions: Vec<CustomResourceDefinition>) {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for crd in definitions {
         let name = crd.name_any();
         let installed = PatchParams::apply(names::FIELD_MANAGER);
-        definitions.patch(&name, &installed, &Patch::Apply(&crd)).await.expect("the API server accepts the CRD");
-        wait::await_condition(definitions.clone(), &name, conditions::is_crd_established()).await.unwrap();
+        api.patch(&name, &installed, &Patch::Apply(&crd)).await.expect("the API server accepts the CRD");
+        wait::await_condition(api.clone(), &name, conditions::is_crd_established()).await.unwrap();
     }
-    Cluster { local, kubectl }
 }
 
 /// A namespace for one test.
@@ -58,7 +62,20 @@ pub(crate) struct Sandbox {
 impl Sandbox {
     /// Makes a namespace in the shared cluster.
     pub(crate) async fn new() -> Self {
-        let cluster = shared().await;
+        Self::of(shared().await).await
+    }
+
+    /// Makes one in a cluster of its own, whose CRDs are these. It goes when this process ends.
+    pub(crate) async fn with_definitions(definitions: Vec<CustomResourceDefinition>) -> Self {
+        Self::of(Box::leak(Box::new(start(definitions).await))).await
+    }
+
+    /// Installs other CRDs in its cluster.
+    pub(crate) async fn install(&self, definitions: Vec<CustomResourceDefinition>) {
+        install(&self.client, definitions).await;
+    }
+
+    async fn of(cluster: &'static Cluster) -> Self {
         let client = cluster.local.client().unwrap();
         let namespace = Namespace {
             metadata: ObjectMeta { generate_name: Some("test-".to_owned()), ..ObjectMeta::default() },

@@ -20,6 +20,7 @@ mod rules;
 mod schema;
 mod security;
 mod shop;
+mod skew;
 mod staged;
 #[path = "../common/tls_listener.rs"]
 mod tls_listener;

@@ -75,7 +75,11 @@ impl Shop {
 
     /// A remote, and a namespace with nothing in it.
     pub(crate) async fn without_operator(options: Options, clock: Clock) -> Self {
-        let sandbox = Sandbox::new().await;
+        Self::on(Sandbox::new().await, options, clock).await
+    }
+
+    /// The same in a namespace that is there.
+    pub(crate) async fn on(sandbox: Sandbox, options: Options, clock: Clock) -> Self {
         let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
         let (also_watched, operator_namespace) = (Vec::new(), "default".to_owned());
         Self { sandbox, dev, clock, also_watched, operator_namespace, limits: Limits::default(), operator: None }

@@ -1,0 +1,96 @@
+//! Keeps one object that this version cannot read from hiding all others of its kind.
+//!
+//! A newer version may have allowed more: a word that is unknown here, after a rollback. Such an object is left alone, which
+//! is said in the log and as an Event; its claim to a key stays. Next: `manager.rs`, which watches through this.
+
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt};
+use kube::core::error_boundary::InvalidObject;
+use kube::runtime::events::EventType;
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::watcher;
+use kube::{Resource, ResourceExt};
+
+use super::conditions::cut;
+use super::context::Context;
+use super::events::Ours;
+use super::keys::Keys;
+use super::object::Object;
+use super::subject::Kind;
+
+/// Reason of the Event; the status stays as it was, with the generation that it was made for.
+const NOT_UNDERSTOOD: &str = "NotUnderstood";
+/// Longest text of what cannot be read.
+const LONGEST_TEXT: usize = 512;
+
+/// An object as the API server sent it: read, or why not.
+pub use kube::core::DeserializeGuard as Guarded;
+
+impl<K: Ours> Ours for Guarded<K>
+where
+    Self: Resource<DynamicType = ()>,
+{
+    const KIND: Kind = K::KIND;
+
+    /// What cannot be read keeps the key that it had.
+    fn note(&self, keys: &Keys) {
+        if let Ok(object) = &self.0 {
+            object.note(keys);
+        }
+    }
+}
+
+/// The events of what can be read. What cannot leaves `store`, so that no run works on what it was before.
+pub fn only_readable<K>(
+    events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
+    store: Store<K>,
+    context: Arc<Context>,
+) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static
+where
+    K: Object + Ours,
+{
+    events.filter_map(move |event| {
+        let (store, context) = (store.clone(), Arc::clone(&context));
+        async move {
+            match event {
+                Err(error) => Some(Err(error)),
+                Ok(watcher::Event::Init) => Some(Ok(watcher::Event::Init)),
+                Ok(watcher::Event::InitDone) => Some(Ok(watcher::Event::InitDone)),
+                Ok(watcher::Event::InitApply(Guarded(Ok(object)))) => Some(Ok(watcher::Event::InitApply(object))),
+                Ok(watcher::Event::InitApply(Guarded(Err(invalid)))) => {
+                    say::<K>(&context, invalid).await;
+                    None
+                }
+                Ok(watcher::Event::Apply(Guarded(Ok(object)))) => Some(Ok(watcher::Event::Apply(object))),
+                Ok(watcher::Event::Apply(Guarded(Err(invalid)))) => {
+                    let before = stored(&store, &invalid);
+                    say::<K>(&context, invalid).await;
+                    before
+                }
+                Ok(watcher::Event::Delete(Guarded(Ok(object)))) => Some(Ok(watcher::Event::Delete(object))),
+                Ok(watcher::Event::Delete(Guarded(Err(invalid)))) => stored(&store, &invalid),
+            }
+        }
+    })
+}
+
+/// Has what the store knows of an object leave it.
+fn stored<K: Object>(store: &Store<K>, invalid: &InvalidObject) -> Option<watcher::Result<watcher::Event<K>>> {
+    let name = ObjectRef::new(invalid.metadata.name.as_deref().unwrap_or_default());
+    let before = store.get(&name.within(invalid.metadata.namespace.as_deref().unwrap_or_default()))?;
+    Some(Ok(watcher::Event::Delete(K::clone(&before))))
+}
+
+/// Tells people. The text of the error quotes the spec, in which nothing secured can stand.
+async fn say<K: Object>(context: &Context, invalid: InvalidObject) {
+    let why = cut(&invalid.error, LONGEST_TEXT);
+    let object = Guarded::<K>(Err(invalid));
+    let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+    let kind = K::kind(&());
+    tracing::warn!(%kind, namespace, name, %why, "left alone: this version does not understand it");
+    let note = format!(
+        "Left alone, because this version of the operator does not understand it: {why}. Update the operator, or change the spec back."
+    );
+    context.report(&object, EventType::Warning, NOT_UNDERSTOOD, "Reconcile", &note).await;
+}

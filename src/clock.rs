@@ -3,7 +3,7 @@
 //! Everything that decides takes a [`Timestamp`] as an argument; everything that waits, waits on a [`Clock`], so that
 //! tests own time. Next: `controllers/` for the controllers' use, `dev_server/` for the remote's.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -14,7 +14,7 @@ pub struct Clock(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    System { since: Instant },
+    System { since: Duration },
     Stepped(watch::Sender<Timestamp>),
 }
 
@@ -22,7 +22,7 @@ impl Clock {
     /// The machine's clock.
     #[must_use]
     pub fn system() -> Self {
-        Self(Source::System { since: Instant::now() })
+        Self(Source::System { since: counting() })
     }
 
     /// A clock that stands still at `start` until [`Clock::step`] moves it.
@@ -41,11 +41,12 @@ impl Clock {
     }
 
     /// Time that has passed on this clock and its clones since some fixed moment. Unlike [`Clock::now`] it is not
-    /// moved by whoever sets the machine's clock, so spans are measured with it.
+    /// moved by whoever sets the machine's clock, so spans are measured with it. On Linux it counts while the machine
+    /// sleeps too (`CLOCK_BOOTTIME`): who was suspended has to know that time passed for the others.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         match &self.0 {
-            Source::System { since } => since.elapsed(),
+            Source::System { since } => counting().saturating_sub(*since),
             Source::Stepped(now) => between(Timestamp::UNIX_EPOCH, *now.borrow()),
         }
     }
@@ -73,6 +74,21 @@ impl Clock {
     pub async fn sleep(&self, duration: Duration) {
         self.sleep_until(later(self.now(), duration)).await;
     }
+}
+
+/// Time since some moment before this process started, whoever sets the clock and however the machine slept.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn counting() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    // Never negative: it counts from the start of the machine.
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// Time since this was asked first, whoever sets the clock.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn counting() -> Duration {
+    static SINCE: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    SINCE.elapsed()
 }
 
 /// `from` plus `by`, or the end of time.

@@ -1,7 +1,7 @@
 //! Kubernetes operator for commercetools Connect.
 //!
 //! Arrows of `use` point upwards in this list, never down: [`names`], [`clock`] · [`crd`] · [`connect`] ·
-//! [`controllers`] · [`dev_server`] · [`local_cluster`] · [`cli`].
+//! [`leader`] · [`controllers`] · [`dev_server`] · [`local_cluster`] · [`cli`].
 
 pub mod cli;
 pub mod clock;
@@ -9,6 +9,7 @@ pub mod connect;
 pub mod controllers;
 pub mod crd;
 pub mod dev_server;
+pub mod leader;
 #[cfg(feature = "local-cluster")]
 pub mod local_cluster;
 pub mod names;

@@ -25,6 +25,13 @@ pub const REDEPLOY_REQUESTED_AT: &str = "connect-operator.io/redeploy-requested-
 /// Annotation of people: any new value looks at the remote now.
 pub const RECONCILE_REQUESTED_AT: &str = "connect-operator.io/reconcile-requested-at";
 
+/// Lease of an install, unless another is named: of its replicas one holds it, and leads.
+pub const LEASE: &str = "connect-operator";
+/// Annotation of that Lease: the namespaces that its install watches, separated by commas; empty or absent: all.
+pub const WATCH_NAMESPACES: &str = "connect-operator.io/watch-namespaces";
+/// Annotation of that Lease: the label selector of what its install works on; empty or absent: everything.
+pub const SELECTOR: &str = "connect-operator.io/selector";
+
 /// Condition: the deployment is live with what is desired.
 pub const READY: &str = "Ready";
 /// Condition, there only while true: something runs or may come by itself.

@@ -5,11 +5,12 @@
 //! [`ActionApi`]. Nothing here knows of Kubernetes.
 //!
 //! The client side: [`http`] sends, [`paging`] reads lists to their end, [`hosts`] says where to, [`mask`] keeps secured
-//! values out of what comes back.
+//! values out of what comes back, [`fence`] holds back what a process may not send any more.
 
 pub mod action;
 pub mod api;
 pub mod error;
+pub mod fence;
 pub mod hosts;
 pub mod http;
 pub mod lenient;
@@ -23,5 +24,6 @@ pub mod routes;
 pub use action::ActionApi;
 pub use api::{ConnectApi, Selector};
 pub use error::{ApiError, ErrorCode, Reaction};
+pub use fence::Fence;
 pub use http::HttpConnect;
 pub use registry::{RegistryApi, StagedApi};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::connect::Fence;
 use crate::connect::action::ActionApi;
 use crate::connect::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use crate::connect::http::{ActionClient, ActionLimits, ActionSettings};
@@ -34,6 +35,8 @@ pub struct HttpActionFactory {
     pub allowed_hosts: AllowedHosts,
     /// The time.
     pub clock: Clock,
+    /// A call leaves only while this holds.
+    pub fence: Fence,
     /// Certificates in PEM that are trusted beside those of the platform.
     pub extra_ca_pem: Option<Vec<u8>>,
 }
@@ -46,7 +49,8 @@ impl ActionFactory for HttpActionFactory {
     fn client(&self, endpoint: Endpoint, timeout: Duration, largest: usize) -> Result<Arc<dyn ActionApi>, String> {
         let limits = ActionLimits { call: timeout, body: largest, ..ActionLimits::default() };
         let settings = ActionSettings { endpoint, limits, extra_ca_pem: self.extra_ca_pem.clone() };
-        let client = ActionClient::new(settings, self.clock.clone()).map_err(|error| error.to_string())?;
+        let client = ActionClient::fenced(settings, self.clock.clone(), self.fence.clone())
+            .map_err(|error| error.to_string())?;
         Ok(Arc::new(client))
     }
 }
@@ -58,7 +62,8 @@ mod tests {
     #[test]
     fn the_default_hosts_are_those_of_frontends_over_https() {
         let allowed_hosts = AllowedHosts::parse(DEFAULT_ACTION_HOSTS.split(',')).expect("patterns");
-        let factory = HttpActionFactory { allowed_hosts, clock: Clock::system(), extra_ca_pem: None };
+        let factory =
+            HttpActionFactory { allowed_hosts, clock: Clock::system(), fence: Fence::none(), extra_ca_pem: None };
         for (url, allowed) in [
             ("https://shop-example.service.live", true),
             ("https://shop-example.service.io", true),

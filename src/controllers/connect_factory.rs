@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::remote::{ConnectFactory, Connection, Settings};
 use crate::clock::Clock;
+use crate::connect::Fence;
 use crate::connect::hosts::AllowedHosts;
 use crate::connect::http::{self, Credentials, HttpConnect, Limits};
 
@@ -16,6 +17,8 @@ pub struct HttpFactory {
     pub clock: Clock,
     /// Limits of one request.
     pub limits: Limits,
+    /// What changes something leaves only while this holds.
+    pub fence: Fence,
     /// Certificates in PEM that are trusted beside those of the platform.
     pub extra_ca_pem: Option<Vec<u8>>,
 }
@@ -43,7 +46,7 @@ impl HttpFactory {
             limits: self.limits,
             extra_ca_pem: self.extra_ca_pem.clone(),
         };
-        HttpConnect::new(settings, self.clock.clone()).map_err(|error| error.to_string())
+        HttpConnect::fenced(settings, self.clock.clone(), self.fence.clone()).map_err(|error| error.to_string())
     }
 }
 

@@ -17,6 +17,7 @@ use super::connector::memory::Mirrors;
 use super::connector_deployment::memory::Remembered;
 use super::connector_staged;
 use super::digest::DigestKey;
+use super::elsewhere::Elsewhere;
 use super::keys::Keys;
 use super::memories::Memories;
 use super::reason::Stance;
@@ -63,6 +64,8 @@ pub struct Context {
     pub staged: StagedConnectors,
     /// What is remembered of each mirror of the registry.
     pub mirrors: Mirrors,
+    /// What other installs work on.
+    pub elsewhere: Elsewhere,
     /// When to run again.
     pub alarms: Arc<Alarms>,
     /// Subjects that are to run again.

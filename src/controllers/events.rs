@@ -18,6 +18,7 @@ use crate::names;
 
 /// Forgets everything about a subject that is gone.
 pub fn gone(context: &Context, subject: &Subject) {
+    context.elsewhere.forget(subject);
     match subject.kind {
         Kind::Deployment => {
             connector_deployment::gone(context, subject);
@@ -119,10 +120,13 @@ pub fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// Which objects exist, so that those are noticed that went while nobody watched.
+/// Which objects exist, so that those are noticed that went while nobody watched, and those that come back: an object whose
+/// labels take it to another install and back again is as it was when it was seen before.
 pub struct Lifes {
     namespace: Option<String>,
     listed: Option<BTreeSet<Subject>>,
+    /// What is here, if labels say so; otherwise what was once seen stays.
+    here: BTreeSet<Subject>,
     /// Whether the first list is complete.
     complete: bool,
 }
@@ -131,7 +135,7 @@ impl Lifes {
     /// `namespace`: the only one that is watched.
     #[must_use]
     pub fn new(namespace: Option<String>) -> Self {
-        Self { namespace, listed: None, complete: false }
+        Self { namespace, listed: None, here: BTreeSet::new(), complete: false }
     }
 
     /// The objects that this event says are gone. What is there has its claim before any run sees it.
@@ -139,7 +143,7 @@ impl Lifes {
         match event {
             watcher::Event::Init => self.listed = Some(BTreeSet::new()),
             watcher::Event::InitApply(object) => {
-                seen(context, object);
+                self.seen(context, object);
                 if let Some(listed) = &mut self.listed {
                     listed.insert(subject(object));
                 }
@@ -161,22 +165,32 @@ impl Lifes {
                 });
                 let here =
                     |subject: &Subject| self.namespace.as_ref().is_none_or(|namespace| *namespace == subject.namespace);
+                self.here.retain(|subject| listed.contains(subject));
                 return known.into_iter().filter(|subject| here(subject) && !listed.contains(subject)).collect();
             }
-            watcher::Event::Delete(object) => return vec![subject(object)],
-            watcher::Event::Apply(object) => seen(context, object),
+            watcher::Event::Delete(object) => {
+                self.here.remove(&subject(object));
+                return vec![subject(object)];
+            }
+            watcher::Event::Apply(object) => self.seen(context, object),
         }
         Vec::new()
     }
 }
 
-/// Takes note of an object, and wakes the checks that come after it: what it has applied is in its status, whose changes
-/// wake nobody else.
-fn seen<K: Ours>(context: &Context, object: &K) {
-    object.note(&context.keys);
-    if K::KIND == Kind::Deployment {
+impl Lifes {
+    /// Takes note of an object, and wakes the checks that come after it: what it has applied is in its status, whose changes
+    /// wake nobody else.
+    fn seen<K: Ours>(&mut self, context: &Context, object: &K) {
+        object.note(&context.keys);
         let subject = subject(object);
-        context.wake_users(Named::Deployment, &subject.namespace, &subject.name);
+        if K::KIND == Kind::Deployment {
+            context.wake_users(Named::Deployment, &subject.namespace, &subject.name);
+        }
+        let comes = context.elsewhere.is_shard() && self.here.insert(subject.clone());
+        if context.elsewhere.relabelled(&subject, object.labels()) || comes {
+            context.wake(subject);
+        }
     }
 }
 

@@ -28,6 +28,7 @@ use super::connector::memory::Mirrors;
 use super::connector::project::MirroredProject;
 use super::context::{Context, Projects};
 use super::digest::DigestKey;
+use super::elsewhere::{self, Elsewhere};
 use super::events::{self, Lifes, Ours, strip, what_people_change};
 use super::keys::Keys;
 use super::memories::Memories;
@@ -41,6 +42,7 @@ use super::subject::{Kind, Subject};
 use super::{action_check, connect_project, connector, connector_deployment, connector_staged};
 use crate::clock::Clock;
 use crate::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
+use crate::leader::{LeaseName, Scope as Works};
 use crate::names;
 
 /// Secrets that never hold values of ours: service account tokens and Helm releases.
@@ -64,8 +66,10 @@ const MIRRORS_AT_ONCE: u16 = 2;
 pub struct Options {
     /// The cluster.
     pub client: Client,
-    /// Namespaces to watch; empty: all.
-    pub namespaces: Vec<String>,
+    /// What this install works on.
+    pub scope: Works,
+    /// Its Lease, which objects are claimed with; `None`: nothing is claimed.
+    pub install: Option<LeaseName>,
     /// Runs at once for each remote project.
     pub concurrency: usize,
     /// The time.
@@ -111,6 +115,7 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         staged_memories: Memories::default(),
         staged: StagedConnectors::default(),
         mirrors: Mirrors::default(),
+        elsewhere: Elsewhere::new(options.install.as_ref(), options.scope.clone()),
         alarms: Arc::new(Alarms::new(clock.clone(), wake.clone())),
         wake: wake.clone(),
     })
@@ -118,17 +123,20 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
 
 /// Runs the controllers until `shutdown`; then runs that are under way end first.
 pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
+    let namespaces = options.scope.namespaces();
     let scopes: Vec<Option<String>> =
-        if options.namespaces.is_empty() { vec![None] } else { options.namespaces.iter().cloned().map(Some).collect() };
+        if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
     let (wake, woken) = mpsc::unbounded_channel();
     let context = context(&options, scopes.len(), &wake);
     let alarms = Arc::clone(&context.alarms);
+    let elsewhere = elsewhere::follow(Arc::clone(&context));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let (stop, _) = tokio::sync::watch::channel(false);
     let mut routes = BTreeMap::new();
     let mut running = Vec::new();
     for namespace in scopes {
-        let scope = Scope { context: Arc::clone(&context), namespace, stop: stop.subscribe() };
+        let selector = options.scope.selector().to_string();
+        let scope = Scope { context: Arc::clone(&context), namespace, selector, stop: stop.subscribe() };
         let mut route = Route::new();
         running.push(scope.run(&mut route));
         routes.insert(scope.namespace, route);
@@ -142,6 +150,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         // that is being made.
         () = alarms.ring() => {}
         () = sweep => {}
+        () = elsewhere => {}
         () = shutdown => {}
     }
     // Nobody listens any more if all have ended.
@@ -227,6 +236,8 @@ impl Controlled for MirroredProject {
 struct Scope {
     context: Arc<Context>,
     namespace: Option<String>,
+    /// Labels of what is worked on.
+    selector: String,
     stop: tokio::sync::watch::Receiver<bool>,
 }
 
@@ -326,7 +337,14 @@ impl Scope {
         let (reader, writer) = reflector::store();
         let context = Arc::clone(&self.context);
         let mut lifes = Lifes::new(self.namespace.clone());
-        let events = watcher(self.api::<Guarded<K>>(), watcher::Config::default())
+        // Projects are read by whatever names them, whoever speaks for them.
+        let config = match K::KIND {
+            Kind::Project => watcher::Config::default(),
+            Kind::Deployment | Kind::Staged | Kind::Check | Kind::Mirror => {
+                watcher::Config::default().labels(&self.selector)
+            }
+        };
+        let events = watcher(self.api::<Guarded<K>>(), config)
             .default_backoff()
             .modify(strip)
             .inspect_ok(move |event| {

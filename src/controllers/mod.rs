@@ -13,6 +13,7 @@ pub mod connector_staged;
 pub mod context;
 pub mod digest;
 pub mod digest_key;
+pub mod elsewhere;
 pub mod events;
 pub mod keys;
 pub mod manager;

@@ -138,9 +138,12 @@ pub trait Operated: Object {
 
     /// The conditions in a status.
     fn conditions(status: &Self::Status) -> &[Condition];
+
+    /// Says which install works on it.
+    fn set_controller(status: &mut Self::Status, controller: Option<String>);
 }
 
-/// Writes the status, if it says something else than before, and an Event for each new reason. Returns what the API
+/// Writes the status, with the install that works on it, if it says something else than before, and an Event for each new reason. Returns what the API
 /// server stored, which is the resource from then on also if there is an error.
 ///
 /// # Errors
@@ -154,8 +157,10 @@ pub async fn write<K: Operated>(
     told: &Told,
 ) -> Result<Written<K>, kube::Error> {
     let before = object.status().cloned().unwrap_or_default();
-    let Some(stored) = write_status(api, object, &before, after).await? else { return Ok(Written::Nothing) };
-    if stored.status().and_then(K::operation) != K::operation(after) {
+    let mut after = after.clone();
+    K::set_controller(&mut after, context.elsewhere.mine());
+    let Some(stored) = write_status(api, object, &before, &after).await? else { return Ok(Written::Nothing) };
+    if stored.status().and_then(K::operation) != K::operation(&after) {
         let message = "the served CustomResourceDefinition drops fields of the status: apply the CRDs of this version";
         return Ok(Written::Pruned(stored, kube::Error::Service(message.into())));
     }

@@ -84,6 +84,7 @@ reasons! {
     Throttled, Waiting, "The Connect API asked for a pause: the operator goes on after it.";
     TakesTooLong, Waiting, "The deployment did not end within 30 minutes, or stays in `Draft`: the operator goes on looking. Look at it in the Merchant Center, or ask for a redeploy.";
     UndeployFailed, Waiting, "Taking the deployment down did not work: it is tried again with growing pauses. To let it go, set `deletionPolicy: Orphan`.";
+    ManagedElsewhere, Waiting, "Another install of the operator, which the message names, has claimed this resource (`status.controller`), lives, and would work on it: this one leaves it alone. Said in an Event and in the log only; the status stays that of the other install. Let their `--selector` and `--watch-namespaces` not overlap, or change the labels of the resource.";
     InternalError, Waiting, "The operator cannot go on: the message says why. Look at its logs.";
     DeploymentFailed, Stalled, "Deploying did not work: read `status.report`, change the value that it names, or ask for a redeploy.";
     PublishingFailed, Stalled, "Publishing did not work: read `status.publishingReport`, put right what it names, and name another tag, or ask for another attempt with the annotation that asks for a redeploy.";

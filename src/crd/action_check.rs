@@ -260,6 +260,11 @@ pub struct ActionCheckStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+    /// The install of the operator that works on this resource: namespace and name of its Lease. Absent without leader
+    /// election.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    pub controller: Option<String>,
     /// HTTP status of the last answer. Absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
@@ -287,6 +292,7 @@ impl Default for ActionCheckStatus {
         Self {
             observed_generation: UNSEEN,
             conditions: Vec::new(),
+            controller: None,
             http_status: None,
             duration_ms: None,
             message: None,

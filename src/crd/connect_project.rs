@@ -208,6 +208,11 @@ pub struct ConnectProjectStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+    /// The install of the operator that works on this resource: namespace and name of its Lease. Absent without leader
+    /// election.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    pub controller: Option<String>,
     /// The remote project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteIdentity>,
@@ -243,6 +248,7 @@ impl Default for ConnectProjectStatus {
         Self {
             observed_generation: UNSEEN,
             conditions: Vec::new(),
+            controller: None,
             remote: None,
             scopes: Vec::new(),
             last_look_at: None,

@@ -31,6 +31,11 @@ pub struct ConnectorDeploymentStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+    /// The install of the operator that works on this resource: namespace and name of its Lease. Absent without leader
+    /// election.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    pub controller: Option<String>,
     /// Status of the remote deployment, as the API says it: Draft, Queued, Deploying, Deployed, Failed, Undeploying or
     /// UndeployFailed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,6 +107,7 @@ impl Default for ConnectorDeploymentStatus {
         Self {
             observed_generation: UNSEEN,
             conditions: Vec::new(),
+            controller: None,
             deployment_status: None,
             message: None,
             id: None,

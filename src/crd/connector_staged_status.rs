@@ -30,6 +30,11 @@ pub struct ConnectorStagedStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+    /// The install of the operator that works on this resource: namespace and name of its Lease. Absent without leader
+    /// election.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    pub controller: Option<String>,
     /// What is the case, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
@@ -113,6 +118,7 @@ impl Default for ConnectorStagedStatus {
         Self {
             observed_generation: UNSEEN,
             conditions: Vec::new(),
+            controller: None,
             message: None,
             id: None,
             key: None,

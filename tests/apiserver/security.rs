@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connect_operator::clock::Clock;
+use connect_operator::connect::Fence;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::Limits;
 use connect_operator::controllers::action_factory::HttpActionFactory;
@@ -12,6 +13,7 @@ use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::{digest_key, manager, served_crds};
 use connect_operator::crd::{ConnectProject, Connector, ConnectorDeployment};
 use connect_operator::dev_server::Options;
+use connect_operator::leader::Scope;
 use connect_operator::names;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
@@ -45,11 +47,24 @@ impl Drop for Operator {
 
 fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str]) -> Operator {
     let (clock, allowed_hosts) = (Clock::system(), AllowedHosts::parse(["127.0.0.1"]).expect("a host"));
-    let actions = HttpActionFactory { allowed_hosts: allowed_hosts.clone(), clock: clock.clone(), extra_ca_pem: None };
-    let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: Limits::default(), extra_ca_pem: None };
+    let actions = HttpActionFactory {
+        allowed_hosts: allowed_hosts.clone(),
+        clock: clock.clone(),
+        fence: Fence::none(),
+        extra_ca_pem: None,
+    };
+    let factory = HttpFactory {
+        allowed_hosts,
+        clock: clock.clone(),
+        fence: Fence::none(),
+        limits: Limits::default(),
+        extra_ca_pem: None,
+    };
     let options = manager::Options {
         client,
-        namespaces: namespaces.iter().map(|name| (*name).to_owned()).collect(),
+        scope: Scope::new(&namespaces.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), "")
+            .expect("no selector"),
+        install: None,
         concurrency: 16,
         clock,
         operator_namespace: own.to_owned(),

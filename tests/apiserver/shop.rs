@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connect_operator::clock::Clock;
+use connect_operator::connect::Fence;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::Limits;
 use connect_operator::controllers::action_factory::HttpActionFactory;
@@ -14,6 +15,7 @@ use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{DevServer, Options};
+use connect_operator::leader::Scope;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -110,12 +112,24 @@ impl Shop {
     fn start(&mut self, client: Client, digest_key: [u8; 32]) {
         let clock = self.clock.clone();
         let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
-        let actions =
-            HttpActionFactory { allowed_hosts: allowed_hosts.clone(), clock: clock.clone(), extra_ca_pem: None };
-        let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: self.limits, extra_ca_pem: None };
+        let actions = HttpActionFactory {
+            allowed_hosts: allowed_hosts.clone(),
+            clock: clock.clone(),
+            fence: Fence::none(),
+            extra_ca_pem: None,
+        };
+        let factory = HttpFactory {
+            allowed_hosts,
+            clock: clock.clone(),
+            fence: Fence::none(),
+            limits: self.limits,
+            extra_ca_pem: None,
+        };
+        let namespaces: Vec<_> = [&self.sandbox.namespace].into_iter().chain(&self.also_watched).cloned().collect();
         let options = manager::Options {
             client: unreliable::as_slow_as_asked_for(client),
-            namespaces: [&self.sandbox.namespace].into_iter().chain(&self.also_watched).cloned().collect(),
+            scope: Scope::new(&namespaces, "").expect("no selector"),
+            install: None,
             concurrency: 16,
             clock,
             operator_namespace: self.operator_namespace.clone(),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use connect_operator::clock::{Clock, later};
+use connect_operator::connect::Fence;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::context::Context;
@@ -17,6 +18,7 @@ use connect_operator::controllers::references::Named;
 use connect_operator::controllers::subject::{Kind as Subjects, Subject};
 use connect_operator::controllers::{connect_project, connector_deployment, connector_staged, events};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
+use connect_operator::leader::Scope;
 use futures::FutureExt;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -98,7 +100,8 @@ impl Operator {
         };
         let options = Options {
             client: service.client(),
-            namespaces: Vec::new(),
+            scope: Scope::default(),
+            install: None,
             concurrency: 16,
             clock: own.clock.clone(),
             operator_namespace: "operator".to_owned(),
@@ -107,6 +110,7 @@ impl Operator {
             actions: Arc::new(HttpActionFactory {
                 allowed_hosts: AllowedHosts::parse([]).expect("none at all"),
                 clock: own.clock.clone(),
+                fence: Fence::none(),
                 extra_ca_pem: None,
             }),
             jitter_seed: start,

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::export::label;
 use crate::cli::{CaFileError, cluster, completion, read_ca_file};
 use crate::clock::Clock;
+use crate::connect::Fence;
 use crate::connect::api::DeploymentPaths;
 use crate::connect::hosts::AllowedHosts;
 use crate::connect::http::{HttpConnect, Limits};
@@ -124,7 +125,13 @@ pub(super) fn client_of(variable: impl Fn(&str) -> Option<String>) -> Result<Htt
 
 fn client(settings: &Settings, hosts: &[String], extra_ca_pem: Option<Vec<u8>>) -> Result<HttpConnect, ProjectError> {
     let allowed_hosts = AllowedHosts::parse(hosts.iter().map(String::as_str))?;
-    let factory = HttpFactory { allowed_hosts, clock: Clock::system(), limits: Limits::default(), extra_ca_pem };
+    let factory = HttpFactory {
+        allowed_hosts,
+        clock: Clock::system(),
+        fence: Fence::none(),
+        limits: Limits::default(),
+        extra_ca_pem,
+    };
     factory.client(settings).map_err(ProjectError::Client)
 }
 

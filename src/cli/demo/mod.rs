@@ -25,6 +25,7 @@ use super::run::{self, RunError};
 use crate::clock::Clock;
 use crate::dev_server::{DevServer, DevServerError, Options};
 use crate::local_cluster;
+use crate::names;
 use crate::telemetry::{self, LogFormat};
 
 /// Port of the dev server if it is free, as in `examples/quickstart.yaml`.
@@ -250,13 +251,16 @@ async fn dev_server(args: &Args) -> Result<DevServer, Error> {
 /// The arguments of `run` for this place.
 fn operator(place: &Place) -> run::Args {
     run::Args {
+        selector: String::new(),
+        leader_elect: false,
+        lease_name: names::LEASE.to_owned(),
         watch_namespaces: place.watched(),
         concurrency: 16,
         allowed_api_hosts: vec!["127.0.0.1".to_owned()],
         allowed_action_hosts: vec!["127.0.0.1".to_owned()],
         ca_file: None,
         operator_namespace: Some(place.namespace.clone()),
-        digest_key_secret: "connect-operator-digest-key".to_owned(),
+        digest_key_secret: names::DIGEST_KEY_SECRET.to_owned(),
         log_format: LogFormat::Text,
     }
 }

@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use super::scene::Scene;
 use crate::cli::{CaFileError, read_ca_file};
 use crate::clock::Clock;
+
 use crate::connect::hosts::{AllowedHosts, BadPattern};
 use crate::connect::http::{HttpConnect, Limits};
-use crate::connect::{ApiError, ConnectApi, Selector};
+use crate::connect::{ApiError, ConnectApi, Fence, Selector};
 use crate::controllers::conditions::Told;
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
@@ -60,7 +61,8 @@ impl Remotes {
     pub(super) fn new(reach: &Reach, clock: Clock) -> Result<Self, ReachError> {
         let allowed_hosts = AllowedHosts::parse(reach.allowed_api_hosts.iter().map(String::as_str))?;
         let extra_ca_pem = read_ca_file(reach.ca_file.as_deref())?;
-        let factory = HttpFactory { allowed_hosts, clock, limits: Limits::default(), extra_ca_pem };
+        let factory =
+            HttpFactory { allowed_hosts, clock, fence: Fence::none(), limits: Limits::default(), extra_ca_pem };
         Ok(Self { factory, clients: BTreeMap::new(), offers: BTreeMap::new() })
     }
 

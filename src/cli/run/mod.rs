@@ -1,4 +1,6 @@
-//! `run`: the controllers, until they are asked to end.
+//! `run`: the controllers, until they are asked to end; with `--leader-elect` only while this process leads.
+
+mod leadership;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,14 +10,18 @@ use clap_complete::engine::ArgValueCandidates;
 use kube::Client;
 
 use crate::clock::Clock;
+use crate::connect::Fence;
 use crate::connect::hosts::{AllowedHosts, BadPattern};
 use crate::connect::http::Limits;
 use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory};
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::{digest_key, manager, served_crds};
+use crate::leader::selector::BadSelector;
+use crate::leader::{LeaseName, Lost, Scope, fenced};
 use crate::names;
 use crate::telemetry::{self, LogFormat};
 
+use self::leadership::Leadership;
 use crate::cli::{CaFileError, asked_to_end, completion, read_ca_file};
 
 /// Pause between two looks for the CRDs while they are missing.
@@ -27,6 +33,18 @@ pub(in crate::cli) struct Args {
     /// Namespaces to watch, separated by commas. Default: all.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', env = "WATCH_NAMESPACES", add = ArgValueCandidates::new(completion::namespaces))]
     pub watch_namespaces: Vec<String>,
+
+    /// Labels of the resources that this install works on, written as for kubectl: team=tax,tier!=test. Default: all.
+    #[arg(long, value_name = "LABELS", default_value = "", hide_default_value = true, env = "SELECTOR")]
+    pub selector: String,
+
+    /// Run only while this process holds the Lease of its install, so that several replicas can stand by.
+    #[arg(long, env = "LEADER_ELECT")]
+    pub leader_elect: bool,
+
+    /// Lease of this install in --operator-namespace: one for each install, and the same for all of its replicas.
+    #[arg(long, value_name = "NAME", default_value = names::LEASE, env = "LEASE_NAME")]
+    pub lease_name: String,
 
     /// Resources that are worked on at once, for each remote project.
     #[arg(long, value_name = "NUMBER", default_value = "16", env = "CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -76,6 +94,17 @@ pub(in crate::cli) enum RunError {
     /// The certificates cannot be read.
     #[error(transparent)]
     CaFile(#[from] CaFileError),
+    /// The selector is wrong.
+    #[error("--selector: {0}")]
+    Selector(#[from] BadSelector),
+    /// The name of the Lease is wrong.
+    #[error(
+        "--lease-name and --operator-namespace: {0:?} is no name of a Lease: letters a to z, digits, dashes and dots"
+    )]
+    LeaseName(String),
+    /// This process does not lead any more.
+    #[error(transparent)]
+    Lost(#[from] Lost),
     /// There is no digest key.
     #[error(transparent)]
     DigestKey(#[from] digest_key::DigestKeyError),
@@ -102,23 +131,41 @@ pub(in crate::cli) async fn run_with(
     let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
     let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;
     let extra_ca_pem = read_ca_file(args.ca_file.as_deref())?;
+    let scope = Scope::new(&args.watch_namespaces, &args.selector)?;
+    let clock = Clock::system();
+    let (install, fence) = if args.leader_elect {
+        (Some(lease_name(&namespace, &args.lease_name)?), Fence::closed(clock.clone()))
+    } else {
+        (None, Fence::none())
+    };
     let mut shutdown = std::pin::pin!(shutdown);
     tokio::select! {
         () = crds_are_served(&client) => {}
         () = &mut shutdown => return Ok(()),
     }
+    let mut leadership = Leadership::seek(&client, install.as_ref(), &scope, &clock, &fence);
+    tokio::select! {
+        won = leadership.won() => won?,
+        () = &mut shutdown => {
+            leadership.give_up().await;
+            return Ok(());
+        }
+    }
+    // From here on nothing is written that a former leader must not write.
+    let client = fenced::client(client, fence.clone());
     let digest_key = digest_key::load_or_create(&client, &namespace, &args.digest_key_secret).await?;
-    let clock = Clock::system();
     let actions = HttpActionFactory {
         allowed_hosts: allowed_action_hosts,
         clock: clock.clone(),
+        fence: fence.clone(),
         extra_ca_pem: extra_ca_pem.clone(),
     };
-    let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: Limits::default(), extra_ca_pem };
+    let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: Limits::default(), fence, extra_ca_pem };
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "the controllers start");
     let options = manager::Options {
         client,
-        namespaces: args.watch_namespaces.into_iter().filter(|name| !name.is_empty()).collect(),
+        scope,
+        install,
         concurrency: usize::from(args.concurrency),
         clock,
         operator_namespace: namespace,
@@ -127,13 +174,24 @@ pub(in crate::cli) async fn run_with(
         actions: Arc::new(actions),
         jitter_seed: rand::random(),
     };
-    manager::run(options, shutdown).await;
+    tokio::select! {
+        biased;
+        // Whatever runs is dropped where it is: another process may lead now.
+        lost = leadership.lost() => return Err(lost.into()),
+        () = manager::run(options, shutdown) => {}
+    }
     tracing::info!("the controllers have ended");
+    leadership.give_up().await;
     Ok(())
 }
 
 fn hosts(flag: &'static str, patterns: &[String]) -> Result<AllowedHosts, RunError> {
     AllowedHosts::parse(patterns.iter().map(String::as_str)).map_err(|source| RunError::Hosts { flag, source })
+}
+
+fn lease_name(namespace: &str, name: &str) -> Result<LeaseName, RunError> {
+    let name = format!("{namespace}/{name}");
+    name.parse().map_err(|_| RunError::LeaseName(name))
 }
 
 /// Returns once the served CRDs have the fields that this version needs; says what is missing until then.

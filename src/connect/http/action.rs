@@ -8,10 +8,12 @@ use reqwest::{Body, Client, Request, Response};
 
 use super::connection::{self, Sent};
 use super::settings::BuildError;
+use super::wire::NOT_PERMITTED;
 use crate::clock::Clock;
 use crate::connect::action::{ActionAnswer, ActionApi, ActionRequest};
 use crate::connect::api::Answer;
 use crate::connect::error::{ApiError, Failure};
+use crate::connect::fence::Fence;
 use crate::connect::hosts::Endpoint;
 
 /// Memory that is set aside for a body before it arrives, in bytes: announcing a large one costs a server nothing.
@@ -50,6 +52,7 @@ impl Default for ActionLimits {
 pub struct ActionClient {
     settings: ActionSettings,
     clock: Clock,
+    fence: Fence,
     client: Client,
 }
 
@@ -58,13 +61,21 @@ impl ActionClient {
     ///
     /// # Errors
     /// When TLS cannot be set up, or the extra certificates cannot be read.
-    pub fn new(mut settings: ActionSettings, clock: Clock) -> Result<Self, BuildError> {
+    pub fn new(settings: ActionSettings, clock: Clock) -> Result<Self, BuildError> {
+        Self::fenced(settings, clock, Fence::none())
+    }
+
+    /// The same, and a call leaves only while `fence` holds: else it counts as not sent.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn fenced(mut settings: ActionSettings, clock: Clock, fence: Fence) -> Result<Self, BuildError> {
         settings.limits.connect = settings.limits.connect.min(settings.limits.call);
         let endpoints = [&settings.endpoint];
         let extra = settings.extra_ca_pem.as_deref();
         let builder = connection::builder(&endpoints, settings.limits.connect, extra)?;
         let client = builder.pool_max_idle_per_host(0).build().map_err(BuildError::Tls)?;
-        Ok(Self { settings, clock, client })
+        Ok(Self { settings, clock, fence, client })
     }
 
     async fn exchange(&self, request: ActionRequest, send_before: Option<Timestamp>) -> Result<ActionAnswer, ApiError> {
@@ -81,6 +92,9 @@ impl ActionClient {
         *request.body_mut() = body.map(Body::from);
         let ActionLimits { connect, call, body: largest } = self.settings.limits;
         *request.timeout_mut() = Some(call);
+        if !self.fence.holds() {
+            return Err(lost(Failure::NotSent, NOT_PERMITTED.to_owned()));
+        }
         let start = self.clock.elapsed();
         let answered = self.client.execute(request).await;
         let mut response = answered.map_err(|error| match connection::why(&error, connect, call, || masker) {

@@ -32,6 +32,7 @@ use self::token::Tokens;
 use self::wire::Wire;
 use super::api::{Answer, ConnectApi, DeploymentPaths, LogRequest, PageRequest, Selector};
 use super::error::Failure;
+use super::fence::Fence;
 use super::model::{
     Connector, ConnectorStaged, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, LogPage, Paged,
     RedeployAction,
@@ -55,7 +56,15 @@ impl HttpConnect {
     /// When TLS cannot be set up, the extra certificates cannot be read, or the authorization URL has a path that cannot be
     /// continued.
     pub fn new(settings: Settings, clock: Clock) -> Result<Self, BuildError> {
-        let wire = Arc::new(Wire::new(&settings, clock.clone())?);
+        Self::fenced(settings, clock, Fence::none())
+    }
+
+    /// The same, and what changes something leaves only while `fence` holds: else it counts as not sent.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn fenced(settings: Settings, clock: Clock, fence: Fence) -> Result<Self, BuildError> {
+        let wire = Arc::new(Wire::new(&settings, clock.clone(), fence)?);
         let endpoint = settings.auth_url.at(routes::TOKEN).ok_or(BuildError::AuthUrl)?;
         let tokens = Tokens::new(Arc::clone(&wire), clock.clone(), endpoint, settings.credentials.clone());
         Ok(Self { settings, clock, wire, tokens: Arc::new(tokens) })

@@ -15,6 +15,7 @@ use super::pace::Pace;
 use super::settings::{BuildError, Limits, Settings};
 use crate::clock::Clock;
 use crate::connect::error::Failure;
+use crate::connect::fence::Fence;
 use crate::connect::mask::Masker;
 
 /// How long an unused connection is kept: less than servers and gateways keep it, so that few requests meet one that
@@ -24,12 +25,16 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(20);
 /// Memory that is set aside for a body before it arrives, in bytes: announcing a large one costs a server nothing.
 const LARGEST_TRUST: usize = 1 << 20;
 
+/// Why a call did not leave that the fence held back.
+pub(super) const NOT_PERMITTED: &str = "this process does not lead any more";
+
 /// The connections of one client.
 #[derive(Debug)]
 pub(super) struct Wire {
     client: Client,
     clock: Clock,
     limits: Limits,
+    fence: Fence,
     pub(super) pace: Pace,
 }
 
@@ -66,17 +71,18 @@ impl Lost {
 }
 
 impl Wire {
-    pub(super) fn new(settings: &Settings, clock: Clock) -> Result<Self, BuildError> {
+    pub(super) fn new(settings: &Settings, clock: Clock, fence: Fence) -> Result<Self, BuildError> {
         let endpoints = [&settings.api_url, &settings.auth_url];
         let builder = connection::builder(&endpoints, settings.limits.connect, settings.extra_ca_pem.as_deref())?;
         let builder = builder.pool_idle_timeout(IDLE_CONNECTION);
         let client = builder.build().map_err(BuildError::Tls)?;
         let pace = Pace::new(clock.clone(), settings.requests_per_second);
-        Ok(Self { client, clock, limits: settings.limits, pace })
+        Ok(Self { client, clock, limits: settings.limits, fence, pace })
     }
 
     /// Sends a request once, if it may still leave, and reads the answer; `largest_body` holds for a success. `masker`
-    /// knows what must not come back in an id or a text.
+    /// knows what must not come back in an id or a text. `send_before`: of what changes something, which needs the
+    /// permission of the fence as well.
     pub(super) async fn exchange(
         &self,
         mut request: Request,
@@ -96,6 +102,9 @@ impl Wire {
         self.pace.open().map_err(Lost::held_back)?;
         if send_before.is_some_and(|end| self.clock.now() >= end) {
             return Err(Lost::not_sent("its time was over before it could leave"));
+        }
+        if send_before.is_some() && !self.fence.holds() {
+            return Err(Lost::not_sent(NOT_PERMITTED));
         }
         let response = self.client.execute(request).await.map_err(|error| self.lost(&error, &sent, &masker))?;
         let status = response.status();

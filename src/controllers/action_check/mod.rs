@@ -22,6 +22,7 @@ use self::act::Prepared;
 use self::decide::{Step, Wanted};
 use super::conditions::{self, Told};
 use super::context::Context;
+use super::elsewhere::{self, FOREIGN_AGAIN};
 use super::patch::write_status;
 use super::reason::Reason;
 use super::subject::Subject;
@@ -38,10 +39,14 @@ const WRITES: u32 = 10;
 pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> Action {
     let subject = Subject::check(&object.namespace().unwrap_or_default(), &object.name_any());
     let api = Api::<ActionCheck>::namespaced(context.client.clone(), &subject.namespace);
+    if elsewhere::is_left(&context, &subject, &*object).await {
+        gone(&context, &subject);
+        return Action::await_change();
+    }
     let run = Run { api, object, context: &context, subject: &subject };
     match run.story().await {
         Ok(again) => {
-            context.alarms.set(&subject, again);
+            context.alarms.set(&subject, [again, run.foreign()].into_iter().flatten().min());
             Action::await_change()
         }
         Err(error) => {
@@ -97,6 +102,16 @@ impl Run<'_> {
         }
     }
 
+    /// When to look again at a deployment that another install may work on.
+    fn foreign(&self) -> Option<Duration> {
+        (self.object.spec.after.is_some() && self.context.elsewhere.is_shard()).then_some(FOREIGN_AGAIN)
+    }
+
+    /// The status, with the install that works on it.
+    fn claimed(&self, status: ActionCheckStatus) -> ActionCheckStatus {
+        ActionCheckStatus { controller: self.context.elsewhere.mine(), ..status }
+    }
+
     /// Everything that a call needs, or why there can be none.
     async fn prepare(&self) -> Result<Result<Prepared, Told>, kube::Error> {
         let headers = match observe::headers(self.context, &self.subject.namespace, &self.object.spec).await? {
@@ -137,7 +152,7 @@ impl Run<'_> {
     async fn send(&self, prepared: Prepared, wanted: &Wanted) -> Result<Option<Duration>, kube::Error> {
         let started = self.context.clock.now();
         let before = self.object.status.clone().unwrap_or_default();
-        let sent = status::about_to_send(&before, &wanted.cause, started);
+        let sent = self.claimed(status::about_to_send(&before, &wanted.cause, started));
         let mut object = Arc::clone(&self.object);
         if wanted.writes {
             let written = write_status(&self.api, &*self.object, &before, &sent).await?;
@@ -189,7 +204,7 @@ impl Run<'_> {
     async fn say(&self, told: &Told) -> Result<Option<Duration>, kube::Error> {
         let before = self.object.status.clone().unwrap_or_default();
         let generation = self.object.metadata.generation.unwrap_or_default();
-        let after = status::said(&before, told, generation, self.context.clock.now());
+        let after = self.claimed(status::said(&before, told, generation, self.context.clock.now()));
         if let Some(written) = write_status(&self.api, &*self.object, &before, &after).await? {
             self.event(&before, &written, told).await;
         }

@@ -3,6 +3,10 @@
 //! It sends nothing itself: the looker of the remote (`controllers/remote`) finds out how it is, and wakes the project
 //! when that changes. What it comes to is kept for the deployments that name it, which are woken in turn. A project that
 //! is being deleted stays, and stays usable, until nothing names it any more (rule 24; `copy.rs`).
+//!
+//! Where several installs share a namespace, one of them speaks for a project: it writes its status, and runs its mirror.
+//! Every other reads it, and holds it, if something of its own names it. Whoever sees that nothing at all names it any
+//! more, of whichever install, lets it go.
 
 mod act;
 pub mod copy;
@@ -25,6 +29,7 @@ use super::conditions::{self, Told};
 use super::connector;
 use super::connector::memory::Outcome;
 use super::context::{Context, Project};
+use super::elsewhere;
 use super::patch::write_status;
 use super::reason::Reason;
 use super::references::Named;
@@ -58,6 +63,7 @@ pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> Ac
 
 async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject) -> Result<(), kube::Error> {
     let api = Api::<ConnectProject>::namespaced(context.client.clone(), &subject.namespace);
+    let speaks = context.elsewhere.selects(object.labels()) && !elsewhere::is_left(context, subject, &*object).await;
     let users = if object.metadata.deletion_timestamp.is_some() {
         match let_go(&api, &object, context, subject).await? {
             Use::None => return Ok(()),
@@ -66,6 +72,10 @@ async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject
     } else {
         Use::Known(known_users(context, subject))
     };
+    if !speaks && matches!(users, Use::Known(users) if users.is_none()) {
+        release(context, subject);
+        return Ok(());
+    }
     let secret = object.spec.credentials_secret_ref.name.clone();
     context.references.set(subject, [(Named::Secret, secret)].into());
     // Before anybody can use it.
@@ -77,7 +87,9 @@ async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject
         matches!(users, Use::Listed(_)).then_some(COUNT_AGAIN),
         (access.unkept.is_some() || access.gone).then_some(COPY_AGAIN),
     ];
-    say(&api, &object, context, users, access).await?;
+    if speaks {
+        say(&api, &object, context, users, access).await?;
+    }
     context.alarms.set(subject, again.into_iter().flatten().min());
     Ok(())
 }
@@ -207,7 +219,8 @@ async fn say(
     };
     let before =
         object.status.clone().unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
-    let after = status::summarize(&before, &facts, context.clock.now());
+    let mut after = status::summarize(&before, &facts, context.clock.now());
+    after.controller = context.elsewhere.mine();
     let Some(written) = write_status(api, object, &before, &after).await? else { return Ok(()) };
     let told = status::tell(&facts);
     if conditions::ready_reason(&before.conditions) != Some(told.reason.as_str()) {
@@ -257,12 +270,17 @@ async fn say_mirror(
     }
 }
 
-/// Forgets everything about a project that is gone.
-pub fn gone(context: &Context, subject: &Subject) {
+/// Keeps nothing of a project that nothing of ours names, and that another install speaks for.
+fn release(context: &Context, subject: &Subject) {
     context.alarms.set(subject, None);
-    context.copies.gone(subject);
     context.remotes.release(subject);
     context.projects.forget(subject);
     context.references.forget(subject);
+}
+
+/// Forgets everything about a project that is gone.
+pub fn gone(context: &Context, subject: &Subject) {
+    context.copies.gone(subject);
+    release(context, subject);
     context.wake_users(Named::Project, &subject.namespace, &subject.name);
 }

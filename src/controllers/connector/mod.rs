@@ -36,6 +36,7 @@ use self::project::MirroredProject;
 use self::status::Said;
 use super::conditions::Told;
 use super::context::{Context, Project};
+use super::elsewhere;
 use super::problem;
 use super::reason::{Reason, Stance};
 use super::remote::Remote;
@@ -64,6 +65,10 @@ pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> A
         context: &context,
         subject: &subject,
     };
+    if elsewhere::is_left(&context, &subject, &*run.object).await {
+        gone(&context, &subject);
+        return Action::await_change();
+    }
     match run.story().await {
         Ok(again) => {
             context.alarms.set(&subject, again);

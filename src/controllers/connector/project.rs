@@ -37,6 +37,8 @@ pub struct MirroredSpec {
 pub struct MirroredStatus {
     /// There as long as there may be Connector objects of this project.
     pub registry: Option<MirrorStatus>,
+    /// The install that works on the project.
+    pub controller: Option<String>,
 }
 
 impl MirroredProject {

@@ -84,6 +84,10 @@ impl Operated for ConnectorDeployment {
     fn conditions(status: &Self::Status) -> &[Condition] {
         &status.conditions
     }
+
+    fn set_controller(status: &mut Self::Status, controller: Option<String>) {
+        status.controller = controller;
+    }
 }
 
 /// Type of the remote deployment, in the word of the API.

@@ -30,6 +30,7 @@ use kube::runtime::controller::Action;
 
 use self::run::Run;
 use super::context::Context;
+use super::elsewhere;
 use super::object::{self, Next, is_ours};
 use super::references::Named;
 use super::subject::Subject;
@@ -41,6 +42,10 @@ pub async fn reconcile(cached: Arc<ConnectorDeployment>, context: Arc<Context>) 
     let mut remembered = context.memories.of(&subject, cached.metadata.uid.as_deref().unwrap_or_default());
     context.alarms.set(&subject, None);
     let outcome = match object::current(&context.client, cached, &mut remembered.written).await {
+        // Nothing of it is kept here; what it is left to wakes it.
+        Ok(Some(object)) if is_ours(&*object) && elsewhere::is_left(&context, &subject, &*object).await => {
+            Ok(Next::Gone)
+        }
         Ok(Some(object)) if is_ours(&*object) => {
             let mut run = Run::new(&context, &subject, object, remembered);
             let outcome = run.story().await;

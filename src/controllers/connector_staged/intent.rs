@@ -46,6 +46,10 @@ impl Operated for ConnectorStaged {
     fn conditions(status: &Self::Status) -> &[Condition] {
         &status.conditions
     }
+
+    fn set_controller(status: &mut Self::Status, controller: Option<String>) {
+        status.controller = controller;
+    }
 }
 
 /// What happens to the remote when the object is deleted.

@@ -82,7 +82,7 @@ impl Run<'_> {
                 let subject = Subject::staged(&self.subject.namespace, &reference.name);
                 match self.context.staged.get(&subject) {
                     Some(staged) => Some(staged),
-                    None if !deleting && self.exists(&reference.name).await? => return Err(None),
+                    None if !deleting && self.comes(&reference.name).await? => return Err(None),
                     None => None,
                 }
             }
@@ -94,13 +94,22 @@ impl Run<'_> {
         }
     }
 
-    /// Whether there is a `ConnectorStaged` of this name; its controller wakes its users once it knows it.
-    async fn exists(&self, name: &str) -> Result<bool, Option<Told>> {
+    /// Whether there is a `ConnectorStaged` of this name; its controller wakes its users once it knows it. That of another
+    /// install does not.
+    async fn comes(&self, name: &str) -> Result<bool, Option<Told>> {
         let api = Api::<ConnectorStaged>::namespaced(self.context.client.clone(), &self.subject.namespace);
         let found = api.get_metadata_opt(name).await.map_err(|error| {
             Some(Told::new(Reason::InternalError, format!("ConnectorStaged {name} cannot be read: {error}")))
         })?;
-        Ok(found.is_some())
+        match found {
+            Some(found) if !self.context.elsewhere.selects(found.labels()) => {
+                let message = format!(
+                    "ConnectorStaged {name} has labels that this install of the operator does not select: give it those                      of this deployment"
+                );
+                Err(Some(Told::new(Reason::StagedNotReady, message)))
+            }
+            found => Ok(found.is_some()),
+        }
     }
 
     /// Whether calls of this resource are held back after failures; a change of what is asked for ends that.

@@ -1,0 +1,68 @@
+//! Whether this process leads: by an election, or because nobody asked for one. Decides nothing.
+
+use kube::Client;
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::connect::Fence;
+use crate::leader::{Election, LeaseName, Lost, Scope, State, Timing};
+
+/// An election, if there is one.
+pub(super) struct Leadership {
+    election: Option<Election>,
+    state: State,
+}
+
+impl Leadership {
+    /// Starts to campaign for the Lease of `install`; without one this process leads from the beginning.
+    pub(super) fn seek(
+        client: &Client,
+        install: Option<&LeaseName>,
+        scope: &Scope,
+        clock: &Clock,
+        fence: &Fence,
+    ) -> Self {
+        let start = |lease| Election::start(client.clone(), lease, scope, identity(), Timing::default(), clock, fence);
+        let election = install.map(start);
+        let state = election.as_ref().map_or_else(|| State::alone(clock.clone()), Election::state);
+        Self { election, state }
+    }
+
+    /// How it stands, for whoever asks.
+    #[allow(dead_code)]
+    pub(super) fn state(&self) -> State {
+        self.state.clone()
+    }
+
+    /// Returns once this process leads.
+    ///
+    /// # Errors
+    /// When it was lost at once.
+    pub(super) async fn won(&mut self) -> Result<(), Lost> {
+        match &mut self.election {
+            Some(election) => election.won().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns when this process does not lead any more.
+    pub(super) async fn lost(&mut self) -> Lost {
+        match &mut self.election {
+            Some(election) => election.lost().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Lets another lead at once. Only when nothing is sent any more.
+    pub(super) async fn give_up(self) {
+        if let Some(election) = self.election {
+            election.give_up().await;
+        }
+    }
+}
+
+/// Of this process alone, and readable for people.
+fn identity() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{host}_{}", Uuid::new_v4())
+}

@@ -1,0 +1,208 @@
+//! The election as a table, and as a game: two candidates with clocks of their own, whose calls and whose very steps may
+//! take any time, never hold the fence at once.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use jiff::SignedDuration;
+use proptest::prelude::*;
+
+use super::*;
+use crate::leader::Timing;
+
+const LEASE: Duration = Duration::from_secs(15);
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second)
+}
+
+fn held_by(holder: &str, renewed: i64) -> LeaseSpec {
+    LeaseSpec {
+        holder_identity: Some(holder.to_owned()),
+        lease_duration_seconds: Some(15),
+        lease_transitions: Some(3),
+        acquire_time: Some(MicroTime(at(0))),
+        renew_time: Some(MicroTime(at(renewed))),
+        ..LeaseSpec::default()
+    }
+}
+
+/// What was done, in a word, and with which count of transitions.
+fn word(step: &Step) -> (&'static str, i32) {
+    match step {
+        Step::Create(spec) => ("create", transitions(spec)),
+        Step::Write(spec) => ("write", transitions(spec)),
+        Step::Wait { .. } => ("wait", -1),
+    }
+}
+
+#[test]
+fn a_lease_is_taken_when_it_was_seen_unchanged_for_as_long_as_it_says() {
+    let short = LeaseSpec { lease_duration_seconds: Some(4), ..held_by("other", 0) };
+    let silent = LeaseSpec { lease_duration_seconds: None, ..held_by("other", 0) };
+    let given = given_up(&held_by("other", 0), at(5));
+    let nobody = LeaseSpec { holder_identity: Some(String::new()), ..held_by("other", 0) };
+    let long_ago = held_by("other", -1_000_000);
+    let annotated = held_by("other", 7);
+    for (case, looks, expected) in [
+        ("there is none", vec![(0, None)], ("create", 0)),
+        ("seen for the first time, however old", vec![(0, Some(long_ago))], ("wait", -1)),
+        (
+            "unchanged, not long enough",
+            vec![(0, Some(held_by("other", 0))), (14, Some(held_by("other", 0)))],
+            ("wait", -1),
+        ),
+        (
+            "unchanged for long enough",
+            vec![(0, Some(held_by("other", 0))), (15, Some(held_by("other", 0)))],
+            ("write", 4),
+        ),
+        ("renewed meanwhile", vec![(0, Some(held_by("other", 0))), (15, Some(annotated.clone()))], ("wait", -1)),
+        (
+            "renewed, then silent",
+            vec![(0, Some(held_by("other", 0))), (9, Some(annotated.clone())), (24, Some(annotated))],
+            ("write", 4),
+        ),
+        (
+            "a clock of another that goes backwards",
+            vec![(0, Some(held_by("other", 9))), (9, Some(held_by("other", 1)))],
+            ("wait", -1),
+        ),
+        ("it promises less", vec![(0, Some(short.clone())), (4, Some(short))], ("write", 4)),
+        ("it promises nothing", vec![(0, Some(silent.clone())), (15, Some(silent))], ("write", 4)),
+        ("given up", vec![(0, Some(given))], ("write", 4)),
+        ("held by nobody", vec![(0, Some(nobody))], ("write", 4)),
+        ("ours, as a lost answer", vec![(0, Some(held_by("me", 0)))], ("write", 3)),
+        ("another became it", vec![(0, Some(held_by("me", 0))), (2, Some(held_by("other", 2)))], ("wait", -1)),
+        ("deleted while another may hold it", vec![(0, Some(held_by("other", 0))), (14, None)], ("wait", -1)),
+        ("deleted, and its time is over", vec![(0, Some(held_by("other", 0))), (15, None)], ("create", 4)),
+        ("ours was deleted", vec![(0, Some(held_by("me", 0))), (2, None)], ("create", 3)),
+    ] {
+        let mut me = Candidate::new("me".to_owned(), LEASE);
+        let steps: Vec<_> =
+            looks.iter().map(|(second, spec)| me.step(spec.as_ref(), seconds(*second), at(99))).collect();
+        let last = steps.last().expect("a look");
+        assert_eq!(word(last), expected, "{case}");
+        if let Step::Create(spec) | Step::Write(spec) = last {
+            assert_eq!(holder(spec), Some("me"), "{case}");
+            assert_eq!((spec.lease_duration_seconds, &spec.renew_time), (Some(15), &Some(MicroTime(at(99)))), "{case}");
+            let anew = case.starts_with("ours, ");
+            assert_eq!(spec.acquire_time, Some(MicroTime(at(if anew { 0 } else { 99 }))), "{case}");
+        }
+    }
+}
+
+#[test]
+fn it_says_how_long_to_wait() {
+    let mut me = Candidate::new("me".to_owned(), LEASE);
+    let found = held_by("other", 0);
+    for (second, left) in [(100, 15), (101, 14), (114, 1)] {
+        let wait = Step::Wait { holder: "other".to_owned(), left: seconds(left) };
+        assert_eq!(me.step(Some(&found), seconds(second), at(0)), wait);
+    }
+}
+
+/// Something that happens to a player. Calls are two of them: they arrive, and their answer does.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happens {
+    Wakes,
+    ReadArrives,
+    ReadAnswered(Option<usize>),
+    WriteArrives { base: Option<usize>, written: usize, deadline: Duration },
+    WriteAnswered { stored: Option<usize>, deadline: Duration },
+}
+
+struct Player {
+    candidate: Candidate,
+    /// What its clock shows when the game begins.
+    ahead: Duration,
+    /// The version that it wrote last.
+    stored: Option<usize>,
+    /// From when to when its fence held, in game time.
+    held: Vec<(Duration, Duration)>,
+}
+
+/// A game: the Lease, its versions, and two players. Each step takes one of the given times.
+fn play(ahead: [u64; 2], times: &[u64]) -> (Vec<(Duration, Duration)>, Vec<(Duration, Duration)>) {
+    let Timing { lease, renew_deadline, retry } = Timing::default();
+    let mut players = [0, 1].map(|number| Player {
+        candidate: Candidate::new(format!("player-{number}"), lease),
+        ahead: seconds(ahead[number]),
+        stored: None,
+        held: Vec::new(),
+    });
+    let mut versions: Vec<LeaseSpec> = Vec::new();
+    let mut current: Option<usize> = None;
+    let mut times = times.iter().map(|time| Duration::from_millis(*time));
+    let mut queue =
+        BinaryHeap::from([Reverse((Duration::ZERO, 0, Happens::Wakes)), Reverse((Duration::ZERO, 1, Happens::Wakes))]);
+    while let (Some(Reverse((game, who, happens))), Some(takes)) = (queue.pop(), times.next()) {
+        let player = &mut players[who];
+        let local = game + player.ahead;
+        let mut next = |pause: Duration, happens| queue.push(Reverse((game + pause + takes, who, happens)));
+        match happens {
+            Happens::Wakes => match player.stored.take() {
+                Some(version) => next(Duration::ZERO, Happens::ReadAnswered(Some(version))),
+                None => next(Duration::ZERO, Happens::ReadArrives),
+            },
+            Happens::ReadArrives => next(Duration::ZERO, Happens::ReadAnswered(current)),
+            Happens::ReadAnswered(base) => {
+                // The time of the other's clock is anything, too.
+                let theirs =
+                    Timestamp::UNIX_EPOCH + SignedDuration::from_millis(i64::try_from(versions.len()).expect("few"));
+                let found = base.map(|version| versions[version].clone());
+                match player.candidate.step(found.as_ref(), local, theirs) {
+                    Step::Wait { left, .. } => next(left.min(retry), Happens::Wakes),
+                    Step::Create(spec) | Step::Write(spec) => {
+                        versions.push(spec);
+                        let written = versions.len() - 1;
+                        next(Duration::ZERO, Happens::WriteArrives { base, written, deadline: local + renew_deadline });
+                    }
+                }
+            }
+            Happens::WriteArrives { base, written, deadline } => {
+                let stored = (base == current).then_some(written);
+                current = stored.or(current);
+                next(Duration::ZERO, Happens::WriteAnswered { stored, deadline });
+            }
+            Happens::WriteAnswered { stored, deadline } => {
+                player.stored = stored;
+                if stored.is_some() && local < deadline {
+                    player.held.push((game, deadline.saturating_sub(player.ahead)));
+                }
+                next(retry, Happens::Wakes);
+            }
+        }
+    }
+    let [one, other] = players;
+    (one.held, other.held)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn two_never_hold_the_fence_at_once(
+        ahead in [0_u64..100_000, 0_u64..100_000],
+        times in prop::collection::vec(prop_oneof![8 => 0_u64..300, 2 => 300_u64..9_000, 1 => 9_000_u64..60_000], 400),
+    ) {
+        let (one, other) = play(ahead, &times);
+        for (from, to) in &one {
+            for (begins, ends) in &other {
+                prop_assert!(to <= begins || ends <= from, "{from:?} to {to:?}, and {begins:?} to {ends:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn in_such_a_game_both_lead_now_and_then() {
+    // Mostly quick, with a pause of 40 s now and then.
+    let times: Vec<u64> = (0..4_000).map(|step| if step % 97 == 96 { 40_000 } else { step % 50 }).collect();
+    let (one, other) = play([5, 70_000], &times);
+    assert!(one.len() > 20 && other.len() > 20, "{} and {}", one.len(), other.len());
+}

@@ -1,0 +1,57 @@
+//! The Lease as an object of the cluster: reads it, and writes it on the version that was read. Decides nothing.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use kube::api::{Api, ObjectMeta, PostParams};
+use kube::{Client, Error};
+
+use super::LeaseName;
+use crate::names;
+
+/// The Lease of an install.
+#[derive(Clone)]
+pub(super) struct Lock {
+    api: Api<Lease>,
+    name: String,
+    /// What its holder says of the install.
+    annotations: BTreeMap<String, String>,
+}
+
+impl Lock {
+    pub(super) fn new(client: Client, name: &LeaseName, annotations: BTreeMap<String, String>) -> Self {
+        Self { api: Api::namespaced(client, &name.namespace), name: name.name.clone(), annotations }
+    }
+
+    /// # Errors
+    /// Those of the API server.
+    pub(super) async fn read(&self) -> Result<Option<Lease>, Error> {
+        self.api.get_opt(&self.name).await
+    }
+
+    /// # Errors
+    /// Those of the API server; 409 if somebody else was faster.
+    pub(super) async fn create(&self, spec: LeaseSpec) -> Result<Lease, Error> {
+        let metadata = ObjectMeta {
+            name: Some(self.name.clone()),
+            labels: Some(BTreeMap::from([(names::MANAGED_BY.to_owned(), names::FIELD_MANAGER.to_owned())])),
+            annotations: Some(self.annotations.clone()),
+            ..ObjectMeta::default()
+        };
+        self.api.create(&parameters(), &Lease { metadata, spec: Some(spec) }).await
+    }
+
+    /// Writes the record, if the Lease is still as it was read. What others wrote beside it stays.
+    ///
+    /// # Errors
+    /// Those of the API server; 409 if the Lease was changed meanwhile.
+    pub(super) async fn replace(&self, read: &Lease, spec: LeaseSpec) -> Result<Lease, Error> {
+        let mut lease = Lease { spec: Some(spec), ..read.clone() };
+        lease.metadata.annotations.get_or_insert_default().extend(self.annotations.clone());
+        self.api.replace(&self.name, &parameters(), &lease).await
+    }
+}
+
+fn parameters() -> PostParams {
+    PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() }
+}

@@ -1,0 +1,101 @@
+//! Who does the work: of the replicas of one install, the one that holds its Lease leads; of several installs, each works
+//! on what its namespaces and its selector say, and leaves alone what a living one has claimed.
+//!
+//! Knows nothing of what the work is, and of no kind but the Lease. [`election`] is pure: whether to write the Lease, from
+//! what was seen of it and when. [`elector`] is the loop around it, [`state`] what others may ask of it. [`scope`] and
+//! [`selector`] say what an install works on, [`others`] what is known of other installs. [`fenced`] keeps a former leader
+//! from writing to the cluster, as `connect/fence.rs` keeps it from writing to the remote.
+
+pub mod election;
+pub mod elector;
+pub mod fenced;
+mod lock;
+pub mod others;
+pub mod scope;
+pub mod selector;
+pub mod state;
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+pub use elector::{Election, Lost};
+pub use scope::Scope;
+pub use state::State;
+
+/// Names the Lease of an install, and so the install.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LeaseName {
+    /// Namespace of the operator.
+    pub namespace: String,
+    /// Name of its Lease.
+    pub name: String,
+}
+
+impl fmt::Display for LeaseName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A text that names no Lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not written as namespace/name")]
+pub struct NoLeaseName;
+
+impl FromStr for LeaseName {
+    type Err = NoLeaseName;
+
+    fn from_str(text: &str) -> Result<Self, NoLeaseName> {
+        let (namespace, name) = text.split_once('/').ok_or(NoLeaseName)?;
+        let fits = |part: &str| {
+            let letters =
+                part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte));
+            !part.is_empty() && part.len() <= 253 && letters && !part.starts_with('.')
+        };
+        if !fits(namespace) || !fits(name) {
+            return Err(NoLeaseName);
+        }
+        Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+    }
+}
+
+/// How long things take around a Lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// How long others wait after the last change that they saw before they take the Lease: whole seconds.
+    pub lease: Duration,
+    /// How long the leader may go on after a renewal began that worked. Shorter than `lease` by what a call that has just
+    /// passed its check may need to be connected.
+    pub renew_deadline: Duration,
+    /// Pause between two looks or renewals.
+    pub retry: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self { lease: Duration::from_secs(15), renew_deadline: Duration::from_secs(10), retry: Duration::from_secs(2) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_is_named_by_its_namespace_and_its_name() {
+        let name: LeaseName = "operator/tax.eu-1".parse().expect("a name");
+        assert_eq!((name.namespace.as_str(), name.name.as_str()), ("operator", "tax.eu-1"));
+        assert_eq!(name.to_string(), "operator/tax.eu-1");
+        for wrong in ["", "operator", "operator/", "/tax", "a/b/c", "a/B", "../b", "a/..", "a/b?c"] {
+            assert_eq!(wrong.parse::<LeaseName>(), Err(NoLeaseName), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_passed_its_check_is_connected_before_another_leads() {
+        let Timing { lease, renew_deadline, retry } = Timing::default();
+        assert!(renew_deadline + crate::connect::http::Limits::default().connect <= lease);
+        assert!(retry * 4 <= renew_deadline, "it may fail a few times");
+    }
+}

@@ -1,0 +1,115 @@
+//! What an install works on: namespaces and labels, as its flags say it and as its Lease tells others. Pure.
+
+use std::collections::BTreeMap;
+
+use kube::core::{Selector, SelectorExt as _};
+
+use super::selector::{self, BadSelector};
+use crate::names;
+
+/// Labels of an object.
+pub type Labels = BTreeMap<String, String>;
+
+/// What an install works on.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    namespaces: Vec<String>,
+    selector: Selector,
+}
+
+impl Scope {
+    /// From what the command line says: no namespaces are all, and an empty selector is everything.
+    ///
+    /// # Errors
+    /// What is wrong with the selector.
+    pub fn new(namespaces: &[String], selector: &str) -> Result<Self, BadSelector> {
+        let namespaces = namespaces.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+        Ok(Self { namespaces: namespaces.map(str::to_owned).collect(), selector: selector::parse(selector)? })
+    }
+
+    /// The namespaces; empty: all.
+    #[must_use]
+    pub fn namespaces(&self) -> &[String] {
+        &self.namespaces
+    }
+
+    /// Which labels; it may select everything.
+    #[must_use]
+    pub fn selector(&self) -> &Selector {
+        &self.selector
+    }
+
+    /// Whether an object with these labels is meant, whatever its namespace.
+    #[must_use]
+    pub fn selects(&self, labels: &Labels) -> bool {
+        self.selector.matches(labels)
+    }
+
+    /// Whether an object is meant.
+    #[must_use]
+    pub fn works_on(&self, namespace: &str, labels: &Labels) -> bool {
+        (self.namespaces.is_empty() || self.namespaces.iter().any(|name| name == namespace)) && self.selects(labels)
+    }
+
+    /// As its Lease tells others.
+    #[must_use]
+    pub fn annotations(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            (names::WATCH_NAMESPACES.to_owned(), self.namespaces.join(",")),
+            (names::SELECTOR.to_owned(), self.selector.to_string()),
+        ])
+    }
+
+    /// As another Lease tells it. What it does not say, or nobody understands, is everything: rather too much is left alone.
+    #[must_use]
+    pub fn told_by(annotations: &BTreeMap<String, String>) -> Self {
+        let text = |name: &str| annotations.get(name).map(String::as_str).unwrap_or_default();
+        let namespaces: Vec<_> = text(names::WATCH_NAMESPACES).split(',').map(str::to_owned).collect();
+        Self::new(&namespaces, text(names::SELECTOR)).or_else(|_| Self::new(&namespaces, "")).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(text: &str) -> Labels {
+        let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+        pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
+    #[test]
+    fn an_install_works_on_its_namespaces_and_labels_and_its_lease_says_so() {
+        let names = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+        for (case, namespaces, selector, namespace, has, expected) in [
+            ("everything", "", "", "a", "", true),
+            ("its namespace", "a,b", "", "b", "", true),
+            ("another", "a,b", "", "c", "", false),
+            ("its label", "", "team=tax", "a", "team=tax,tier=1", true),
+            ("another label", "", "team=tax", "a", "team=cart", false),
+            ("no label", "", "team=tax", "a", "", false),
+            ("no label, for the rest", "", "team notin (cart, tax)", "a", "", true),
+            ("not for the rest", "", "team notin (cart, tax)", "a", "team=tax", false),
+            ("both", "a", "team in (tax),!legacy", "a", "team=tax", true),
+            ("the label alone", "a", "team in (tax),!legacy", "b", "team=tax", false),
+            ("excluded", "a", "team in (tax),!legacy", "a", "team=tax,legacy=", false),
+        ] {
+            let scope = Scope::new(&names(namespaces), selector).expect("a selector");
+            assert_eq!(scope.works_on(namespace, &labels(has)), expected, "{case}");
+            let told = Scope::told_by(&scope.annotations());
+            assert_eq!(told.works_on(namespace, &labels(has)), expected, "{case}, as its Lease says");
+            assert_eq!(told.annotations(), scope.annotations(), "{case}");
+        }
+    }
+
+    #[test]
+    fn a_lease_that_says_nothing_that_can_be_understood_means_everything() {
+        assert!(Scope::told_by(&BTreeMap::new()).works_on("a", &Labels::new()));
+        let strange = BTreeMap::from([
+            (names::WATCH_NAMESPACES.to_owned(), "a".to_owned()),
+            (names::SELECTOR.to_owned(), "((".to_owned()),
+        ]);
+        assert!(Scope::told_by(&strange).works_on("a", &Labels::new()));
+        assert!(!Scope::told_by(&strange).works_on("b", &Labels::new()));
+    }
+}

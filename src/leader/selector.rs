@@ -1,0 +1,153 @@
+//! Label selectors as people write them for kubectl (Kubernetes documentation, "Labels and Selectors"). Pure.
+//!
+//! Reads `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` and `!a`, separated by commas that all have to hold.
+//! What the API server would refuse is refused here, with what to write instead.
+
+use std::collections::BTreeSet;
+
+use kube::core::{Expression, Selector};
+
+/// Longest name of a label, and longest value (Kubernetes API: label names and values).
+const LONGEST: usize = 63;
+/// Longest prefix of a label (a DNS subdomain).
+const LONGEST_PREFIX: usize = 253;
+
+/// Text that is no selector.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{part}` cannot be part of a label selector: {why}. Write it as for kubectl: team=tax,tier!=test,zone in (a,b),!legacy"
+)]
+pub struct BadSelector {
+    part: String,
+    why: &'static str,
+}
+
+/// The selector; empty text selects everything.
+///
+/// # Errors
+/// Which part is wrong, and why.
+pub fn parse(text: &str) -> Result<Selector, BadSelector> {
+    if text.trim().is_empty() {
+        return Ok(Selector::default());
+    }
+    parts(text).into_iter().map(|part| expression(part.trim())).collect()
+}
+
+/// At commas outside of parentheses.
+fn parts(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+fn expression(part: &str) -> Result<Expression, BadSelector> {
+    let bad = |why| BadSelector { part: part.to_owned(), why };
+    if let Some((key, value)) = part.split_once("!=") {
+        return Ok(Expression::NotEqual(key_of(key).map_err(bad)?, value_of(value).map_err(bad)?));
+    }
+    if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
+        return Ok(Expression::Equal(key_of(key).map_err(bad)?, value_of(value).map_err(bad)?));
+    }
+    if let Some(key) = part.strip_prefix('!') {
+        return Ok(Expression::DoesNotExist(key_of(key).map_err(bad)?));
+    }
+    let Some((head, values)) = part.split_once('(') else { return Ok(Expression::Exists(key_of(part).map_err(bad)?)) };
+    let values = values.strip_suffix(')').ok_or_else(|| bad("a closing parenthesis is missing at its end"))?;
+    let values: BTreeSet<_> = values.split(',').map(value_of).collect::<Result<_, _>>().map_err(bad)?;
+    let mut words = head.split_whitespace();
+    match (words.next(), words.next(), words.next()) {
+        (Some(key), Some("in"), None) => Ok(Expression::In(key_of(key).map_err(bad)?, values)),
+        (Some(key), Some("notin"), None) => Ok(Expression::NotIn(key_of(key).map_err(bad)?, values)),
+        _ => Err(bad("before parentheses there are a label and `in` or `notin`")),
+    }
+}
+
+fn key_of(text: &str) -> Result<String, &'static str> {
+    let text = text.trim();
+    let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
+    if name.is_empty() {
+        return Err("a label is missing");
+    }
+    let lower = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    let fits = |prefix: &str| !prefix.is_empty() && prefix.len() <= LONGEST_PREFIX && prefix.bytes().all(lower);
+    if !is_word(name) || !prefix.is_none_or(fits) {
+        return Err(
+            "a label is at most 63 letters, digits, dashes, dots and underscores, after an optional domain and a slash",
+        );
+    }
+    Ok(text.to_owned())
+}
+
+fn value_of(text: &str) -> Result<String, &'static str> {
+    let text = text.trim();
+    if !text.is_empty() && !is_word(text) {
+        return Err("a value is at most 63 letters, digits, dashes, dots and underscores");
+    }
+    Ok(text.to_owned())
+}
+
+fn is_word(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let ends = [bytes.first(), bytes.last()];
+    text.len() <= LONGEST
+        && ends.iter().all(|end| end.is_some_and(u8::is_ascii_alphanumeric))
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_are_read_as_kubectl_reads_them() {
+        for (text, expected) in [
+            ("", ""),
+            (" ", ""),
+            ("team=tax", "team=tax"),
+            ("team == tax , tier != test", "team=tax,tier!=test"),
+            ("zone in (b, a),team notin (x)", "zone in (a,b),team notin (x)"),
+            ("legacy,!old", "legacy,!old"),
+            ("example.com/team=a_b.c-d", "example.com/team=a_b.c-d"),
+            ("team=", "team="),
+            ("a in (,b)", "a in (,b)"),
+        ] {
+            let read = parse(text).unwrap_or_else(|bad| panic!("{text}: {bad}"));
+            assert_eq!(read.to_string(), expected, "{text}");
+            assert_eq!(parse(expected).expect("its own form").to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_selector_is_said() {
+        for (text, part) in [
+            ("team=tax,", ""),
+            ("=tax", "=tax"),
+            ("team=tax=eu", "team=tax=eu"),
+            ("team in (a", "team in (a"),
+            ("team of (a)", "team of (a)"),
+            ("team in a", "team in a"),
+            ("tier>3", "tier>3"),
+            ("a b", "a b"),
+            ("team=tax,-x", "-x"),
+            ("team=ä", "team=ä"),
+            ("Example.com/team=a", "Example.com/team=a"),
+            ("a/b/c", "a/b/c"),
+        ] {
+            let bad = parse(text).expect_err(text);
+            assert_eq!(bad.part, part, "{text}");
+            assert!(bad.to_string().contains("kubectl"));
+        }
+        assert!(parse(&format!("a={}", "x".repeat(64))).is_err());
+    }
+}

@@ -11,5 +11,6 @@ pub mod crd;
 pub mod dev_server;
 #[cfg(feature = "local-cluster")]
 pub mod local_cluster;
+pub mod metrics;
 pub mod names;
 pub mod telemetry;

@@ -5,7 +5,7 @@
 //! [`ActionApi`]. Nothing here knows of Kubernetes.
 //!
 //! The client side: [`http`] sends, [`paging`] reads lists to their end, [`hosts`] says where to, [`mask`] keeps secured
-//! values out of what comes back.
+//! values out of what comes back, [`observer`] hears what is sent, to be counted.
 
 pub mod action;
 pub mod api;
@@ -15,13 +15,16 @@ pub mod http;
 pub mod lenient;
 pub mod mask;
 pub mod model;
+pub mod observer;
 pub mod paging;
 pub mod registry;
 mod resolver;
 pub mod routes;
+pub mod trace;
 
 pub use action::ActionApi;
 pub use api::{ConnectApi, Selector};
 pub use error::{ApiError, ErrorCode, Reaction};
 pub use http::HttpConnect;
+pub use observer::Observer;
 pub use registry::{RegistryApi, StagedApi};

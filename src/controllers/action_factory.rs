@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::connect::action::ActionApi;
 use crate::connect::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use crate::connect::http::{ActionClient, ActionLimits, ActionSettings};
+use crate::connect::observer::Observer;
 
 /// Hosts of frontends (contract section 11), for those who name no others.
 pub const DEFAULT_ACTION_HOSTS: &str =
@@ -36,6 +37,8 @@ pub struct HttpActionFactory {
     pub clock: Clock,
     /// Certificates in PEM that are trusted beside those of the platform.
     pub extra_ca_pem: Option<Vec<u8>>,
+    /// Hears of each call.
+    pub observer: Arc<dyn Observer>,
 }
 
 impl ActionFactory for HttpActionFactory {
@@ -46,7 +49,8 @@ impl ActionFactory for HttpActionFactory {
     fn client(&self, endpoint: Endpoint, timeout: Duration, largest: usize) -> Result<Arc<dyn ActionApi>, String> {
         let limits = ActionLimits { call: timeout, body: largest, ..ActionLimits::default() };
         let settings = ActionSettings { endpoint, limits, extra_ca_pem: self.extra_ca_pem.clone() };
-        let client = ActionClient::new(settings, self.clock.clone()).map_err(|error| error.to_string())?;
+        let client = ActionClient::observed(settings, self.clock.clone(), Arc::clone(&self.observer))
+            .map_err(|error| error.to_string())?;
         Ok(Arc::new(client))
     }
 }
@@ -54,11 +58,17 @@ impl ActionFactory for HttpActionFactory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connect::observer::Unobserved;
 
     #[test]
     fn the_default_hosts_are_those_of_frontends_over_https() {
         let allowed_hosts = AllowedHosts::parse(DEFAULT_ACTION_HOSTS.split(',')).expect("patterns");
-        let factory = HttpActionFactory { allowed_hosts, clock: Clock::system(), extra_ca_pem: None };
+        let factory = HttpActionFactory {
+            allowed_hosts,
+            clock: Clock::system(),
+            extra_ca_pem: None,
+            observer: Arc::new(Unobserved),
+        };
         for (url, allowed) in [
             ("https://shop-example.service.live", true),
             ("https://shop-example.service.io", true),

@@ -7,6 +7,7 @@ use super::remote::{ConnectFactory, Connection, Settings};
 use crate::clock::Clock;
 use crate::connect::hosts::AllowedHosts;
 use crate::connect::http::{self, Credentials, HttpConnect, Limits};
+use crate::connect::observer::Observer;
 
 /// Makes clients over HTTP.
 pub struct HttpFactory {
@@ -18,6 +19,8 @@ pub struct HttpFactory {
     pub limits: Limits,
     /// Certificates in PEM that are trusted beside those of the platform.
     pub extra_ca_pem: Option<Vec<u8>>,
+    /// Hears of each request.
+    pub observer: Arc<dyn Observer>,
 }
 
 impl HttpFactory {
@@ -43,7 +46,8 @@ impl HttpFactory {
             limits: self.limits,
             extra_ca_pem: self.extra_ca_pem.clone(),
         };
-        HttpConnect::new(settings, self.clock.clone()).map_err(|error| error.to_string())
+        HttpConnect::observed(settings, self.clock.clone(), Arc::clone(&self.observer))
+            .map_err(|error| error.to_string())
     }
 }
 

@@ -12,8 +12,10 @@ use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager;
+use connect_operator::controllers::work::Work;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{DevServer, Options};
+use connect_operator::metrics::Metrics;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -46,6 +48,8 @@ pub(crate) struct Shop {
     pub(crate) operator_namespace: String,
     limits: Limits,
     operator: Option<Operator>,
+    /// What the operator that was started last shows.
+    pub(crate) work: Option<Arc<Work>>,
 }
 
 struct Operator {
@@ -78,7 +82,16 @@ impl Shop {
         let sandbox = Sandbox::new().await;
         let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
         let (also_watched, operator_namespace) = (Vec::new(), "default".to_owned());
-        Self { sandbox, dev, clock, also_watched, operator_namespace, limits: Limits::default(), operator: None }
+        Self {
+            sandbox,
+            dev,
+            clock,
+            also_watched,
+            operator_namespace,
+            limits: Limits::default(),
+            operator: None,
+            work: None,
+        }
     }
 
     /// A shop with a deployment that is live.
@@ -106,9 +119,22 @@ impl Shop {
     fn start(&mut self, client: Client, digest_key: [u8; 32]) {
         let clock = self.clock.clone();
         let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
-        let actions =
-            HttpActionFactory { allowed_hosts: allowed_hosts.clone(), clock: clock.clone(), extra_ca_pem: None };
-        let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: self.limits, extra_ca_pem: None };
+        let metrics = Metrics::new(clock.now());
+        let work = Work::new(clock.clone(), Arc::clone(&metrics));
+        self.work = Some(Arc::clone(&work));
+        let actions = HttpActionFactory {
+            allowed_hosts: allowed_hosts.clone(),
+            clock: clock.clone(),
+            extra_ca_pem: None,
+            observer: metrics.clone(),
+        };
+        let factory = HttpFactory {
+            allowed_hosts,
+            clock: clock.clone(),
+            limits: self.limits,
+            extra_ca_pem: None,
+            observer: metrics,
+        };
         let options = manager::Options {
             client: unreliable::as_slow_as_asked_for(client),
             namespaces: [&self.sandbox.namespace].into_iter().chain(&self.also_watched).cloned().collect(),
@@ -118,6 +144,7 @@ impl Shop {
             digest_key: DigestKey::new(digest_key),
             factory: Arc::new(factory),
             actions: Arc::new(actions),
+            work,
             jitter_seed: 1,
         };
         let (stop, stopped) = oneshot::channel::<()>();

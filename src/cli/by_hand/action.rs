@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -12,6 +13,7 @@ use crate::cli::printing::print;
 use crate::clock::Clock;
 use crate::connect::action::{Action, ActionMethod, ExtraHeader, Preset};
 use crate::connect::hosts::AllowedHosts;
+use crate::connect::observer::Unobserved;
 use crate::controllers::action_factory::{ActionFactory as _, HttpActionFactory};
 use crate::crd::parse_duration;
 
@@ -124,7 +126,12 @@ pub(in crate::cli) async fn run(arguments: Actions) -> Result<(), Failed> {
     // Whoever writes an address means it.
     let allowed = AllowedHosts::parse(host(&call.url).as_deref()).map_err(|bad| wrong(format!("--url: {bad}")))?;
     let extra_ca_pem = call.ca_file.as_deref().map(read).transpose()?;
-    let factory = HttpActionFactory { allowed_hosts: allowed, clock: Clock::system(), extra_ca_pem };
+    let factory = HttpActionFactory {
+        allowed_hosts: allowed,
+        clock: Clock::system(),
+        extra_ca_pem,
+        observer: Arc::new(Unobserved),
+    };
     let endpoint = factory.endpoint(&call.url).map_err(|refused| wrong(format!("--url: {refused}")))?;
     let action = Action {
         namespace: namespace.to_owned(),

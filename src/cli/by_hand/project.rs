@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap_complete::engine::ArgValueCandidates;
 use kube::Api;
@@ -14,6 +15,7 @@ use crate::clock::Clock;
 use crate::connect::api::DeploymentPaths;
 use crate::connect::hosts::AllowedHosts;
 use crate::connect::http::{HttpConnect, Limits};
+use crate::connect::observer::Unobserved;
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
 use crate::controllers::remote::Settings;
@@ -124,7 +126,13 @@ pub(super) fn client_of(variable: impl Fn(&str) -> Option<String>) -> Result<Htt
 
 fn client(settings: &Settings, hosts: &[String], extra_ca_pem: Option<Vec<u8>>) -> Result<HttpConnect, ProjectError> {
     let allowed_hosts = AllowedHosts::parse(hosts.iter().map(String::as_str))?;
-    let factory = HttpFactory { allowed_hosts, clock: Clock::system(), limits: Limits::default(), extra_ca_pem };
+    let factory = HttpFactory {
+        allowed_hosts,
+        clock: Clock::system(),
+        limits: Limits::default(),
+        extra_ca_pem,
+        observer: Arc::new(Unobserved),
+    };
     factory.client(settings).map_err(ProjectError::Client)
 }
 

@@ -250,6 +250,8 @@ async fn dev_server(args: &Args) -> Result<DevServer, Error> {
 /// The arguments of `run` for this place.
 fn operator(place: &Place) -> run::Args {
     run::Args {
+        metrics_listen: None,
+        health_listen: None,
         watch_namespaces: place.watched(),
         concurrency: 16,
         allowed_api_hosts: vec!["127.0.0.1".to_owned()],

@@ -11,6 +11,7 @@ use crate::cli::{CaFileError, read_ca_file};
 use crate::clock::Clock;
 use crate::connect::hosts::{AllowedHosts, BadPattern};
 use crate::connect::http::{HttpConnect, Limits};
+use crate::connect::observer::Unobserved;
 use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::controllers::conditions::Told;
 use crate::controllers::connect_factory::HttpFactory;
@@ -60,7 +61,13 @@ impl Remotes {
     pub(super) fn new(reach: &Reach, clock: Clock) -> Result<Self, ReachError> {
         let allowed_hosts = AllowedHosts::parse(reach.allowed_api_hosts.iter().map(String::as_str))?;
         let extra_ca_pem = read_ca_file(reach.ca_file.as_deref())?;
-        let factory = HttpFactory { allowed_hosts, clock, limits: Limits::default(), extra_ca_pem };
+        let factory = HttpFactory {
+            allowed_hosts,
+            clock,
+            limits: Limits::default(),
+            extra_ca_pem,
+            observer: Arc::new(Unobserved),
+        };
         Ok(Self { factory, clients: BTreeMap::new(), offers: BTreeMap::new() })
     }
 

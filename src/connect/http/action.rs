@@ -1,6 +1,7 @@
 //! Frontend actions over HTTP: one request for each call, to one host, without any repeating. Next:
 //! [`crate::connect::action`] for what is sent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -13,6 +14,7 @@ use crate::connect::action::{ActionAnswer, ActionApi, ActionRequest};
 use crate::connect::api::Answer;
 use crate::connect::error::{ApiError, Failure};
 use crate::connect::hosts::Endpoint;
+use crate::connect::observer::{Observer, RequestEnd, Unobserved};
 
 /// Memory that is set aside for a body before it arrives, in bytes: announcing a large one costs a server nothing.
 const LARGEST_TRUST: usize = 64 << 10;
@@ -51,6 +53,7 @@ pub struct ActionClient {
     settings: ActionSettings,
     clock: Clock,
     client: Client,
+    observer: Arc<dyn Observer>,
 }
 
 impl ActionClient {
@@ -58,13 +61,25 @@ impl ActionClient {
     ///
     /// # Errors
     /// When TLS cannot be set up, or the extra certificates cannot be read.
-    pub fn new(mut settings: ActionSettings, clock: Clock) -> Result<Self, BuildError> {
+    pub fn new(settings: ActionSettings, clock: Clock) -> Result<Self, BuildError> {
+        Self::observed(settings, clock, Arc::new(Unobserved))
+    }
+
+    /// The same, with somebody who hears of each call.
+    ///
+    /// # Errors
+    /// As [`ActionClient::new`].
+    pub fn observed(
+        mut settings: ActionSettings,
+        clock: Clock,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Self, BuildError> {
         settings.limits.connect = settings.limits.connect.min(settings.limits.call);
         let endpoints = [&settings.endpoint];
         let extra = settings.extra_ca_pem.as_deref();
         let builder = connection::builder(&endpoints, settings.limits.connect, extra)?;
         let client = builder.pool_max_idle_per_host(0).build().map_err(BuildError::Tls)?;
-        Ok(Self { settings, clock, client })
+        Ok(Self { settings, clock, client, observer })
     }
 
     async fn exchange(&self, request: ActionRequest, send_before: Option<Timestamp>) -> Result<ActionAnswer, ApiError> {
@@ -82,17 +97,26 @@ impl ActionClient {
         let ActionLimits { connect, call, body: largest } = self.settings.limits;
         *request.timeout_mut() = Some(call);
         let start = self.clock.elapsed();
+        let observe = |end| {
+            self.observer.request(operation, end, self.clock.elapsed().saturating_sub(start));
+        };
         let answered = self.client.execute(request).await;
-        let mut response = answered.map_err(|error| match connection::why(&error, connect, call, || masker) {
-            (Sent::Nothing, why) => lost(Failure::NotSent, why),
-            (Sent::Perhaps, why) => lost(Failure::NoAnswer, why),
+        let mut response = answered.map_err(|error| {
+            let (sent, end, why) = connection::why(&error, connect, call, || masker);
+            observe(end);
+            match sent {
+                Sent::Nothing => lost(Failure::NotSent, why),
+                Sent::Perhaps => lost(Failure::NoAnswer, why),
+            }
         })?;
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let (body, whole) = beginning(response, largest).await.map_err(|error| {
             let broken = format!("status {}, but the body broke off", status.as_u16());
+            observe(if error.is_timeout() { RequestEnd::Timeout } else { RequestEnd::Broken });
             let slow = || format!("status {}, but no whole body within {call:?}", status.as_u16());
             lost(Failure::NoAnswer, if error.is_timeout() { slow() } else { broken })
         })?;
+        observe(RequestEnd::Status(status.as_u16()));
         let duration = self.clock.elapsed().saturating_sub(start);
         let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(operation, status = status.as_u16(), duration_ms, "the action answered");

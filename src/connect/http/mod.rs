@@ -36,6 +36,7 @@ use super::model::{
     Connector, ConnectorStaged, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, LogPage, Paged,
     RedeployAction,
 };
+use super::observer::{Observer, Unobserved};
 use super::routes;
 use crate::clock::Clock;
 
@@ -55,7 +56,15 @@ impl HttpConnect {
     /// When TLS cannot be set up, the extra certificates cannot be read, or the authorization URL has a path that cannot be
     /// continued.
     pub fn new(settings: Settings, clock: Clock) -> Result<Self, BuildError> {
-        let wire = Arc::new(Wire::new(&settings, clock.clone())?);
+        Self::observed(settings, clock, Arc::new(Unobserved))
+    }
+
+    /// The same, with somebody who hears of each request.
+    ///
+    /// # Errors
+    /// As [`HttpConnect::new`].
+    pub fn observed(settings: Settings, clock: Clock, observer: Arc<dyn Observer>) -> Result<Self, BuildError> {
+        let wire = Arc::new(Wire::new(&settings, clock.clone(), observer)?);
         let endpoint = settings.auth_url.at(routes::TOKEN).ok_or(BuildError::AuthUrl)?;
         let tokens = Tokens::new(Arc::clone(&wire), clock.clone(), endpoint, settings.credentials.clone());
         Ok(Self { settings, clock, wire, tokens: Arc::new(tokens) })
@@ -75,6 +84,7 @@ impl HttpConnect {
     fn get(&self, operation: &'static str, path: String) -> Call<'_> {
         Call {
             operation,
+            observer: &*self.wire.observer,
             method: Method::GET,
             path,
             query: Vec::new(),

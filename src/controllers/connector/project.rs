@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Resource;
 use kube::api::ObjectMeta;
 use kube::core::NamespaceResourceScope;
@@ -37,6 +38,9 @@ pub struct MirroredSpec {
 pub struct MirroredStatus {
     /// There as long as there may be Connector objects of this project.
     pub registry: Option<MirrorStatus>,
+    /// Conditions of the project.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
 }
 
 impl MirroredProject {

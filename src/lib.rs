@@ -12,5 +12,6 @@ pub mod dev_server;
 pub mod leader;
 #[cfg(feature = "local-cluster")]
 pub mod local_cluster;
+pub mod metrics;
 pub mod names;
 pub mod telemetry;

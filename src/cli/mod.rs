@@ -9,7 +9,7 @@ mod dev_server;
 mod man;
 mod plan;
 mod printing;
-mod run;
+pub mod run;
 mod wait;
 
 use std::path::{Path, PathBuf};

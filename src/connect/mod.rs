@@ -5,7 +5,8 @@
 //! [`ActionApi`]. Nothing here knows of Kubernetes.
 //!
 //! The client side: [`http`] sends, [`paging`] reads lists to their end, [`hosts`] says where to, [`mask`] keeps secured
-//! values out of what comes back, [`fence`] holds back what a process may not send any more.
+//! values out of what comes back, [`fence`] holds back what a process may not send any more, [`observer`] hears what is
+//! sent, to be counted.
 
 pub mod action;
 pub mod api;
@@ -16,14 +17,19 @@ pub mod http;
 pub mod lenient;
 pub mod mask;
 pub mod model;
+pub mod observer;
 pub mod paging;
 pub mod registry;
 mod resolver;
 pub mod routes;
+pub mod surroundings;
+pub mod trace;
 
 pub use action::ActionApi;
 pub use api::{ConnectApi, Selector};
 pub use error::{ApiError, ErrorCode, Reaction};
 pub use fence::Fence;
 pub use http::HttpConnect;
+pub use observer::Observer;
 pub use registry::{RegistryApi, StagedApi};
+pub use surroundings::Surroundings;

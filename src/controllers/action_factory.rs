@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Clock;
-use crate::connect::Fence;
 use crate::connect::action::ActionApi;
 use crate::connect::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use crate::connect::http::{ActionClient, ActionLimits, ActionSettings};
+use crate::connect::surroundings::Surroundings;
 
 /// Hosts of frontends (contract section 11), for those who name no others.
 pub const DEFAULT_ACTION_HOSTS: &str =
@@ -33,10 +32,8 @@ pub trait ActionFactory: Send + Sync {
 pub struct HttpActionFactory {
     /// Hosts that may be called.
     pub allowed_hosts: AllowedHosts,
-    /// The time.
-    pub clock: Clock,
-    /// A call leaves only while this holds.
-    pub fence: Fence,
+    /// What every call stands in.
+    pub around: Surroundings,
     /// Certificates in PEM that are trusted beside those of the platform.
     pub extra_ca_pem: Option<Vec<u8>>,
 }
@@ -49,8 +46,7 @@ impl ActionFactory for HttpActionFactory {
     fn client(&self, endpoint: Endpoint, timeout: Duration, largest: usize) -> Result<Arc<dyn ActionApi>, String> {
         let limits = ActionLimits { call: timeout, body: largest, ..ActionLimits::default() };
         let settings = ActionSettings { endpoint, limits, extra_ca_pem: self.extra_ca_pem.clone() };
-        let client = ActionClient::fenced(settings, self.clock.clone(), self.fence.clone())
-            .map_err(|error| error.to_string())?;
+        let client = ActionClient::within(settings, self.around.clone()).map_err(|error| error.to_string())?;
         Ok(Arc::new(client))
     }
 }
@@ -58,12 +54,13 @@ impl ActionFactory for HttpActionFactory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
 
     #[test]
     fn the_default_hosts_are_those_of_frontends_over_https() {
         let allowed_hosts = AllowedHosts::parse(DEFAULT_ACTION_HOSTS.split(',')).expect("patterns");
-        let factory =
-            HttpActionFactory { allowed_hosts, clock: Clock::system(), fence: Fence::none(), extra_ca_pem: None };
+        let around = Surroundings::plain(Clock::system());
+        let factory = HttpActionFactory { allowed_hosts, around, extra_ca_pem: None };
         for (url, allowed) in [
             ("https://shop-example.service.live", true),
             ("https://shop-example.service.io", true),

@@ -4,21 +4,18 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::remote::{ConnectFactory, Connection, Settings};
-use crate::clock::Clock;
-use crate::connect::Fence;
 use crate::connect::hosts::AllowedHosts;
 use crate::connect::http::{self, Credentials, HttpConnect, Limits};
+use crate::connect::surroundings::Surroundings;
 
 /// Makes clients over HTTP.
 pub struct HttpFactory {
     /// Hosts that may be called.
     pub allowed_hosts: AllowedHosts,
-    /// The time.
-    pub clock: Clock,
+    /// What every call stands in.
+    pub around: Surroundings,
     /// Limits of one request.
     pub limits: Limits,
-    /// What changes something leaves only while this holds.
-    pub fence: Fence,
     /// Certificates in PEM that are trusted beside those of the platform.
     pub extra_ca_pem: Option<Vec<u8>>,
 }
@@ -46,7 +43,7 @@ impl HttpFactory {
             limits: self.limits,
             extra_ca_pem: self.extra_ca_pem.clone(),
         };
-        HttpConnect::fenced(settings, self.clock.clone(), self.fence.clone()).map_err(|error| error.to_string())
+        HttpConnect::within(settings, self.around.clone()).map_err(|error| error.to_string())
     }
 }
 

@@ -26,6 +26,7 @@ use super::remote::{Login, Remote, Remotes};
 use super::series::Series;
 use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
+use super::work::Work;
 use crate::clock::Clock;
 use crate::crd::shared::RemoteIdentity;
 
@@ -68,6 +69,8 @@ pub struct Context {
     pub elsewhere: Elsewhere,
     /// When to run again.
     pub alarms: Arc<Alarms>,
+    /// What waits and what runs, what exists, and the metrics that come of it.
+    pub work: Arc<Work>,
     /// Subjects that are to run again.
     pub wake: UnboundedSender<Subject>,
 }
@@ -94,7 +97,7 @@ impl Context {
             kept.into_iter().chain([self.references.subjects(), self.remotes.subjects(), self.mirrors.subjects()]);
         let kept = kept.chain([self.staged_memories.subjects(), self.staged.subjects()]);
         let kept = kept.chain([Kind::Deployment, Kind::Staged, Kind::Project].map(|kind| self.keys.subjects(kind)));
-        kept.flatten().collect()
+        kept.chain([self.work.subjects()]).flatten().collect()
     }
 
     /// Reports an Event; one that cannot be written is no error, it is for people only.
@@ -103,6 +106,10 @@ impl Context {
             Stance::Waiting | Stance::Stalled | Stance::Failing => EventType::Warning,
             Stance::Ready | Stance::Running | Stance::Paused => EventType::Normal,
         };
+        match type_ {
+            EventType::Warning => tracing::warn!(reason = told.reason.as_str(), told.message),
+            EventType::Normal => tracing::info!(reason = told.reason.as_str(), told.message),
+        }
         self.report(object, type_, told.reason.as_str(), action, &told.message).await;
     }
 

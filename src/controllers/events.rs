@@ -9,6 +9,7 @@ use kube::{Resource, ResourceExt};
 
 use super::connector::project::MirroredProject;
 use super::context::Context;
+use super::inventory::Says;
 use super::keys::Keys;
 use super::references::Named;
 use super::subject::{Kind, Subject};
@@ -19,6 +20,7 @@ use crate::names;
 /// Forgets everything about a subject that is gone.
 pub fn gone(context: &Context, subject: &Subject) {
     context.elsewhere.forget(subject);
+    context.work.gone(subject);
     match subject.kind {
         Kind::Deployment => {
             connector_deployment::gone(context, subject);
@@ -56,6 +58,9 @@ pub trait Ours: Resource<DynamicType = ()> {
 
     /// Takes note of what is seen.
     fn note(&self, keys: &Keys);
+
+    /// What it says of itself; `None`: there is nothing to count.
+    fn says(&self) -> Option<Says>;
 }
 
 impl Ours for ConnectorDeployment {
@@ -63,6 +68,12 @@ impl Ours for ConnectorDeployment {
 
     fn note(&self, keys: &Keys) {
         keys.saw(self);
+    }
+
+    fn says(&self) -> Option<Says> {
+        let Some(status) = &self.status else { return Some(Says::default()) };
+        let operation = status.operation.as_ref().map(|operation| operation.started_at.0);
+        Some(Says::of(&status.conditions, names::READY, operation))
     }
 }
 
@@ -72,6 +83,12 @@ impl Ours for ConnectorStaged {
     fn note(&self, keys: &Keys) {
         keys.saw(self);
     }
+
+    fn says(&self) -> Option<Says> {
+        let Some(status) = &self.status else { return Some(Says::default()) };
+        let operation = status.operation.as_ref().map(|operation| operation.started_at.0);
+        Some(Says::of(&status.conditions, names::READY, operation))
+    }
 }
 
 impl Ours for ConnectProject {
@@ -80,6 +97,11 @@ impl Ours for ConnectProject {
     fn note(&self, keys: &Keys) {
         keys.saw_project(self);
     }
+
+    fn says(&self) -> Option<Says> {
+        let Some(status) = &self.status else { return Some(Says::default()) };
+        Some(Says::of(&status.conditions, names::READY, None))
+    }
 }
 
 impl Ours for ActionCheck {
@@ -87,6 +109,11 @@ impl Ours for ActionCheck {
 
     /// A check wants no key.
     fn note(&self, _: &Keys) {}
+
+    fn says(&self) -> Option<Says> {
+        let Some(status) = &self.status else { return Some(Says::default()) };
+        Some(Says::of(&status.conditions, names::READY, None))
+    }
 }
 
 impl Ours for MirroredProject {
@@ -94,6 +121,12 @@ impl Ours for MirroredProject {
 
     /// A mirror wants no key.
     fn note(&self, _: &Keys) {}
+
+    /// Only what is mirrored, or was.
+    fn says(&self) -> Option<Says> {
+        let status = self.status.as_ref().filter(|_| self.spec.registry.is_some() || self.may_have_objects())?;
+        Some(Says::of(&status.conditions, names::REGISTRY_MIRRORED, None))
+    }
 }
 
 /// Removes what no run needs from what is kept: who wrote which field, and kubectl's copy of the manifest.
@@ -184,6 +217,7 @@ impl Lifes {
     fn seen<K: Ours>(&mut self, context: &Context, object: &K) {
         object.note(&context.keys);
         let subject = subject(object);
+        context.work.inventory.seen(&subject, object.says());
         if K::KIND == Kind::Deployment {
             context.wake_users(Named::Deployment, &subject.namespace, &subject.name);
         }
@@ -198,6 +232,7 @@ fn is_check(subject: &Subject) -> bool {
     subject.kind == Kind::Check
 }
 
-fn subject<K: Ours>(object: &K) -> Subject {
+/// The resource that an object is.
+pub fn subject<K: Ours>(object: &K) -> Subject {
     Subject { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }

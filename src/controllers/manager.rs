@@ -39,6 +39,7 @@ use super::remote::{ConnectFactory, Remotes};
 use super::series::Series;
 use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
+use super::work::{Ended, Work};
 use super::{action_check, connect_project, connector, connector_deployment, connector_staged};
 use crate::clock::Clock;
 use crate::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
@@ -82,6 +83,8 @@ pub struct Options {
     pub factory: Arc<dyn ConnectFactory>,
     /// Makes the clients of frontends whose actions are checked.
     pub actions: Arc<dyn ActionFactory>,
+    /// Hears of everything that waits and runs.
+    pub work: Arc<Work>,
     /// Start of the chance by which looks and pauses are spread.
     pub jitter_seed: u64,
 }
@@ -97,6 +100,7 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         wake.clone(),
         options.concurrency,
         options.jitter_seed,
+        Arc::clone(&options.work),
     );
     Arc::new(Context {
         client: options.client.clone(),
@@ -117,6 +121,7 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         mirrors: Mirrors::default(),
         elsewhere: Elsewhere::new(options.install.as_ref(), options.scope.clone()),
         alarms: Arc::new(Alarms::new(clock.clone(), wake.clone())),
+        work: Arc::clone(&options.work),
         wake: wake.clone(),
     })
 }
@@ -128,8 +133,9 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
     let (wake, woken) = mpsc::unbounded_channel();
     let context = context(&options, scopes.len(), &wake);
-    let alarms = Arc::clone(&context.alarms);
+    let (alarms, work) = (Arc::clone(&context.alarms), Arc::clone(&context.work));
     let elsewhere = elsewhere::follow(Arc::clone(&context));
+    work.start(scopes.len() * Kind::ALL.len());
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let (stop, _) = tokio::sync::watch::channel(false);
     let mut routes = BTreeMap::new();
@@ -142,13 +148,14 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         routes.insert(scope.namespace, route);
     }
     let mut running = pin!(future::join_all(running));
-    let mut dispatch = pin!(dispatch(woken, routes));
+    let mut dispatch = pin!(dispatch(&work, woken, routes));
     tokio::select! {
         _ = &mut running => return,
         () = &mut dispatch => {}
         // By value: once this is over they are dropped, and hold nothing that a last run waits for, such as a connection
         // that is being made.
         () = alarms.ring() => {}
+        () = work.beat() => {}
         () = sweep => {}
         () = elsewhere => {}
         () = shutdown => {}
@@ -164,10 +171,11 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
 /// Where what wakes the kinds of a namespace goes.
 type Route = BTreeMap<Kind, UnboundedSender<Subject>>;
 
-async fn dispatch(mut woken: UnboundedReceiver<Subject>, routes: BTreeMap<Option<String>, Route>) {
+async fn dispatch(work: &Work, mut woken: UnboundedReceiver<Subject>, routes: BTreeMap<Option<String>, Route>) {
     while let Some(subject) = woken.recv().await {
         let route = routes.get(&None).or_else(|| routes.get(&Some(subject.namespace.clone())));
         let Some(events) = route.and_then(|route| route.get(&subject.kind)) else { continue };
+        work.event(&subject);
         // A controller that has ended takes nothing more.
         let _ = events.send(subject);
     }
@@ -178,8 +186,8 @@ trait Controlled: Object + Ours {
     /// How its runs are done.
     fn config() -> Config;
 
-    /// One run. Never fails: whatever goes wrong is said in the status, or tried again.
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = Action> + Send;
+    /// One run: what follows, and how it ended. Never fails: whatever goes wrong is said in the status, or tried again.
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send;
 }
 
 impl Controlled for ConnectorDeployment {
@@ -187,7 +195,7 @@ impl Controlled for ConnectorDeployment {
         Config::default().concurrency(RUNS_AT_ONCE)
     }
 
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = Action> + Send {
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
         connector_deployment::reconcile(object, context)
     }
 }
@@ -197,7 +205,7 @@ impl Controlled for ConnectorStaged {
         Config::default().concurrency(STAGED_AT_ONCE)
     }
 
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = Action> + Send {
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
         connector_staged::reconcile(object, context)
     }
 }
@@ -207,7 +215,7 @@ impl Controlled for ConnectProject {
         Config::default().debounce(std::time::Duration::from_millis(50))
     }
 
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = Action> + Send {
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
         connect_project::reconcile(object, context)
     }
 }
@@ -217,7 +225,7 @@ impl Controlled for ActionCheck {
         Config::default().concurrency(CHECKS_AT_ONCE)
     }
 
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = Action> + Send {
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
         action_check::reconcile(object, context)
     }
 }
@@ -227,7 +235,7 @@ impl Controlled for MirroredProject {
         Config::default().concurrency(MIRRORS_AT_ONCE)
     }
 
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = Action> + Send {
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
         connector::reconcile(object, context)
     }
 }
@@ -268,7 +276,7 @@ impl Scope {
             .reconcile_on(receive(events))
             .graceful_shutdown_on(self.stopped())
             .run(
-                |object, context| K::reconcile(object, context).map(Ok::<_, Infallible>),
+                |object, context| observed(object, context).map(Ok::<_, Infallible>),
                 |_, never, _| match *never {},
                 Arc::clone(&self.context),
             )
@@ -315,7 +323,10 @@ impl Scope {
                     let namespace = object.namespace.unwrap_or_default();
                     events::gone(&context, &Subject { kind, namespace, name: object.name });
                 }
-                Err(error) => tracing::warn!(%error, ?kind, namespace = %watched, "watching is interrupted"),
+                Err(error) => {
+                    context.work.watch_interrupted(kind.as_str());
+                    tracing::warn!(%error, ?kind, namespace = %watched, "watching is interrupted");
+                }
             }
             future::ready(())
         }
@@ -344,10 +355,13 @@ impl Scope {
                 watcher::Config::default().labels(&self.selector)
             }
         };
-        let events = watcher(self.api::<Guarded<K>>(), config)
-            .default_backoff()
-            .modify(strip)
-            .inspect_ok(move |event| {
+        let work = Arc::clone(&context.work);
+        let mut listed = false;
+        let events =
+            watcher(self.api::<Guarded<K>>(), config).default_backoff().modify(strip).inspect_ok(move |event| {
+                if matches!(event, watcher::Event::InitDone) && !std::mem::replace(&mut listed, true) {
+                    context.work.listed();
+                }
                 for subject in lifes.note(&context, event) {
                     events::ended(&context, &subject);
                 }
@@ -355,7 +369,12 @@ impl Scope {
         let stream = only_readable(events, reader.clone(), Arc::clone(&self.context))
             .reflect(writer)
             .applied_objects()
-            .predicate_filter(what_people_change, PredicateConfig::default());
+            .predicate_filter(what_people_change, PredicateConfig::default())
+            .inspect_ok(move |object| {
+                let subject = events::subject(object);
+                work.changed(&subject);
+                work.event(&subject);
+            });
         (stream.boxed(), reader)
     }
 
@@ -372,7 +391,10 @@ impl Scope {
                     }
                     Ok(watcher::Event::Delete(object)) => events::mirrored(&context, &object.metadata, true),
                     Ok(watcher::Event::Init | watcher::Event::InitDone) => {}
-                    Err(error) => tracing::warn!(%error, "watching Connector objects is interrupted"),
+                    Err(error) => {
+                        context.work.watch_interrupted(Kind::Mirror.as_str());
+                        tracing::warn!(%error, "watching Connector objects is interrupted");
+                    }
                 }
                 future::ready(())
             })
@@ -392,14 +414,27 @@ impl Scope {
             .for_each(move |event| {
                 match event {
                     Ok(object) => {
-                        context.wake_users(kind, &object.namespace().unwrap_or_default(), &object.name_any());
+                        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+                        for user in context.references.users(kind, &namespace, &name) {
+                            context.work.changed(&user);
+                            context.wake(user);
+                        }
                     }
-                    Err(error) => tracing::warn!(?kind, %error, "watching is interrupted"),
+                    Err(error) => {
+                        context.work.watch_interrupted(if kind == Named::Secret { "Secret" } else { "ConfigMap" });
+                        tracing::warn!(?kind, %error, "watching is interrupted");
+                    }
                 }
                 future::ready(())
             })
             .boxed()
     }
+}
+
+/// One run, counted and under a trace id.
+async fn observed<K: Controlled>(object: Arc<K>, context: Arc<Context>) -> Action {
+    let work = Arc::clone(&context.work);
+    work.run(&events::subject(&*object), K::reconcile(object, context)).await
 }
 
 fn receive<K: Object>(mut events: UnboundedReceiver<Subject>) -> impl Stream<Item = ObjectRef<K>> + Send + 'static {

@@ -23,6 +23,7 @@ use super::patch::{patch_metadata, write_status};
 use super::problem;
 use super::reason::Reason;
 use super::subject::Subject;
+use super::work::Ended;
 use crate::crd::ConnectProject;
 use crate::names;
 
@@ -213,6 +214,16 @@ pub async fn project(context: &Context, namespace: &str, name: &str) -> Result<P
         Err(error) => {
             Err(Some(Told::new(Reason::InternalError, format!("ConnectProject {name} cannot be read: {error}"))))
         }
+    }
+}
+
+/// How a run ended; `reason`: what the resource says now.
+#[must_use]
+pub fn ended(outcome: &Result<Next, kube::Error>, reason: Option<Reason>) -> Ended {
+    match outcome {
+        Ok(Next::Gone) => Ended::Gone,
+        Ok(Next::Again(_)) => Ended::Said(reason),
+        Err(error) => Ended::refused(error),
     }
 }
 

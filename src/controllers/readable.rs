@@ -15,6 +15,7 @@ use kube::{Resource, ResourceExt};
 use super::conditions::cut;
 use super::context::Context;
 use super::events::Ours;
+use super::inventory::Says;
 use super::keys::Keys;
 use super::object::Object;
 use super::subject::Kind;
@@ -38,6 +39,11 @@ where
         if let Ok(object) = &self.0 {
             object.note(keys);
         }
+    }
+
+    /// What cannot be read says nothing that counts.
+    fn says(&self) -> Option<Says> {
+        self.0.as_ref().ok()?.says()
     }
 }
 

@@ -19,6 +19,21 @@ pub enum Stance {
     Failing,
 }
 
+impl Stance {
+    /// The word that it is counted by.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "Ready",
+            Self::Running => "Running",
+            Self::Waiting => "Waiting",
+            Self::Stalled => "Stalled",
+            Self::Paused => "Paused",
+            Self::Failing => "Failing",
+        }
+    }
+}
+
 macro_rules! reasons {
     ($($name:ident, $stance:ident, $sentence:literal;)*) => {
         /// Reason of a condition.
@@ -35,6 +50,12 @@ macro_rules! reasons {
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// The reason of this word; `None`: this version does not know it.
+            #[must_use]
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.iter().find(|reason| reason.as_str() == word).copied()
             }
 
             /// What it means for whoever waits.

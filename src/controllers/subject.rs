@@ -17,6 +17,23 @@ pub enum Kind {
     Mirror,
 }
 
+impl Kind {
+    /// Every one.
+    pub const ALL: [Self; 5] = [Self::Project, Self::Deployment, Self::Staged, Self::Check, Self::Mirror];
+
+    /// The kind as it is counted and logged; a mirror is called after what it writes.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Project => "ConnectProject",
+            Self::Deployment => "ConnectorDeployment",
+            Self::Staged => "ConnectorStaged",
+            Self::Check => "ActionCheck",
+            Self::Mirror => "Connector",
+        }
+    }
+}
+
 /// One resource of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subject {

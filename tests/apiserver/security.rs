@@ -4,16 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connect_operator::clock::Clock;
-use connect_operator::connect::Fence;
+use connect_operator::connect::Surroundings;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::Limits;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::work::Work;
 use connect_operator::controllers::{digest_key, manager, served_crds};
 use connect_operator::crd::{ConnectProject, Connector, ConnectorDeployment};
 use connect_operator::dev_server::Options;
 use connect_operator::leader::Scope;
+use connect_operator::metrics::Metrics;
 use connect_operator::names;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
@@ -47,19 +49,11 @@ impl Drop for Operator {
 
 fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str]) -> Operator {
     let (clock, allowed_hosts) = (Clock::system(), AllowedHosts::parse(["127.0.0.1"]).expect("a host"));
-    let actions = HttpActionFactory {
-        allowed_hosts: allowed_hosts.clone(),
-        clock: clock.clone(),
-        fence: Fence::none(),
-        extra_ca_pem: None,
-    };
-    let factory = HttpFactory {
-        allowed_hosts,
-        clock: clock.clone(),
-        fence: Fence::none(),
-        limits: Limits::default(),
-        extra_ca_pem: None,
-    };
+    let metrics = Metrics::new(clock.now());
+    let around = Surroundings { observer: metrics.clone(), ..Surroundings::plain(clock.clone()) };
+    let actions =
+        HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
+    let factory = HttpFactory { allowed_hosts, around, limits: Limits::default(), extra_ca_pem: None };
     let options = manager::Options {
         client,
         scope: Scope::new(&namespaces.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), "")
@@ -71,6 +65,7 @@ fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str
         digest_key,
         factory: Arc::new(factory),
         actions: Arc::new(actions),
+        work: Work::new(Clock::system(), metrics),
         jitter_seed: 1,
     };
     Operator(tokio::spawn(manager::run(options, std::future::pending())).abort_handle())

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connect_operator::clock::Clock;
-use connect_operator::connect::Fence;
+use connect_operator::connect::Surroundings;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::Limits;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager;
+use connect_operator::controllers::work::Work;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{DevServer, Options};
 use connect_operator::leader::Scope;
+use connect_operator::metrics::Metrics;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -48,6 +50,8 @@ pub(crate) struct Shop {
     pub(crate) operator_namespace: String,
     limits: Limits,
     operator: Option<Operator>,
+    /// What the operator that was started last shows.
+    pub(crate) work: Option<Arc<Work>>,
 }
 
 struct Operator {
@@ -84,7 +88,16 @@ impl Shop {
     pub(crate) async fn on(sandbox: Sandbox, options: Options, clock: Clock) -> Self {
         let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
         let (also_watched, operator_namespace) = (Vec::new(), "default".to_owned());
-        Self { sandbox, dev, clock, also_watched, operator_namespace, limits: Limits::default(), operator: None }
+        Self {
+            sandbox,
+            dev,
+            clock,
+            also_watched,
+            operator_namespace,
+            limits: Limits::default(),
+            operator: None,
+            work: None,
+        }
     }
 
     /// A shop with a deployment that is live.
@@ -112,19 +125,13 @@ impl Shop {
     fn start(&mut self, client: Client, digest_key: [u8; 32]) {
         let clock = self.clock.clone();
         let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
-        let actions = HttpActionFactory {
-            allowed_hosts: allowed_hosts.clone(),
-            clock: clock.clone(),
-            fence: Fence::none(),
-            extra_ca_pem: None,
-        };
-        let factory = HttpFactory {
-            allowed_hosts,
-            clock: clock.clone(),
-            fence: Fence::none(),
-            limits: self.limits,
-            extra_ca_pem: None,
-        };
+        let metrics = Metrics::new(clock.now());
+        let work = Work::new(clock.clone(), Arc::clone(&metrics));
+        self.work = Some(Arc::clone(&work));
+        let around = Surroundings { observer: metrics, ..Surroundings::plain(clock.clone()) };
+        let actions =
+            HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
+        let factory = HttpFactory { allowed_hosts, around, limits: self.limits, extra_ca_pem: None };
         let namespaces: Vec<_> = [&self.sandbox.namespace].into_iter().chain(&self.also_watched).cloned().collect();
         let options = manager::Options {
             client: unreliable::as_slow_as_asked_for(client),
@@ -136,6 +143,7 @@ impl Shop {
             digest_key: DigestKey::new(digest_key),
             factory: Arc::new(factory),
             actions: Arc::new(actions),
+            work,
             jitter_seed: 1,
         };
         let (stop, stopped) = oneshot::channel::<()>();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use connect_operator::clock::{Clock, later};
-use connect_operator::connect::Fence;
+use connect_operator::connect::Surroundings;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::context::Context;
@@ -16,9 +16,11 @@ use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::subject::{Kind as Subjects, Subject};
+use connect_operator::controllers::work::Work;
 use connect_operator::controllers::{connect_project, connector_deployment, connector_staged, events};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::Scope;
+use connect_operator::metrics::Metrics;
 use futures::FutureExt;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -109,10 +111,10 @@ impl Operator {
             factory: Arc::new(line),
             actions: Arc::new(HttpActionFactory {
                 allowed_hosts: AllowedHosts::parse([]).expect("none at all"),
-                clock: own.clock.clone(),
-                fence: Fence::none(),
+                around: Surroundings::plain(own.clock.clone()),
                 extra_ca_pem: None,
             }),
+            work: Work::new(own.clock.clone(), Metrics::new(own.clock.now())),
             jitter_seed: start,
         };
         let (wake, woken) = mpsc::unbounded_channel();
@@ -264,15 +266,15 @@ impl Operator {
         let task = match subject.kind {
             Subjects::Deployment => self.deployments.get(&subject).map(|object| {
                 let run = (subject.clone(), object.uid().unwrap_or_default());
-                tokio::spawn(RUN.scope(run, connector_deployment::reconcile(object, context)))
+                tokio::spawn(RUN.scope(run, connector_deployment::reconcile(object, context).map(|(action, _)| action)))
             }),
             Subjects::Staged => self.staged.get(&subject).map(|object| {
                 let run = (subject.clone(), object.uid().unwrap_or_default());
-                tokio::spawn(RUN.scope(run, connector_staged::reconcile(object, context)))
+                tokio::spawn(RUN.scope(run, connector_staged::reconcile(object, context).map(|(action, _)| action)))
             }),
             Subjects::Project => self.projects.get(&subject).map(|object| {
                 let run = (subject.clone(), object.uid().unwrap_or_default());
-                tokio::spawn(RUN.scope(run, connect_project::reconcile(object, context)))
+                tokio::spawn(RUN.scope(run, connect_project::reconcile(object, context).map(|(action, _)| action)))
             }),
             // The histories have no checks and no mirrors.
             Subjects::Check | Subjects::Mirror => None,

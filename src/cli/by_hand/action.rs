@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use crate::cli::printing::print;
 use crate::clock::Clock;
-use crate::connect::Fence;
 use crate::connect::action::{Action, ActionMethod, ExtraHeader, Preset};
 use crate::connect::hosts::AllowedHosts;
+use crate::connect::surroundings::Surroundings;
 use crate::controllers::action_factory::{ActionFactory as _, HttpActionFactory};
 use crate::crd::parse_duration;
 
@@ -125,8 +125,8 @@ pub(in crate::cli) async fn run(arguments: Actions) -> Result<(), Failed> {
     // Whoever writes an address means it.
     let allowed = AllowedHosts::parse(host(&call.url).as_deref()).map_err(|bad| wrong(format!("--url: {bad}")))?;
     let extra_ca_pem = call.ca_file.as_deref().map(read).transpose()?;
-    let factory =
-        HttpActionFactory { allowed_hosts: allowed, clock: Clock::system(), fence: Fence::none(), extra_ca_pem };
+    let around = Surroundings::plain(Clock::system());
+    let factory = HttpActionFactory { allowed_hosts: allowed, around, extra_ca_pem };
     let endpoint = factory.endpoint(&call.url).map_err(|refused| wrong(format!("--url: {refused}")))?;
     let action = Action {
         namespace: namespace.to_owned(),

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::export::label;
 use crate::cli::{CaFileError, cluster, completion, read_ca_file};
 use crate::clock::Clock;
-use crate::connect::Fence;
 use crate::connect::api::DeploymentPaths;
 use crate::connect::hosts::AllowedHosts;
 use crate::connect::http::{HttpConnect, Limits};
+use crate::connect::surroundings::Surroundings;
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
 use crate::controllers::remote::Settings;
@@ -127,8 +127,7 @@ fn client(settings: &Settings, hosts: &[String], extra_ca_pem: Option<Vec<u8>>) 
     let allowed_hosts = AllowedHosts::parse(hosts.iter().map(String::as_str))?;
     let factory = HttpFactory {
         allowed_hosts,
-        clock: Clock::system(),
-        fence: Fence::none(),
+        around: Surroundings::plain(Clock::system()),
         limits: Limits::default(),
         extra_ca_pem,
     };

@@ -254,6 +254,8 @@ fn operator(place: &Place) -> run::Args {
         selector: String::new(),
         leader_elect: false,
         lease_name: names::LEASE.to_owned(),
+        metrics_listen: None,
+        health_listen: None,
         watch_namespaces: place.watched(),
         concurrency: 16,
         allowed_api_hosts: vec!["127.0.0.1".to_owned()],

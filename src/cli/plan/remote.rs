@@ -12,7 +12,8 @@ use crate::clock::Clock;
 
 use crate::connect::hosts::{AllowedHosts, BadPattern};
 use crate::connect::http::{HttpConnect, Limits};
-use crate::connect::{ApiError, ConnectApi, Fence, Selector};
+use crate::connect::surroundings::Surroundings;
+use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::controllers::conditions::Told;
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
@@ -61,8 +62,8 @@ impl Remotes {
     pub(super) fn new(reach: &Reach, clock: Clock) -> Result<Self, ReachError> {
         let allowed_hosts = AllowedHosts::parse(reach.allowed_api_hosts.iter().map(String::as_str))?;
         let extra_ca_pem = read_ca_file(reach.ca_file.as_deref())?;
-        let factory =
-            HttpFactory { allowed_hosts, clock, fence: Fence::none(), limits: Limits::default(), extra_ca_pem };
+        let around = Surroundings::plain(clock);
+        let factory = HttpFactory { allowed_hosts, around, limits: Limits::default(), extra_ca_pem };
         Ok(Self { factory, clients: BTreeMap::new(), offers: BTreeMap::new() })
     }
 
@@ -100,7 +101,7 @@ impl Remotes {
         }
         let found = ask(api, &asked.1).await;
         let current = found != Offered::Unreadable;
-        let offer = Offer { at: self.factory.clock.now(), found, current };
+        let offer = Offer { at: self.factory.around.clock.now(), found, current };
         self.offers.insert(asked, offer.clone());
         offer
     }
@@ -129,6 +130,6 @@ impl Remotes {
 
     /// Now.
     pub(super) fn now(&self) -> Timestamp {
-        self.factory.clock.now()
+        self.factory.around.clock.now()
     }
 }

@@ -29,7 +29,6 @@ impl Leadership {
     }
 
     /// How it stands, for whoever asks.
-    #[allow(dead_code)]
     pub(super) fn state(&self) -> State {
         self.state.clone()
     }

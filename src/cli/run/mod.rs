@@ -2,6 +2,10 @@
 
 mod leadership;
 
+pub mod health;
+pub mod listen;
+
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,21 +13,29 @@ use std::time::Duration;
 use clap_complete::engine::ArgValueCandidates;
 use kube::Client;
 
+use self::health::{Health, Stage};
+use self::listen::{Addresses, ListenError};
 use crate::clock::Clock;
 use crate::connect::Fence;
 use crate::connect::hosts::{AllowedHosts, BadPattern};
 use crate::connect::http::Limits;
+use crate::connect::surroundings::Surroundings;
 use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory};
 use crate::controllers::connect_factory::HttpFactory;
+use crate::controllers::work::Work;
 use crate::controllers::{digest_key, manager, served_crds};
 use crate::leader::selector::BadSelector;
 use crate::leader::{LeaseName, Lost, Scope, fenced};
+use crate::metrics::Metrics;
 use crate::names;
 use crate::telemetry::{self, LogFormat};
 
 use self::leadership::Leadership;
 use crate::cli::{CaFileError, asked_to_end, completion, read_ca_file};
 
+/// Longest wait for a part of an answer of the API server: longer than the quiet times of a watch, which it ends itself
+/// after less than 5 minutes.
+const LONGEST_ANSWER: Duration = Duration::from_secs(295);
 /// Pause between two looks for the CRDs while they are missing.
 const CRDS_AGAIN: Duration = Duration::from_secs(5);
 
@@ -72,6 +84,15 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "NAME", default_value = names::DIGEST_KEY_SECRET, env = "DIGEST_KEY_SECRET")]
     pub digest_key_secret: String,
 
+    /// Address on which GET /metrics is served (OpenMetrics), such as 0.0.0.0:8080. Default: not served.
+    #[arg(long, value_name = "ADDRESS", env = "METRICS_LISTEN", value_parser = address)]
+    pub metrics_listen: Option<SocketAddr>,
+
+    /// Address on which GET /livez and /readyz are served, such as 0.0.0.0:8081; may be that of --metrics-listen. Default:
+    /// not served.
+    #[arg(long, value_name = "ADDRESS", env = "HEALTH_LISTEN", value_parser = address)]
+    pub health_listen: Option<SocketAddr>,
+
     /// Form of the log.
     #[arg(long, value_enum, default_value = "json", env = "LOG_FORMAT")]
     pub log_format: LogFormat,
@@ -105,6 +126,9 @@ pub(in crate::cli) enum RunError {
     /// This process does not lead any more.
     #[error(transparent)]
     Lost(#[from] Lost),
+    /// An address cannot be listened on.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// There is no digest key.
     #[error(transparent)]
     DigestKey(#[from] digest_key::DigestKeyError),
@@ -123,27 +147,38 @@ pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
 /// The same with a cluster and an end of the caller's.
 pub(in crate::cli) async fn run_with(
     args: Args,
-    config: kube::Config,
+    mut config: kube::Config,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
     let namespace = args.operator_namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+    // An API server whose connection broke without a sign would be waited for without end.
+    config.read_timeout.get_or_insert(LONGEST_ANSWER);
+    config.reset_reader_on_write = true;
     let client = Client::try_from(config).map_err(|error| RunError::Cluster(error.to_string()))?;
     let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
     let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;
     let extra_ca_pem = read_ca_file(args.ca_file.as_deref())?;
     let scope = Scope::new(&args.watch_namespaces, &args.selector)?;
     let clock = Clock::system();
+    let metrics = Metrics::new(clock.now());
+    let work = Work::new(clock.clone(), Arc::clone(&metrics));
+    let health = Health::new(Arc::clone(&work));
+    let addresses = Addresses { metrics: args.metrics_listen, health: args.health_listen };
+    let _listening = listen::listen(addresses, &metrics, &health).await?;
     let (install, fence) = if args.leader_elect {
         (Some(lease_name(&namespace, &args.lease_name)?), Fence::closed(clock.clone()))
     } else {
         (None, Fence::none())
     };
+    let around = Surroundings { clock: clock.clone(), fence: fence.clone(), observer: metrics };
     let mut shutdown = std::pin::pin!(shutdown);
     tokio::select! {
         () = crds_are_served(&client) => {}
         () = &mut shutdown => return Ok(()),
     }
     let mut leadership = Leadership::seek(&client, install.as_ref(), &scope, &clock, &fence);
+    health.set_election(leadership.state());
+    health.set_stage(Stage::StandsBy);
     tokio::select! {
         won = leadership.won() => won?,
         () = &mut shutdown => {
@@ -156,11 +191,10 @@ pub(in crate::cli) async fn run_with(
     let digest_key = digest_key::load_or_create(&client, &namespace, &args.digest_key_secret).await?;
     let actions = HttpActionFactory {
         allowed_hosts: allowed_action_hosts,
-        clock: clock.clone(),
-        fence: fence.clone(),
+        around: around.clone(),
         extra_ca_pem: extra_ca_pem.clone(),
     };
-    let factory = HttpFactory { allowed_hosts, clock: clock.clone(), limits: Limits::default(), fence, extra_ca_pem };
+    let factory = HttpFactory { allowed_hosts, limits: Limits::default(), around, extra_ca_pem };
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "the controllers start");
     let options = manager::Options {
         client,
@@ -172,8 +206,10 @@ pub(in crate::cli) async fn run_with(
         digest_key,
         factory: Arc::new(factory),
         actions: Arc::new(actions),
+        work,
         jitter_seed: rand::random(),
     };
+    health.set_stage(Stage::Leads);
     tokio::select! {
         biased;
         // Whatever runs is dropped where it is: another process may lead now.
@@ -183,6 +219,10 @@ pub(in crate::cli) async fn run_with(
     tracing::info!("the controllers have ended");
     leadership.give_up().await;
     Ok(())
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "give an IP address and a port, such as 0.0.0.0:8080 or [::]:8080".to_owned())
 }
 
 fn hosts(flag: &'static str, patterns: &[String]) -> Result<AllowedHosts, RunError> {

@@ -1,6 +1,7 @@
 //! Frontend actions over HTTP: one request for each call, to one host, without any repeating. Next:
 //! [`crate::connect::action`] for what is sent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,6 +16,8 @@ use crate::connect::api::Answer;
 use crate::connect::error::{ApiError, Failure};
 use crate::connect::fence::Fence;
 use crate::connect::hosts::Endpoint;
+use crate::connect::observer::{Observer, RequestEnd};
+use crate::connect::surroundings::Surroundings;
 
 /// Memory that is set aside for a body before it arrives, in bytes: announcing a large one costs a server nothing.
 const LARGEST_TRUST: usize = 64 << 10;
@@ -54,6 +57,7 @@ pub struct ActionClient {
     clock: Clock,
     fence: Fence,
     client: Client,
+    observer: Arc<dyn Observer>,
 }
 
 impl ActionClient {
@@ -62,20 +66,21 @@ impl ActionClient {
     /// # Errors
     /// When TLS cannot be set up, or the extra certificates cannot be read.
     pub fn new(settings: ActionSettings, clock: Clock) -> Result<Self, BuildError> {
-        Self::fenced(settings, clock, Fence::none())
+        Self::within(settings, Surroundings::plain(clock))
     }
 
-    /// The same, and a call leaves only while `fence` holds: else it counts as not sent.
+    /// The same with a permission that may end, and somebody who hears of each call.
     ///
     /// # Errors
-    /// As above.
-    pub fn fenced(mut settings: ActionSettings, clock: Clock, fence: Fence) -> Result<Self, BuildError> {
+    /// As [`ActionClient::new`].
+    pub fn within(mut settings: ActionSettings, around: Surroundings) -> Result<Self, BuildError> {
         settings.limits.connect = settings.limits.connect.min(settings.limits.call);
         let endpoints = [&settings.endpoint];
         let extra = settings.extra_ca_pem.as_deref();
         let builder = connection::builder(&endpoints, settings.limits.connect, extra)?;
         let client = builder.pool_max_idle_per_host(0).build().map_err(BuildError::Tls)?;
-        Ok(Self { settings, clock, fence, client })
+        let Surroundings { clock, fence, observer } = around;
+        Ok(Self { settings, clock, fence, client, observer })
     }
 
     async fn exchange(&self, request: ActionRequest, send_before: Option<Timestamp>) -> Result<ActionAnswer, ApiError> {
@@ -96,17 +101,26 @@ impl ActionClient {
             return Err(lost(Failure::NotSent, NOT_PERMITTED.to_owned()));
         }
         let start = self.clock.elapsed();
+        let observe = |end| {
+            self.observer.request(operation, end, self.clock.elapsed().saturating_sub(start));
+        };
         let answered = self.client.execute(request).await;
-        let mut response = answered.map_err(|error| match connection::why(&error, connect, call, || masker) {
-            (Sent::Nothing, why) => lost(Failure::NotSent, why),
-            (Sent::Perhaps, why) => lost(Failure::NoAnswer, why),
+        let mut response = answered.map_err(|error| {
+            let (sent, end, why) = connection::why(&error, connect, call, || masker);
+            observe(end);
+            match sent {
+                Sent::Nothing => lost(Failure::NotSent, why),
+                Sent::Perhaps => lost(Failure::NoAnswer, why),
+            }
         })?;
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let (body, whole) = beginning(response, largest).await.map_err(|error| {
             let broken = format!("status {}, but the body broke off", status.as_u16());
+            observe(if error.is_timeout() { RequestEnd::Timeout } else { RequestEnd::Broken });
             let slow = || format!("status {}, but no whole body within {call:?}", status.as_u16());
             lost(Failure::NoAnswer, if error.is_timeout() { slow() } else { broken })
         })?;
+        observe(RequestEnd::Status(status.as_u16()));
         let duration = self.clock.elapsed().saturating_sub(start);
         let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(operation, status = status.as_u16(), duration_ms, "the action answered");

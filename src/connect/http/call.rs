@@ -14,11 +14,14 @@ use super::token::Token;
 use super::wire::{Lost, Reply};
 use crate::connect::error::{ApiError, Failure, Reaction};
 use crate::connect::mask::Masker;
+use crate::connect::observer::{Observer, RequestEnd};
 use crate::connect::routes::{CONNECTOR_SEARCH, CONNECTORS_STAGED, KEY_PREFIX};
 
 /// One operation, ready to be sent any number of times.
 pub(super) struct Call<'a> {
     pub(super) operation: &'static str,
+    /// Hears how each request ended.
+    pub(super) observer: &'a dyn Observer,
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) query: Vec<(&'static str, String)>,
@@ -44,7 +47,9 @@ impl HttpConnect {
             // First the token, then a turn, so that waiting for a token uses up no turns; then again the token, since
             // waiting for a turn may have outlived it.
             self.tokens.get().await.map_err(lost)?;
+            let asked = self.clock.elapsed();
             self.wire.pace.turn().await.map_err(|left| lost(Lost::held_back(left)))?;
+            call.observer.waited(self.clock.elapsed().saturating_sub(asked));
             let token = self.tokens.get().await.map_err(lost)?;
             match self.attempt(call, &token).await {
                 Err(failed) if !refused && failed.needs_token() => {
@@ -70,11 +75,19 @@ impl HttpConnect {
             Ok(reply) => {
                 let (status, correlation_id) = (reply.status.as_u16(), &reply.correlation_id);
                 tracing::debug!(operation, status, duration_ms, correlation_id, "the Connect API answered");
-                if reply.status.is_success() { Ok(reply) } else { Err(Failed::from_reply(call, &reply, &masker())) }
+                if reply.status.is_success() {
+                    // What its body is worth is seen by who reads it, who says how it ended.
+                    return Ok(reply);
+                }
+                call.observer.request(operation, RequestEnd::Status(status), reply.duration);
+                Err(Failed::from_reply(call, &reply, &masker()))
             }
             Err(lost) => {
                 let correlation_id = &lost.correlation_id;
                 tracing::debug!(operation, duration_ms, correlation_id, "the Connect API gave no answer");
+                if let Some((end, duration)) = lost.ended {
+                    call.observer.request(operation, end, duration);
+                }
                 Err(Failed::from_lost(call, lost))
             }
         }
@@ -118,7 +131,15 @@ impl HttpConnect {
 
 /// Reads the body of a success.
 pub(super) fn decode<'r, T: Deserialize<'r>>(call: &Call<'_>, reply: &'r Reply) -> Result<T, ApiError> {
-    serde_json::from_slice(&reply.body).map_err(|error| unreadable(call, reply, &error))
+    let read = serde_json::from_slice(&reply.body);
+    observe(call, reply, read.is_ok());
+    read.map_err(|error| unreadable(call, reply, &error))
+}
+
+/// Says how a request ended whose status is a success.
+fn observe(call: &Call<'_>, reply: &Reply, read: bool) {
+    let end = if read { RequestEnd::Status(reply.status.as_u16()) } else { RequestEnd::Undecodable };
+    call.observer.request(call.operation, end, reply.duration);
 }
 
 /// The error does not repeat the body: the reader's own texts quote it.
@@ -145,6 +166,7 @@ pub(super) fn page<T>(
     reply: &Reply,
     read: Result<(T, usize), serde_json::Error>,
 ) -> Result<T, ApiError> {
+    observe(call, reply, read.is_ok());
     let (page, left_out) = read.map_err(|error| unreadable(call, reply, &error))?;
     if left_out > 0 {
         tracing::warn!(operation = call.operation, left_out, "records that cannot be read were left out of a page");
@@ -154,7 +176,7 @@ pub(super) fn page<T>(
 
 impl Failed {
     fn from_lost(call: &Call<'_>, lost: Lost) -> Self {
-        let Lost { failure, message, correlation_id, retry_after } = lost;
+        let Lost { failure, message, correlation_id, retry_after, ended: _ } = lost;
         Self {
             error: ApiError { operation: call.operation, failure, message, correlation_id, retry_after },
             absent: false,

@@ -12,6 +12,7 @@ use reqwest::{Certificate, Client, ClientBuilder, redirect, tls};
 use super::settings::BuildError;
 use crate::connect::hosts::Endpoint;
 use crate::connect::mask::Masker;
+use crate::connect::observer::RequestEnd;
 use crate::connect::resolver::GuardedResolver;
 
 /// Name and version of the caller.
@@ -54,19 +55,22 @@ pub(super) fn builder(
     Ok(builder)
 }
 
-/// Whether anything can have been sent, and for people why no answer came. `masker` knows what must not come back.
+/// Whether anything can have been sent, how it ended, and for people why no answer came. `masker` knows what must not come back.
 pub(super) fn why(
     error: &reqwest::Error,
     connect: Duration,
     call: Duration,
     masker: impl FnOnce() -> Masker,
-) -> (Sent, String) {
+) -> (Sent, RequestEnd, String) {
     let unconnected = error.is_connect() || error.is_builder();
     match (unconnected, error.is_timeout()) {
-        (true, true) => (Sent::Nothing, format!("no connection within {connect:?}")),
-        (true, false) => (Sent::Nothing, format!("no connection: {}", innermost(error))),
-        (false, true) => (Sent::Perhaps, format!("no answer within {call:?}")),
-        (false, false) => (Sent::Perhaps, format!("the connection broke: {}", masker().mask(&innermost(error)))),
+        (true, true) => (Sent::Nothing, RequestEnd::Timeout, format!("no connection within {connect:?}")),
+        (true, false) => (Sent::Nothing, RequestEnd::Connection, format!("no connection: {}", innermost(error))),
+        (false, true) => (Sent::Perhaps, RequestEnd::Timeout, format!("no answer within {call:?}")),
+        (false, false) => {
+            let why = format!("the connection broke: {}", masker().mask(&innermost(error)));
+            (Sent::Perhaps, RequestEnd::Broken, why)
+        }
     }
 }
 

@@ -32,13 +32,13 @@ use self::token::Tokens;
 use self::wire::Wire;
 use super::api::{Answer, ConnectApi, DeploymentPaths, LogRequest, PageRequest, Selector};
 use super::error::Failure;
-use super::fence::Fence;
 use super::model::{
     Connector, ConnectorStaged, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, LogPage, Paged,
     RedeployAction,
 };
 use super::routes;
 use crate::clock::Clock;
+use crate::connect::surroundings::Surroundings;
 
 /// The Connect API of one project over HTTP. Share it: connections, token, rate and pauses belong to it.
 #[derive(Debug)]
@@ -56,15 +56,16 @@ impl HttpConnect {
     /// When TLS cannot be set up, the extra certificates cannot be read, or the authorization URL has a path that cannot be
     /// continued.
     pub fn new(settings: Settings, clock: Clock) -> Result<Self, BuildError> {
-        Self::fenced(settings, clock, Fence::none())
+        Self::within(settings, Surroundings::plain(clock))
     }
 
-    /// The same, and what changes something leaves only while `fence` holds: else it counts as not sent.
+    /// The same with a permission that may end, and somebody who hears of each request.
     ///
     /// # Errors
-    /// As above.
-    pub fn fenced(settings: Settings, clock: Clock, fence: Fence) -> Result<Self, BuildError> {
-        let wire = Arc::new(Wire::new(&settings, clock.clone(), fence)?);
+    /// As [`HttpConnect::new`].
+    pub fn within(settings: Settings, around: Surroundings) -> Result<Self, BuildError> {
+        let clock = around.clock.clone();
+        let wire = Arc::new(Wire::new(&settings, around)?);
         let endpoint = settings.auth_url.at(routes::TOKEN).ok_or(BuildError::AuthUrl)?;
         let tokens = Tokens::new(Arc::clone(&wire), clock.clone(), endpoint, settings.credentials.clone());
         Ok(Self { settings, clock, wire, tokens: Arc::new(tokens) })
@@ -84,6 +85,7 @@ impl HttpConnect {
     fn get(&self, operation: &'static str, path: String) -> Call<'_> {
         Call {
             operation,
+            observer: &*self.wire.observer,
             method: Method::GET,
             path,
             query: Vec::new(),

@@ -21,6 +21,7 @@ use super::wire::{Lost, Reply, Wire};
 use crate::clock::Clock;
 use crate::connect::error::Failure;
 use crate::connect::mask::Masker;
+use crate::connect::observer::TokenEnd;
 
 /// A token is renewed this long before its end, or a tenth of its life before, whichever is less.
 const LARGEST_MARGIN: Duration = Duration::from_mins(1);
@@ -165,6 +166,11 @@ impl Tokens {
     async fn fetch(&self) -> Result<Grant, Lost> {
         let reply = self.wire.exchange(self.request(), None, LARGEST_ANSWER, || self.masker()).await;
         let outcome = reply.and_then(|reply| self.read(&reply));
+        self.wire.observer.token(match &outcome {
+            Ok(_) => TokenEnd::Issued,
+            Err(lost) if lost.failure == Failure::CredentialsRefused => TokenEnd::Refused,
+            Err(_) => TokenEnd::Failed,
+        });
         outcome.map_err(|lost| Lost {
             // Whatever became of the request for a token, nothing was sent to the API.
             failure: if lost.failure == Failure::NoAnswer { Failure::NotSent } else { lost.failure },
@@ -196,6 +202,7 @@ impl Tokens {
             message,
             correlation_id: Some(reply.correlation_id.clone()),
             retry_after: reply.retry_after,
+            ended: None,
         };
         if !reply.status.is_success() {
             let failure = if answer::refuses_a_grant(reply.status, &reply.body) {

@@ -1,6 +1,7 @@
 //! One HTTP exchange, within its limits. Knows neither operations nor tokens, decides nothing, and logs nothing of what
 //! goes over the wire.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
@@ -17,6 +18,8 @@ use crate::clock::Clock;
 use crate::connect::error::Failure;
 use crate::connect::fence::Fence;
 use crate::connect::mask::Masker;
+use crate::connect::observer::{Observer, RequestEnd};
+use crate::connect::surroundings::Surroundings;
 
 /// How long an unused connection is kept: less than servers and gateways keep it, so that few requests meet one that
 /// is just being closed.
@@ -36,6 +39,7 @@ pub(super) struct Wire {
     limits: Limits,
     fence: Fence,
     pub(super) pace: Pace,
+    pub(super) observer: Arc<dyn Observer>,
 }
 
 /// A whole answer, whatever its status.
@@ -44,6 +48,8 @@ pub(super) struct Reply {
     pub(super) body: Vec<u8>,
     pub(super) correlation_id: String,
     pub(super) retry_after: Option<Duration>,
+    /// From the start of the request to the end of the body.
+    pub(super) duration: Duration,
 }
 
 /// No whole answer.
@@ -53,6 +59,8 @@ pub(super) struct Lost {
     pub(super) message: String,
     pub(super) correlation_id: Option<String>,
     pub(super) retry_after: Option<Duration>,
+    /// How the request ended, and after what time; `None`: it did not begin.
+    pub(super) ended: Option<(RequestEnd, Duration)>,
 }
 
 impl Lost {
@@ -62,22 +70,30 @@ impl Lost {
             message: "the service asked for a pause".to_owned(),
             correlation_id: None,
             retry_after: Some(left),
+            ended: None,
         }
     }
 
     pub(super) fn not_sent(message: impl Into<String>) -> Self {
-        Self { failure: Failure::NotSent, message: message.into(), correlation_id: None, retry_after: None }
+        Self {
+            failure: Failure::NotSent,
+            message: message.into(),
+            correlation_id: None,
+            retry_after: None,
+            ended: None,
+        }
     }
 }
 
 impl Wire {
-    pub(super) fn new(settings: &Settings, clock: Clock, fence: Fence) -> Result<Self, BuildError> {
+    pub(super) fn new(settings: &Settings, around: Surroundings) -> Result<Self, BuildError> {
         let endpoints = [&settings.api_url, &settings.auth_url];
         let builder = connection::builder(&endpoints, settings.limits.connect, settings.extra_ca_pem.as_deref())?;
         let builder = builder.pool_idle_timeout(IDLE_CONNECTION);
         let client = builder.build().map_err(BuildError::Tls)?;
+        let Surroundings { clock, fence, observer } = around;
         let pace = Pace::new(clock.clone(), settings.requests_per_second);
-        Ok(Self { client, clock, limits: settings.limits, fence, pace })
+        Ok(Self { client, clock, limits: settings.limits, fence, pace, observer })
     }
 
     /// Sends a request once, if it may still leave, and reads the answer; `largest_body` holds for a success. `masker`
@@ -106,29 +122,36 @@ impl Wire {
         if send_before.is_some() && !self.fence.holds() {
             return Err(Lost::not_sent(NOT_PERMITTED));
         }
-        let response = self.client.execute(request).await.map_err(|error| self.lost(&error, &sent, &masker))?;
+        let start = self.clock.elapsed();
+        let duration = || self.clock.elapsed().saturating_sub(start);
+        let answered = self.client.execute(request).await;
+        let response = answered.map_err(|error| self.lost(&error, duration(), &sent, &masker))?;
         let status = response.status();
         let retry_after =
             if status.is_success() { None } else { answer::retry_after(response.headers(), self.clock.now()) };
         if let Some(pause) = retry_after {
             self.pace.hold(pause);
         }
+        if retry_after.is_some() || status == StatusCode::TOO_MANY_REQUESTS {
+            self.observer.throttled();
+        }
         let correlation_id = answer::correlation_id(response.headers(), &sent, &masker);
         let largest_body = if status.is_success() { largest_body } else { self.limits.small_body };
         match self.body(response, largest_body).await {
-            Ok(body) => Ok(Reply { status, body, correlation_id, retry_after }),
-            Err(what) => Err(Lost {
+            Ok(body) => Ok(Reply { status, body, correlation_id, retry_after, duration: duration() }),
+            Err((end, what)) => Err(Lost {
                 failure: Failure::NoAnswer,
                 message: format!("status {}, but {what}", status.as_u16()),
                 correlation_id: Some(correlation_id),
                 retry_after,
+                ended: Some((end, duration())),
             }),
         }
     }
 
     /// Reads a body and stops at once when it is too long, too slow or broken. The error says which.
-    async fn body(&self, mut response: Response, largest: usize) -> Result<Vec<u8>, String> {
-        let too_large = || format!("a body of more than {largest} bytes");
+    async fn body(&self, mut response: Response, largest: usize) -> Result<Vec<u8>, (RequestEnd, String)> {
+        let too_large = || (RequestEnd::Broken, format!("a body of more than {largest} bytes"));
         let announced = response.content_length().map_or(Ok(0), usize::try_from).unwrap_or(usize::MAX);
         if announced > largest {
             return Err(too_large());
@@ -140,19 +163,24 @@ impl Wire {
                 Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
                 Ok(Ok(None)) => return Ok(body),
                 Ok(Err(error)) if error.is_timeout() => {
-                    return Err(format!("no whole body within {:?}", self.limits.call));
+                    return Err((RequestEnd::Timeout, format!("no whole body within {:?}", self.limits.call)));
                 }
-                Ok(Err(_)) => return Err("the body broke off".to_owned()),
-                Err(_) => return Err(format!("the body paused for {:?}", self.limits.silence)),
+                Ok(Err(_)) => return Err((RequestEnd::Broken, "the body broke off".to_owned())),
+                Err(_) => {
+                    return Err((RequestEnd::Timeout, format!("the body paused for {:?}", self.limits.silence)));
+                }
             }
         }
     }
 
-    fn lost(&self, error: &reqwest::Error, sent: &str, masker: impl FnOnce() -> Masker) -> Lost {
-        match connection::why(error, self.limits.connect, self.limits.call, masker) {
-            (Sent::Nothing, message) => Lost::not_sent(message),
-            (Sent::Perhaps, message) => {
-                Lost { failure: Failure::NoAnswer, message, correlation_id: Some(sent.to_owned()), retry_after: None }
+    fn lost(&self, error: &reqwest::Error, after: Duration, sent: &str, masker: impl FnOnce() -> Masker) -> Lost {
+        let (what, end, message) = connection::why(error, self.limits.connect, self.limits.call, masker);
+        let ended = Some((end, after));
+        match what {
+            Sent::Nothing => Lost { ended, ..Lost::not_sent(message) },
+            Sent::Perhaps => {
+                let correlation_id = Some(sent.to_owned());
+                Lost { failure: Failure::NoAnswer, message, correlation_id, retry_after: None, ended }
             }
         }
     }

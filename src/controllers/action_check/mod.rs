@@ -26,6 +26,7 @@ use super::elsewhere::{self, FOREIGN_AGAIN};
 use super::patch::write_status;
 use super::reason::Reason;
 use super::subject::Subject;
+use super::work::Ended;
 use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
 
 /// Pause before a run is done again that the cluster refused.
@@ -35,24 +36,34 @@ const AFTER_CONFLICT: Duration = Duration::from_millis(200);
 /// How often the answer to a call that is not repeated is tried to be written.
 const WRITES: u32 = 10;
 
-/// One run for one check. Never fails: whatever goes wrong is said in the status, or tried again.
-pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> Action {
+/// One run for one check: what follows, and how it ended. Never fails: whatever goes wrong is said in the status, or tried
+/// again.
+pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Action, Ended) {
     let subject = Subject::check(&object.namespace().unwrap_or_default(), &object.name_any());
     let api = Api::<ActionCheck>::namespaced(context.client.clone(), &subject.namespace);
     if elsewhere::is_left(&context, &subject, &*object).await {
         gone(&context, &subject);
-        return Action::await_change();
+        return (Action::await_change(), Ended::Gone);
     }
     let run = Run { api, object, context: &context, subject: &subject };
     match run.story().await {
-        Ok(again) => {
+        Ok((again, ended)) => {
             context.alarms.set(&subject, [again, run.foreign()].into_iter().flatten().min());
-            Action::await_change()
+            (Action::await_change(), ended)
         }
         Err(error) => {
-            tracing::debug!(%subject, %error, "run again");
-            let conflict = matches!(&error, kube::Error::Api(status) if status.code == 409);
-            Action::requeue(if conflict { AFTER_CONFLICT } else { AFTER_CLUSTER_ERROR })
+            let ended = Ended::refused(&error);
+            let pause = match ended {
+                Ended::Conflict => {
+                    tracing::debug!("changed meanwhile, run again");
+                    AFTER_CONFLICT
+                }
+                _ => {
+                    tracing::warn!(%error, "the cluster refused");
+                    AFTER_CLUSTER_ERROR
+                }
+            };
+            (Action::requeue(pause), ended)
         }
     }
 }
@@ -63,6 +74,9 @@ pub fn gone(context: &Context, subject: &Subject) {
     context.references.forget(subject);
 }
 
+/// When to run again, and how the run ended.
+type Next = (Option<Duration>, Ended);
+
 struct Run<'a> {
     api: Api<ActionCheck>,
     object: Arc<ActionCheck>,
@@ -71,10 +85,9 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Returns when to run again.
-    async fn story(&self) -> Result<Option<Duration>, kube::Error> {
+    async fn story(&self) -> Result<Next, kube::Error> {
         if self.object.metadata.deletion_timestamp.is_some() {
-            return Ok(None);
+            return Ok((None, Ended::Gone));
         }
         let spec = &self.object.spec;
         self.context.references.set(self.subject, observe::references(spec));
@@ -87,16 +100,16 @@ impl Run<'_> {
         let before = self.object.status.clone().unwrap_or_default();
         match decide::decide(&before, &wanted, self.context.clock.now()) {
             Step::Rest(again) => {
-                self.say(&status::tell(&before, wanted.writes)).await?;
-                Ok(again)
+                let (_, ended) = self.say(&status::tell(&before, wanted.writes)).await?;
+                Ok((again, ended))
             }
             Step::Lost => self.say(&status::lost()).await,
             Step::Send => match self.prepare().await? {
                 Ok(prepared) => self.send(prepared, &wanted).await,
                 Err(told) => {
-                    self.say(&told).await?;
+                    let (_, ended) = self.say(&told).await?;
                     // Whatever else stands in the way wakes the check when it changes.
-                    Ok((told.reason == Reason::InternalError).then_some(decide::NOT_SENT_AGAIN))
+                    Ok(((told.reason == Reason::InternalError).then_some(decide::NOT_SENT_AGAIN), ended))
                 }
             },
         }
@@ -149,7 +162,7 @@ impl Run<'_> {
     }
 
     /// One call. If it changes something, that it is about to leave is written first.
-    async fn send(&self, prepared: Prepared, wanted: &Wanted) -> Result<Option<Duration>, kube::Error> {
+    async fn send(&self, prepared: Prepared, wanted: &Wanted) -> Result<Next, kube::Error> {
         let started = self.context.clock.now();
         let before = self.object.status.clone().unwrap_or_default();
         let sent = self.claimed(status::about_to_send(&before, &wanted.cause, started));
@@ -165,13 +178,15 @@ impl Run<'_> {
         } else {
             write_status(&self.api, &*object, &before, &after).await?
         };
+        let told = status::tell(&after, wanted.writes);
         if let Some(written) = written {
-            self.event(&before, &written, &status::tell(&after, wanted.writes)).await;
+            self.event(&before, &written, &told).await;
         }
-        Ok(match decide::decide(&after, wanted, self.context.clock.now()) {
+        let again = match decide::decide(&after, wanted, self.context.clock.now()) {
             Step::Rest(again) => again,
             Step::Send | Step::Lost => Some(Duration::ZERO),
-        })
+        };
+        Ok((again, Ended::Said(Some(told.reason))))
     }
 
     /// Writes what came of a call that is not repeated, also if labels or the spec were changed meanwhile: what is not
@@ -201,14 +216,14 @@ impl Run<'_> {
         Ok(None)
     }
 
-    async fn say(&self, told: &Told) -> Result<Option<Duration>, kube::Error> {
+    async fn say(&self, told: &Told) -> Result<Next, kube::Error> {
         let before = self.object.status.clone().unwrap_or_default();
         let generation = self.object.metadata.generation.unwrap_or_default();
         let after = self.claimed(status::said(&before, told, generation, self.context.clock.now()));
         if let Some(written) = write_status(&self.api, &*self.object, &before, &after).await? {
             self.event(&before, &written, told).await;
         }
-        Ok(None)
+        Ok((None, Ended::Said(Some(told.reason))))
     }
 
     async fn event(&self, before: &ActionCheckStatus, object: &ActionCheck, told: &Told) {

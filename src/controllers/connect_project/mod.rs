@@ -35,6 +35,7 @@ use super::reason::Reason;
 use super::references::Named;
 use super::remote::{Remote, Settings};
 use super::subject::{Kind, Subject};
+use super::work::Ended;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectProject, ConnectProjectStatus};
 use crate::names;
@@ -48,25 +49,35 @@ const COUNT_AGAIN: Duration = Duration::from_secs(5);
 /// Pause before the copy of the credentials is tried again: nobody tells when it changes, or may be written.
 const COPY_AGAIN: Duration = Duration::from_mins(1);
 
-/// One run for one project. Never fails: whatever goes wrong is said in the status, or tried again.
-pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> Action {
+/// One run for one project: what follows, and how it ended. Never fails: whatever goes wrong is said in the status, or
+/// tried again.
+pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> (Action, Ended) {
     let subject = Subject::project(&object.namespace().unwrap_or_default(), &object.name_any());
     match story(object, &context, &subject).await {
-        Ok(()) => Action::await_change(),
+        Ok(ended) => (Action::await_change(), ended),
         Err(error) => {
-            tracing::debug!(%subject, %error, "run again");
-            let conflict = matches!(&error, kube::Error::Api(status) if status.code == 409);
-            Action::requeue(if conflict { AFTER_CONFLICT } else { AFTER_CLUSTER_ERROR })
+            let ended = Ended::refused(&error);
+            let pause = match ended {
+                Ended::Conflict => {
+                    tracing::debug!("changed meanwhile, run again");
+                    AFTER_CONFLICT
+                }
+                _ => {
+                    tracing::warn!(%error, "the cluster refused");
+                    AFTER_CLUSTER_ERROR
+                }
+            };
+            (Action::requeue(pause), ended)
         }
     }
 }
 
-async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject) -> Result<(), kube::Error> {
+async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject) -> Result<Ended, kube::Error> {
     let api = Api::<ConnectProject>::namespaced(context.client.clone(), &subject.namespace);
     let speaks = context.elsewhere.selects(object.labels()) && !elsewhere::is_left(context, subject, &*object).await;
     let users = if object.metadata.deletion_timestamp.is_some() {
         match let_go(&api, &object, context, subject).await? {
-            Use::None => return Ok(()),
+            Use::None => return Ok(Ended::Gone),
             users => users,
         }
     } else {
@@ -74,7 +85,7 @@ async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject
     };
     if !speaks && matches!(users, Use::Known(users) if users.is_none()) {
         release(context, subject);
-        return Ok(());
+        return Ok(Ended::Gone);
     }
     let secret = object.spec.credentials_secret_ref.name.clone();
     context.references.set(subject, [(Named::Secret, secret)].into());
@@ -87,11 +98,9 @@ async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject
         matches!(users, Use::Listed(_)).then_some(COUNT_AGAIN),
         (access.unkept.is_some() || access.gone).then_some(COPY_AGAIN),
     ];
-    if speaks {
-        say(&api, &object, context, users, access).await?;
-    }
+    let reason = if speaks { Some(say(&api, &object, context, users, access).await?) } else { None };
     context.alarms.set(subject, again.into_iter().flatten().min());
-    Ok(())
+    Ok(Ended::Said(reason))
 }
 
 /// Who names a project.
@@ -195,13 +204,14 @@ fn claim(context: &Context, subject: &Subject, settings: &Settings) -> Result<Ar
     })
 }
 
+/// Writes the status; returns the reason that it has then.
 async fn say(
     api: &Api<ConnectProject>,
     object: &ConnectProject,
     context: &Context,
     users: Use,
     access: Access,
-) -> Result<(), kube::Error> {
+) -> Result<Reason, kube::Error> {
     let users = match users {
         Use::None => Users::default(),
         Use::Known(users) | Use::Listed(users) => users,
@@ -221,13 +231,13 @@ async fn say(
         object.status.clone().unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
     let mut after = status::summarize(&before, &facts, context.clock.now());
     after.controller = context.elsewhere.mine();
-    let Some(written) = write_status(api, object, &before, &after).await? else { return Ok(()) };
     let told = status::tell(&facts);
+    let Some(written) = write_status(api, object, &before, &after).await? else { return Ok(told.reason) };
     if conditions::ready_reason(&before.conditions) != Some(told.reason.as_str()) {
         context.event(&written, "Reconcile", &told).await;
     }
     say_mirror(context, &written, &before, &after, &facts.mirror).await;
-    Ok(())
+    Ok(told.reason)
 }
 
 /// What is known of the mirror of the registry, and may have been said before.

@@ -30,7 +30,7 @@ use kube::runtime::events::EventType;
 use self::act::Written;
 use self::decide::{Kept, Plan};
 use self::desired::{Desired, Owner, Print};
-use self::memory::{Asked, Cause};
+use self::memory::{Asked, Cause, Outcome};
 use self::observe::Look;
 use self::project::MirroredProject;
 use self::status::Said;
@@ -41,6 +41,7 @@ use super::problem;
 use super::reason::{Reason, Stance};
 use super::remote::Remote;
 use super::subject::Subject;
+use super::work::Ended;
 use crate::clock::later;
 use crate::connect::ApiError;
 use crate::crd::{ConnectProject, Connector};
@@ -54,8 +55,9 @@ const WRITES_AT_ONCE: usize = 4;
 /// Objects that get an Event of their own in one look; of more the project says how many.
 const EVENTS: usize = 20;
 
-/// One run for one mirror. Never fails: whatever goes wrong is said of the project, or tried again.
-pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> Action {
+/// One run for one mirror: what follows, and how it ended. Never fails: whatever goes wrong is said of the project, or
+/// tried again.
+pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> (Action, Ended) {
     let subject = Subject::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
     let run = Run {
         projects: Api::namespaced(context.client.clone(), &subject.namespace),
@@ -67,14 +69,18 @@ pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> A
     };
     if elsewhere::is_left(&context, &subject, &*run.object).await {
         gone(&context, &subject);
-        return Action::await_change();
+        return (Action::await_change(), Ended::Gone);
     }
     match run.story().await {
         Ok(again) => {
             context.alarms.set(&subject, again);
-            Action::await_change()
+            let reason = match context.mirrors.outcome(&subject) {
+                Some(Outcome::Said(said)) => Some(said.told.reason),
+                Some(Outcome::Cleared) | None => None,
+            };
+            (Action::await_change(), Ended::Said(reason))
         }
-        Err(error) => Action::requeue(run.refused_by_cluster(&error)),
+        Err(error) => (Action::requeue(run.refused_by_cluster(&error)), Ended::refused(&error)),
     }
 }
 
@@ -318,7 +324,7 @@ impl Run<'_> {
     /// What a person has to change is looked at at the interval; anything else sooner, with growing pauses.
     fn failed(&self, asked: Asked, error: &ApiError) -> Duration {
         let told = problem::told(error);
-        tracing::debug!(subject = %self.subject, %error, "the registry cannot be read");
+        tracing::warn!(%error, "the registry cannot be read");
         let interval = asked.filter.effective_interval();
         let pause = match told.reason.stance() {
             Stance::Stalled => interval,
@@ -332,7 +338,11 @@ impl Run<'_> {
 
     /// Says why the cluster stands in the way, if it will not come right by itself; returns when to try again.
     fn refused_by_cluster(&self, error: &kube::Error) -> Duration {
-        tracing::debug!(subject = %self.subject, %error, "run again");
+        if Ended::refused(error) == Ended::Conflict {
+            tracing::debug!("changed meanwhile, run again");
+        } else {
+            tracing::warn!(%error, "the cluster refused");
+        }
         let kube::Error::Api(status) = error else { return AFTER_CLUSTER_ERROR };
         if !matches!(status.code, 400 | 403 | 404 | 422) {
             return AFTER_CLUSTER_ERROR;

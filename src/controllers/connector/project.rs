@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Resource;
 use kube::api::ObjectMeta;
 use kube::core::NamespaceResourceScope;
@@ -39,6 +40,9 @@ pub struct MirroredStatus {
     pub registry: Option<MirrorStatus>,
     /// The install that works on the project.
     pub controller: Option<String>,
+    /// Conditions of the project.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
 }
 
 impl MirroredProject {

@@ -34,13 +34,16 @@ use super::elsewhere;
 use super::object::{self, Next, is_ours};
 use super::references::Named;
 use super::subject::Subject;
+use super::work::Ended;
 use crate::crd::ConnectorDeployment;
 
-/// One run for one resource. Never fails: whatever goes wrong is said in the status, or tried again.
-pub async fn reconcile(cached: Arc<ConnectorDeployment>, context: Arc<Context>) -> Action {
+/// One run for one resource: what follows, and how it ended. Never fails: whatever goes wrong is said in the status, or
+/// tried again.
+pub async fn reconcile(cached: Arc<ConnectorDeployment>, context: Arc<Context>) -> (Action, Ended) {
     let subject = Subject::deployment(&cached.namespace().unwrap_or_default(), &cached.name_any());
     let mut remembered = context.memories.of(&subject, cached.metadata.uid.as_deref().unwrap_or_default());
     context.alarms.set(&subject, None);
+    let mut reason = None;
     let outcome = match object::current(&context.client, cached, &mut remembered.written).await {
         // Nothing of it is kept here; what it is left to wakes it.
         Ok(Some(object)) if is_ours(&*object) && elsewhere::is_left(&context, &subject, &*object).await => {
@@ -49,17 +52,20 @@ pub async fn reconcile(cached: Arc<ConnectorDeployment>, context: Arc<Context>) 
         Ok(Some(object)) if is_ours(&*object) => {
             let mut run = Run::new(&context, &subject, object, remembered);
             let outcome = run.story().await;
+            reason = run.reason();
             remembered = run.into_remembered();
             outcome
         }
         Ok(_) => Ok(Next::Gone),
         Err(error) => Err(error),
     };
+    let ended = object::ended(&outcome, reason);
     let action = object::conclude(&context, &context.memories, &subject, outcome, remembered);
-    action.unwrap_or_else(|| {
+    let action = action.unwrap_or_else(|| {
         gone(&context, &subject);
         Action::await_change()
-    })
+    });
+    (action, ended)
 }
 
 /// Forgets everything about a resource that is gone.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt, StreamExt, stream};
 use jiff::Timestamp;
+use tracing::Instrument as _;
 
 use super::plan::{PAGE, Plan, Read};
 use super::{OfferName, Offered, Offering, Remote, Sighting};
@@ -12,6 +13,7 @@ use crate::clock::later;
 use crate::connect::ConnectApi;
 use crate::connect::api::{PageRequest, Selector};
 use crate::connect::routes::LARGEST_OFFSET;
+use crate::connect::trace;
 
 /// Reads by id that are under way at once.
 const READS_AT_ONCE: usize = 4;
@@ -27,7 +29,7 @@ impl Remote {
     /// Reads for ever. A panic ends the round that it happens in, not the looking.
     pub(super) async fn look(self: Arc<Self>) {
         loop {
-            let until = match AssertUnwindSafe(self.round()).catch_unwind().await {
+            let until = match AssertUnwindSafe(self.watched_round()).catch_unwind().await {
                 Ok(Some(until)) => until,
                 Ok(None) => continue,
                 Err(_) => {
@@ -43,6 +45,14 @@ impl Remote {
                 () = self.bell.notified() => {}
             }
         }
+    }
+
+    /// One round, under a trace id of its own; that it hangs is noticed.
+    async fn watched_round(self: &Arc<Self>) -> Option<Timestamp> {
+        let (project, trace_id) = (self.project_key(), trace::Id::random());
+        let span = tracing::info_span!("look", project, %trace_id);
+        let round = trace::within(trace_id, self.round()).instrument(span);
+        self.work.watched(|| format!("a look at project {project}"), round).await
     }
 
     /// Does one thing; returns until when there is nothing more to do, if so.

@@ -13,6 +13,7 @@ use super::settings::{ConnectFactory, Settings};
 use super::state::Remote;
 use crate::clock::Clock;
 use crate::controllers::subject::Subject;
+use crate::controllers::work::Work;
 
 /// Every remote project that a `ConnectProject` names, once for each way in: one for each address, project key and set
 /// of credentials, however many projects hold them.
@@ -22,6 +23,7 @@ pub struct Remotes {
     wake: UnboundedSender<Subject>,
     concurrency: usize,
     jitter_seed: u64,
+    work: Arc<Work>,
     registry: Mutex<Registry>,
 }
 
@@ -44,7 +46,7 @@ impl Drop for Looker {
 
 impl Remotes {
     /// None yet. `wake` gets every subject that is to run again; `concurrency` is the number of turns that each
-    /// remote gives out at once, `jitter_seed` the start of its chance.
+    /// remote gives out at once, `jitter_seed` the start of its chance; `work` hears of good answers, and watches the looks.
     #[must_use]
     pub fn new(
         clock: Clock,
@@ -52,8 +54,9 @@ impl Remotes {
         wake: UnboundedSender<Subject>,
         concurrency: usize,
         jitter_seed: u64,
+        work: Arc<Work>,
     ) -> Arc<Self> {
-        Arc::new(Self { clock, factory, wake, concurrency, jitter_seed, registry: Mutex::default() })
+        Arc::new(Self { clock, factory, wake, concurrency, jitter_seed, work, registry: Mutex::default() })
     }
 
     /// Says how `project` reaches its remote: makes it, joins it, or updates it. To be called in every run of the
@@ -122,6 +125,7 @@ impl Remotes {
             self.jitter_seed.wrapping_add(registry.opened),
             client,
             settings.clone(),
+            Arc::clone(&self.work),
         );
         let remote = Arc::new(remote);
         remote.join(project, settings, self.factory.as_ref())?;

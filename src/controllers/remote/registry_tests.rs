@@ -4,7 +4,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::connect::error::Failure;
-use crate::controllers::remote::testing::{Factory, Mood, START, Service, failure, id, settings, subject, until};
+use crate::controllers::remote::testing::{Factory, Mood, START, Service, failure, id, settings, subject, until, work};
 use crate::controllers::remote::{Health, NotNow, Pace, TroubleKind};
 
 struct Bench {
@@ -20,7 +20,7 @@ impl Bench {
         let service = Service::new(&clock);
         service.world().deployments = (0..10).map(|number| (id(number), 1)).collect();
         let (wake, woken) = unbounded_channel();
-        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(service.clone())), wake, 16, 1);
+        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(service.clone())), wake, 16, 1, work(&clock));
         Self { clock, service, remotes, woken }
     }
 

@@ -23,6 +23,7 @@ use crate::connect::error::Failure;
 use crate::connect::registry::{RegistryApi, StagedApi};
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::subject::Subject;
+use crate::controllers::work::Work;
 
 /// Tells remotes apart that came and went in this process.
 static OPENED: AtomicU64 = AtomicU64::new(0);
@@ -41,6 +42,7 @@ pub struct Remote {
     /// Rung when the looker is to plan anew.
     pub(super) bell: Notify,
     wake: UnboundedSender<Subject>,
+    pub(super) work: Arc<Work>,
     state: Mutex<State>,
 }
 
@@ -112,6 +114,7 @@ impl Remote {
         seed: u64,
         client: Arc<dyn Connection>,
         settings: Settings,
+        work: Arc<Work>,
     ) -> Self {
         let state = State {
             gate: Gate::default(),
@@ -128,7 +131,7 @@ impl Remote {
             resting_until: None,
         };
         let serial = OPENED.fetch_add(1, Ordering::Relaxed);
-        Self { serial, clock, bell: Notify::new(), wake, state: Mutex::new(state) }
+        Self { serial, clock, bell: Notify::new(), wake, work, state: Mutex::new(state) }
     }
 
     /// The client. Each call asks the gate first ([`Failure::HeldBack`] if it is closed, with the time left in
@@ -174,6 +177,11 @@ impl Remote {
     #[must_use]
     pub fn login(&self) -> Login {
         Login { remote: self.serial, client: self.lock().gate.client() }
+    }
+
+    /// Key of the project.
+    pub(super) fn project_key(&self) -> String {
+        self.lock().settings.project_key.clone()
     }
 
     /// How the remote is. Each change of its kind wakes the projects that claim it.
@@ -298,7 +306,12 @@ impl Remote {
     pub(super) fn report(&self, permit: Permit, error: Option<&ApiError>) {
         let now = self.clock.now();
         self.change(|state| match error {
-            None => state.gate.succeeded(permit),
+            None => {
+                state.gate.succeeded(permit);
+                for project in state.claims.keys() {
+                    self.work.inventory.looked(project, now);
+                }
+            }
             Some(error) => state.gate.failed(permit, error, now, &mut state.jitter),
         });
     }

@@ -22,6 +22,8 @@ use crate::connect::model::{
 use crate::connect::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
 use crate::connect::{ApiError, ConnectApi, ErrorCode, Selector};
 use crate::controllers::subject::Subject;
+use crate::controllers::work::Work;
+use crate::metrics::Metrics;
 
 /// When every test begins.
 pub(super) const START: Timestamp = Timestamp::UNIX_EPOCH;
@@ -302,6 +304,11 @@ pub(super) struct Bench {
     woken: UnboundedReceiver<Subject>,
 }
 
+/// Nobody looks at what it counts.
+pub(super) fn work(clock: &Clock) -> Arc<Work> {
+    Work::new(clock.clone(), Metrics::new(clock.now()))
+}
+
 impl Bench {
     pub(super) fn new(deployments: usize, concurrency: usize) -> Self {
         let clock = Clock::stepped(START);
@@ -309,7 +316,7 @@ impl Bench {
         service.world().deployments = (0..deployments).map(|number| (id(number), 1)).collect();
         let (wake, woken) = unbounded_channel();
         let client: Arc<dyn Connection> = service.clone();
-        let remote = Remote::new(clock.clone(), wake, concurrency, 7, client, settings("secret", 10));
+        let remote = Remote::new(clock.clone(), wake, concurrency, 7, client, settings("secret", 10), work(&clock));
         Self { clock, service, remote: Arc::new(remote), woken }
     }
 

@@ -31,9 +31,11 @@ use connect_operator::controllers::problem;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::remote::{ConnectFactory, Connection, NotNow, Remote, Remotes, Settings, Trouble};
 use connect_operator::controllers::subject::Subject;
+use connect_operator::controllers::work::Work;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::dev_server::Options;
+use connect_operator::metrics::Metrics;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use secrecy::SecretSlice;
@@ -168,7 +170,8 @@ impl Desk {
         };
         let client = Arc::new(HttpConnect::new(settings, clock.clone()).unwrap());
         let (wake, mut woken) = unbounded_channel();
-        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), wake, 16, 7);
+        let work = Work::new(clock.clone(), Metrics::new(clock.now()));
+        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), wake, 16, 7, work);
         let claimed = Settings {
             api_url: dev.url(),
             auth_url: dev.url(),

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::super::act::{self, Done};
 use super::super::decide::{self, Answer, Call, CallKind, Decision, Outcome, Step, Verdict, Wanted};
-use super::super::ledger::{Look, OperationKind, OperationState};
+use super::super::ledger::{Look, OperationKind, OperationState, Phase};
 use super::super::observe::Looked;
 use super::super::status::{self, Sight};
 use super::super::{logs, outputs};
@@ -16,6 +16,7 @@ use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::object::Next;
 use crate::controllers::remote::{Pace, Remote};
 use crate::crd::DriftPolicy;
+use crate::crd::connector_deployment_status::OperationType;
 
 use super::{Known, Run};
 
@@ -70,7 +71,12 @@ impl Run<'_> {
         {
             told = problem;
         }
+        let sent = before.operation.as_ref().filter(|operation| operation.operation_type != OperationType::Undeploy);
         self.say(known, &decision.ledger, told, record.map_or(Sight::Nothing, Sight::Record), lines, drifted).await?;
+        let live = decision.ledger.applied.as_ref().is_some_and(|applied| applied.outcome == Phase::Deployed);
+        if let Some(sent) = sent.filter(|_| live && decision.ledger.operation.is_none()) {
+            self.context.work.live(sent.started_at.0, looked.at);
+        }
         // Not before: what is forgotten because of a decision is still needed if that could not be written.
         self.remembered.seen = decision.memory.clone();
         self.annotate(&decision.ledger).await?;
@@ -119,6 +125,10 @@ impl Run<'_> {
             }
         }
         let done = act::send(api, &self.object, &known.wanted, known.target.as_ref(), &call, &values, started).await;
+        let undeploys = matches!(call.kind, CallKind::Undeploy { .. });
+        if !undeploys && matches!(done.answer, Answer::Accepted { .. } | Answer::Unknown) {
+            self.context.work.sent(self.subject);
+        }
         let now = self.context.clock.now();
         self.remembered.last_call = Some(now);
         let cause = known.payload.as_ref().map(|wanted| self.cause(wanted));

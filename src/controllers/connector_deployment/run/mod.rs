@@ -24,11 +24,12 @@ use super::observe::{self};
 use super::status::WantedIdentity;
 use super::stored;
 use crate::connect::mask::Masker;
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::{self, Told};
 use crate::controllers::context::Context;
 use crate::controllers::keys::Standing;
 use crate::controllers::object::{self, Next};
 use crate::controllers::problem;
+use crate::controllers::reason::Reason;
 use crate::controllers::remote::{NotNow, Remote};
 use crate::controllers::subject::Subject;
 use crate::crd::ConnectorDeployment;
@@ -72,6 +73,12 @@ impl<'a> Run<'a> {
 
     pub(super) fn into_remembered(self) -> Remembered {
         self.remembered
+    }
+
+    /// The reason of the Ready condition, as far as this run knows.
+    pub(super) fn reason(&self) -> Option<Reason> {
+        let status = self.object.status.as_ref()?;
+        conditions::ready_reason(&status.conditions).and_then(Reason::parse)
     }
 
     /// The whole run. Deleting is the same story with another end.

@@ -16,7 +16,7 @@ use super::ledger::Ledger;
 use super::memory::Remembered;
 use super::{intent, observe, stored};
 use crate::controllers::backoff::Asked;
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::{self, Told};
 use crate::controllers::context::Context;
 use crate::controllers::keys::{Place, Standing};
 use crate::controllers::object::{self, Next, request};
@@ -54,6 +54,12 @@ impl<'a> Run<'a> {
 
     pub(super) fn into_remembered(self) -> Remembered {
         self.remembered
+    }
+
+    /// The reason of the Ready condition, as far as this run knows.
+    pub(super) fn reason(&self) -> Option<Reason> {
+        let status = self.object.status.as_ref()?;
+        conditions::ready_reason(&status.conditions).and_then(Reason::parse)
     }
 
     /// The whole run. Deleting is the same story with another end.

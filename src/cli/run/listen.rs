@@ -1,0 +1,144 @@
+//! What others read of the process over HTTP: `/metrics`, `/livez` and `/readyz`.
+//!
+//! Each request has a connection of its own, which ends after [`LONGEST`] whatever the client does, and few are open at
+//! once; so neither slow clients nor many of them hold anything up, here or in the controllers. Nothing is answered that
+//! would have to wait. Next: `health.rs` for what the probes say, `metrics/` for what is counted.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, StatusCode};
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::health::{Health, Report};
+use crate::metrics::Metrics;
+
+/// Longest life of a connection, from its start to the end of its answer.
+const LONGEST: Duration = Duration::from_secs(10);
+/// Connections of one listener that are open at once; who comes later waits.
+const CONNECTIONS: usize = 64;
+/// Pause after a connection could not be accepted, as when the process has no more files.
+const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
+
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Where what is served. The same address for both: one listener serves all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Addresses {
+    /// `/metrics`; `None`: not served.
+    pub metrics: Option<SocketAddr>,
+    /// `/livez` and `/readyz`; `None`: not served.
+    pub health: Option<SocketAddr>,
+}
+
+/// An address that cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("{flag} {address}: {source}: choose another address, or end what listens there")]
+pub struct ListenError {
+    flag: &'static str,
+    address: SocketAddr,
+    source: std::io::Error,
+}
+
+/// Serves as long as it lives.
+#[derive(Debug)]
+pub struct Listening {
+    /// What is listened on, in the order of the addresses that were asked for.
+    pub addresses: Vec<SocketAddr>,
+    _tasks: JoinSet<()>,
+}
+
+/// Listens, and serves what belongs there.
+///
+/// # Errors
+/// When an address cannot be listened on.
+pub async fn listen(
+    addresses: Addresses,
+    metrics: &Arc<Metrics>,
+    health: &Arc<Health>,
+) -> Result<Listening, ListenError> {
+    let mut routers: BTreeMap<SocketAddr, (&'static str, Router)> = BTreeMap::new();
+    if let Some(address) = addresses.metrics {
+        let router = Router::new().route("/metrics", get(scrape)).with_state(Arc::clone(metrics));
+        routers.insert(address, ("--metrics-listen", router));
+    }
+    if let Some(address) = addresses.health {
+        let probes = Router::new()
+            .route("/livez", get(async |State(health): State<Arc<Health>>| answer(health.livez())))
+            .route("/readyz", get(async |State(health): State<Arc<Health>>| answer(health.readyz())))
+            .with_state(Arc::clone(health));
+        let (_, router) = routers.entry(address).or_insert_with(|| ("--health-listen", Router::new()));
+        *router = std::mem::take(router).merge(probes);
+    }
+    let mut listening = Listening { addresses: Vec::new(), _tasks: JoinSet::new() };
+    for (address, (flag, router)) in routers {
+        let failed = |source| ListenError { flag, address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        tracing::info!(%address, flag, "listening");
+        listening.addresses.push(address);
+        listening._tasks.spawn(serve(listener, router.fallback(nothing)));
+    }
+    Ok(listening)
+}
+
+async fn serve(listener: TcpListener, router: Router) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        // Nobody closes the semaphore.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let router = router.clone();
+                connections.spawn(async move {
+                    connection(stream, router).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_AGAIN).await;
+            }
+        }
+        // What has ended needs no room any more.
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// One request. Whatever goes wrong is for the client, who sees it.
+async fn connection(stream: TcpStream, router: Router) {
+    let service = TowerToHyperService::new(router);
+    let mut server = http1::Builder::new();
+    let served = server.keep_alive(false).serve_connection(TokioIo::new(stream), service);
+    let _ = tokio::time::timeout(LONGEST, served).await;
+}
+
+async fn scrape(State(metrics): State<Arc<Metrics>>, headers: HeaderMap) -> Response {
+    let asked = headers.get(ACCEPT).and_then(|asked| asked.to_str().ok()).unwrap_or_default();
+    let form = if asked.contains("application/openmetrics-text") { OPENMETRICS } else { PROMETHEUS };
+    ([(CONTENT_TYPE, form)], metrics.encode()).into_response()
+}
+
+fn answer(report: Report) -> Response {
+    let status = if report.passed { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8"), (CACHE_CONTROL, "no-store")];
+    (status, headers, report.text).into_response()
+}
+
+async fn nothing() -> Response {
+    (StatusCode::NOT_FOUND, "nothing is served here\n").into_response()
+}

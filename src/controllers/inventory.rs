@@ -1,0 +1,143 @@
+//! What exists, by what it says of itself: how many resources are in which state, whose operation runs longest, and when
+//! each project was seen last.
+//!
+//! Read from the same watch that wakes the runs, so it is right as soon as the first list is there, whoever wrote it, and
+//! what is gone is gone. Counts are kept as things change, so that a scrape never walks over the resources.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+
+use super::conditions;
+use super::reason::Reason;
+use super::subject::{Kind, Subject};
+use crate::clock::{Clock, between};
+use crate::metrics::{AtScrape, Metrics};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+/// What a resource says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Says {
+    /// Reason of the condition that counts; `None`: none that this version knows, such as before its first run.
+    pub reason: Option<Reason>,
+    /// Start of the operation that runs.
+    pub operation: Option<Timestamp>,
+}
+
+impl Says {
+    /// What stands in conditions; an operation that runs since `operation`.
+    #[must_use]
+    pub fn of(conditions: &[Condition], type_: &str, operation: Option<Timestamp>) -> Self {
+        Self { reason: conditions::reason(conditions, type_).and_then(Reason::parse), operation }
+    }
+
+    /// Values of the labels `state` and `reason`. What has said nothing yet is about to.
+    fn labels(self) -> (&'static str, &'static str) {
+        self.reason.map_or(("Running", "None"), |reason| (reason.stance().as_str(), reason.as_str()))
+    }
+}
+
+/// Everything that exists.
+pub struct Inventory {
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    says: BTreeMap<Subject, Says>,
+    counts: BTreeMap<(&'static str, &'static str, &'static str), usize>,
+    operations: BTreeSet<(Kind, Timestamp, Subject)>,
+    /// When a project was last known to answer, or else since when it is known.
+    looks: BTreeMap<Subject, Timestamp>,
+}
+
+impl Inventory {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(clock: Clock, metrics: Arc<Metrics>) -> Self {
+        Self { clock, metrics, state: Mutex::default() }
+    }
+
+    /// A resource was seen; `None`: there is nothing of that kind to be counted, as a mirror that nobody wants.
+    pub fn seen(&self, subject: &Subject, says: Option<Says>) {
+        let mut state = self.lock();
+        if subject.kind == Kind::Project {
+            let now = self.clock.now();
+            state.looks.entry(subject.clone()).or_insert(now);
+        }
+        if state.says.get(subject).copied() != says {
+            self.replace(&mut state, subject, says);
+        }
+    }
+
+    /// A resource is gone.
+    pub fn gone(&self, subject: &Subject) {
+        let mut state = self.lock();
+        state.looks.remove(subject);
+        self.replace(&mut state, subject, None);
+    }
+
+    /// A request for a project left at `at`, and its answer was good.
+    pub fn looked(&self, project: &Subject, at: Timestamp) {
+        if let Some(last) = self.lock().looks.get_mut(project) {
+            *last = at.max(*last);
+        }
+    }
+
+    /// Every resource that is counted.
+    #[must_use]
+    pub fn subjects(&self) -> Vec<Subject> {
+        let state = self.lock();
+        state.says.keys().chain(state.looks.keys()).cloned().collect()
+    }
+
+    fn replace(&self, state: &mut State, subject: &Subject, says: Option<Says>) {
+        let kind = subject.kind;
+        let before = match says {
+            Some(says) => state.says.insert(subject.clone(), says),
+            None => state.says.remove(subject),
+        };
+        if let Some(before) = before {
+            self.count(state, kind, before, false);
+            if let Some(since) = before.operation {
+                state.operations.remove(&(kind, since, subject.clone()));
+            }
+        }
+        if let Some(says) = says {
+            self.count(state, kind, says, true);
+            if let Some(since) = says.operation {
+                state.operations.insert((kind, since, subject.clone()));
+            }
+        }
+    }
+
+    fn count(&self, state: &mut State, kind: Kind, says: Says, more: bool) {
+        let (standing, reason) = says.labels();
+        let count = state.counts.entry((kind.as_str(), standing, reason)).or_default();
+        *count = if more { count.saturating_add(1) } else { count.saturating_sub(1) };
+        self.metrics.resources(kind.as_str(), standing, reason, *count);
+    }
+
+    /// A panic elsewhere leaves at worst a number that is wrong until the resource changes.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AtScrape for Inventory {
+    fn refresh(&self, metrics: &Metrics) {
+        let now = self.clock.now();
+        let state = self.lock();
+        for kind in [Kind::Deployment, Kind::Staged] {
+            let from = (kind, Timestamp::MIN, Subject { kind, namespace: String::new(), name: String::new() });
+            let oldest = state.operations.range(from..).next().filter(|(of, ..)| *of == kind);
+            metrics
+                .oldest_operation(kind.as_str(), oldest.map_or_else(Default::default, |(_, at, _)| between(*at, now)));
+        }
+        let looks = state.looks.iter();
+        metrics.since_look(looks.map(|(project, at)| (&*project.namespace, &*project.name, between(*at, now))));
+    }
+}

@@ -1,0 +1,395 @@
+//! What waits and what runs: for the metrics, and to tell a process that hangs from one that waits.
+//!
+//! Decides nothing about runs. A run is taken to hang when nothing has woken it for [`LONGEST_SILENCE`]: whatever an honest
+//! run waits for ends long before that, be it an answer or the end of its time. How long a run takes as a whole says
+//! nothing, since a remote or an API server that is slow may hold up each of its calls. Next: `manager.rs`, which tells of
+//! events, and `cli/run/health.rs`, which asks.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tracing::Instrument as _;
+
+use super::inventory::Inventory;
+use super::reason::{Reason, Stance};
+use super::subject::{Kind, Subject};
+use crate::clock::{Clock, between};
+use crate::connect::trace;
+use crate::metrics::{AtScrape, Metrics};
+
+/// Time after which a run that nothing has woken, or events of a kind of which nothing runs, are taken to hang. The longest
+/// single wait of a run is for the API server (5 minutes, see `cli/run`); requests to a remote have 30 s, and turns of a
+/// rate limit come each second.
+pub const LONGEST_SILENCE: Duration = Duration::from_mins(15);
+/// Pause between two beats of the main loop.
+const BEAT: Duration = Duration::from_secs(5);
+/// Time without a beat after which the main loop is taken to hang.
+pub const LONGEST_PAUSE: Duration = Duration::from_mins(2);
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The resource stays, with this reason of its Ready condition, if it has one.
+    Said(Option<Reason>),
+    /// The resource is gone, or may go.
+    Gone,
+    /// Somebody changed the resource meanwhile; it runs again.
+    Conflict,
+    /// The cluster refused or did not answer; it runs again.
+    ClusterError,
+}
+
+impl Ended {
+    /// How a run ended that the cluster refused.
+    #[must_use]
+    pub fn refused(error: &kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) if status.code == 409 => Self::Conflict,
+            _ => Self::ClusterError,
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Said(reason) => reason.map_or("None", Reason::as_str),
+            Self::Gone => "Gone",
+            Self::Conflict => "Conflict",
+            Self::ClusterError => "ClusterError",
+        }
+    }
+
+    /// Whether a change of people that was not sent by now is not to be sent, or waits for people.
+    fn settles(self) -> bool {
+        match self {
+            Self::Said(None) | Self::Conflict | Self::ClusterError => false,
+            Self::Gone => true,
+            Self::Said(Some(reason)) => match reason.stance() {
+                Stance::Ready | Stance::Stalled | Stance::Paused | Stance::Failing => true,
+                Stance::Running => false,
+                Stance::Waiting => matches!(
+                    reason,
+                    Reason::SecretMissing | Reason::ConfigMapMissing | Reason::ProjectMissing | Reason::StagedNotReady
+                ),
+            },
+        }
+    }
+}
+
+/// What waits and what runs.
+pub struct Work {
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    /// What exists.
+    pub inventory: Arc<Inventory>,
+    state: Mutex<State>,
+    /// On [`Clock::elapsed`], in milliseconds.
+    beat: AtomicU64,
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Work")
+    }
+}
+
+/// All times on [`Clock::elapsed`].
+#[derive(Default)]
+struct State {
+    /// Since the first event that no run has begun for.
+    waiting: HashMap<Subject, Duration>,
+    running: HashMap<u64, Running>,
+    begun: u64,
+    /// By kind: how many wait, how many run, and when one of them began or ended last.
+    kinds: HashMap<Kind, OfKind>,
+    /// Since when a change that people made is not sent.
+    changed: HashMap<Subject, Duration>,
+    lists_expected: usize,
+    lists_done: usize,
+    /// Whether the controllers have started.
+    started: bool,
+}
+
+#[derive(Default)]
+struct OfKind {
+    waiting: usize,
+    running: usize,
+    moved: Duration,
+}
+
+struct Running {
+    what: String,
+    woken: Arc<AtomicU64>,
+}
+
+impl Work {
+    /// Nothing waits and nothing runs. What is known is told to `metrics`.
+    #[must_use]
+    pub fn new(clock: Clock, metrics: Arc<Metrics>) -> Arc<Self> {
+        let inventory = Arc::new(Inventory::new(clock.clone(), Arc::clone(&metrics)));
+        let asked: Arc<dyn AtScrape> = inventory.clone();
+        metrics.at_scrape(Arc::downgrade(&asked));
+        Arc::new(Self { clock, metrics, inventory, state: Mutex::default(), beat: AtomicU64::default() })
+    }
+
+    /// The metrics of this process.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// The controllers start, and as many lists are to be there before they know everything.
+    pub fn start(&self, lists: usize) {
+        let now = self.clock.elapsed();
+        let mut state = self.lock();
+        (state.started, state.lists_expected) = (true, lists);
+        for kind in Kind::ALL {
+            state.kinds.entry(kind).or_default().moved = now;
+            self.metrics.waiting(kind.as_str(), 0);
+        }
+        self.beat.store(millis(now), Ordering::Relaxed);
+    }
+
+    /// A first list is there.
+    pub fn listed(&self) {
+        let now = self.clock.elapsed();
+        let mut state = self.lock();
+        state.lists_done += 1;
+        for of_kind in state.kinds.values_mut() {
+            of_kind.moved = now;
+        }
+    }
+
+    /// Shows for ever that the loop which drives this is alive.
+    pub async fn beat(&self) {
+        loop {
+            self.beat.store(millis(self.clock.elapsed()), Ordering::Relaxed);
+            self.clock.sleep(BEAT).await;
+        }
+    }
+
+    /// Something happened for which a resource is to run.
+    pub fn event(&self, subject: &Subject) {
+        let now = self.clock.elapsed();
+        let mut state = self.lock();
+        if !state.waiting.contains_key(subject) {
+            state.waiting.insert(subject.clone(), now);
+            let of_kind = state.kinds.entry(subject.kind).or_default();
+            of_kind.waiting += 1;
+            self.metrics.waiting(subject.kind.as_str(), of_kind.waiting);
+        }
+    }
+
+    /// People changed a resource, or what its values come from.
+    pub fn changed(&self, subject: &Subject) {
+        if subject.kind == Kind::Deployment {
+            let now = self.clock.elapsed();
+            self.lock().changed.entry(subject.clone()).or_insert(now);
+        }
+    }
+
+    /// A call that changes the remote deployment of `subject` was accepted.
+    pub fn sent(&self, subject: &Subject) {
+        let changed = self.lock().changed.remove(subject);
+        if let Some(changed) = changed {
+            self.metrics.change_sent(self.clock.elapsed().saturating_sub(changed));
+        }
+    }
+
+    /// What was sent at `sent` was seen live at `seen`.
+    pub fn live(&self, sent: Timestamp, seen: Timestamp) {
+        self.metrics.live(between(sent, seen));
+    }
+
+    /// Nothing waits any more for a resource that is gone.
+    pub fn gone(&self, subject: &Subject) {
+        self.inventory.gone(subject);
+        let mut state = self.lock();
+        state.changed.remove(subject);
+        self.take(&mut state, subject);
+    }
+
+    /// A watch was interrupted.
+    pub fn watch_interrupted(&self, kind: &'static str) {
+        self.metrics.watch_interrupted(kind);
+    }
+
+    /// Every subject that something is kept for.
+    #[must_use]
+    pub fn subjects(&self) -> Vec<Subject> {
+        let state = self.lock();
+        let kept: Vec<_> = state.waiting.keys().chain(state.changed.keys()).cloned().collect();
+        drop(state);
+        kept.into_iter().chain(self.inventory.subjects()).collect()
+    }
+
+    /// Does one run for `subject`, under a trace id of its own.
+    pub async fn run<T>(self: &Arc<Self>, subject: &Subject, run: impl Future<Output = (T, Ended)>) -> T {
+        let began = self.clock.elapsed();
+        let kind = subject.kind;
+        {
+            let mut state = self.lock();
+            if let Some(since) = self.take(&mut state, subject) {
+                self.metrics.begun(kind.as_str(), began.saturating_sub(since));
+            }
+            state.kinds.entry(kind).or_default().running += 1;
+        }
+        let ends = Ends { work: self, kind };
+        let trace_id = trace::Id::random();
+        let span = tracing::info_span!(
+            "run", kind = kind.as_str(), namespace = subject.namespace, name = subject.name, %trace_id
+        );
+        let run = trace::within(trace_id, run).instrument(span);
+        let (value, ended) = self.watched(|| format!("the run of {} {subject}", kind.as_str()), run).await;
+        drop(ends);
+        self.metrics.ended(kind.as_str(), ended.label(), self.clock.elapsed().saturating_sub(began));
+        let mut state = self.lock();
+        if ended.settles() && state.changed.get(subject).is_some_and(|changed| *changed <= began) {
+            state.changed.remove(subject);
+        }
+        value
+    }
+
+    /// Does something that must not hang.
+    pub async fn watched<T>(self: &Arc<Self>, what: impl FnOnce() -> String, work: impl Future<Output = T>) -> T {
+        let woken = Arc::new(AtomicU64::new(millis(self.clock.elapsed())));
+        let number = {
+            let mut state = self.lock();
+            state.begun += 1;
+            let number = state.begun;
+            state.running.insert(number, Running { what: what(), woken: Arc::clone(&woken) });
+            number
+        };
+        let _forgotten = Forgotten { work: self, number };
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            woken.store(millis(self.clock.elapsed()), Ordering::Relaxed);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Whether every first list is there, or how many are.
+    ///
+    /// # Errors
+    /// What is missing, for people.
+    pub fn lists(&self) -> Result<(), String> {
+        let state = self.lock();
+        if !state.started {
+            return Err("the controllers have not started".to_owned());
+        }
+        if state.lists_done < state.lists_expected {
+            return Err(format!("{} of {} first lists are there", state.lists_done, state.lists_expected));
+        }
+        Ok(())
+    }
+
+    /// Whether the main loop is alive.
+    ///
+    /// # Errors
+    /// For how long it was not, for people.
+    pub fn loop_alive(&self) -> Result<(), String> {
+        let beat = Duration::from_millis(self.beat.load(Ordering::Relaxed));
+        let pause = self.clock.elapsed().saturating_sub(beat);
+        if self.lock().started && pause > LONGEST_PAUSE {
+            return Err(format!("the main loop was not run for {} s", pause.as_secs()));
+        }
+        Ok(())
+    }
+
+    /// Whether whatever has begun goes on.
+    ///
+    /// # Errors
+    /// What does not, for people.
+    pub fn runs_go_on(&self) -> Result<(), String> {
+        let now = self.clock.elapsed();
+        let silent = |running: &Running| {
+            let woken = Duration::from_millis(running.woken.load(Ordering::Relaxed));
+            Some(now.saturating_sub(woken)).filter(|silence| *silence > LONGEST_SILENCE)
+        };
+        let state = self.lock();
+        let hung: Vec<_> =
+            state.running.values().filter_map(|running| Some((silent(running)?, &running.what))).collect();
+        let Some((silence, what)) = hung.iter().max() else { return Ok(()) };
+        Err(format!("{what} has been waiting for {} s ({} in all)", silence.as_secs(), hung.len()))
+    }
+
+    /// Whether events are followed by runs.
+    ///
+    /// # Errors
+    /// Of which kind they are not, for people.
+    pub fn events_are_followed(&self) -> Result<(), String> {
+        if self.lists().is_err() {
+            // Nothing runs before the first lists, which depend on the API server.
+            return Ok(());
+        }
+        let now = self.clock.elapsed();
+        let state = self.lock();
+        for kind in Kind::ALL {
+            let still = state.kinds.get(&kind).filter(|it| it.waiting > 0 && it.running == 0).map(|it| it.moved);
+            let Some(moved) = still else { continue };
+            let waiting = state.waiting.iter().filter(|(subject, _)| subject.kind == kind).map(|(_, since)| *since);
+            let since = waiting.min().unwrap_or(now).max(moved);
+            let silence = now.saturating_sub(since);
+            if silence > LONGEST_SILENCE {
+                return Err(format!("events of {} wait for {} s, and nothing runs", kind.as_str(), silence.as_secs()));
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&self, state: &mut State, subject: &Subject) -> Option<Duration> {
+        let since = state.waiting.remove(subject)?;
+        let of_kind = state.kinds.entry(subject.kind).or_default();
+        of_kind.waiting = of_kind.waiting.saturating_sub(1);
+        of_kind.moved = self.clock.elapsed();
+        self.metrics.waiting(subject.kind.as_str(), of_kind.waiting);
+        Some(since)
+    }
+
+    /// A panic elsewhere leaves at worst a number that is wrong.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A run that ends, in whatever way.
+struct Ends<'w> {
+    work: &'w Work,
+    kind: Kind,
+}
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        let now = self.work.clock.elapsed();
+        let mut state = self.work.lock();
+        let of_kind = state.kinds.entry(self.kind).or_default();
+        of_kind.running = of_kind.running.saturating_sub(1);
+        of_kind.moved = now;
+    }
+}
+
+/// Something that is not watched any more, in whatever way it ended.
+struct Forgotten<'w> {
+    work: &'w Work,
+    number: u64,
+}
+
+impl Drop for Forgotten<'_> {
+    fn drop(&mut self) {
+        self.work.lock().running.remove(&self.number);
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "work_tests.rs"]
+mod tests;

@@ -1,0 +1,238 @@
+//! Tests of what waits, runs and hangs.
+
+use std::future;
+
+use jiff::Timestamp;
+use tokio::sync::oneshot;
+
+use super::*;
+use crate::controllers::inventory::Says;
+
+fn work() -> (Clock, Arc<Work>) {
+    let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
+    let work = Work::new(clock.clone(), Metrics::new(clock.now()));
+    work.start(1);
+    work.listed();
+    (clock, work)
+}
+
+fn tax() -> Subject {
+    Subject::deployment("shop", "tax")
+}
+
+/// Lines of a scrape that begin with this.
+fn scraped(work: &Work, start: &str) -> Vec<String> {
+    let page = work.metrics().encode();
+    let mut lines: Vec<_> = page.lines().filter(|line| line.starts_with(start)).map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[tokio::test]
+async fn a_resource_waits_from_its_first_event_until_its_run_begins() {
+    let (clock, work) = work();
+    let deployments = "connect_operator_workqueue_depth{kind=\"ConnectorDeployment\"}";
+    work.event(&tax());
+    clock.step(Duration::from_secs(3));
+    work.event(&tax());
+    work.event(&Subject::deployment("shop", "other"));
+    assert_eq!(scraped(&work, deployments), [format!("{deployments} 2")]);
+    clock.step(Duration::from_secs(1));
+    let depth = work.run(&tax(), async { (scraped(&work, deployments), Ended::Said(Some(Reason::Deployed))) }).await;
+    assert_eq!(depth, [format!("{deployments} 1")]);
+    let wait = "connect_operator_workqueue_wait_seconds_";
+    assert!(scraped(&work, wait).contains(&format!("{wait}sum{{kind=\"ConnectorDeployment\"}} 4.0")));
+    work.gone(&Subject::deployment("shop", "other"));
+    assert_eq!(scraped(&work, deployments), [format!("{deployments} 0")]);
+    assert!(work.subjects().is_empty());
+}
+
+#[tokio::test]
+async fn runs_are_counted_by_how_they_ended() {
+    let (clock, work) = work();
+    for (ended, times) in [
+        (Ended::Said(Some(Reason::Deployed)), 2),
+        (Ended::Said(None), 1),
+        (Ended::Gone, 1),
+        (Ended::Conflict, 1),
+        (Ended::ClusterError, 3),
+    ] {
+        for _ in 0..times {
+            work.run(&tax(), async {
+                clock.step(Duration::from_secs(1));
+                ((), ended)
+            })
+            .await;
+        }
+    }
+    let counts = scraped(&work, "connect_operator_reconciles_total");
+    let expected = [("ClusterError", 3), ("Conflict", 1), ("Deployed", 2), ("Gone", 1), ("None", 1)];
+    let expected = expected.map(|(reason, count)| {
+        format!("connect_operator_reconciles_total{{kind=\"ConnectorDeployment\",reason=\"{reason}\"}} {count}")
+    });
+    assert_eq!(counts, expected);
+    let took = "connect_operator_reconcile_duration_seconds_sum{kind=\"ConnectorDeployment\"} 8.0";
+    assert_eq!(scraped(&work, took), [took]);
+}
+
+#[tokio::test]
+async fn a_change_is_timed_until_it_is_sent_and_not_while_people_are_waited_for() {
+    const NEVER: Option<u64> = None;
+    for (case, ended, expected) in [
+        ("sent by the next run after one that waited for its turn", Ended::Said(Some(Reason::Queued)), Some(20)),
+        ("after a conflict", Ended::Conflict, Some(20)),
+        ("after the remote was away", Ended::Said(Some(Reason::ServiceUnavailable)), Some(20)),
+        ("nothing to send", Ended::Said(Some(Reason::Deployed)), NEVER),
+        ("a person has to make a Secret", Ended::Said(Some(Reason::SecretMissing)), NEVER),
+        ("a person has to act", Ended::Said(Some(Reason::RequestRejected)), NEVER),
+        ("gone", Ended::Gone, NEVER),
+    ] {
+        let (clock, work) = work();
+        work.changed(&tax());
+        clock.step(Duration::from_secs(10));
+        work.changed(&tax());
+        work.run(&tax(), async { ((), ended) }).await;
+        clock.step(Duration::from_secs(10));
+        work.run(&tax(), async {
+            work.sent(&tax());
+            ((), Ended::Said(Some(Reason::Redeploying)))
+        })
+        .await;
+        work.sent(&tax());
+        let name = "connect_operator_change_to_sent_seconds_";
+        let count = usize::from(expected.is_some());
+        assert_eq!(scraped(&work, &format!("{name}count")), [format!("{name}count {count}")], "{case}");
+        let sum = expected.map_or("0.0".to_owned(), |seconds| format!("{seconds}.0"));
+        assert_eq!(scraped(&work, &format!("{name}sum")), [format!("{name}sum {sum}")], "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_during_a_run_is_not_forgotten_with_it() {
+    let (clock, work) = work();
+    work.changed(&tax());
+    clock.step(Duration::from_secs(1));
+    work.run(&tax(), async {
+        work.sent(&tax());
+        clock.step(Duration::from_secs(1));
+        work.changed(&tax());
+        ((), Ended::Said(Some(Reason::Deployed)))
+    })
+    .await;
+    clock.step(Duration::from_secs(1));
+    work.sent(&tax());
+    let counted = scraped(&work, "connect_operator_change_to_sent_seconds_count");
+    assert_eq!(counted, ["connect_operator_change_to_sent_seconds_count 2"]);
+}
+
+#[tokio::test]
+async fn a_run_that_nothing_wakes_hangs_and_one_that_goes_on_does_not() {
+    let (clock, work) = work();
+    let hung = tokio::spawn({
+        let work = Arc::clone(&work);
+        async move { work.run(&tax(), future::pending::<((), Ended)>()).await }
+    });
+    tokio::task::yield_now().await;
+    clock.step(LONGEST_SILENCE);
+    assert_eq!(work.runs_go_on(), Ok(()), "not yet");
+    clock.step(Duration::from_secs(1));
+    let why = work.runs_go_on().expect_err("it hangs");
+    assert_eq!(why, "the run of ConnectorDeployment shop/tax has been waiting for 901 s (1 in all)");
+    hung.abort();
+    assert!(hung.await.is_err());
+    assert_eq!(work.runs_go_on(), Ok(()), "a run that was ended does not hang");
+
+    let slow = tokio::spawn({
+        let (clock, work) = (clock.clone(), Arc::clone(&work));
+        let calls = async move {
+            for _ in 0..100 {
+                clock.sleep(Duration::from_mins(5)).await;
+            }
+            ((), Ended::Said(None))
+        };
+        async move { work.run(&tax(), calls).await }
+    });
+    while !slow.is_finished() {
+        clock.step(Duration::from_mins(5));
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(work.runs_go_on(), Ok(()), "each of its calls is answered, if slowly");
+    }
+}
+
+#[tokio::test]
+async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists() {
+    let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
+    let work = Work::new(clock.clone(), Metrics::new(clock.now()));
+    work.start(2);
+    work.event(&tax());
+    work.listed();
+    clock.step(Duration::from_hours(9));
+    assert_eq!(work.events_are_followed(), Ok(()), "the API server is away");
+    assert_eq!(work.lists(), Err("1 of 2 first lists are there".to_owned()));
+    work.listed();
+    assert_eq!((work.lists(), work.events_are_followed()), (Ok(()), Ok(())), "they could not run until now");
+    clock.step(LONGEST_SILENCE);
+    let (end, ended) = oneshot::channel();
+    let other = Subject::deployment("shop", "other");
+    let run = work.run(&other, async { (ended.await.expect("the end"), Ended::Said(None)) });
+    let mut run = std::pin::pin!(run);
+    assert!(futures::poll!(&mut run).is_pending());
+    clock.step(LONGEST_SILENCE);
+    assert_eq!(work.events_are_followed(), Ok(()), "all places may be taken");
+    end.send(()).expect("somebody waits");
+    run.await;
+    clock.step(LONGEST_SILENCE);
+    assert_eq!(work.events_are_followed(), Ok(()));
+    clock.step(Duration::from_secs(1));
+    let why = work.events_are_followed().expect_err("nothing runs");
+    assert_eq!(why, "events of ConnectorDeployment wait for 901 s, and nothing runs");
+    work.run(&tax(), async { ((), Ended::Gone) }).await;
+    clock.step(Duration::from_hours(9));
+    assert_eq!(work.events_are_followed(), Ok(()), "nothing waits");
+}
+
+#[tokio::test]
+async fn a_main_loop_that_is_not_run_is_noticed() {
+    let (clock, work) = work();
+    clock.step(LONGEST_PAUSE + Duration::from_secs(1));
+    assert_eq!(work.loop_alive(), Err("the main loop was not run for 121 s".to_owned()));
+    let mut beat = std::pin::pin!(work.beat());
+    assert!(futures::poll!(&mut beat).is_pending());
+    assert_eq!(work.loop_alive(), Ok(()));
+    let idle = Work::new(clock.clone(), Metrics::new(clock.now()));
+    clock.step(Duration::from_hours(1));
+    assert_eq!(idle.loop_alive(), Ok(()), "nothing has started: this process stands by");
+}
+
+#[tokio::test]
+async fn what_exists_is_counted_by_what_it_says_and_gone_when_it_is_gone() {
+    let (clock, work) = work();
+    let says = |reason, operation| Some(Says { reason: Some(reason), operation });
+    let (one, other, project) = (tax(), Subject::deployment("shop", "other"), Subject::project("shop", "demo"));
+    work.inventory.seen(&one, Some(Says::default()));
+    work.inventory.seen(&one, says(Reason::Creating, Some(clock.now())));
+    work.inventory.seen(&other, says(Reason::Creating, None));
+    work.inventory.seen(&project, says(Reason::Available, None));
+    let resources = "connect_operator_resources";
+    let creating = "connect_operator_resources{kind=\"ConnectorDeployment\",state=\"Running\",reason=\"Creating\"}";
+    let available = "connect_operator_resources{kind=\"ConnectProject\",state=\"Ready\",reason=\"Available\"} 1";
+    assert_eq!(scraped(&work, resources), [available.to_owned(), format!("{creating} 2")]);
+    clock.step(Duration::from_secs(90));
+    let oldest = "connect_operator_oldest_operation_seconds{kind=\"ConnectorDeployment\"}";
+    let since = "connect_operator_project_seconds_since_look";
+    assert_eq!(scraped(&work, oldest), [format!("{oldest} 90.0")]);
+    assert_eq!(scraped(&work, since), [format!("{since}{{namespace=\"shop\",project=\"demo\"}} 90.0")]);
+    work.inventory.looked(&project, clock.now());
+    work.inventory.looked(&Subject::project("shop", "unknown"), clock.now());
+    clock.step(Duration::from_secs(5));
+    work.inventory.seen(&one, says(Reason::Deployed, None));
+    assert_eq!(scraped(&work, oldest), [format!("{oldest} 0.0")]);
+    assert_eq!(scraped(&work, since), [format!("{since}{{namespace=\"shop\",project=\"demo\"}} 5.0")]);
+    for subject in [&one, &other, &project] {
+        work.gone(subject);
+    }
+    assert_eq!((scraped(&work, resources), scraped(&work, since)), (Vec::new(), Vec::new()));
+    assert!(work.subjects().is_empty());
+}

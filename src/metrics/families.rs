@@ -1,0 +1,110 @@
+//! Every family of metrics, each once: `docs/metrics.md`, the alerts and the dashboard are compared with this table.
+//!
+//! Values of labels come from closed sets ([`super::labels`]), except namespace and project, which are those of
+//! `ConnectProject` objects that exist.
+
+/// Kind of a metric (OpenMetrics 1.0, section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Only grows, until the process ends.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// How many were not larger than each bound, and their sum.
+    Histogram,
+}
+
+impl Type {
+    /// The word in the page and in `# TYPE`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// A family of metrics.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// As it is queried; samples of a histogram have `_bucket`, `_count` or `_sum` behind it.
+    pub name: &'static str,
+    /// Its type.
+    pub metric: Type,
+    /// `seconds`, `bytes`, or nothing.
+    pub unit: &'static str,
+    /// Names of its labels.
+    pub labels: &'static [&'static str],
+    /// Upper bounds of a histogram, in its unit; `+Inf` comes by itself.
+    pub bounds: &'static [f64],
+    /// What it says, without a full stop.
+    pub help: &'static str,
+}
+
+/// Bounds for what is over in moments.
+const MOMENTS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
+/// Bounds for one request, which takes 30 s at most.
+const REQUEST: &[f64] = &[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+/// Bounds for deploying, which takes minutes.
+const MINUTES: &[f64] = &[1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 180.0, 300.0, 600.0, 900.0, 1800.0, 3600.0];
+/// Bounds of what has none.
+const NONE: &[f64] = &[];
+
+macro_rules! families {
+    ($($id:ident: $metric:ident, $name:literal, $unit:literal, $labels:expr, $bounds:expr, $help:literal;)*) => {
+        $(
+            #[doc = $help]
+            pub const $id: Family = Family {
+                name: $name, metric: Type::$metric, unit: $unit, labels: &$labels, bounds: $bounds, help: $help,
+            };
+        )*
+
+        /// All of them, in the order of the page.
+        pub const ALL: &[Family] = &[$($id),*];
+    };
+}
+
+families! {
+    BUILD_INFO: Gauge, "connect_operator_build_info", "", ["version"], NONE,
+        "Always 1; the label has the version";
+    LEADER: Gauge, "connect_operator_leader", "", [], NONE,
+        "1 on the process that runs the controllers, 0 on one that stands by or still starts";
+    WORKQUEUE_DEPTH: Gauge, "connect_operator_workqueue_depth", "", ["kind"], NONE,
+        "Resources with an event whose run has not begun";
+    WORKQUEUE_WAIT: Histogram, "connect_operator_workqueue_wait_seconds", "seconds", ["kind"], MOMENTS,
+        "Time from the first event of a resource to the start of its run";
+    RECONCILES: Counter, "connect_operator_reconciles_total", "", ["kind", "reason"], NONE,
+        "Runs that ended, by the Ready reason of the resource then, or Conflict, ClusterError, Gone, or None if nothing was said yet";
+    RECONCILE_DURATION: Histogram, "connect_operator_reconcile_duration_seconds", "seconds", ["kind"], MOMENTS,
+        "Time that a run took";
+    REMOTE_REQUESTS: Counter, "connect_operator_remote_requests_total", "", ["operation", "code"], NONE,
+        "Requests to the Connect API and to frontends, by operation and HTTP status, or timeout, connection, broken, undecodable";
+    REMOTE_REQUEST_DURATION: Histogram, "connect_operator_remote_request_duration_seconds", "seconds", ["operation"],
+        REQUEST, "Time from the start of a request to the end of its answer";
+    CHANGE_TO_SENT: Histogram, "connect_operator_change_to_sent_seconds", "seconds", [], MOMENTS,
+        "Time from the event of a change to the call that sends it, for ConnectorDeployments; waiting for people is left out";
+    SENT_TO_LIVE: Histogram, "connect_operator_sent_to_live_seconds", "seconds", [], MINUTES,
+        "Time from the call that deploys to the look that saw it live, for ConnectorDeployments";
+    RESOURCES: Gauge, "connect_operator_resources", "", ["kind", "state", "reason"], NONE,
+        "Resources that exist, by their Ready condition; of kind Connector: mirrors of the registry, by RegistryMirrored";
+    OLDEST_OPERATION: Gauge, "connect_operator_oldest_operation_seconds", "seconds", ["kind"], NONE,
+        "Age of the operation that runs longest, 0 without one";
+    SINCE_LOOK: Gauge, "connect_operator_project_seconds_since_look", "", ["namespace", "project"], NONE,
+        "Seconds since the Connect API gave the last good answer for a ConnectProject; before the first one, since the process knows the project";
+    RATE_LIMIT_WAIT: Histogram, "connect_operator_rate_limit_wait_seconds", "seconds", [], MOMENTS,
+        "Time that requests waited because of spec.requestsPerSecond";
+    THROTTLED: Counter, "connect_operator_throttled_total", "", [], NONE,
+        "Answers that asked for a pause: status 429, or a failure with Retry-After";
+    TOKEN_REQUESTS: Counter, "connect_operator_token_requests_total", "", ["result"], NONE,
+        "Requests for access tokens, by result: issued, refused, failed";
+    CLUSTER_ERRORS: Counter, "connect_operator_cluster_errors_total", "", ["kind"], NONE,
+        "Watches of the cluster that were interrupted; they begin again by themselves";
+    PROCESS_CPU: Counter, "process_cpu_seconds_total", "", [], NONE,
+        "Processor time of the process, in seconds";
+    PROCESS_MEMORY: Gauge, "process_resident_memory_bytes", "bytes", [], NONE,
+        "Memory of the process that is resident";
+    PROCESS_START: Gauge, "process_start_time_seconds", "seconds", [], NONE,
+        "When the process started, in seconds since 1970";
+}

@@ -1,0 +1,112 @@
+//! The closed sets that values of labels come from: what is outside them becomes a value that is in them, so that nobody
+//! who answers us decides how many series there are. Pure.
+
+use crate::connect::observer::{RequestEnd, TokenEnd};
+
+/// What stands for anything that is in no list.
+const OTHER: &str = "other";
+
+/// Operations that requests are counted by: those of the Connect API (contract section 5) and of frontends (section 11).
+pub const OPERATIONS: &[&str] = &[
+    "queryDeployments",
+    "createDeployment",
+    "createDeploymentUnscoped",
+    "getDeploymentById",
+    "getDeploymentByKey",
+    "updateDeploymentById",
+    "updateDeploymentByKey",
+    "updateDeploymentByKeyUnscoped",
+    "deleteDeploymentById",
+    "deleteDeploymentByKey",
+    "getDeploymentLogsById",
+    "getDeploymentLogsByKey",
+    "searchConnectors",
+    "getConnectorById",
+    "getConnectorByKey",
+    "queryConnectorsStaged",
+    "createConnectorStaged",
+    "getConnectorStagedById",
+    "getConnectorStagedByKey",
+    "updateConnectorStagedById",
+    "updateConnectorStagedByKey",
+    "deleteConnectorStagedById",
+    "deleteConnectorStagedByKey",
+    "readAction",
+    "writeActionPost",
+    "writeActionPut",
+    "readFrontasticAction",
+    "writeFrontasticActionPost",
+    "writeFrontasticActionPut",
+];
+
+/// HTTP statuses that are counted each for itself; others by their class.
+const STATUSES: &[(u16, &str)] = &[
+    (200, "200"),
+    (201, "201"),
+    (202, "202"),
+    (204, "204"),
+    (301, "301"),
+    (302, "302"),
+    (307, "307"),
+    (308, "308"),
+    (400, "400"),
+    (401, "401"),
+    (403, "403"),
+    (404, "404"),
+    (405, "405"),
+    (408, "408"),
+    (409, "409"),
+    (410, "410"),
+    (413, "413"),
+    (415, "415"),
+    (422, "422"),
+    (429, "429"),
+    (500, "500"),
+    (501, "501"),
+    (502, "502"),
+    (503, "503"),
+    (504, "504"),
+];
+
+/// The label of an operation.
+#[must_use]
+pub fn operation(name: &str) -> &'static str {
+    OPERATIONS.iter().find(|known| **known == name).copied().unwrap_or(OTHER)
+}
+
+/// The label of how a request ended.
+#[must_use]
+pub fn code(end: RequestEnd) -> &'static str {
+    match end {
+        RequestEnd::Status(status) => self::status(status),
+        RequestEnd::Timeout => "timeout",
+        RequestEnd::Connection => "connection",
+        RequestEnd::Broken => "broken",
+        RequestEnd::Undecodable => "undecodable",
+    }
+}
+
+fn status(status: u16) -> &'static str {
+    let known = STATUSES.iter().find(|(known, _)| *known == status);
+    known.map_or_else(
+        || match status {
+            100..200 => "1xx",
+            200..300 => "2xx",
+            300..400 => "3xx",
+            400..500 => "4xx",
+            500..600 => "5xx",
+            _ => OTHER,
+        },
+        |(_, label)| label,
+    )
+}
+
+/// The label of how a request for a token ended.
+#[must_use]
+pub fn token(end: TokenEnd) -> &'static str {
+    match end {
+        TokenEnd::Issued => "issued",
+        TokenEnd::Refused => "refused",
+        TokenEnd::Failed => "failed",
+    }
+}

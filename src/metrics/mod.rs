@@ -1,0 +1,249 @@
+//! The metrics of a process: one registry, handed down like the clock; nothing else registers any.
+//!
+//! Counts what it is told, and knows neither resources nor remotes: who tells is `controllers/work.rs` and
+//! `controllers/inventory.rs`, and the clients by [`Observer`]. Next: [`families`] for the table of all families,
+//! [`labels`] for what values their labels may have; `cli/run/listen.rs` serves them.
+
+pub mod families;
+pub mod labels;
+mod process;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry, Unit};
+
+use crate::clock::between;
+use crate::connect::observer::{Observer, RequestEnd, TokenEnd};
+
+type Labels<const N: usize> = [(&'static str, &'static str); N];
+type Seconds = Gauge<f64, AtomicU64>;
+type Histograms<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
+
+/// Who knows values that change by themselves, such as ages; asked before each scrape.
+pub trait AtScrape: Send + Sync {
+    /// Sets them.
+    fn refresh(&self, metrics: &Metrics);
+}
+
+/// The metrics of a process.
+pub struct Metrics {
+    registry: Registry,
+    /// Held during a scrape, so that no other one sees what is half set.
+    ages: Mutex<Vec<Weak<dyn AtScrape>>>,
+    leader: Gauge,
+    workqueue_depth: Family<Labels<1>, Gauge>,
+    workqueue_wait: Histograms<1>,
+    reconciles: Family<Labels<2>, Counter>,
+    reconcile_duration: Histograms<1>,
+    remote_requests: Family<Labels<2>, Counter>,
+    remote_request_duration: Histograms<1>,
+    change_to_sent: Histogram,
+    sent_to_live: Histogram,
+    resources: Family<Labels<3>, Gauge>,
+    oldest_operation: Family<Labels<1>, Seconds>,
+    since_look: Family<Vec<(&'static str, String)>, Seconds>,
+    rate_limit_wait: Histogram,
+    throttled: Counter,
+    token_requests: Family<Labels<1>, Counter>,
+    cluster_errors: Family<Labels<1>, Counter>,
+    process_cpu: Counter<f64, AtomicU64>,
+    process_memory: Gauge,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Metrics")
+    }
+}
+
+impl Metrics {
+    /// All families, with nothing counted yet. `started`: when the process started.
+    #[must_use]
+    pub fn new(started: Timestamp) -> Arc<Self> {
+        let mut registry = Registry::default();
+        let build_info = Family::<Labels<1>, Gauge>::default();
+        build_info.get_or_create(&[("version", env!("CARGO_PKG_VERSION"))]).set(1);
+        add(&mut registry, families::BUILD_INFO, &build_info);
+        let process_start = Seconds::default();
+        process_start.set(between(Timestamp::UNIX_EPOCH, started).as_secs_f64());
+        add(&mut registry, families::PROCESS_START, &process_start);
+        let histogram = |family: families::Family| Histogram::new(family.bounds.iter().copied());
+        let metrics = Self {
+            ages: Mutex::default(),
+            leader: Gauge::default(),
+            workqueue_depth: Family::default(),
+            workqueue_wait: Family::new_with_constructor(|| {
+                Histogram::new(families::WORKQUEUE_WAIT.bounds.iter().copied())
+            }),
+            reconciles: Family::default(),
+            reconcile_duration: Family::new_with_constructor(|| {
+                Histogram::new(families::RECONCILE_DURATION.bounds.iter().copied())
+            }),
+            remote_requests: Family::default(),
+            remote_request_duration: Family::new_with_constructor(|| {
+                Histogram::new(families::REMOTE_REQUEST_DURATION.bounds.iter().copied())
+            }),
+            change_to_sent: histogram(families::CHANGE_TO_SENT),
+            sent_to_live: histogram(families::SENT_TO_LIVE),
+            resources: Family::default(),
+            oldest_operation: Family::default(),
+            since_look: Family::default(),
+            rate_limit_wait: histogram(families::RATE_LIMIT_WAIT),
+            throttled: Counter::default(),
+            token_requests: Family::default(),
+            cluster_errors: Family::default(),
+            process_cpu: Counter::default(),
+            process_memory: Gauge::default(),
+            registry: Registry::default(),
+        };
+        metrics.register(&mut registry);
+        Arc::new(Self { registry, ..metrics })
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        add(registry, families::LEADER, &self.leader);
+        add(registry, families::WORKQUEUE_DEPTH, &self.workqueue_depth);
+        add(registry, families::WORKQUEUE_WAIT, &self.workqueue_wait);
+        add(registry, families::RECONCILES, &self.reconciles);
+        add(registry, families::RECONCILE_DURATION, &self.reconcile_duration);
+        add(registry, families::REMOTE_REQUESTS, &self.remote_requests);
+        add(registry, families::REMOTE_REQUEST_DURATION, &self.remote_request_duration);
+        add(registry, families::CHANGE_TO_SENT, &self.change_to_sent);
+        add(registry, families::SENT_TO_LIVE, &self.sent_to_live);
+        add(registry, families::RESOURCES, &self.resources);
+        add(registry, families::OLDEST_OPERATION, &self.oldest_operation);
+        add(registry, families::SINCE_LOOK, &self.since_look);
+        add(registry, families::RATE_LIMIT_WAIT, &self.rate_limit_wait);
+        add(registry, families::THROTTLED, &self.throttled);
+        add(registry, families::TOKEN_REQUESTS, &self.token_requests);
+        add(registry, families::CLUSTER_ERRORS, &self.cluster_errors);
+        add(registry, families::PROCESS_CPU, &self.process_cpu);
+        add(registry, families::PROCESS_MEMORY, &self.process_memory);
+    }
+
+    /// Asks `who` before each scrape, as long as it is there.
+    pub fn at_scrape(&self, who: Weak<dyn AtScrape>) {
+        self.ages.lock().unwrap_or_else(PoisonError::into_inner).push(who);
+    }
+
+    /// Everything, as OpenMetrics 1.0, of which the Prometheus text format 0.0.4 reads the same: no types and no suffixes
+    /// are used that it does not know.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let mut ages = self.ages.lock().unwrap_or_else(PoisonError::into_inner);
+        ages.retain(|who| who.upgrade().map(|who| who.refresh(self)).is_some());
+        if let Some(seconds) = process::cpu_seconds() {
+            self.process_cpu.inner().store(seconds.to_bits(), Ordering::Relaxed);
+        }
+        if let Some(bytes) = process::memory_bytes() {
+            self.process_memory.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        }
+        let mut page = String::with_capacity(64 << 10);
+        text::encode(&mut page, &self.registry).expect("writing into a string cannot fail");
+        page
+    }
+
+    /// Whether this process runs the controllers.
+    pub fn leads(&self, leads: bool) {
+        self.leader.set(i64::from(leads));
+    }
+
+    /// How many resources of a kind wait for their run.
+    pub fn waiting(&self, kind: &'static str, number: usize) {
+        self.workqueue_depth.get_or_create(&[("kind", kind)]).set(i64::try_from(number).unwrap_or(i64::MAX));
+    }
+
+    /// A run begins whose resource waited for it for so long.
+    pub fn begun(&self, kind: &'static str, waited: Duration) {
+        self.workqueue_wait.get_or_create(&[("kind", kind)]).observe(waited.as_secs_f64());
+    }
+
+    /// A run ended.
+    pub fn ended(&self, kind: &'static str, reason: &'static str, duration: Duration) {
+        self.reconciles.get_or_create(&[("kind", kind), ("reason", reason)]).inc();
+        self.reconcile_duration.get_or_create(&[("kind", kind)]).observe(duration.as_secs_f64());
+    }
+
+    /// A change was sent, so long after its event.
+    pub fn change_sent(&self, after: Duration) {
+        self.change_to_sent.observe(after.as_secs_f64());
+    }
+
+    /// What was sent is live, so long after its call.
+    pub fn live(&self, after: Duration) {
+        self.sent_to_live.observe(after.as_secs_f64());
+    }
+
+    /// How many resources say this; a series of none is gone.
+    pub fn resources(&self, kind: &'static str, state: &'static str, reason: &'static str, number: usize) {
+        let labels = [("kind", kind), ("state", state), ("reason", reason)];
+        if number == 0 {
+            self.resources.remove(&labels);
+        } else {
+            self.resources.get_or_create(&labels).set(i64::try_from(number).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Age of the operation of a kind that runs longest.
+    pub fn oldest_operation(&self, kind: &'static str, age: Duration) {
+        self.oldest_operation.get_or_create(&[("kind", kind)]).set(age.as_secs_f64());
+    }
+
+    /// Time since the last good look at each project, by namespace and name; there are no others.
+    pub fn since_look<'p>(&self, projects: impl Iterator<Item = (&'p str, &'p str, Duration)>) {
+        self.since_look.clear();
+        for (namespace, project, since) in projects {
+            let labels = vec![("namespace", namespace.to_owned()), ("project", project.to_owned())];
+            self.since_look.get_or_create(&labels).set(since.as_secs_f64());
+        }
+    }
+
+    /// A watch was interrupted.
+    pub fn watch_interrupted(&self, kind: &'static str) {
+        self.cluster_errors.get_or_create(&[("kind", kind)]).inc();
+    }
+}
+
+impl Observer for Metrics {
+    fn request(&self, operation: &'static str, end: RequestEnd, duration: Duration) {
+        let operation = labels::operation(operation);
+        self.remote_requests.get_or_create(&[("operation", operation), ("code", labels::code(end))]).inc();
+        self.remote_request_duration.get_or_create(&[("operation", operation)]).observe(duration.as_secs_f64());
+    }
+
+    fn waited(&self, duration: Duration) {
+        self.rate_limit_wait.observe(duration.as_secs_f64());
+    }
+
+    fn throttled(&self) {
+        self.throttled.inc();
+    }
+
+    fn token(&self, end: TokenEnd) {
+        self.token_requests.get_or_create(&[("result", labels::token(end))]).inc();
+    }
+}
+
+/// Registers a family under its name in the table, of which the library adds unit and `_total` itself.
+fn add(registry: &mut Registry, family: families::Family, metric: &(impl Metric + Clone)) {
+    let name = family.name.strip_suffix("_total").unwrap_or(family.name);
+    let unit = match family.unit {
+        "seconds" => Unit::Seconds,
+        "bytes" => Unit::Bytes,
+        _ => return registry.register(name, family.help, metric.clone()),
+    };
+    let name = name.strip_suffix(&format!("_{}", family.unit)).unwrap_or(name);
+    registry.register_with_unit(name, family.help, unit, metric.clone());
+}
+
+#[cfg(test)]
+mod tests;

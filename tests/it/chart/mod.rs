@@ -1,0 +1,4 @@
+//! The chart and what is made from it, as far as no cluster is needed. Next: `tests/apiserver/chart/` for what an API
+//! server says to it.
+
+mod generated;

@@ -115,7 +115,8 @@ mod tests {
         schema["x-kubernetes-group-version-kind"] =
             json!([{"group": names::GROUP, "kind": "ConnectorDeployment", "version": names::VERSION}]);
         let served = |schema: &Value| {
-            let served = BTreeMap::from([("io.connect-operator.v1alpha1.ConnectorDeployment".to_owned(), schema.clone())]);
+            let served =
+                BTreeMap::from([("io.connect-operator.v1alpha1.ConnectorDeployment".to_owned(), schema.clone())]);
             schema_of(&served, "ConnectorDeployment").map(|found| fields(&needed, &found))
         };
         assert_eq!(served(&schema), Some(Vec::new()));

@@ -72,7 +72,8 @@ fn cache() -> PathBuf {
 
 /// Another one whenever a file of the module changes.
 fn version(module: &Path) -> String {
-    let mut files: Vec<_> = std::fs::read_dir(module).expect("the module is there").map(|file| file.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(module).expect("the module is there").map(|file| file.unwrap().path()).collect();
     files.sort();
     let mut hash = Sha256::new();
     for file in files.iter().filter(|path| path.is_file()) {

@@ -20,7 +20,9 @@ pub(crate) fn program() -> &'static PathBuf {
         let here = Command::new("helm").args(["version", "--template", "{{.Version}}"]).stdin(Stdio::null()).output();
         let wanted = std::fs::read_to_string(go_tools::module("helm").join("go.mod")).expect("the module of Helm");
         match here {
-            Ok(found) if wanted.contains(&format!(" {} ", String::from_utf8_lossy(&found.stdout).trim())) => "helm".into(),
+            Ok(found) if wanted.contains(&format!(" {} ", String::from_utf8_lossy(&found.stdout).trim())) => {
+                "helm".into()
+            }
             _ => go_tools::built("helm", "helm.sh/helm/v3/cmd/helm"),
         }
     })

@@ -48,10 +48,14 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
 {{- define "connect-operator.image" -}}
+{{- $tag := .Values.image.tag }}
+{{- if not (kindIs "string" $tag) }}
+{{- $tag = int64 $tag | toString }}
+{{- end }}
 {{- if .Values.image.digest }}
 {{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
 {{- else }}
-{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion $tag) }}
 {{- end }}
 {{- end }}
 

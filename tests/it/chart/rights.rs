@@ -29,8 +29,8 @@ const WATCHED: [&str; 15] = [
 
 /// What is needed in the namespace of the operator.
 const OWN: [&str; 3] = [
-    "coordination.k8s.io/leases connect-operator: get patch update",
-    "coordination.k8s.io/leases: create",
+    "coordination.k8s.io/leases connect-operator: update",
+    "coordination.k8s.io/leases: create get",
     "core/secrets: create delete get list patch",
 ];
 

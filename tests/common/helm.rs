@@ -43,7 +43,14 @@ pub(crate) fn helm(arguments: &[&str]) -> Output {
 /// # Errors
 /// What Helm says.
 pub(crate) fn text(arguments: &[&str]) -> Result<String, String> {
-    let [release, namespace] = RELEASE;
+    text_of(RELEASE, arguments)
+}
+
+/// The same for a release of another name and namespace.
+///
+/// # Errors
+/// What Helm says.
+pub(crate) fn text_of([release, namespace]: [&str; 2], arguments: &[&str]) -> Result<String, String> {
     // The oldest Kubernetes that the chart is for; without a cluster, Helm takes one that is older still.
     let mut all = vec!["template", release, CHART, "--namespace", namespace, "--kube-version", "1.30.0"];
     all.extend(arguments);

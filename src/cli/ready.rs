@@ -22,7 +22,7 @@ const LONGEST_ANSWER: u64 = 16 * 1024;
 /// does not answer, and says why.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
-    /// Where it serves its health, as in connect-operator.connect-operator-system:8081.
+    /// Where it serves its health, as in connect-operator.connect-operator:8081.
     #[arg(value_name = "HOST:PORT", value_parser = address)]
     address: String,
 

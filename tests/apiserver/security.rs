@@ -151,6 +151,10 @@ pub(crate) async fn a_whole_life(shop: &Shop, own: &Sandbox, client: Client, wat
     .await;
     assert!(shop.api::<ConfigMap>().get_opt("outputs").await.unwrap().is_some());
     assert!(!shop.api::<Event>().list(&ListParams::default()).await.unwrap().items.is_empty(), "Events are written");
+    let emptied = json!({"data": null});
+    shop.sandbox.succeed(&["patch", "configmap", "outputs", "--type=merge", "--patch", &emptied.to_string()], "").await;
+    shop.annotate(names::RECONCILE_REQUESTED_AT, "now").await;
+    shop.until_object("outputs", "written again", |outputs: &ConfigMap| outputs.data.is_some()).await;
     let change = json!({"spec": {"id": "by-hand"}});
     shop.until_project("the registry is mirrored", |project| is_mirrored(project) == Some("True")).await;
     shop.sandbox
@@ -194,10 +198,10 @@ async fn stages_and_checks(shop: &Shop) {
         object.status.as_ref().is_some_and(|status| is(&status.conditions, "Staged"))
     })
     .await;
-    let check = json!({"frontend": {"url": shop.dev.url()}, "namespace": "cart", "action": "getCart", "method": "GET",
-        "locale": "en-GB", "extensionVersion": "1.4.0"});
-    shop.sandbox.apply(&named("get-cart", "ActionCheck", check)).await.unwrap();
-    shop.until_object("get-cart", "checked", |object: &ActionCheck| {
+    let check = json!({"frontend": {"url": shop.dev.url()}, "namespace": "cart", "action": "addToCart", "method": "POST",
+        "locale": "en-GB", "extensionVersion": "1.4.0", "body": {"variant": {"sku": "A1", "count": 1}}});
+    shop.sandbox.apply(&named("add-to-cart", "ActionCheck", check)).await.unwrap();
+    shop.until_object("add-to-cart", "checked", |object: &ActionCheck| {
         object.status.as_ref().is_some_and(|status| is(&status.conditions, "CheckPassed"))
     })
     .await;

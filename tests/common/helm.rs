@@ -11,7 +11,7 @@ use crate::go_tools;
 /// The chart, relative to the package.
 pub(crate) const CHART: &str = "charts/connect-operator";
 /// Name and namespace of the release that manifests and tests speak of.
-pub(crate) const RELEASE: [&str; 2] = ["connect-operator", "connect-operator-system"];
+pub(crate) const RELEASE: [&str; 2] = ["connect-operator", "connect-operator"];
 
 /// The Helm of `tests/tools/helm`: the one in `PATH` if it is of that version, or one that is built once.
 pub(crate) fn program() -> &'static PathBuf {

@@ -14,7 +14,7 @@ const ELSEWHERE: [&str; 2] = ["ServiceMonitor", "PrometheusRule"];
 /// A place with the namespaces that the manifests name, one of them guarded.
 async fn place() -> Sandbox {
     let sandbox = Sandbox::new().await;
-    for name in ["connect-operator-system", "shop", "blog"] {
+    for name in ["connect-operator", "shop", "blog"] {
         let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
         let manifest = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
         sandbox.succeed(&["apply", "--server-side", "--filename", "-"], &manifest.to_string()).await;
@@ -65,7 +65,7 @@ async fn every_pod_may_run_where_restricted_is_enforced() {
                 "Pod" => manifest.clone(),
                 "Deployment" => {
                     let template = &manifest["spec"]["template"];
-                    let metadata = json!({"name": "of-template", "namespace": "connect-operator-system"});
+                    let metadata = json!({"name": "of-template", "namespace": "connect-operator"});
                     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
                 }
                 _ => continue,

@@ -61,7 +61,7 @@ fn each_option_of_the_operator_becomes_its_argument() {
         ("caBundle.secretName=ours", "--ca-file=/etc/connect-operator/ca/ca.crt"),
         ("extraArgs={--concurrency=1}", "--concurrency=1"),
         ("replicaCount=1", "--leader-elect"),
-        ("replicaCount=1", "--operator-namespace=connect-operator-system"),
+        ("replicaCount=1", "--operator-namespace=connect-operator"),
         ("replicaCount=1", "--metrics-listen=0.0.0.0:8080"),
         ("replicaCount=1", "--health-listen=0.0.0.0:8081"),
     ] {

@@ -82,8 +82,8 @@ fn at(place: &str, rights: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn the_rights_are_these_and_no_others() {
-    let own = at("connect-operator-system", &OWN);
-    let secrets_only = at("connect-operator-system", &OWN[2..]);
+    let own = at("connect-operator", &OWN);
+    let secrets_only = at("connect-operator", &OWN[2..]);
     let leases = at("everywhere", &["coordination.k8s.io/leases: get"]);
     for (case, set, expected) in [
         ("all namespaces", "replicaCount=2", vec![at("everywhere", &WATCHED), leases, own.clone()]),
@@ -95,8 +95,8 @@ fn the_rights_are_these_and_no_others() {
         ("one namespace", "watchNamespaces={shop}", vec![at("shop", &WATCHED), own.clone()]),
         (
             "two and its own",
-            "watchNamespaces={shop,connect-operator-system}",
-            vec![at("shop", &WATCHED), at("connect-operator-system", &WATCHED), own],
+            "watchNamespaces={shop,connect-operator}",
+            vec![at("shop", &WATCHED), at("connect-operator", &WATCHED), own],
         ),
         ("somebody else gives them", "rbac.create=false", vec![]),
     ] {

@@ -9,6 +9,7 @@ mod dev_server;
 mod man;
 mod plan;
 mod printing;
+mod ready;
 pub mod run;
 mod wait;
 
@@ -50,6 +51,7 @@ enum Command {
     /// Call an action of a frontend.
     Action(by_hand::Actions),
     Wait(wait::Args),
+    Ready(ready::Args),
     /// Print the CustomResourceDefinitions.
     Crds,
     Completion(completion::Args),
@@ -90,6 +92,7 @@ pub fn main() -> ExitCode {
         Command::Deployments(args) => by_hand(by_hand::deployments(args)),
         Command::Action(args) => by_hand(by_hand::actions(args)),
         Command::Wait(args) => by_hand(wait::run(args)),
+        Command::Ready(args) => by_hand(ready::run(args)),
         Command::Plan(args) => by_hand(plan::run(args)),
         Command::DevServer(args) => {
             telemetry::start(LogFormat::Text, "info");

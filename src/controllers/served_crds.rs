@@ -1,45 +1,84 @@
-//! Whether the CRDs that the API server serves have the fields that this version needs.
+//! Whether the API server serves the kinds with the fields that this version needs.
 //!
-//! An older CRD drops fields that it does not know, without a word; an operator that cannot remember must not send.
+//! An older CRD drops fields that it does not know, without a word; an operator that cannot remember must not send. It is
+//! read from what every account may read: the OpenAPI document of the group, and its list of kinds. To read a
+//! `CustomResourceDefinition` takes a right in the whole cluster, which an operator of one namespace does not have.
+
+use std::collections::BTreeMap;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
 };
-use kube::{Api, Client, ResourceExt};
+use kube::{Client, ResourceExt};
+use serde::Deserialize;
+use serde_json::Value;
 
-use crate::crd;
+use crate::{crd, names};
 
-/// What is missing in the cluster, for people; empty: nothing.
+/// The OpenAPI document of a group and version (Kubernetes API, "OpenAPI V3"), as far as it is read.
+#[derive(Deserialize)]
+struct Document {
+    components: Components,
+}
+
+#[derive(Deserialize)]
+struct Components {
+    #[serde(default)]
+    schemas: BTreeMap<String, Value>,
+}
+
+/// What is missing in the cluster, for people; empty: nothing. It follows a change of the CRDs within seconds.
 ///
 /// # Errors
 /// Those of the API server.
 pub async fn missing(client: &Client) -> Result<Vec<String>, kube::Error> {
-    let api = Api::<CustomResourceDefinition>::all(client.clone());
+    let path = format!("/openapi/v3/apis/{}/{}", names::GROUP, names::VERSION);
+    let request = http::Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    let served = match client.request::<Document>(request).await {
+        Ok(document) => document.components.schemas,
+        Err(kube::Error::Api(status)) if status.code == 404 => BTreeMap::new(),
+        Err(error) => return Err(error),
+    };
     let mut missing = Vec::new();
     for needed in crd::all() {
         let name = needed.name_any();
-        match api.get_opt(&name).await? {
-            None => missing.push(format!("CustomResourceDefinition {name}")),
-            Some(served) => {
-                missing.extend(fields(&needed, &served).into_iter().map(|field| format!("{name}: {field}")));
+        match schema_of(&served, &needed.spec.names.kind) {
+            None => missing.push(format!("CustomResourceDefinition {name} with version {}", names::VERSION)),
+            Some(found) => {
+                missing.extend(fields(&needed, &found).into_iter().map(|field| format!("{name}: {field}")));
             }
         }
     }
     Ok(missing)
 }
 
+/// Whether there is a kind of this plural at all.
+///
+/// # Errors
+/// Those of the API server.
+pub async fn is_served(client: &Client, plural: &str) -> Result<bool, kube::Error> {
+    match client.list_api_group_resources(&format!("{}/{}", names::GROUP, names::VERSION)).await {
+        Ok(list) => Ok(list.resources.iter().any(|resource| resource.name == plural)),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The schema of a kind of ours. What cannot be read as one has no fields.
+fn schema_of(served: &BTreeMap<String, Value>, kind: &str) -> Option<JSONSchemaProps> {
+    let is_it = |schema: &&Value| {
+        let kinds = schema["x-kubernetes-group-version-kind"].as_array();
+        kinds.into_iter().flatten().any(|it| it["kind"] == kind && it["group"] == names::GROUP)
+    };
+    served.values().find(is_it).map(|schema| serde_json::from_value(schema.clone()).unwrap_or_default())
+}
+
 /// The fields of the status and the spec that `served` lacks.
-fn fields(needed: &CustomResourceDefinition, served: &CustomResourceDefinition) -> Vec<String> {
+fn fields(needed: &CustomResourceDefinition, served: &JSONSchemaProps) -> Vec<String> {
     let mut missing = Vec::new();
-    for version in &needed.spec.versions {
-        let Some(found) = served.spec.versions.iter().find(|found| found.name == version.name && found.served) else {
-            missing.push(format!("version {}", version.name));
-            continue;
-        };
-        let schema = |version: &k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionVersion| {
-            version.schema.clone().and_then(|schema| schema.open_api_v3_schema).unwrap_or_default()
-        };
-        compare("", &schema(version), &schema(found), &mut missing);
+    for version in needed.spec.versions.iter().filter(|version| version.name == names::VERSION) {
+        let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
+        compare("", schema.unwrap_or(&JSONSchemaProps::default()), served, &mut missing);
     }
     missing
 }
@@ -64,19 +103,29 @@ fn compare(path: &str, needed: &JSONSchemaProps, served: &JSONSchemaProps, missi
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn a_field_that_the_served_crd_lacks_is_named() {
+    fn a_field_that_the_served_kind_lacks_is_named() {
         let needed = crd::all().remove(1);
-        assert!(fields(&needed, &needed).is_empty());
-        let mut older = needed.clone();
-        let schema = older.spec.versions[0].schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
-        let status = schema.and_then(|schema| schema.properties.as_mut()).and_then(|all| all.get_mut("status"));
-        let status = status.and_then(|status| status.properties.as_mut()).expect("a status with properties");
+        let schema = needed.spec.versions[0].schema.clone().and_then(|schema| schema.open_api_v3_schema);
+        let mut schema = serde_json::to_value(schema).expect("a schema");
+        schema["x-kubernetes-group-version-kind"] =
+            json!([{"group": names::GROUP, "kind": "ConnectorDeployment", "version": names::VERSION}]);
+        let served = |schema: &Value| {
+            let served =
+                BTreeMap::from([("io.connect-operator.v1alpha1.ConnectorDeployment".to_owned(), schema.clone())]);
+            schema_of(&served, "ConnectorDeployment").map(|found| fields(&needed, &found))
+        };
+        assert_eq!(served(&schema), Some(Vec::new()));
+        let status = schema["properties"]["status"]["properties"].as_object_mut().expect("a status with properties");
         status.remove("operation");
-        assert_eq!(fields(&needed, &older), [".status.operation"]);
-        older.spec.versions[0].name = "v1".into();
-        assert_eq!(fields(&needed, &older), ["version v1alpha1"]);
+        assert_eq!(served(&schema), Some(vec![".status.operation".to_owned()]));
+        schema["properties"] = json!(7);
+        assert_eq!(served(&schema), Some(vec![".spec".to_owned(), ".status".to_owned()]), "no schema, no fields");
+        schema["x-kubernetes-group-version-kind"][0]["group"] = json!("example.com");
+        assert_eq!(served(&schema), None, "a kind of somebody else");
     }
 }

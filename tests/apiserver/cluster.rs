@@ -70,6 +70,11 @@ impl Sandbox {
         Self::of(Box::leak(Box::new(start(definitions).await))).await
     }
 
+    /// Makes another namespace in the same cluster.
+    pub(crate) async fn another(&self) -> Self {
+        Self::of(self.cluster).await
+    }
+
     /// Installs other CRDs in its cluster.
     pub(crate) async fn install(&self, definitions: Vec<CustomResourceDefinition>) {
         install(&self.client, definitions).await;

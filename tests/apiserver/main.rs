@@ -6,12 +6,19 @@
 #![allow(clippy::single_match_else, reason = "what is expected comes first")]
 
 mod by_hand;
+mod chart;
 mod checks;
 mod cluster;
 mod completion;
 mod drift;
 mod ending;
 mod examples;
+#[path = "../common/go_tools.rs"]
+#[allow(dead_code, reason = "each test binary asks other things of it")]
+mod go_tools;
+#[path = "../common/helm.rs"]
+#[allow(dead_code, reason = "each test binary asks other things of it")]
+mod helm;
 mod main_job;
 mod manifests;
 mod mirror;

@@ -12,23 +12,24 @@ use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::work::Work;
 use connect_operator::controllers::{digest_key, manager, served_crds};
-use connect_operator::crd::{ConnectProject, Connector, ConnectorDeployment};
+use connect_operator::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
 use connect_operator::dev_server::Options;
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
 use connect_operator::names;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::{Api, Client, Config, ResourceExt};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
 use crate::cluster::Sandbox;
 use crate::manifests::{deployment, documents, project, with_spec};
-use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
+use crate::shop::{CREDENTIALS, NAME, PATIENCE, PROJECT, SECRET, Shop};
 
 const PAGE: &str = include_str!("../../docs/security.md");
 
@@ -39,7 +40,7 @@ const ACCOUNT: &str = "connect-operator";
 const WATCHED_OF_THE_PAGE: &str = "namespace: shop}";
 
 /// An operator that ends with its test.
-struct Operator(AbortHandle);
+pub(crate) struct Operator(AbortHandle);
 
 impl Drop for Operator {
     fn drop(&mut self) {
@@ -47,7 +48,7 @@ impl Drop for Operator {
     }
 }
 
-fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str]) -> Operator {
+pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str]) -> Operator {
     let (clock, allowed_hosts) = (Clock::system(), AllowedHosts::parse(["127.0.0.1"]).expect("a host"));
     let metrics = Metrics::new(clock.now());
     let around = Surroundings { observer: metrics.clone(), ..Surroundings::plain(clock.clone()) };
@@ -71,7 +72,7 @@ fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str
     Operator(tokio::spawn(manager::run(options, std::future::pending())).abort_handle())
 }
 
-fn quick() -> Options {
+pub(crate) fn quick() -> Options {
     Options { deploy_duration: Duration::from_millis(200), ..Options::default() }
 }
 
@@ -93,6 +94,11 @@ async fn account(own: &Sandbox, watched: &Sandbox) -> Client {
         let sandbox = if namespace == Some(&watched.namespace) { watched } else { own };
         sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
     }
+    client_of(own).await
+}
+
+/// A client with the token of the operator's account in `own`.
+pub(crate) async fn client_of(own: &Sandbox) -> Client {
     let token = own.succeed(&["create", "token", ACCOUNT], "").await;
     let kubeconfig = Kubeconfig::read_from(own.kubeconfig()).unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
@@ -105,10 +111,21 @@ async fn the_rights_of_the_page_are_enough_for_a_whole_life_in_a_watched_namespa
     let shop = Shop::without_operator(quick(), Clock::system()).await;
     let own = Sandbox::new().await;
     let client = account(&own, &shop.sandbox).await;
-    assert_eq!(served_crds::missing(&client).await.unwrap(), Vec::<String>::new());
+    a_whole_life(&shop, &own, client, &[&shop.sandbox.namespace]).await;
+}
+
+/// The operator as `client`, which keeps what is its own in `own`: from its start over everything that it does for a shop, to
+/// the end of its project. `watched`: empty for all namespaces.
+pub(crate) async fn a_whole_life(shop: &Shop, own: &Sandbox, client: Client, watched: &[&str]) {
+    let served = async {
+        while !served_crds::missing(&client).await.unwrap().is_empty() {
+            Clock::system().sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, served).await.expect("the kinds are served");
     let key = digest_key::load_or_create(&client, &own.namespace, "connect-operator-digest-key").await.unwrap();
     digest_key::load_or_create(&client, &own.namespace, "connect-operator-digest-key").await.unwrap();
-    let _operator = operator(client, &own.namespace, key, &[&shop.sandbox.namespace]);
+    let _operator = operator(client, &own.namespace, key, watched);
 
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
     let mirroring = with_spec(shop.project(), &json!({"registry": {"private": false}}));
@@ -129,6 +146,10 @@ async fn the_rights_of_the_page_are_enough_for_a_whole_life_in_a_watched_namespa
     .await;
     assert!(shop.api::<ConfigMap>().get_opt("outputs").await.unwrap().is_some());
     assert!(!shop.api::<Event>().list(&ListParams::default()).await.unwrap().items.is_empty(), "Events are written");
+    let emptied = json!({"data": null});
+    shop.sandbox.succeed(&["patch", "configmap", "outputs", "--type=merge", "--patch", &emptied.to_string()], "").await;
+    shop.annotate(names::RECONCILE_REQUESTED_AT, "now").await;
+    shop.until_object("outputs", "written again", |outputs: &ConfigMap| outputs.data.is_some()).await;
     let change = json!({"spec": {"id": "by-hand"}});
     shop.until_project("the registry is mirrored", |project| is_mirrored(project) == Some("True")).await;
     shop.sandbox
@@ -138,8 +159,47 @@ async fn the_rights_of_the_page_are_enough_for_a_whole_life_in_a_watched_namespa
     shop.sandbox.change(&shop.project(), &json!({"spec": {"registry": null}})).await.unwrap();
     shop.until_project("the mirror is gone", |project| is_mirrored(project).is_none()).await;
     assert!(shop.api::<Connector>().list(&ListParams::default()).await.unwrap().items.is_empty());
+    stages_and_checks(shop).await;
     shop.delete().await;
     shop.until_gone().await;
+
+    // Other credentials change the copy, and the end of the project ends it.
+    let copies =
+        || async { secrets_of(own).await.into_iter().filter(|name| name.starts_with("connect-project-")).count() };
+    assert_eq!(copies().await, 1);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret"), ("scopes", "a")]).await;
+    let scoped = |project: &ConnectProject| project.status.as_ref().is_some_and(|status| status.last_look_at.is_some());
+    shop.until_project("the project works", scoped).await;
+    shop.sandbox.succeed(&["delete", "ctp,cst,acheck", "--all", "--timeout=30s"], "").await;
+    assert_eq!(copies().await, 0);
+}
+
+async fn secrets_of(own: &Sandbox) -> Vec<String> {
+    let secrets = Api::<Secret>::namespaced(own.client.clone(), &own.namespace);
+    secrets.list(&ListParams::default()).await.unwrap().items.iter().map(ResourceExt::name_any).collect()
+}
+
+/// A staged connector, and a check of an action.
+async fn stages_and_checks(shop: &Shop) {
+    let named = |name: &str, kind: &str, spec: Value| json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
+    let repository = json!({"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"});
+    let staged = json!({"projectRef": {"name": PROJECT}, "key": "kit", "name": "Kit", "repository": repository,
+        "creator": {"email": "dev@example.com"}, "integrationTypes": ["tax"]});
+    shop.sandbox.apply(&named("kit", "ConnectorStaged", staged)).await.unwrap();
+    let is = |conditions: &[Condition], reason: &str| {
+        conditions.iter().any(|it| it.type_ == names::READY && it.reason == reason)
+    };
+    shop.until_object("kit", "staged", |object: &ConnectorStaged| {
+        object.status.as_ref().is_some_and(|status| is(&status.conditions, "Staged"))
+    })
+    .await;
+    let check = json!({"frontend": {"url": shop.dev.url()}, "namespace": "cart", "action": "addToCart", "method": "POST",
+        "locale": "en-GB", "extensionVersion": "1.4.0", "body": {"variant": {"sku": "A1", "count": 1}}});
+    shop.sandbox.apply(&named("add-to-cart", "ActionCheck", check)).await.unwrap();
+    shop.until_object("add-to-cart", "checked", |object: &ActionCheck| {
+        object.status.as_ref().is_some_and(|status| is(&status.conditions, "CheckPassed"))
+    })
+    .await;
 }
 
 fn is_mirrored(project: &ConnectProject) -> Option<&str> {

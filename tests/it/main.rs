@@ -4,6 +4,7 @@
 
 mod architecture;
 mod by_hand;
+mod chart;
 mod client;
 mod contract;
 mod controllers;
@@ -11,7 +12,12 @@ mod crds;
 mod described;
 mod dev_server;
 mod documentation;
+#[path = "../common/go_tools.rs"]
+#[allow(dead_code, reason = "each test binary asks other things of it")]
+mod go_tools;
 mod golden;
+#[path = "../common/helm.rs"]
+mod helm;
 mod official_client;
 mod reliability;
 mod secrecy;

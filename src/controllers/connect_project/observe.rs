@@ -3,9 +3,8 @@
 use std::num::NonZeroU32;
 
 use k8s_openapi::api::core::v1::{Namespace, Secret};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
-use kube::{CustomResourceExt, Resource, ResourceExt};
+use kube::{Resource, ResourceExt};
 use secrecy::SecretString;
 
 use super::copy;
@@ -15,7 +14,7 @@ use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::Settings;
-use crate::controllers::secret;
+use crate::controllers::{secret, served_crds};
 use crate::crd::{self, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
@@ -91,7 +90,7 @@ pub(super) async fn users(context: &Context, object: &ConnectProject) -> Result<
 
 async fn users_of_kind<K>(context: &Context, object: &ConnectProject) -> Result<u32, kube::Error>
 where
-    K: Resource<DynamicType = ()> + CustomResourceExt,
+    K: Resource<DynamicType = ()>,
 {
     let kind = ApiResource::erase::<K>(&());
     let namespace = object.namespace().unwrap_or_default();
@@ -101,7 +100,13 @@ where
     let mut page = ListParams::default().limit(PAGE);
     loop {
         let list = match api.list(&page).await {
-            Err(kube::Error::Api(status)) if status.code == 404 && !is_served::<K>(context).await? => return Ok(0),
+            // Without the kind, the operator is being removed, and nothing names a project then: a kind stays until its
+            // last object is gone.
+            Err(kube::Error::Api(status))
+                if status.code == 404 && !served_crds::is_served(&context.client, &kind.plural).await? =>
+            {
+                return Ok(0);
+            }
             list => list?,
         };
         let named = list.items.iter().filter(|user| user.data["spec"]["projectRef"]["name"] == name.as_str());
@@ -111,13 +116,6 @@ where
             None => return Ok(users),
         }
     }
-}
-
-/// Whether there is such a kind at all. The operator is being removed if there is not, and nothing names a project then:
-/// a kind stays until its last object is gone.
-async fn is_served<K: CustomResourceExt>(context: &Context) -> Result<bool, kube::Error> {
-    let api = Api::<CustomResourceDefinition>::all(context.client.clone());
-    Ok(api.get_metadata_opt(K::crd_name()).await?.is_some())
 }
 
 /// How to reach the remote project, from the Secret of that name.

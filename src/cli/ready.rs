@@ -1,0 +1,164 @@
+//! `ready`: asks a running operator whether it is ready, as a probe of the cluster does; for `helm test`, because the image
+//! has no shell and no other program.
+//!
+//! One request of HTTP/1.0 over a socket of its own: nothing secret is sent, and no name but the one that was given is asked
+//! for, so that none of what guards calls to the Connect API is needed here.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::printing::print;
+use crate::clock::Clock;
+use crate::crd::parse_duration;
+
+/// Most that is read of an answer, in bytes.
+const LONGEST_ANSWER: u64 = 16 * 1024;
+
+/// Ask a running operator whether it is ready.
+///
+/// Calls /readyz where the operator serves its health (--health-listen). Ends with 0 if it is ready; with 1 if it is not, or
+/// does not answer, and says why.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Args {
+    /// Where it serves its health, as in connect-operator.connect-operator:8081.
+    #[arg(value_name = "HOST:PORT", value_parser = address)]
+    address: String,
+
+    /// Longest time to wait for the answer, such as 10s.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
+    timeout: Duration,
+}
+
+/// Why an operator is not taken for ready.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReadyError {
+    /// Nobody answers.
+    #[error("{address} does not answer: {source}: is it the address of --health-listen, and does the operator run?")]
+    Silent {
+        /// Who was asked.
+        address: String,
+        /// What happened.
+        source: std::io::Error,
+    },
+    /// An answer, and another one than hoped for.
+    #[error("{address} is not ready: {answer}")]
+    NotReady {
+        /// Who was asked.
+        address: String,
+        /// What it said.
+        answer: String,
+    },
+    /// Standard output cannot be written.
+    #[error("the result cannot be written: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+fn address(text: &str) -> Result<String, String> {
+    let port = text.rsplit_once(':').map(|(host, port)| (host.is_empty(), port.parse::<u16>()));
+    let odd = |letter: char| letter.is_whitespace() || letter.is_control() || letter == '/';
+    match port {
+        Some((false, Ok(_))) if !text.contains(odd) => Ok(text.to_owned()),
+        _ => Err("write it as HOST:PORT".to_owned()),
+    }
+}
+
+/// Asks once.
+///
+/// # Errors
+/// When it is not ready.
+pub(super) async fn run(args: Args) -> Result<(), ReadyError> {
+    let Args { address, timeout } = args;
+    let too_late = || std::io::Error::new(std::io::ErrorKind::TimedOut, format!("nothing within {timeout:?}"));
+    let clock = Clock::system();
+    let answer = tokio::select! {
+        answer = ask(&address) => answer,
+        () = clock.sleep(timeout) => Err(too_late()),
+    };
+    let answer = answer.map_err(|source| ReadyError::Silent { address: address.clone(), source })?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.lines().next().unwrap_or_default();
+    if status.split(' ').nth(1) == Some("200") {
+        return Ok(print(&format!("{address} is ready\n"))?);
+    }
+    let answer = [status, body.trim()].join(" ");
+    Err(ReadyError::NotReady { address, answer: answer.trim().to_owned() })
+}
+
+async fn ask(address: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(format!("GET /readyz HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.take(LONGEST_ANSWER).read_to_end(&mut answer).await?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// What is said of an operator that gives this answer, and what it was asked.
+    async fn asked(answer: &'static str) -> (Result<(), ReadyError>, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let operator = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.expect("a caller");
+            let mut request = vec![0; 1024];
+            let length = stream.read(&mut request).await.expect("a request");
+            stream.write_all(answer.as_bytes()).await.expect("it is read");
+            String::from_utf8_lossy(&request[..length]).into_owned()
+        });
+        let said = run(Args { address, timeout: Duration::from_secs(10) }).await;
+        (said, operator.await.expect("it ends"))
+    }
+
+    #[tokio::test]
+    async fn who_says_200_is_ready_and_nobody_else() {
+        for (answer, expected) in [
+            ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", None),
+            ("HTTP/1.1 503 Service Unavailable\r\n\r\nno CRDs\n", Some("HTTP/1.1 503 Service Unavailable no CRDs")),
+            ("HTTP/1.1 404 Not Found\r\n\r\n", Some("HTTP/1.1 404 Not Found")),
+            ("2000 200", Some("is not ready")),
+            ("", Some("is not ready: ")),
+        ] {
+            let (said, question) = asked(answer).await;
+            assert!(question.starts_with("GET /readyz HTTP/1.0\r\nHost: 127.0.0.1:"), "{question}");
+            match (said, expected) {
+                (Ok(()), None) => {}
+                (Err(error), Some(expected)) => assert!(error.to_string().contains(expected), "{answer}: {error}"),
+                (said, _) => panic!("{answer}: {said:?}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn who_does_not_answer_is_not_ready() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let silent = Args { address: address.clone(), timeout: Duration::from_millis(1) };
+        let error = run(silent.clone()).await.expect_err("it says nothing").to_string();
+        assert!(error.contains("nothing within 1ms"), "{error}");
+        drop(listener);
+        let error = run(Args { timeout: Duration::from_secs(10), ..silent }).await.expect_err("nobody is there");
+        assert!(error.to_string().contains("--health-listen"), "{error}");
+    }
+
+    #[test]
+    fn an_address_is_a_host_and_a_port() {
+        for (text, fine) in [
+            ("operator.system:8081", true),
+            ("[::1]:8081", true),
+            ("operator", false),
+            (":8081", false),
+            ("operator:port", false),
+            ("http://operator:8081", false),
+            ("a b:1", false),
+            ("a\r\nb:1", false),
+        ] {
+            assert_eq!(address(text).is_ok(), fine, "{text:?}");
+        }
+    }
+}

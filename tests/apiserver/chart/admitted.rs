@@ -1,0 +1,136 @@
+//! Whether the API server takes what the chart renders: each manifest with strict checks of its fields, and each pod in a
+//! namespace that enforces the Pod Security Standard `restricted`.
+
+use serde_json::{Value, json};
+
+use crate::cluster::Sandbox;
+use crate::helm::{self, identity};
+
+/// The sets of values whose renders are committed.
+const SETS: [&str; 3] = ["default", "one-namespace", "everything"];
+/// Kinds of the Prometheus Operator, which this API server does not know.
+const ELSEWHERE: [&str; 2] = ["ServiceMonitor", "PrometheusRule"];
+
+/// A place with the namespaces that the manifests name, one of them guarded.
+async fn place() -> Sandbox {
+    let sandbox = Sandbox::new().await;
+    for name in ["connect-operator", "shop", "blog"] {
+        let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+        let manifest = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
+        sandbox.succeed(&["apply", "--server-side", "--filename", "-"], &manifest.to_string()).await;
+    }
+    sandbox
+}
+
+fn text(manifests: &[Value]) -> String {
+    manifests.iter().fold(String::new(), |all, manifest| format!("{all}---\n{manifest}\n"))
+}
+
+/// Asks the API server to take the manifests, without keeping them.
+async fn is_taken(sandbox: &Sandbox, case: &str, manifests: &[Value]) {
+    let manifests: Vec<_> =
+        manifests.iter().filter(|it| !ELSEWHERE.contains(&it["kind"].as_str().unwrap())).cloned().collect();
+    let arguments = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict"];
+    let arguments = [&["--namespace="][..], &arguments, &["--filename", "-"]].concat();
+    let output = sandbox.kubectl(&arguments, &text(&manifests)).await;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("Warning"), "{case}: {said}");
+    let taken = String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.contains("dry run")).count();
+    assert_eq!(taken, manifests.len(), "{case}");
+}
+
+fn render(set: &str) -> Vec<Value> {
+    helm::manifests(&["--values", &format!("tests/fixtures/chart/{set}.values.yaml")])
+}
+
+#[tokio::test]
+async fn every_manifest_is_taken_as_it_is() {
+    let sandbox = place().await;
+    for set in SETS {
+        is_taken(&sandbox, set, &render(set)).await;
+    }
+    let broken = json!([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"port": 1}}]);
+    let arguments = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "--filename", "-"];
+    let refused = sandbox.kubectl(&arguments, &text(broken.as_array().unwrap())).await;
+    assert!(!refused.status.success(), "an unknown field would be seen");
+}
+
+#[tokio::test]
+async fn every_pod_may_run_where_restricted_is_enforced() {
+    let sandbox = place().await;
+    for set in SETS {
+        let mut pods = 0;
+        for manifest in render(set) {
+            let pod = match manifest["kind"].as_str().unwrap() {
+                "Pod" => manifest.clone(),
+                "Deployment" => {
+                    let template = &manifest["spec"]["template"];
+                    let metadata = json!({"name": "of-template", "namespace": "connect-operator"});
+                    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+                }
+                _ => continue,
+            };
+            pods += 1;
+            let mut pod = pod;
+            // No such class here.
+            pod["spec"].as_object_mut().unwrap().remove("priorityClassName");
+            let create = ["create", "--namespace=", "--dry-run=server", "--validate=strict", "--filename", "-"];
+            sandbox.succeed(&create, &pod.to_string()).await;
+            pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = json!(true);
+            let refused = sandbox.kubectl(&create, &pod.to_string()).await;
+            let said = String::from_utf8_lossy(&refused.stderr);
+            assert!(said.contains("violates PodSecurity \"restricted:latest\""), "it is enforced: {said}");
+        }
+        assert_eq!(pods, 2, "{set}: the operator, and the test");
+    }
+}
+
+/// A manifest without what only Helm needs, and with its arguments in order: kustomize appends where Helm inserts.
+fn bare(mut manifest: Value) -> Value {
+    let of_helm = |name: &String| name.starts_with("helm.sh/") || name == "app.kubernetes.io/managed-by";
+    for pointer in ["/metadata/labels", "/metadata/annotations", "/spec/template/metadata/labels"] {
+        if let Some(Value::Object(words)) = manifest.pointer_mut(pointer) {
+            words.retain(|name, _| !of_helm(name));
+        }
+    }
+    if let Some(metadata) = manifest["metadata"].as_object_mut() {
+        metadata.retain(|_, value| value.as_object().is_none_or(|words| !words.is_empty()));
+    }
+    if let Some(Value::Array(arguments)) = manifest.pointer_mut("/spec/template/spec/containers/0/args") {
+        arguments.sort_by_key(Value::to_string);
+    }
+    manifest
+}
+
+fn sorted(manifests: Vec<Value>) -> Vec<Value> {
+    let mut manifests: Vec<_> = manifests.into_iter().map(bare).collect();
+    manifests.sort_by_key(identity);
+    manifests
+}
+
+#[tokio::test]
+async fn kustomize_makes_what_the_chart_renders() {
+    let sandbox = place().await;
+    let root = env!("CARGO_MANIFEST_DIR");
+    let install = std::fs::read_to_string(format!("{root}/deploy/install.yaml")).unwrap();
+    for (overlay, values) in [("cluster", "replicaCount=2"), ("namespace", "watchNamespaces={shop}")] {
+        let made = sandbox.succeed(&["kustomize", &format!("{root}/deploy/overlays/{overlay}")], "").await;
+        let made = sorted(helm::read(&made));
+        let (namespaces, made): (Vec<_>, Vec<_>) = made.into_iter().partition(|it| it["kind"] == "Namespace");
+        assert_eq!(namespaces.len(), 1, "{overlay}");
+        let rendered = helm::manifests(&["--set", values]);
+        let hooks = |it: &Value| it["metadata"]["annotations"]["helm.sh/hook"].is_null();
+        let rendered = sorted(rendered.into_iter().filter(hooks).collect());
+        let names = |all: &[Value]| all.iter().map(identity).collect::<Vec<_>>();
+        assert_eq!(names(&made), names(&rendered), "{overlay}");
+        for (made, rendered) in made.iter().zip(&rendered) {
+            assert!(made == rendered, "{overlay}, {}: {made:#} {rendered:#}", identity(made));
+        }
+        is_taken(&sandbox, overlay, &made).await;
+        if overlay == "cluster" {
+            let file = sorted(helm::read(&install));
+            let file: Vec<_> = file.into_iter().filter(|it| it["kind"] != "Namespace").collect();
+            assert!(file == made, "install.yaml is the overlay `cluster`");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Programs in Go that tests ask, from the modules in `tests/tools/`: each is built once for each of its versions, into the
+//! cache folder of the user.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// The folder of the module `name`.
+pub(crate) fn module(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools").join(name)
+}
+
+/// A `go` command in the folder of a module, without what the user set up for other work.
+pub(crate) fn go(module: &Path) -> Command {
+    let mut command = Command::new("go");
+    command.current_dir(module).env("CGO_ENABLED", "0").env("GOWORK", "off").stdin(Stdio::null());
+    for variable in ["GOFLAGS", "GOOS", "GOARCH"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// The program that `package` of the module `name` is, built if it is not there yet.
+pub(crate) fn built(name: &str, package: &str) -> PathBuf {
+    let module = module(name);
+    let folder = cache().join(format!("{}-{}", name.replace('/', "-"), version(&module)));
+    let program = folder.join("program");
+    std::fs::create_dir_all(&folder).expect("the cache folder can be written");
+    let lock = File::create(folder.join("lock")).expect("the cache folder can be written");
+    // One process builds at a time; the system lets go of it if that process dies.
+    lock.lock().expect("a file can be locked");
+    if !program.is_file() {
+        let unfinished = folder.join("unfinished");
+        let mut build = go(&module);
+        build.args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-o"]).arg(&unfinished).arg(package);
+        succeed(&mut build);
+        std::fs::rename(&unfinished, &program).expect("the cache folder can be written");
+    }
+    program
+}
+
+/// What a program answers to a JSON document.
+pub(crate) fn ask<T: DeserializeOwned>(program: &Path, question: &Value) -> T {
+    let mut command = Command::new(program);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program runs");
+    let mut input = child.stdin.take().expect("it is piped");
+    input.write_all(question.to_string().as_bytes()).expect("it reads everything");
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}: {}", program.display(), output.status);
+    serde_json::from_slice(&output.stdout).expect("it answers JSON")
+}
+
+/// What a command prints, which must succeed.
+pub(crate) fn succeed(command: &mut Command) -> Vec<u8> {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn cache() -> PathBuf {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+    cache.expect("HOME or XDG_CACHE_HOME is set").join("connect-operator/tools")
+}
+
+/// Another one whenever a file of the module changes.
+fn version(module: &Path) -> String {
+    let mut files: Vec<_> =
+        std::fs::read_dir(module).expect("the module is there").map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let mut hash = Sha256::new();
+    for file in files.iter().filter(|path| path.is_file()) {
+        hash.update(std::fs::read(file).expect("a file of the module"));
+    }
+    let mut text = String::new();
+    for byte in hash.finalize().iter().take(8) {
+        write!(text, "{byte:02x}").expect("a text takes everything");
+    }
+    text
+}

@@ -1,0 +1,80 @@
+//! Helm, and what it makes of the chart. Next: `go_tools.rs` for where the program comes from.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::go_tools;
+
+/// The chart, relative to the package.
+pub(crate) const CHART: &str = "charts/connect-operator";
+/// Name and namespace of the release that manifests and tests speak of.
+pub(crate) const RELEASE: [&str; 2] = ["connect-operator", "connect-operator"];
+
+/// The Helm of `tests/tools/helm`: the one in `PATH` if it is of that version, or one that is built once.
+pub(crate) fn program() -> &'static PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let here = Command::new("helm").args(["version", "--template", "{{.Version}}"]).stdin(Stdio::null()).output();
+        let wanted = std::fs::read_to_string(go_tools::module("helm").join("go.mod")).expect("the module of Helm");
+        match here {
+            Ok(found) if wanted.contains(&format!(" {} ", String::from_utf8_lossy(&found.stdout).trim())) => {
+                "helm".into()
+            }
+            _ => go_tools::built("helm", "helm.sh/helm/v3/cmd/helm"),
+        }
+    })
+}
+
+/// Runs Helm in the folder of the package, without what the user set up.
+pub(crate) fn helm(arguments: &[&str]) -> Output {
+    let mut command = Command::new(program());
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).stdin(Stdio::null());
+    for variable in ["HELM_NAMESPACE", "HELM_KUBECONTEXT", "KUBECONFIG"] {
+        command.env_remove(variable);
+    }
+    command.output().expect("Helm runs")
+}
+
+/// The manifests of a release with these further arguments, as text.
+///
+/// # Errors
+/// What Helm says.
+pub(crate) fn text(arguments: &[&str]) -> Result<String, String> {
+    text_of(RELEASE, arguments)
+}
+
+/// The same for a release of another name and namespace.
+///
+/// # Errors
+/// What Helm says.
+pub(crate) fn text_of([release, namespace]: [&str; 2], arguments: &[&str]) -> Result<String, String> {
+    // The oldest Kubernetes that the chart is for; without a cluster, Helm takes one that is older still.
+    let mut all = vec!["template", release, CHART, "--namespace", namespace, "--kube-version", "1.30.0"];
+    all.extend(arguments);
+    let output = helm(&all);
+    if output.status.success() {
+        Ok(String::from_utf8(output.stdout).expect("manifests are text"))
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+/// The same, read.
+pub(crate) fn manifests(arguments: &[&str]) -> Vec<Value> {
+    read(&text(arguments).expect("the chart renders"))
+}
+
+/// The documents of a stream of YAML that hold something.
+pub(crate) fn read(text: &str) -> Vec<Value> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).expect("manifests are YAML");
+    documents.into_iter().filter(|document| !document.is_null()).collect()
+}
+
+/// `Kind/namespace/name`, which is how tests name a manifest.
+pub(crate) fn identity(manifest: &Value) -> String {
+    let part = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    format!("{}/{}/{}", part("/kind"), part("/metadata/namespace"), part("/metadata/name"))
+}

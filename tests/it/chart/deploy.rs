@@ -1,0 +1,62 @@
+//! `deploy/`, for who does not use Helm: written from what the chart renders, so that the two cannot drift apart. What
+//! kustomize makes of it is compared in `tests/apiserver/chart/`.
+
+use std::path::Path;
+
+use crate::golden::assert_golden;
+use crate::helm;
+
+/// What only means something to Helm.
+const OF_HELM: [&str; 3] = ["# Source: ", "helm.sh/", "app.kubernetes.io/managed-by: Helm"];
+
+/// The manifests of a render that are wanted, without what is Helm's; comments stay.
+fn part(arguments: &[&str], wanted: impl Fn(&str, &str) -> bool) -> String {
+    let render = helm::text(arguments).expect("the chart renders");
+    let mut text = String::new();
+    for document in render.split("---\n").filter(|document| !document.trim().is_empty()) {
+        let read = helm::read(document).remove(0);
+        let template = document.lines().find_map(|line| line.strip_prefix("# Source: ")).unwrap_or_default();
+        let hook = !read["metadata"]["annotations"]["helm.sh/hook"].is_null();
+        if hook || !wanted(read["kind"].as_str().unwrap(), template.rsplit('/').next().unwrap_or_default()) {
+            continue;
+        }
+        text.push_str("---\n");
+        let kept = document.lines().filter(|line| !OF_HELM.iter().any(|mark| line.trim_start().starts_with(mark)));
+        kept.for_each(|line| {
+            text.push_str(line);
+            text.push('\n');
+        });
+    }
+    text
+}
+
+fn is_right_in_what_is_watched(_: &str, template: &str) -> bool {
+    template == "rbac-watched.yaml"
+}
+
+#[test]
+fn deploy_is_what_the_chart_renders() {
+    // Without `crds.keep` there is no annotation, which would be empty without Helm's.
+    let all = ["--set", "crds.keep=false"];
+    let crds = part(&all, |kind, _| kind == "CustomResourceDefinition");
+    let people = part(&all, |_, template| template == "rbac-people.yaml");
+    let operator = part(&all, |kind, template| {
+        kind != "CustomResourceDefinition" && !["rbac-people.yaml", "rbac-watched.yaml"].contains(&template)
+    });
+    let cluster = part(&all, is_right_in_what_is_watched);
+    let namespace = part(&["--set", "watchNamespaces={shop}"], is_right_in_what_is_watched);
+    let own =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/base/namespace.yaml")).unwrap();
+    let install = format!("---\n{own}{crds}{people}{cluster}{operator}");
+    for (file, text) in [
+        ("base/crds.yaml", &crds),
+        ("base/people.yaml", &people),
+        ("base/operator.yaml", &operator),
+        ("overlays/cluster/rights.yaml", &cluster),
+        ("overlays/namespace/rights.yaml", &namespace),
+        ("install.yaml", &install),
+    ] {
+        assert!(!text.contains("helm.sh"), "{file}");
+        assert_golden(&format!("deploy/{file}"), text);
+    }
+}

@@ -1,0 +1,74 @@
+//! What of the chart has its source elsewhere: the CustomResourceDefinitions, the version, and its README.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use connect_operator::crd;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
+
+use crate::golden::assert_golden;
+use crate::helm;
+
+/// The template of one CustomResourceDefinition: the committed text, whether and how it is installed, and nothing of it
+/// taken for a template.
+fn template(crd: &str) -> String {
+    let escaped = crd.replace("{{", "{{ \"{{\" }}");
+    let (begin, rest) = escaped.split_once("metadata:\n").expect("a CRD has metadata");
+    let begin = begin.strip_prefix("---\n").unwrap_or(begin);
+    let metadata = "metadata:\n  {{- include \"connect-operator.crdMetadata\" . | nindent 2 }}\n";
+    format!("{{{{- if .Values.crds.install }}}}\n{begin}{metadata}{rest}{{{{- end }}}}\n")
+}
+
+#[test]
+fn the_chart_brings_the_crds_that_the_code_makes_and_nothing_else() {
+    let folder = format!("{}/templates/crds", helm::CHART);
+    let mut names = BTreeSet::new();
+    for crd in crd::all() {
+        let name = format!("{}.yaml", crd.metadata.name.clone().unwrap());
+        assert_golden(&format!("{folder}/{name}"), &template(&crd::schema::to_yaml(&crd)));
+        names.insert(name);
+    }
+    let committed = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap();
+    let committed: BTreeSet<_> = committed.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(committed, names);
+}
+
+#[test]
+fn what_helm_renders_is_each_crd_as_it_is() {
+    let rendered = helm::manifests(&[]).into_iter().filter(|it| it["kind"] == "CustomResourceDefinition");
+    let rendered: Vec<CustomResourceDefinition> = rendered.map(|it| serde_json::from_value(it).unwrap()).collect();
+    assert_eq!(rendered.len(), crd::all().len());
+    for needed in crd::all() {
+        let name = needed.metadata.name.as_deref().unwrap();
+        let found = rendered.iter().find(|it| it.metadata.name.as_deref() == Some(name)).expect(name);
+        assert!(found.spec == needed.spec, "{name}");
+        let annotations = found.metadata.annotations.clone().unwrap_or_default();
+        assert_eq!(annotations.get("helm.sh/resource-policy").map(String::as_str), Some("keep"), "{name}");
+    }
+}
+
+#[test]
+fn braces_in_a_description_are_not_taken_for_a_template() {
+    let template = template("---\nmetadata:\n  name: a\nspec: \"{{ .Values }}\"\n");
+    assert!(template.ends_with("spec: \"{{ \"{{\" }} .Values }}\"\n{{- end }}\n"), "{template}");
+}
+
+#[test]
+fn crds_are_left_out_and_let_go_as_asked() {
+    let crds = |arguments: &[&str]| {
+        let all = helm::manifests(arguments).into_iter();
+        all.filter(|it| it["kind"] == "CustomResourceDefinition").collect::<Vec<Value>>()
+    };
+    assert!(crds(&["--set", "crds.install=false"]).is_empty());
+    let let_go = crds(&["--set", "crds.keep=false"]);
+    assert!(!let_go.is_empty() && let_go.iter().all(|crd| crd["metadata"]["annotations"].is_null()));
+}
+
+#[test]
+fn chart_and_application_have_the_version_of_the_package() {
+    let chart = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(helm::CHART).join("Chart.yaml"));
+    let chart: Value = serde_saphyr::from_str(&chart.unwrap()).unwrap();
+    assert_eq!(chart["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(chart["appVersion"], env!("CARGO_PKG_VERSION"));
+}

@@ -1,0 +1,158 @@
+//! The archive that `scripts/image` makes: what is in it, that everything is what its digest says, and that it is the same
+//! each time. Any file does for the binary.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+const BINARY: &str = "not really a program\n";
+const AUTHORITIES: &str = "not really certificates\n";
+
+/// A folder with everything that goes in.
+fn place() -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("program"), BINARY).unwrap();
+    std::fs::write(place.path().join("authorities.pem"), AUTHORITIES).unwrap();
+    place
+}
+
+fn image(place: &Path, arguments: &[&str]) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/image");
+    Command::new(script)
+        .current_dir(place)
+        .args(arguments)
+        .env("CA_CERTIFICATES", place.join("authorities.pem"))
+        .env("VERSION", "1.2.3")
+        .env("REVISION", "0123abc")
+        .env("SOURCE_DATE_EPOCH", "1700000000")
+        .output()
+        .expect("the script runs")
+}
+
+fn made(place: &Path, architecture: &str) -> PathBuf {
+    let archive = place.join(format!("{architecture}.tar"));
+    let output = image(place, &[architecture, "program", archive.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    archive
+}
+
+fn unpacked(archive: &Path, place: &Path, name: &str) -> PathBuf {
+    let folder = place.join(name);
+    std::fs::create_dir(&folder).unwrap();
+    let tar = Command::new("tar").arg("-xf").arg(archive).arg("-C").arg(&folder).status().expect("tar runs");
+    assert!(tar.success());
+    folder
+}
+
+/// What `tar` lists: mode, owner, size, date and name of each entry.
+fn listed(archive: &Path) -> Vec<String> {
+    let output =
+        Command::new("tar").args(["--utc", "--numeric-owner", "-tvf"]).arg(archive).output().expect("tar runs");
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    String::from_utf8(output.stdout).unwrap().lines().map(words).collect()
+}
+
+fn json_at(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// The blob that `descriptor` speaks of, which has that digest and size.
+fn blob(image: &Path, descriptor: &Value) -> PathBuf {
+    let digest = descriptor["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
+    let path = image.join("blobs/sha256").join(digest);
+    let content = std::fs::read(&path).unwrap();
+    assert_eq!(descriptor["size"], content.len());
+    let found: String = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(found, digest);
+    path
+}
+
+#[test]
+fn the_archive_holds_one_program_the_authorities_and_nothing_else() {
+    let place = place();
+    let archive = made(place.path(), "arm64");
+    let image = unpacked(&archive, place.path(), "image");
+    assert_eq!(json_at(&image.join("oci-layout")), json!({"imageLayoutVersion": "1.0.0"}));
+    let index = json_at(&image.join("index.json"));
+    let entry = &index["manifests"][0];
+    assert_eq!(entry["platform"], json!({"architecture": "arm64", "os": "linux"}));
+    assert_eq!(entry["annotations"]["org.opencontainers.image.ref.name"], "1.2.3");
+    let manifest = json_at(&blob(&image, entry));
+    let config = json_at(&blob(&image, &manifest["config"]));
+    let layer = blob(&image, &manifest["layers"][0]);
+    assert_eq!(std::fs::read_dir(image.join("blobs/sha256")).unwrap().count(), 3, "no blob that nothing names");
+
+    assert_eq!(config["architecture"], "arm64");
+    assert_eq!(config["created"], "2023-11-14T22:13:20Z");
+    assert_eq!(config["config"]["User"], "65532:65532");
+    assert_eq!(config["config"]["Entrypoint"], json!(["/connect-operator"]));
+    assert_eq!(config["config"]["Cmd"], json!(["run"]));
+    assert_eq!(config["rootfs"]["diff_ids"], json!([manifest["layers"][0]["digest"]]), "the layer is not compressed");
+    let labels = &config["config"]["Labels"];
+    for (label, value) in [("version", "1.2.3"), ("revision", "0123abc"), ("created", "2023-11-14T22:13:20Z")] {
+        assert_eq!(labels[format!("org.opencontainers.image.{label}")], value);
+    }
+    let files: Vec<_> = listed(&layer).into_iter().filter(|line| !line.starts_with('d')).collect();
+    assert_eq!(
+        files,
+        [
+            format!("-rwxr-xr-x 0/0 {} 2023-11-14 22:13 ./connect-operator", BINARY.len()),
+            format!("-rw-r--r-- 0/0 {} 2023-11-14 22:13 ./etc/ssl/certs/ca-certificates.crt", AUTHORITIES.len()),
+        ]
+    );
+    let root = unpacked(&layer, place.path(), "root");
+    assert_eq!(std::fs::read_to_string(root.join("connect-operator")).unwrap(), BINARY);
+}
+
+#[test]
+fn the_same_input_makes_the_same_bytes() {
+    let (one, other) = (place(), place());
+    // Times and rights of what goes in do not count.
+    Command::new("chmod").arg("700").arg(other.path().join("program")).status().expect("chmod runs");
+    let archives: BTreeSet<_> =
+        [&one, &other].map(|place| std::fs::read(made(place.path(), "amd64")).unwrap()).into_iter().collect();
+    assert_eq!(archives.len(), 1);
+    std::fs::write(other.path().join("program"), "another program\n").unwrap();
+    assert!(!archives.contains(&std::fs::read(made(other.path(), "amd64")).unwrap()));
+}
+
+#[test]
+fn what_cannot_become_an_image_is_said() {
+    let place = place();
+    for (case, arguments, expected) in [
+        ("nothing", vec![], "usage: scripts/image"),
+        ("another machine", vec!["riscv64", "program", "a.tar"], "riscv64 is not known: amd64 or arm64"),
+        ("no binary", vec!["amd64", "absent", "a.tar"], "absent is not there: build it first"),
+    ] {
+        let output = image(place.path(), &arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(expected), "{case}: {said}");
+    }
+}
+
+#[test]
+fn the_dockerfile_makes_the_same_image() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let dockerfile = std::fs::read_to_string(root.join("Dockerfile")).unwrap();
+    let toolchain = std::fs::read_to_string(root.join("rust-toolchain.toml")).unwrap();
+    let version = toolchain.split('"').nth(1).expect("a version in quotation marks");
+    for line in [
+        format!("FROM --platform=$BUILDPLATFORM rust:{version}-slim-bookworm AS build"),
+        "FROM scratch".to_owned(),
+        format!("ARG VERSION={}", env!("CARGO_PKG_VERSION")),
+        "USER 65532:65532".to_owned(),
+        "ENTRYPOINT [\"/connect-operator\"]".to_owned(),
+        "CMD [\"run\"]".to_owned(),
+    ] {
+        assert!(dockerfile.lines().any(|it| it == line), "{line}");
+    }
+    let script = std::fs::read_to_string(root.join("scripts/image")).unwrap();
+    for label in ["created", "description", "licenses", "revision", "title", "version"] {
+        let label = format!("org.opencontainers.image.{label}");
+        assert!(dockerfile.contains(&format!("{label}=")) && script.contains(&format!("\"{label}\":")), "{label}");
+    }
+}

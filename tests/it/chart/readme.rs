@@ -1,0 +1,90 @@
+//! The page of the chart's values: made from the comments in `values.yaml`, as `# -- ` begins them.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::golden::assert_golden_parts;
+use crate::helm::CHART;
+
+/// A value that people set: where it stands, and what is said of it.
+struct Documented {
+    path: Vec<String>,
+    comment: String,
+}
+
+fn values_text() -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART).join("values.yaml")).unwrap()
+}
+
+/// Every key of `values.yaml` under a comment of that form, in their order.
+fn documented(text: &str) -> Vec<Documented> {
+    let (mut found, mut parents, mut comment) = (Vec::new(), Vec::<(usize, String)>::new(), None::<String>);
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        let indent = line.len() - trimmed.len();
+        if let Some(begin) = trimmed.strip_prefix("# -- ") {
+            comment = Some(begin.to_owned());
+        } else if let (Some(comment), Some(more)) = (&mut comment, trimmed.strip_prefix("# ")) {
+            comment.push(' ');
+            comment.push_str(more);
+        } else if let Some((key, _)) = trimmed.split_once(':').filter(|(key, _)| is_key(key)) {
+            parents.retain(|(above, _)| *above < indent);
+            parents.push((indent, key.to_owned()));
+            if let Some(comment) = comment.take() {
+                found.push(Documented { path: parents.iter().map(|(_, key)| key.clone()).collect(), comment });
+            }
+        }
+    }
+    found
+}
+
+fn is_key(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(char::is_alphanumeric)
+}
+
+fn at<'a>(values: &'a Value, path: &[String]) -> &'a Value {
+    path.iter().fold(values, |value, key| &value[key])
+}
+
+#[test]
+fn the_page_of_the_chart_lists_every_value() {
+    let text = values_text();
+    let values: Value = serde_saphyr::from_str(&text).unwrap();
+    let mut table = "| Value | Default | What it is |\n|---|---|---|\n".to_owned();
+    for Documented { path, comment } in documented(&text) {
+        let default = at(&values, &path).to_string().replace('|', "\\|");
+        table.push_str(&format!("| `{}` | `{default}` | {} |\n", path.join("."), comment.replace('|', "\\|")));
+    }
+    assert_golden_parts(&format!("{CHART}/README.md"), &[("values", table)]);
+}
+
+#[test]
+fn every_value_is_documented() {
+    let text = values_text();
+    let values: Value = serde_saphyr::from_str(&text).unwrap();
+    let documented: Vec<_> = documented(&text).into_iter().map(|it| it.path).collect();
+    for path in &documented {
+        assert!(!at(&values, path).is_null(), "{}: the comment stands above nothing", path.join("."));
+    }
+    let mut undocumented = Vec::new();
+    leaves(&values, &mut Vec::new(), &documented, &mut undocumented);
+    assert_eq!(undocumented, Vec::<String>::new());
+}
+
+/// Collects what neither has a comment nor is part of something that has one.
+fn leaves(value: &Value, path: &mut Vec<String>, documented: &[Vec<String>], undocumented: &mut Vec<String>) {
+    if documented.contains(path) {
+        return;
+    }
+    match value.as_object() {
+        Some(members) if !members.is_empty() => {
+            for (name, member) in members {
+                path.push(name.clone());
+                leaves(member, path, documented, undocumented);
+                path.pop();
+            }
+        }
+        _ => undocumented.push(path.join(".")),
+    }
+}

@@ -1,0 +1,240 @@
+//! What the chart makes of values: as a whole for three sets of them, and each option for itself.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::golden::assert_golden;
+use crate::helm::{self, CHART, identity};
+
+const FOLDER: &str = "tests/fixtures/chart";
+/// The sets of values, each a file of that name.
+const SETS: [&str; 3] = ["default", "one-namespace", "everything"];
+
+#[test]
+fn the_renders_are_the_committed_ones() {
+    for set in SETS {
+        let values = format!("{FOLDER}/{set}.values.yaml");
+        // The CRDs are compared for themselves.
+        let render = helm::text(&["--values", &values, "--set", "crds.install=false"]).expect(set);
+        assert_golden(&format!("{FOLDER}/{set}.yaml"), &render);
+    }
+}
+
+#[test]
+fn nothing_stands_against_the_chart() {
+    for set in SETS {
+        let values = format!("{FOLDER}/{set}.values.yaml");
+        let lint = helm::helm(&["lint", "--strict", "--kube-version", "1.30.0", "--values", &values, CHART]);
+        assert!(lint.status.success(), "{set}: {}", String::from_utf8_lossy(&lint.stdout));
+    }
+}
+
+/// The one manifest of that kind and of the release's own name.
+fn only(kind: &str, set: &str) -> Value {
+    let found = helm::manifests(&["--set", set]).into_iter().filter(|it| it["kind"] == kind);
+    let mut found: Vec<_> = found.collect();
+    assert_eq!(found.len(), 1, "{kind} with {set}");
+    found.remove(0)
+}
+
+fn pod(set: &str) -> Value {
+    only("Deployment", set)["spec"]["template"]["spec"].clone()
+}
+
+fn container(set: &str) -> Value {
+    pod(set)["containers"][0].clone()
+}
+
+#[test]
+fn each_option_of_the_operator_becomes_its_argument() {
+    for (set, expected) in [
+        ("watchNamespaces={shop,blog}", "--watch-namespaces=shop,blog"),
+        ("selector=team in (a\\,b)", "--selector=team in (a,b)"),
+        ("allowedApiHosts={*.example.com,127.0.0.1:8787}", "--allowed-api-hosts=*.example.com,127.0.0.1:8787"),
+        ("allowedActionHosts={a.example}", "--allowed-action-hosts=a.example"),
+        ("concurrency=4", "--concurrency=4"),
+        ("logFormat=text", "--log-format=text"),
+        ("digestKeySecret=key", "--digest-key-secret=key"),
+        ("leaderElection.leaseName=blue", "--lease-name=blue"),
+        ("fullnameOverride=blue", "--lease-name=blue"),
+        ("caBundle.secretName=ours", "--ca-file=/etc/connect-operator/ca/ca.crt"),
+        ("extraArgs={--concurrency=1}", "--concurrency=1"),
+        ("replicaCount=1", "--leader-elect"),
+        ("replicaCount=1", "--operator-namespace=connect-operator"),
+        ("replicaCount=1", "--metrics-listen=0.0.0.0:8080"),
+        ("replicaCount=1", "--health-listen=0.0.0.0:8081"),
+    ] {
+        let arguments = container(set)["args"].clone();
+        assert!(arguments.as_array().unwrap().contains(&json!(expected)), "{set}: {arguments}");
+    }
+    for (set, absent) in [
+        ("replicaCount=1", "--watch-namespaces"),
+        ("replicaCount=1", "--selector"),
+        ("replicaCount=1", "--ca-file"),
+        ("replicaCount=1,leaderElection.enabled=false", "--leader-elect"),
+        ("metrics.enabled=false", "--metrics-listen"),
+    ] {
+        let arguments = container(set)["args"].to_string();
+        assert!(!arguments.contains(absent), "{set}: {arguments}");
+    }
+}
+
+#[test]
+fn each_option_of_the_pods_arrives_where_it_belongs() {
+    for (set, pointer, expected) in [
+        ("image.tag=1", "/containers/0/image", json!("ghcr.io/connect-operator/connect-operator:1")),
+        ("image.repository=a/b,image.tag=1", "/containers/0/image", json!("a/b:1")),
+        ("image.pullPolicy=Never", "/containers/0/imagePullPolicy", json!("Never")),
+        ("imagePullSecrets[0].name=registry", "/imagePullSecrets/0/name", json!("registry")),
+        ("priorityClassName=high", "/priorityClassName", json!("high")),
+        ("nodeSelector.disk=fast", "/nodeSelector/disk", json!("fast")),
+        ("tolerations[0].operator=Exists", "/tolerations/0/operator", json!("Exists")),
+        ("affinity.nodeAffinity.a=b", "/affinity/nodeAffinity/a", json!("b")),
+        ("terminationGracePeriodSeconds=90", "/terminationGracePeriodSeconds", json!(90)),
+        ("serviceAccount.name=robot", "/serviceAccountName", json!("robot")),
+        ("serviceAccount.create=false", "/serviceAccountName", json!("default")),
+        ("logFilter=debug", "/containers/0/env/0", json!({"name": "RUST_LOG", "value": "debug"})),
+        ("proxy.noProxy=a\\,b", "/containers/0/env/0", json!({"name": "NO_PROXY", "value": "a,b"})),
+        ("extraEnv[0].name=A,extraEnv[0].value=b", "/containers/0/env/0", json!({"name": "A", "value": "b"})),
+        ("extraVolumes[0].name=a", "/volumes/0/name", json!("a")),
+        (
+            "extraVolumeMounts[0].name=a,extraVolumeMounts[0].mountPath=/a",
+            "/containers/0/volumeMounts/0/mountPath",
+            json!("/a"),
+        ),
+        ("caBundle.configMapName=ours,caBundle.key=b", "/volumes/0/configMap/items/0/key", json!("b")),
+        ("caBundle.secretName=ours", "/volumes/0/secret/secretName", json!("ours")),
+        ("caBundle.secretName=ours", "/containers/0/volumeMounts/0/mountPath", json!("/etc/connect-operator/ca")),
+        ("resources.limits.memory=1Gi", "/containers/0/resources/limits/memory", json!("1Gi")),
+        (
+            "replicaCount=1",
+            "/topologySpreadConstraints/0/labelSelector/matchLabels/app.kubernetes.io~1instance",
+            json!("connect-operator"),
+        ),
+    ] {
+        assert_eq!(pod(set).pointer(pointer), Some(&expected), "{set}: {pointer}");
+    }
+    let digest = format!("sha256:{}", "ab".repeat(32));
+    let image = container(&format!("image.tag=1,image.digest={digest}"))["image"].clone();
+    assert_eq!(image, format!("ghcr.io/connect-operator/connect-operator@{digest}"));
+}
+
+#[test]
+fn with_an_election_the_next_pod_comes_first_and_without_one_it_comes_last() {
+    let strategy = |set| only("Deployment", set)["spec"]["strategy"].clone();
+    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
+    assert_eq!(strategy("replicaCount=2"), rolling);
+    assert_eq!(strategy("replicaCount=1,leaderElection.enabled=false"), json!({"type": "Recreate"}));
+}
+
+#[test]
+fn what_is_optional_is_there_only_if_it_is_asked_for() {
+    for (kind, without, with) in [
+        ("PodDisruptionBudget", "replicaCount=1", "replicaCount=2"),
+        ("PodDisruptionBudget", "podDisruptionBudget.enabled=false", "podDisruptionBudget.maxUnavailable=1"),
+        ("ServiceAccount", "serviceAccount.create=false", "serviceAccount.name=robot"),
+        ("NetworkPolicy", "replicaCount=2", "networkPolicy.enabled=true"),
+        ("ServiceMonitor", "replicaCount=2", "metrics.serviceMonitor.enabled=true"),
+        ("PrometheusRule", "replicaCount=2", "metrics.prometheusRule.enabled=true"),
+        ("ConfigMap", "replicaCount=2", "metrics.dashboard.enabled=true"),
+        (
+            "ServiceMonitor",
+            "metrics.enabled=false,metrics.serviceMonitor.enabled=true",
+            "metrics.serviceMonitor.enabled=true",
+        ),
+    ] {
+        assert!(helm::manifests(&["--set", without]).iter().all(|it| it["kind"] != kind), "{kind} with {without}");
+        only(kind, with);
+    }
+}
+
+#[test]
+fn alerts_and_dashboard_arrive_as_they_are_in_their_files() {
+    let file = |name: &str| {
+        std::fs::read_to_string(format!("{}/{CHART}/files/{name}", env!("CARGO_MANIFEST_DIR"))).expect(name)
+    };
+    let alerts: Value = serde_saphyr::from_str(&file("alerts.yaml")).unwrap();
+    assert_eq!(only("PrometheusRule", "metrics.prometheusRule.enabled=true")["spec"], alerts);
+    let config_map = only("ConfigMap", "metrics.dashboard.enabled=true");
+    let dashboard: Value = serde_json::from_str(config_map["data"]["connect-operator.json"].as_str().unwrap()).unwrap();
+    assert_eq!(dashboard, serde_json::from_str::<Value>(&file("dashboard.json")).unwrap());
+}
+
+#[test]
+fn labels_of_people_arrive_and_do_not_replace_what_pods_are_selected_by() {
+    let sets =
+        ["--set-string", "commonLabels.team=a,podLabels.color=blue", "--set", "podLabels.app\\.kubernetes\\.io/name=x"];
+    for manifest in helm::manifests(&sets) {
+        let labels = &manifest["metadata"]["labels"];
+        assert_eq!(labels["app.kubernetes.io/instance"], "connect-operator", "{}", identity(&manifest));
+        if manifest["metadata"]["annotations"]["helm.sh/hook"].is_null() {
+            assert_eq!(labels["team"], "a", "{}", identity(&manifest));
+        }
+        if manifest["kind"] == "Deployment" {
+            let labels = &manifest["spec"]["template"]["metadata"]["labels"];
+            assert_eq!(
+                (&labels["color"], &labels["app.kubernetes.io/name"]),
+                (&json!("blue"), &json!("connect-operator"))
+            );
+            let selector = manifest["spec"]["selector"]["matchLabels"].as_object().unwrap();
+            assert!(selector.iter().all(|(name, value)| labels[name] == *value), "{selector:?}");
+        }
+    }
+}
+
+#[test]
+fn two_releases_share_no_name() {
+    let names = |release: &str, namespace: &str| {
+        let output = helm::helm(&[
+            "template",
+            release,
+            CHART,
+            "--namespace",
+            namespace,
+            "--kube-version",
+            "1.30.0",
+            "--set",
+            "crds.install=false,watchNamespaces={shop}",
+        ]);
+        helm::read(&String::from_utf8(output.stdout).unwrap()).iter().map(identity).collect::<Vec<_>>()
+    };
+    let (one, other) = (names("connect-operator", "a"), names("connect-operator", "b"));
+    assert!(one.len() > 8 && one.iter().all(|name| !other.contains(name)), "{one:?} {other:?}");
+    let other = names("second", "a");
+    assert!(one.iter().all(|name| !other.contains(name)), "{one:?} {other:?}");
+}
+
+#[test]
+fn the_notes_say_the_next_step_of_this_very_install() {
+    // Helm shows notes only to who has a cluster; so a template of a copy of the chart says the same.
+    let folder = tempfile::tempdir().unwrap();
+    let chart = folder.path().join("chart");
+    let mut copy = Command::new("cp");
+    let copied = copy.arg("-r").arg(format!("{}/{CHART}", env!("CARGO_MANIFEST_DIR"))).arg(&chart).status();
+    assert!(copied.unwrap().success());
+    let notes = std::fs::read_to_string(chart.join("templates/NOTES.txt")).unwrap();
+    let template =
+        format!("{{{{- define \"notes\" }}}}{notes}{{{{ end }}}}notes: {{{{ include \"notes\" . | toJson }}}}\n");
+    std::fs::write(chart.join("templates/notes.yaml"), template).unwrap();
+    let chart = chart.to_str().unwrap();
+    for (set, said, unsaid) in [
+        ("replicaCount=2", "works in all namespaces", "are not part of this release"),
+        ("replicaCount=2", "kubectl --namespace default apply", "on resources with the labels"),
+        ("replicaCount=2", "leaves the CustomResourceDefinitions", "Careful"),
+        ("watchNamespaces={shop,blog}", "works in shop, blog", "all namespaces"),
+        ("watchNamespaces={shop,blog}", "kubectl --namespace shop wait ctp/shop", "--namespace default"),
+        ("selector=team=a", "on resources with the labels team=a", "Careful"),
+        ("crds.install=false", "are not part of this release", "Uninstalling"),
+        ("crds.keep=false", "Careful: uninstalling this release deletes", "leaves the Custom"),
+        ("rbac.create=false", "bind them to the service account connect-operator", "Careful"),
+    ] {
+        let arguments = ["template", "connect-operator", chart, "--namespace", "operators", "--kube-version", "1.30.0"];
+        let output = helm::helm(&[&arguments[..], &["--show-only", "templates/notes.yaml", "--set", set]].concat());
+        assert!(output.status.success(), "{set}: {}", String::from_utf8_lossy(&output.stderr));
+        let document = helm::read(&String::from_utf8(output.stdout).unwrap()).remove(0);
+        let notes = document["notes"].as_str().unwrap();
+        assert!(notes.contains(said) && !notes.contains(unsaid), "{set}: {notes}");
+        assert!(notes.contains("helm test connect-operator --namespace operators"), "{set}: {notes}");
+    }
+}

@@ -1,0 +1,146 @@
+//! What the operator's account may do with each kind of install: exactly this, bound to nobody else.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::helm;
+
+const PAGE: &str = include_str!("../../../docs/security.md");
+
+/// What is needed in what is watched, each as `group/resource: verbs`.
+const WATCHED: [&str; 15] = [
+    "connect-operator.io/actionchecks: get list watch",
+    "connect-operator.io/actionchecks/status: patch",
+    "connect-operator.io/connectordeployments: get list patch watch",
+    "connect-operator.io/connectordeployments/finalizers: update",
+    "connect-operator.io/connectordeployments/status: patch",
+    "connect-operator.io/connectors: create delete get list patch watch",
+    "connect-operator.io/connectors/status: patch",
+    "connect-operator.io/connectorsstaged: get list patch watch",
+    "connect-operator.io/connectorsstaged/status: patch",
+    "connect-operator.io/connectprojects: get list patch watch",
+    "connect-operator.io/connectprojects/status: patch",
+    "core/configmaps: create get list patch watch",
+    "core/namespaces: get",
+    "core/secrets: get list watch",
+    "events.k8s.io/events: create patch",
+];
+
+/// What is needed in the namespace of the operator.
+const OWN: [&str; 3] = [
+    "coordination.k8s.io/leases connect-operator: update",
+    "coordination.k8s.io/leases: create get",
+    "core/secrets: create delete get list patch",
+];
+
+/// The rules of a role in words.
+fn words(rules: &Value) -> BTreeSet<String> {
+    let list = |value: &Value| -> BTreeSet<String> {
+        value.as_array().into_iter().flatten().map(|it| it.as_str().unwrap().to_owned()).collect()
+    };
+    let mut words = BTreeSet::new();
+    for rule in rules.as_array().unwrap() {
+        let verbs: Vec<_> = list(&rule["verbs"]).into_iter().collect();
+        let names: String = list(&rule["resourceNames"]).into_iter().map(|name| format!(" {name}")).collect();
+        for group in list(&rule["apiGroups"]) {
+            for resource in list(&rule["resources"]) {
+                let group = if group.is_empty() { "core" } else { &group };
+                words.insert(format!("{group}/{resource}{names}: {}", verbs.join(" ")));
+            }
+        }
+    }
+    words
+}
+
+/// What the operator's account is given, each with where it holds; `everywhere` is the whole cluster.
+fn given(set: &str) -> BTreeSet<String> {
+    let manifests = helm::manifests(&["--set", set]);
+    let mut given = BTreeSet::new();
+    for binding in manifests.iter().filter(|it| it["kind"].as_str().unwrap().ends_with("Binding")) {
+        let subjects = binding["subjects"].as_array().unwrap();
+        let [name, namespace] = helm::RELEASE;
+        assert_eq!(subjects.len(), 1, "{binding}");
+        assert_eq!((&subjects[0]["name"], &subjects[0]["namespace"]), (&name.into(), &namespace.into()), "{binding}");
+        let namespace = &binding["metadata"]["namespace"];
+        let role = manifests.iter().find(|it| {
+            it["kind"] == binding["roleRef"]["kind"]
+                && it["metadata"]["name"] == binding["roleRef"]["name"]
+                && (it["kind"] == "ClusterRole" || it["metadata"]["namespace"] == *namespace)
+        });
+        let place = namespace.as_str().unwrap_or("everywhere");
+        given.extend(
+            words(&role.expect("the role is there")["rules"]).into_iter().map(|right| format!("{place} {right}")),
+        );
+    }
+    given
+}
+
+fn at(place: &str, rights: &[&str]) -> BTreeSet<String> {
+    rights.iter().map(|right| format!("{place} {right}")).collect()
+}
+
+#[test]
+fn the_rights_are_these_and_no_others() {
+    let own = at("connect-operator", &OWN);
+    let secrets_only = at("connect-operator", &OWN[2..]);
+    let leases = at("everywhere", &["coordination.k8s.io/leases: get"]);
+    for (case, set, expected) in [
+        ("all namespaces", "replicaCount=2", vec![at("everywhere", &WATCHED), leases, own.clone()]),
+        (
+            "all, without election",
+            "replicaCount=1,leaderElection.enabled=false",
+            vec![at("everywhere", &WATCHED), secrets_only],
+        ),
+        ("one namespace", "watchNamespaces={shop}", vec![at("shop", &WATCHED), own.clone()]),
+        (
+            "two and its own",
+            "watchNamespaces={shop,connect-operator}",
+            vec![at("shop", &WATCHED), at("connect-operator", &WATCHED), own],
+        ),
+        ("somebody else gives them", "rbac.create=false", vec![]),
+    ] {
+        let expected: BTreeSet<_> = expected.into_iter().flatten().collect();
+        assert_eq!(given(set), expected, "{case}");
+    }
+}
+
+#[test]
+fn with_named_namespaces_nothing_holds_in_the_whole_cluster() {
+    for manifest in helm::manifests(&["--set", "watchNamespaces={shop},rbac.aggregatedRoles=false,crds.install=false"])
+    {
+        assert!(!manifest["kind"].as_str().unwrap().starts_with("Cluster"), "{manifest}");
+        assert!(manifest["metadata"]["namespace"].is_string(), "{manifest}");
+    }
+}
+
+#[test]
+fn people_get_the_kinds_and_never_the_status() {
+    let roles =
+        helm::manifests(&["--set", "watchNamespaces={shop}"]).into_iter().filter(|it| it["kind"] == "ClusterRole");
+    let roles: Vec<_> = roles.collect();
+    assert_eq!(roles.len(), 2);
+    for (role, aggregated, verbs) in [
+        (&roles[0], vec!["view", "edit", "admin"], "get list watch"),
+        (&roles[1], vec!["edit", "admin"], "create delete deletecollection patch update"),
+    ] {
+        for to in ["view", "edit", "admin"] {
+            let label = &role["metadata"]["labels"][format!("rbac.authorization.k8s.io/aggregate-to-{to}")];
+            assert_eq!(label == "true", aggregated.contains(&to), "{}", role["metadata"]["name"]);
+        }
+        for right in words(&role["rules"]) {
+            assert!(right.ends_with(&format!(": {verbs}")) && !right.contains("/status"), "{right}");
+        }
+    }
+    assert!(!words(&roles[1]["rules"]).iter().any(|right| right.contains("/connectors:")), "nobody writes Connectors");
+}
+
+#[test]
+fn the_page_about_security_has_the_same_rights() {
+    let fenced = PAGE.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("yaml\n"));
+    let roles: Vec<_> = fenced.flat_map(helm::read).filter(|it| !it["rules"].is_null()).collect();
+    assert_eq!(roles.len(), 2, "one for what is watched, one for its own");
+    let expected = |rights: &[&str]| -> BTreeSet<String> { rights.iter().map(|right| (*right).to_owned()).collect() };
+    assert_eq!(words(&roles[0]["rules"]), expected(&WATCHED));
+    assert_eq!(words(&roles[1]["rules"]), expected(&OWN));
+}

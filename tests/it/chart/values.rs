@@ -1,0 +1,110 @@
+//! What `values.schema.json` and the templates refuse, each with a message that names the value.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::helm::{self, CHART};
+
+fn file(name: &str) -> Value {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART).join(name)).unwrap();
+    serde_saphyr::from_str(&text).unwrap()
+}
+
+#[test]
+fn wrong_and_unknown_values_are_refused_by_name() {
+    for (case, set, place, expected) in [
+        ("unknown", "replicas=2", "", "additional properties 'replicas' not allowed"),
+        ("unknown below", "image.name=a", "image", "additional properties 'name' not allowed"),
+        (
+            "unknown below metrics",
+            "metrics.serviceMonitor.enable=true",
+            "metrics/serviceMonitor",
+            "'enable' not allowed",
+        ),
+        ("a text for a number", "replicaCount=two", "replicaCount", "got string, want integer"),
+        ("less than none", "replicaCount=-1", "replicaCount", "minimum: got -1, want 0"),
+        ("too many", "replicaCount=11", "replicaCount", "maximum: got 11, want 10"),
+        ("a text for a switch", "crds.install=yes", "crds/install", "got string, want boolean"),
+        (
+            "an odd pull policy",
+            "image.pullPolicy=Sometimes",
+            "image/pullPolicy",
+            "one of 'Always', 'IfNotPresent', 'Never'",
+        ),
+        ("a digest without kind", "image.digest=abc", "image/digest", "does not match pattern"),
+        ("a tag with a blank", "image.tag=a b", "image/tag", "does not match pattern"),
+        ("one namespace as a text", "watchNamespaces=shop", "watchNamespaces", "got string, want array"),
+        ("no name of a namespace", "watchNamespaces={Shop}", "watchNamespaces/0", "does not match pattern"),
+        ("two namespaces in one", "watchNamespaces={a b}", "watchNamespaces/0", "does not match pattern"),
+        ("the same twice", "watchNamespaces={a,a}", "watchNamespaces", "items at 0 and 1 are equal"),
+        ("a URL for a host", "allowedApiHosts={https://a.example}", "allowedApiHosts/0", "does not match pattern"),
+        ("every host", "allowedApiHosts={*}", "allowedApiHosts/0", "does not match pattern"),
+        ("no hosts", "allowedApiHosts=null", "allowedApiHosts", "missing property 'allowedApiHosts'"),
+        ("a host with a comma", "allowedActionHosts={a\\,b}", "allowedActionHosts/0", "does not match pattern"),
+        ("nothing at once", "concurrency=0", "concurrency", "minimum: got 0, want 1"),
+        ("an unknown form", "logFormat=xml", "logFormat", "one of 'json', 'text'"),
+        ("a Secret without name", "digestKeySecret=", "digestKeySecret", "minLength: got 0, want 1"),
+        ("a proxy without scheme", "proxy.httpsProxy=proxy:3128", "proxy/httpsProxy", "does not match pattern"),
+        ("a key with a slash", "caBundle.key=a/b", "caBundle/key", "does not match pattern"),
+        ("a number as a label", "commonLabels.a=1", "commonLabels/a", "got number, want string"),
+        ("memory without number", "resources.limits.memory=much", "resources/limits/memory", "does not match pattern"),
+        ("an unknown resource", "resources.limits.mem=1Gi", "", "invalid propertyName 'mem'"),
+        ("ends before a call does", "terminationGracePeriodSeconds=10", "terminationGracePeriodSeconds", "want 35"),
+        ("nothing may be evicted", "podDisruptionBudget.maxUnavailable=0", "podDisruptionBudget", "want 1"),
+        ("an argument without dashes", "extraArgs={run}", "extraArgs/0", "does not match pattern"),
+        ("a variable without name", "extraEnv[0].value=a", "extraEnv/0", "missing property 'name'"),
+        ("a mount without path", "extraVolumeMounts[0].name=a", "extraVolumeMounts/0", "missing property 'mountPath'"),
+        ("an interval without unit", "metrics.serviceMonitor.interval=30", "serviceMonitor/interval", "want string"),
+        ("a port that is none", "networkPolicy.apiServerPorts={70000}", "apiServerPorts/0", "want 65,535"),
+        (
+            "two without election",
+            "leaderElection.enabled=false",
+            "",
+            "replicaCount above 1 needs leaderElection.enabled",
+        ),
+        ("two bundles", "caBundle.configMapName=a,caBundle.secretName=b", "", "configMapName or secretName, not both"),
+    ] {
+        let refusal = helm::text(&["--set", set]).expect_err(case);
+        assert!(refusal.contains(place) && refusal.contains(expected), "{case}: {refusal}");
+    }
+}
+
+#[test]
+fn what_people_write_is_taken() {
+    for set in [
+        "global.imageRegistry=example.com",
+        "image.tag=1",
+        "image.tag=1.1.0",
+        "allowedApiHosts={*.example.com,127.0.0.1:8787,[::1]:8080,connect.internal}",
+        "podDisruptionBudget.maxUnavailable=50%",
+        "proxy.httpsProxy=http://user:password@proxy.example:3128,proxy.noProxy=.example\\,10.0.0.0/8",
+        "selector=team in (a\\,b)\\,!legacy",
+        "leaderElection.enabled=false,replicaCount=1",
+        "podSecurityContext=null",
+        "resources.limits.cpu=0.5,resources.requests.cpu=1",
+    ] {
+        helm::text(&["--set", set]).expect(set);
+    }
+}
+
+#[test]
+fn the_schema_knows_each_value_and_no_other() {
+    let (values, schema) = (file("values.yaml"), file("values.schema.json"));
+    compare("", &values, &schema);
+}
+
+/// Wherever the schema lists members, they are those of the values, and no other is let in.
+fn compare(path: &str, values: &Value, schema: &Value) {
+    let Some(listed) = schema["properties"].as_object().filter(|_| schema["type"] == "object") else { return };
+    assert_eq!(schema["additionalProperties"], false, "{path}");
+    let Some(values) = values.as_object() else { panic!("{path} is no map in values.yaml") };
+    // Requests, limits and claims are those of Kubernetes, and `global` is Helm's.
+    let mut listed: Vec<_> = listed.keys().filter(|name| !["global", "claims"].contains(&name.as_str())).collect();
+    let mut given: Vec<_> = values.keys().collect();
+    (listed.sort(), given.sort());
+    assert_eq!(listed, given, "members of {path}");
+    for (name, value) in values {
+        compare(&format!("{path}.{name}"), value, &schema["properties"][name]);
+    }
+}

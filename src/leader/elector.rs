@@ -180,6 +180,7 @@ impl Elector {
         let limit = self.timing.renew_deadline / 2;
         let clock = self.clock.clone();
         let attempt = tokio::select! {
+            biased;
             attempt = self.attempt() => attempt.map_err(|error| error.to_string()),
             () = clock.sleep(limit) => Err(format!("no answer within {limit:?}")),
         };

@@ -19,6 +19,7 @@ mod go_tools;
 #[path = "../common/helm.rs"]
 #[allow(dead_code, reason = "each test binary asks other things of it")]
 mod helm;
+mod leading;
 mod main_job;
 mod manifests;
 mod mirror;

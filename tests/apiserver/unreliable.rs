@@ -18,6 +18,8 @@ use tower::BoxError;
 pub(crate) enum Which {
     /// All.
     All,
+    /// Whatever is not read.
+    Writes,
     /// Writes of a status.
     StatusWrites,
     /// Watches.
@@ -87,6 +89,7 @@ impl Unreliable {
         let writes_status = request.method() == Method::PATCH && request.uri().path().ends_with("/status");
         let wrong = self.wrong.lock().unwrap().filter(|(which, _)| match which {
             Which::All => true,
+            Which::Writes => request.method() != Method::GET,
             Which::StatusWrites => writes_status,
             Which::Watches => watches,
         });

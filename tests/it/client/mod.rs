@@ -2,6 +2,7 @@
 
 mod actions;
 mod certificates;
+mod fence;
 mod limits;
 mod operations;
 mod pauses;

@@ -1,0 +1,295 @@
+//! The election on a real Lease. Each replica has a clock of its own, which runs twenty times as fast as the machine's.
+
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::Fence;
+use connect_operator::leader::{Election, LeaseName, Lost, Scope, State, Timing, fenced};
+use connect_operator::names;
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use crate::cluster::Sandbox;
+use crate::shop::PATIENCE;
+use crate::unreliable::{Unreliable, Which, Wrong};
+
+const LEASE: &str = "tax";
+
+/// One that campaigns.
+struct Replica {
+    election: Option<Election>,
+    state: State,
+    fence: Fence,
+    clock: Clock,
+    ticking: JoinHandle<()>,
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        self.ticking.abort();
+    }
+}
+
+/// A clock of its own, and what drives it.
+fn fast() -> (Clock, JoinHandle<()>) {
+    let clock = Clock::stepped(Timestamp::now());
+    let driven = clock.clone();
+    let ticking = tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            driven.step(Duration::from_millis(100));
+        }
+    });
+    (clock, ticking)
+}
+
+impl Replica {
+    fn start(sandbox: &Sandbox, identity: &str) -> Self {
+        let (clock, ticking) = fast();
+        Self::with(sandbox, sandbox.client.clone(), identity, clock, ticking)
+    }
+
+    fn with(sandbox: &Sandbox, client: Client, identity: &str, clock: Clock, ticking: JoinHandle<()>) -> Self {
+        let lease = LeaseName { namespace: sandbox.namespace.clone(), name: LEASE.to_owned() };
+        let scope = Scope::new(&["shop".to_owned()], "team=tax").expect("a selector");
+        let fence = Fence::closed(clock.clone());
+        let election = Election::start(client, &lease, &scope, identity.to_owned(), Timing::default(), &clock, &fence);
+        let state = election.state();
+        Self { election: Some(election), state, fence, clock, ticking }
+    }
+
+    async fn leads(sandbox: &Sandbox, identity: &str) -> Self {
+        let mut replica = Self::start(sandbox, identity);
+        replica.until_it_leads().await;
+        replica
+    }
+
+    async fn until_it_leads(&mut self) {
+        tokio::time::timeout(PATIENCE, self.election().won())
+            .await
+            .expect("it leads in time")
+            .expect("nothing is lost");
+        assert!(self.state.leads() && self.fence.holds());
+    }
+
+    fn election(&mut self) -> &mut Election {
+        self.election.as_mut().expect("it was not given up")
+    }
+
+    /// As at the end of a process that was asked to end.
+    async fn give_up(&mut self) {
+        self.election.take().expect("it was not given up").give_up().await;
+        assert!(!self.state.leads() && !self.fence.holds());
+    }
+
+    async fn until_it_lost(&mut self) -> Lost {
+        let lost = tokio::time::timeout(PATIENCE, self.election().lost()).await.expect("it is lost in time");
+        assert!(!self.state.leads() && !self.fence.holds());
+        lost
+    }
+}
+
+fn leases(sandbox: &Sandbox) -> Api<Lease> {
+    Api::namespaced(sandbox.client.clone(), &sandbox.namespace)
+}
+
+async fn spec(sandbox: &Sandbox) -> LeaseSpec {
+    leases(sandbox).get(LEASE).await.expect("a Lease").spec.expect("a record")
+}
+
+/// Returns once the Lease is as wanted.
+async fn until(sandbox: &Sandbox, what: &str, is: impl Fn(&Lease) -> bool) -> Lease {
+    let wanted = async {
+        loop {
+            match leases(sandbox).get_opt(LEASE).await.unwrap() {
+                Some(lease) if is(&lease) => return lease,
+                _ => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, wanted).await.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
+}
+
+#[tokio::test]
+async fn one_of_many_leads_and_says_what_its_install_works_on() {
+    let sandbox = Sandbox::new().await;
+    let replicas: Vec<_> = (0..4).map(|number| Replica::start(&sandbox, &format!("replica-{number}"))).collect();
+    let lease = until(&sandbox, "somebody leads", |lease| lease.spec.is_some()).await;
+    for replica in &replicas {
+        // Each has looked at it at least twice.
+        let from = replica.clock.elapsed();
+        while replica.clock.elapsed() - from < Duration::from_secs(6) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    let leading: Vec<_> = replicas.iter().filter(|replica| replica.state.leads()).collect();
+    assert_eq!(leading.len(), 1);
+    assert_eq!(replicas.iter().filter(|replica| replica.fence.holds()).count(), 1);
+    assert_eq!(lease.annotations()[names::WATCH_NAMESPACES], "shop");
+    assert_eq!(lease.annotations()[names::SELECTOR], "team=tax");
+    let spec = spec(&sandbox).await;
+    assert_eq!((spec.lease_duration_seconds, spec.lease_transitions), (Some(15), Some(0)));
+}
+
+#[tokio::test]
+async fn another_takes_over_when_the_leader_is_gone_and_not_earlier() {
+    let sandbox = Sandbox::new().await;
+    let first = Replica::leads(&sandbox, "first").await;
+    let mut second = Replica::start(&sandbox, "second");
+    let began = second.clock.elapsed();
+    // It follows for longer than the lease lasts, since that is renewed.
+    while second.clock.elapsed() - began < Duration::from_secs(40) {
+        assert!(!second.state.leads());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(first.state.leads());
+    let gone = second.clock.elapsed();
+    drop(first);
+    second.until_it_leads().await;
+    let took = second.clock.elapsed() - gone;
+    assert!(took >= Duration::from_secs(10), "{took:?}: the first may have renewed it up to two looks ago");
+    assert_eq!(
+        (spec(&sandbox).await.holder_identity.as_deref(), spec(&sandbox).await.lease_transitions),
+        (Some("second"), Some(1))
+    );
+}
+
+#[tokio::test]
+async fn what_is_given_up_is_taken_at_the_next_look() {
+    let sandbox = Sandbox::new().await;
+    let mut first = Replica::leads(&sandbox, "first").await;
+    let mut second = Replica::start(&sandbox, "second");
+    let before = second.clock.elapsed();
+    first.give_up().await;
+    second.until_it_leads().await;
+    let took = second.clock.elapsed() - before;
+    assert!(took < Duration::from_secs(12), "{took:?}");
+    assert_eq!(spec(&sandbox).await.lease_transitions, Some(1));
+    second.give_up().await;
+    let spec = spec(&sandbox).await;
+    assert_eq!((spec.holder_identity, spec.lease_duration_seconds), (None, Some(1)));
+}
+
+#[tokio::test]
+async fn one_that_never_led_gives_nothing_up() {
+    let sandbox = Sandbox::new().await;
+    let first = Replica::leads(&sandbox, "first").await;
+    let mut second = Replica::start(&sandbox, "second");
+    second.give_up().await;
+    assert_eq!(spec(&sandbox).await.holder_identity.as_deref(), Some("first"));
+    assert!(first.state.leads());
+}
+
+#[tokio::test]
+async fn what_people_write_beside_the_record_costs_nobody_the_lead() {
+    let sandbox = Sandbox::new().await;
+    let mut replica = Replica::leads(&sandbox, "first").await;
+    let note = Patch::Merge(json!({"metadata": {"annotations": {"note": "mine", names::SELECTOR: "changed"}}}));
+    leases(&sandbox).patch(LEASE, &PatchParams::default(), &note).await.unwrap();
+    let put_right = |lease: &Lease| lease.annotations()[names::SELECTOR] == "team=tax";
+    let lease = until(&sandbox, "it is renewed over the change", put_right).await;
+    assert_eq!(lease.annotations()["note"], "mine");
+    leases(&sandbox).delete(LEASE, &DeleteParams::default()).await.unwrap();
+    until(&sandbox, "it is made again", |_| true).await;
+    assert!(replica.state.leads());
+    let spec = spec(&sandbox).await;
+    assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("first"), Some(0)));
+    replica.give_up().await;
+}
+
+#[tokio::test]
+async fn who_finds_another_in_its_place_has_lost_at_once() {
+    let sandbox = Sandbox::new().await;
+    let mut replica = Replica::leads(&sandbox, "first").await;
+    let other = Patch::Merge(json!({"spec": {"holderIdentity": "by-hand"}}));
+    leases(&sandbox).patch(LEASE, &PatchParams::default(), &other).await.unwrap();
+    let lost = replica.until_it_lost().await;
+    assert!(matches!(&lost, Lost::Taken { holder, .. } if holder == "by-hand"), "{lost}");
+    assert_eq!(spec(&sandbox).await.holder_identity.as_deref(), Some("by-hand"), "it writes nothing more");
+}
+
+#[tokio::test]
+async fn without_the_api_server_the_fence_closes_at_the_deadline_and_the_lead_is_lost() {
+    for (case, wrong, why) in [
+        ("no connection", Wrong::Away, "no connection"),
+        ("it refuses", Wrong::Refused(503, "ServiceUnavailable"), "refused"),
+        ("it hangs", Wrong::Late(Duration::from_mins(10)), "no answer within 5s"),
+    ] {
+        let sandbox = Sandbox::new().await;
+        let (clock, ticking) = fast();
+        let (unreliable, client) = Unreliable::client(&sandbox.client, &clock);
+        let mut replica = Replica::with(&sandbox, client, "first", clock.clone(), ticking);
+        replica.until_it_leads().await;
+        unreliable.begin(Which::All, wrong);
+        unreliable.until_met(1).await;
+        let from = clock.elapsed();
+        let lost = replica.until_it_lost().await;
+        let took = clock.elapsed() - from;
+        // The last renewal that worked was up to two seconds before the first that did not.
+        assert!(took > Duration::from_secs(7) && took < Duration::from_secs(17), "{case}: {took:?}");
+        assert!(lost.to_string().contains(why) && lost.to_string().contains("within 10s"), "{case}: {lost}");
+        unreliable.end();
+        assert_eq!(spec(&sandbox).await.holder_identity.as_deref(), Some("first"), "{case}: nothing is given up");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_after_the_deadline_makes_nobody_lead() {
+    let sandbox = Sandbox::new().await;
+    let (clock, ticking) = fast();
+    ticking.abort();
+    let (unreliable, client) = Unreliable::client(&sandbox.client, &clock);
+    unreliable.begin(Which::All, Wrong::Away);
+    let replica = Replica::with(&sandbox, client, "first", clock.clone(), ticking);
+    unreliable.until_met(1).await;
+    // The Lease is made, and the process sleeps until after its deadline before it hears of that.
+    unreliable.begin(Which::Writes, Wrong::Late(Duration::from_secs(2)));
+    clock.step(Duration::from_secs(2));
+    until(&sandbox, "it is made", |_| true).await;
+    unreliable.begin(Which::Writes, Wrong::Away);
+    clock.step(Duration::from_secs(11));
+    // When it tries to write again it has heard, or given up.
+    let driven = async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            clock.step(Duration::from_secs(2));
+        }
+    };
+    tokio::select! {
+        () = unreliable.until_met(1) => {}
+        () = driven => {}
+    }
+    assert!(!replica.state.leads() && !replica.fence.holds(), "that answer was too late");
+}
+
+#[tokio::test]
+async fn behind_the_fence_a_client_reads_and_writes_nothing() {
+    let sandbox = Sandbox::new().await;
+    let clock = Clock::stepped(Timestamp::now());
+    let fence = Fence::closed(clock.clone());
+    let client = fenced::client(sandbox.client.clone(), fence.clone());
+    let api = Api::<ConfigMap>::namespaced(client, &sandbox.namespace);
+    let metadata = ObjectMeta { name: Some("note".to_owned()), ..ObjectMeta::default() };
+    let note = ConfigMap { metadata, ..ConfigMap::default() };
+    fence.hold_until(clock.elapsed() + Duration::from_secs(10));
+    api.create(&PostParams::default(), &note).await.expect("it may be written");
+    clock.step(Duration::from_secs(10));
+    let patch = Patch::Merge(json!({"data": {"a": "b"}}));
+    let refused = [
+        api.create(&PostParams::default(), &note).await.map(|_| ()),
+        api.patch("note", &PatchParams::default(), &patch).await.map(|_| ()),
+        api.replace("note", &PostParams::default(), &note).await.map(|_| ()),
+        api.delete("note", &DeleteParams::default()).await.map(|_| ()),
+    ];
+    for (number, refused) in refused.into_iter().enumerate() {
+        let error = refused.expect_err("it may not be written").to_string();
+        assert!(error.contains("does not lead any more"), "{number}: {error}");
+    }
+    let read = api.get("note").await.expect("it may be read");
+    assert_eq!(read.data, None);
+}

@@ -1,0 +1,107 @@
+//! What the fence holds back: every call that changes something, and none that reads; right before it leaves.
+
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::action::{Action, ActionApi, ActionMethod, Preset};
+use connect_operator::connect::api::{ConnectApi, PageRequest, Selector};
+use connect_operator::connect::error::Failure;
+use connect_operator::connect::hosts::AllowedHosts;
+use connect_operator::connect::http::{ActionClient, ActionLimits, ActionSettings};
+use connect_operator::connect::model::{ConnectorStagedDraft, ConnectorUpdate, RedeployAction};
+use connect_operator::connect::{ApiError, Fence, HttpConnect, StagedApi};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::remote::{Remote, answer, draft, no_hurry};
+
+/// A client of a remote that refuses everything, behind a fence that does not hold.
+async fn fenced() -> (Remote, HttpConnect, Fence, Clock) {
+    let remote = Remote::start(|_| answer(500, "")).await;
+    let clock = Clock::stepped(Timestamp::now());
+    let fence = Fence::closed(clock.clone());
+    let api = HttpConnect::fenced(remote.settings(), clock.clone(), fence.clone()).expect("a client");
+    (remote, api, fence, clock)
+}
+
+fn failure<T>(result: Result<T, ApiError>) -> Failure {
+    result.map(|_| ()).expect_err("nothing is answered well").failure
+}
+
+/// Every call that changes something, by name.
+async fn change(api: &HttpConnect) -> Vec<(&'static str, Failure)> {
+    let id = Selector::Id("42".to_owned());
+    let staged: ConnectorStagedDraft =
+        serde_json::from_value(json!({"key": "mine", "name": "Mine", "description": "It",
+        "creator": {"email": "dev@example.com"}, "repository": {"url": "git@example.com:a.git", "tag": "v1"},
+        "supportedRegions": []}))
+        .expect("a draft");
+    let update = ConnectorUpdate { version: 1, actions: Vec::new() };
+    vec![
+        ("create", failure(api.create(&draft("s"), no_hurry()).await)),
+        ("redeploy", failure(api.redeploy(&id, 3, &RedeployAction::default(), no_hurry()).await)),
+        ("undeploy", failure(api.undeploy(&id, no_hurry()).await)),
+        ("stage", failure(api.stage(&staged, no_hurry()).await)),
+        ("update", failure(api.update(&id, &update, no_hurry()).await)),
+        ("discard", failure(api.discard(&id, no_hurry()).await)),
+    ]
+}
+
+#[tokio::test]
+async fn what_changes_something_leaves_only_while_the_fence_holds() {
+    let (remote, api, fence, clock) = fenced().await;
+    for (call, failure) in change(&api).await {
+        assert_eq!(failure, Failure::NotSent, "{call}");
+    }
+    assert_eq!(remote.seen().len(), 0, "nothing left");
+
+    fence.hold_until(clock.elapsed() + Duration::from_secs(10));
+    for (call, failure) in change(&api).await {
+        assert_ne!(failure, Failure::NotSent, "{call}");
+    }
+    assert_eq!(remote.seen().len(), 6);
+
+    clock.step(Duration::from_secs(10));
+    for (call, failure) in change(&api).await {
+        assert_eq!(failure, Failure::NotSent, "{call}");
+    }
+    assert_eq!(remote.seen().len(), 6, "nothing left any more");
+}
+
+#[tokio::test]
+async fn reads_leave_whoever_leads() {
+    let (remote, api, ..) = fenced().await;
+    let key = Selector::Key("tax".to_owned());
+    let page = PageRequest { limit: 1, offset: 0 };
+    assert_ne!(failure(api.deployments(page).await), Failure::NotSent);
+    assert_ne!(failure(api.deployment(&key).await), Failure::NotSent);
+    assert_ne!(failure(api.staged(&key).await), Failure::NotSent);
+    assert_eq!(remote.seen().len(), 3);
+}
+
+#[tokio::test]
+async fn actions_are_called_only_while_the_fence_holds() {
+    let remote = Remote::start(|_| answer(200, "{}")).await;
+    let clock = Clock::system();
+    let fence = Fence::closed(clock.clone());
+    let endpoint =
+        AllowedHosts::parse(["127.0.0.1"]).expect("a host").endpoint(&remote.url()).expect("it may be called");
+    let settings = ActionSettings { endpoint: endpoint.clone(), limits: ActionLimits::default(), extra_ca_pem: None };
+    let client = ActionClient::fenced(settings, clock.clone(), fence.clone()).expect("a client");
+    let action = Action {
+        namespace: "cart".into(),
+        action: "add".into(),
+        method: ActionMethod::Post(json!({})),
+        query: Vec::new(),
+        locale: None,
+        extension_version: String::new(),
+        page_path: None,
+        headers: Vec::new(),
+    };
+    let request = || action.request(&Preset::SERVICE, &endpoint).expect("it can be sent");
+    assert_eq!(failure(client.send(request(), Some(no_hurry())).await), Failure::NotSent);
+    assert_eq!(remote.seen().len(), 0);
+    fence.hold_until(clock.elapsed() + Duration::from_secs(60));
+    client.send(request(), Some(no_hurry())).await.expect("it leaves");
+    assert_eq!(remote.seen().len(), 1);
+}

@@ -121,17 +121,17 @@ impl Elsewhere {
             return None;
         };
         let seen = Object { namespace: subject.namespace.clone(), labels: object.labels().clone() };
-        let unreadable = match lock(&self.others).standing(&install, subject, seen) {
+        let message = match lock(&self.others).standing(&install, subject, seen) {
             Standing::Free => {
                 lock(&self.said).remove(subject);
                 return None;
             }
             // Asked below; the answer wakes it.
             Standing::Unknown => None,
-            Standing::Taken { unreadable } => Some(unreadable),
+            Standing::Taken { unreadable } => Some(message(&install, unreadable.as_deref())),
         };
         self.asked.notify_one();
-        Some(Left { install, known: unreadable })
+        Some(Left { install, message })
     }
 
     fn free(&self, subject: &Subject) {
@@ -149,18 +149,17 @@ impl Elsewhere {
 /// An object that is left to another install.
 struct Left {
     install: LeaseName,
-    /// Whether it is known that the install lives, and if not, why not.
-    known: Option<Option<String>>,
+    /// What to tell people; `None`: its Lease was not looked at yet.
+    message: Option<String>,
 }
 
 /// Whether another install works on an object, so that it is left alone; says so once.
 pub async fn is_left<K: Claimed>(context: &Context, subject: &Subject, object: &K) -> bool {
-    let Some(Left { install, known }) = context.elsewhere.left_to(subject, object) else { return false };
+    let Some(Left { install, message }) = context.elsewhere.left_to(subject, object) else { return false };
     // The mirror of a project needs no word of its own.
-    if let Some(unreadable) = known.filter(|_| subject.kind != Kind::Mirror)
+    if let Some(message) = message.filter(|_| subject.kind != Kind::Mirror)
         && context.elsewhere.is_news(subject, &install)
     {
-        let message = message(&install, unreadable.as_deref());
         tracing::warn!(%subject, kind = ?subject.kind, %install, "left alone: {message}");
         context.event(object, "Reconcile", &Told::new(Reason::ManagedElsewhere, message)).await;
     }

@@ -154,11 +154,10 @@ pub async fn write<K: Operated>(
     context: &Context,
     api: &Api<K>,
     object: &K,
-    after: &K::Status,
+    mut after: K::Status,
     told: &Told,
 ) -> Result<Written<K>, kube::Error> {
     let before = object.status().cloned().unwrap_or_default();
-    let mut after = after.clone();
     K::set_controller(&mut after, context.elsewhere.mine());
     let Some(stored) = write_status(api, object, &before, &after).await? else { return Ok(Written::Nothing) };
     if stored.status().and_then(K::operation) != K::operation(&after) {

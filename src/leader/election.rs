@@ -75,16 +75,13 @@ impl Candidate {
     /// Somebody deleted it. Its holder goes on until its deadline, so it is waited for as if the Lease were there.
     fn absent(&self, at: Duration, now: Timestamp) -> Step {
         let others = self.seen.as_ref().and_then(|seen| holder(&seen.spec)).filter(|holder| *holder != self.identity);
-        match (others, self.left(at)) {
-            (Some(holder), Some(left)) => Step::Wait { holder: holder.to_owned(), left },
-            _ => {
-                let spec = self.seen.as_ref().map(|seen| seen.spec.clone()).unwrap_or_default();
-                let held = others.is_some();
-                let transitions = if held { transitions(&spec).saturating_add(1) } else { transitions(&spec) };
-                let spec = LeaseSpec { lease_transitions: Some(transitions), ..LeaseSpec::default() };
-                Step::Create(self.begun(spec, now))
-            }
+        if let (Some(holder), Some(left)) = (others, self.left(at)) {
+            return Step::Wait { holder: holder.to_owned(), left };
         }
+        let before = self.seen.as_ref().map_or(0, |seen| transitions(&seen.spec));
+        let transitions = if others.is_some() { before.saturating_add(1) } else { before };
+        let spec = LeaseSpec { lease_transitions: Some(transitions), ..LeaseSpec::default() };
+        Step::Create(self.begun(spec, now))
     }
 
     /// How long another's record has to stay unchanged from now on; `None`: nobody holds it any more.

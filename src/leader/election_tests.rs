@@ -122,12 +122,14 @@ struct Player {
     ahead: Duration,
     /// The version that it wrote last.
     stored: Option<usize>,
-    /// From when to when its fence held, in game time.
-    held: Vec<(Duration, Duration)>,
+    held: Held,
 }
 
+/// From when to when a fence held, in game time.
+type Held = Vec<(Duration, Duration)>;
+
 /// A game: the Lease, its versions, and two players. Each step takes one of the given times.
-fn play(ahead: [u64; 2], times: &[u64]) -> (Vec<(Duration, Duration)>, Vec<(Duration, Duration)>) {
+fn play(ahead: [u64; 2], times: &[u64]) -> (Held, Held) {
     let Timing { lease, renew_deadline, retry } = Timing::default();
     let mut players = [0, 1].map(|number| Player {
         candidate: Candidate::new(format!("player-{number}"), lease),
@@ -186,7 +188,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn two_never_hold_the_fence_at_once(
+    fn rule_25_two_never_hold_the_fence_at_once(
         ahead in [0_u64..100_000, 0_u64..100_000],
         times in prop::collection::vec(prop_oneof![8 => 0_u64..300, 2 => 300_u64..9_000, 1 => 9_000_u64..60_000], 400),
     ) {

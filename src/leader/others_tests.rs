@@ -16,41 +16,39 @@ fn install() -> LeaseName {
     "operator/tax".parse().expect("a name")
 }
 
-type Read = Result<Option<(LeaseSpec, Scope)>, String>;
-
-fn lease(holder: Option<&str>, renewed: i64, selector: &str) -> Read {
+fn lease(holder: Option<&str>, renewed: i64, selector: &str) -> (LeaseSpec, Scope) {
     let spec = LeaseSpec {
         holder_identity: holder.map(str::to_owned),
         lease_duration_seconds: Some(15),
         renew_time: Some(MicroTime(jiff::Timestamp::from_second(renewed).expect("a time"))),
         ..LeaseSpec::default()
     };
-    Ok(Some((spec, Scope::new(&["shop".to_owned()], selector).expect("a selector"))))
+    (spec, Scope::new(&["shop".to_owned()], selector).expect("a selector"))
 }
 
 #[test]
 fn what_a_living_install_means_is_left_to_it() {
     let taken = Standing::Taken { unreadable: None };
-    let held = || lease(Some("a"), 0, "");
+    let held = || Ok(Some(lease(Some("a"), 0, "")));
     for (case, looks, expected) in [
         ("nobody looked", vec![], Standing::Unknown),
         ("seen for the first time", vec![(0, held())], taken.clone()),
         ("unchanged, not long enough", vec![(0, held()), (14, held())], taken.clone()),
         ("unchanged for long enough", vec![(0, held()), (15, held())], Standing::Free),
-        ("renewed", vec![(0, held()), (15, lease(Some("a"), 2, ""))], taken.clone()),
-        ("another replica of it", vec![(0, held()), (15, lease(Some("b"), 0, ""))], taken.clone()),
-        ("given up", vec![(0, held()), (1, lease(None, 1, ""))], Standing::Free),
+        ("renewed", vec![(0, held()), (15, Ok(Some(lease(Some("a"), 2, ""))))], taken.clone()),
+        ("another replica of it", vec![(0, held()), (15, Ok(Some(lease(Some("b"), 0, ""))))], taken.clone()),
+        ("given up", vec![(0, held()), (1, Ok(Some(lease(None, 1, ""))))], Standing::Free),
         ("deleted", vec![(0, held()), (1, Ok(None))], Standing::Free),
         ("it never was", vec![(0, Ok(None))], Standing::Free),
-        ("it selects others now", vec![(0, held()), (1, lease(Some("a"), 1, "team=cart"))], Standing::Free),
-        ("it selects this", vec![(0, lease(Some("a"), 0, "team=tax"))], taken.clone()),
+        ("it selects others now", vec![(0, held()), (1, Ok(Some(lease(Some("a"), 1, "team=cart"))))], Standing::Free),
+        ("it selects this", vec![(0, Ok(Some(lease(Some("a"), 0, "team=tax"))))], taken.clone()),
         ("it may not be read", vec![(0, Err("no".to_owned()))], Standing::Taken { unreadable: Some("no".to_owned()) }),
         (
             "it may not be read any more",
             vec![(0, Ok(None)), (1, Err("no".to_owned()))],
             Standing::Taken { unreadable: Some("no".to_owned()) },
         ),
-        ("alive again", vec![(0, held()), (15, held()), (16, lease(Some("a"), 16, ""))], taken),
+        ("alive again", vec![(0, held()), (15, held()), (16, Ok(Some(lease(Some("a"), 16, ""))))], taken),
     ] {
         let mut others = Others::default();
         let asked = others.standing(&install(), &"tax", object("shop", "tax"));
@@ -71,14 +69,14 @@ fn those_are_woken_who_may_go_on_and_all_when_it_is_known_first() {
     others.standing(&install(), &"elsewhere", object("other", "tax"));
     let at = Duration::from_secs;
     assert_eq!(others.to_look_at(), [install()]);
-    assert_eq!(others.saw(&install(), lease(Some("a"), 0, ""), at(0)), ["cart", "elsewhere", "tax"]);
+    assert_eq!(others.saw(&install(), Ok(Some(lease(Some("a"), 0, ""))), at(0)), ["cart", "elsewhere", "tax"]);
     assert_eq!(
         others.standing(&install(), &"elsewhere", object("other", "tax")),
         Standing::Free,
         "it watches shop only"
     );
-    assert_eq!(others.saw(&install(), lease(Some("a"), 2, ""), at(2)), Vec::<&str>::new());
-    assert_eq!(others.saw(&install(), lease(Some("a"), 4, "team=tax"), at(4)), ["cart"]);
+    assert_eq!(others.saw(&install(), Ok(Some(lease(Some("a"), 2, ""))), at(2)), Vec::<&str>::new());
+    assert_eq!(others.saw(&install(), Ok(Some(lease(Some("a"), 4, "team=tax"))), at(4)), ["cart"]);
     assert!(others.relabelled(&"tax", &labels("cart")) && !others.relabelled(&"tax", &labels("tax")));
     assert_eq!(others.standing(&install(), &"tax", object("shop", "cart")), Standing::Free, "its labels moved it");
     others.forget(&"cart");

@@ -23,8 +23,14 @@ impl Scope {
     /// # Errors
     /// What is wrong with the selector.
     pub fn new(namespaces: &[String], selector: &str) -> Result<Self, BadSelector> {
+        Ok(Self::of(namespaces, selector::parse(selector)?))
+    }
+
+    /// The same with a selector that was read already.
+    #[must_use]
+    pub fn of(namespaces: &[String], selector: Selector) -> Self {
         let namespaces = namespaces.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
-        Ok(Self { namespaces: namespaces.map(str::to_owned).collect(), selector: selector::parse(selector)? })
+        Self { namespaces: namespaces.map(str::to_owned).collect(), selector }
     }
 
     /// The namespaces; empty: all.

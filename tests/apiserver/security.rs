@@ -14,7 +14,7 @@ use connect_operator::controllers::work::Work;
 use connect_operator::controllers::{digest_key, manager, served_crds};
 use connect_operator::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
 use connect_operator::dev_server::Options;
-use connect_operator::leader::Scope;
+use connect_operator::leader::{Election, Scope, Timing};
 use connect_operator::metrics::Metrics;
 use connect_operator::names;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -125,6 +125,10 @@ pub(crate) async fn a_whole_life(shop: &Shop, own: &Sandbox, client: Client, wat
     tokio::time::timeout(PATIENCE, served).await.expect("the kinds are served");
     let key = digest_key::load_or_create(&client, &own.namespace, "connect-operator-digest-key").await.unwrap();
     digest_key::load_or_create(&client, &own.namespace, "connect-operator-digest-key").await.unwrap();
+    let (clock, lease) = (Clock::system(), format!("{}/connect-operator", own.namespace).parse().unwrap());
+    let (scope, fence) = (Scope::default(), Fence::closed(clock.clone()));
+    let mut election = Election::start(client.clone(), &lease, &scope, "me".into(), Timing::default(), &clock, &fence);
+    election.won().await.expect("it leads");
     let _operator = operator(client, &own.namespace, key, watched);
 
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
@@ -224,6 +228,8 @@ async fn the_rights_of_the_page_are_no_more_than_that() {
         ("act for other accounts", &watched, "create", "serviceaccounts/token", false),
         ("give rights", &watched, "create", "rolebindings.rbac.authorization.k8s.io", false),
         ("keep what is its own", &own, "create", "secrets", true),
+        ("its Lease", &own, "update", "leases.coordination.k8s.io", true),
+        ("Leases elsewhere", &watched, "get", "leases.coordination.k8s.io", false),
         ("watch its own namespace", &own, "watch", "secrets", false),
         ("ConfigMaps beside it", &own, "get", "configmaps", false),
         ("Secrets elsewhere", &other, "get", "secrets", false),

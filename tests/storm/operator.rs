@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
+use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 
 /// A running operator.
@@ -25,6 +26,8 @@ pub(crate) struct Start {
     pub(crate) home: String,
     /// Where its log goes, after what is there already.
     pub(crate) log: PathBuf,
+    /// Whether it works only while it leads.
+    pub(crate) elects: bool,
 }
 
 impl Start {
@@ -33,8 +36,9 @@ impl Start {
         let process = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
             .args(["run", "--watch-namespaces", &self.namespace, "--operator-namespace", &self.home])
             .args(["--allowed-api-hosts", "127.0.0.1", "--log-format", "text"])
+            .args(self.elects.then_some("--leader-elect"))
             .env("KUBECONFIG", &self.kubeconfig)
-            .env("RUST_LOG", "info")
+            .env("RUST_LOG", if self.elects { "info,connect_operator::connect=debug" } else { "info" })
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)
@@ -52,6 +56,29 @@ impl Operator {
         assert_eq!(self.process.try_wait().unwrap(), None, "it still runs; log: {}", last_lines(&self.start.log, ""));
         self.process.kill().await.unwrap();
         self.start
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let id = self.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        rustix::process::kill_process(id.expect("it still runs"), signal).unwrap();
+    }
+
+    /// How it ended, by itself.
+    pub(crate) async fn ended(mut self, patience: Duration) -> (Start, ExitStatus) {
+        let ended = tokio::time::timeout(patience, self.process.wait()).await;
+        let status = ended.unwrap_or_else(|_| panic!("it still runs; log: {}", last_lines(&self.start.log, "")));
+        (self.start, status.unwrap())
+    }
+
+    /// Whether it has said that it leads, since it was started for the first time with this log.
+    pub(crate) fn leads(&self) -> bool {
+        !last_lines(&self.start.log, "this process leads").is_empty()
+    }
+
+    /// Where its log is.
+    pub(crate) fn log(&self) -> &Path {
+        &self.start.log
     }
 
     /// Kills it and starts it at once.

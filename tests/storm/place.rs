@@ -101,7 +101,13 @@ impl Place {
     /// How an operator of this place is started.
     pub(crate) fn operator(&self) -> Start {
         let kubeconfig = self.cluster.kubeconfig_path();
-        Start { kubeconfig, namespace: self.part.to_owned(), home: self.home(), log: self.log() }
+        Start { kubeconfig, namespace: self.part.to_owned(), home: self.home(), log: self.log(), elects: false }
+    }
+
+    /// The same for one of several replicas, with a log of its own.
+    pub(crate) fn replica(&self, name: &str) -> Start {
+        let log = self.folder.path().join(format!("{name}.log"));
+        Start { log, elects: true, ..self.operator() }
     }
 
     /// What all operators of this place write.

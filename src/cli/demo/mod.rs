@@ -251,7 +251,7 @@ async fn dev_server(args: &Args) -> Result<DevServer, Error> {
 /// The arguments of `run` for this place.
 fn operator(place: &Place) -> run::Args {
     run::Args {
-        selector: String::new(),
+        selector: kube::core::Selector::default(),
         leader_elect: false,
         lease_name: names::LEASE.to_owned(),
         metrics_listen: None,

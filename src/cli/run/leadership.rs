@@ -65,3 +65,18 @@ fn identity() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     format!("{host}_{}", Uuid::new_v4())
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_selector_that_nobody_understands_is_refused_at_the_start() {
+        for (selector, said) in [("team in (tax", "a closing parenthesis"), ("team=tax,", "a label is missing")] {
+            let wrong = crate::cli::command().try_get_matches_from(["connect-operator", "run", "--selector", selector]);
+            let told = wrong.expect_err(selector).to_string();
+            assert!(
+                told.contains("--selector") && told.contains(said) && told.contains("team=tax,tier!=test"),
+                "{told}"
+            );
+        }
+    }
+}

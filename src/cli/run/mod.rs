@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clap_complete::engine::ArgValueCandidates;
 use kube::Client;
+use kube::core::Selector;
 
 use self::health::{Health, Stage};
 use self::listen::{Addresses, ListenError};
@@ -24,8 +25,7 @@ use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::work::Work;
 use crate::controllers::{digest_key, manager, served_crds};
-use crate::leader::selector::BadSelector;
-use crate::leader::{LeaseName, Lost, Scope, fenced};
+use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
 use crate::metrics::Metrics;
 use crate::names;
 use crate::telemetry::{self, LogFormat};
@@ -47,8 +47,8 @@ pub(in crate::cli) struct Args {
     pub watch_namespaces: Vec<String>,
 
     /// Labels of the resources that this install works on, written as for kubectl: team=tax,tier!=test. Default: all.
-    #[arg(long, value_name = "LABELS", default_value = "", hide_default_value = true, env = "SELECTOR")]
-    pub selector: String,
+    #[arg(long, value_name = "LABELS", default_value = "", hide_default_value = true, env = "SELECTOR", value_parser = selector::parse)]
+    pub selector: Selector,
 
     /// Run only while this process holds the Lease of its install, so that several replicas can stand by.
     #[arg(long, env = "LEADER_ELECT")]
@@ -115,9 +115,6 @@ pub(in crate::cli) enum RunError {
     /// The certificates cannot be read.
     #[error(transparent)]
     CaFile(#[from] CaFileError),
-    /// The selector is wrong.
-    #[error("--selector: {0}")]
-    Selector(#[from] BadSelector),
     /// The name of the Lease is wrong.
     #[error(
         "--lease-name and --operator-namespace: {0:?} is no name of a Lease: letters a to z, digits, dashes and dots"
@@ -158,7 +155,7 @@ pub(in crate::cli) async fn run_with(
     let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
     let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;
     let extra_ca_pem = read_ca_file(args.ca_file.as_deref())?;
-    let scope = Scope::new(&args.watch_namespaces, &args.selector)?;
+    let scope = Scope::of(&args.watch_namespaces, args.selector.clone());
     let clock = Clock::system();
     let metrics = Metrics::new(clock.now());
     let work = Work::new(clock.clone(), Arc::clone(&metrics));

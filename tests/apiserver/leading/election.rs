@@ -123,7 +123,7 @@ async fn one_of_many_leads_and_says_what_its_install_works_on() {
     for replica in &replicas {
         // Each has looked at it at least twice.
         let from = replica.clock.elapsed();
-        while replica.clock.elapsed() - from < Duration::from_secs(6) {
+        while replica.clock.elapsed().saturating_sub(from) < Duration::from_secs(6) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -143,7 +143,7 @@ async fn another_takes_over_when_the_leader_is_gone_and_not_earlier() {
     let mut second = Replica::start(&sandbox, "second");
     let began = second.clock.elapsed();
     // It follows for longer than the lease lasts, since that is renewed.
-    while second.clock.elapsed() - began < Duration::from_secs(40) {
+    while second.clock.elapsed().saturating_sub(began) < Duration::from_secs(40) {
         assert!(!second.state.leads());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -151,7 +151,7 @@ async fn another_takes_over_when_the_leader_is_gone_and_not_earlier() {
     let gone = second.clock.elapsed();
     drop(first);
     second.until_it_leads().await;
-    let took = second.clock.elapsed() - gone;
+    let took = second.clock.elapsed().saturating_sub(gone);
     assert!(took >= Duration::from_secs(10), "{took:?}: the first may have renewed it up to two looks ago");
     assert_eq!(
         (spec(&sandbox).await.holder_identity.as_deref(), spec(&sandbox).await.lease_transitions),
@@ -167,7 +167,7 @@ async fn what_is_given_up_is_taken_at_the_next_look() {
     let before = second.clock.elapsed();
     first.give_up().await;
     second.until_it_leads().await;
-    let took = second.clock.elapsed() - before;
+    let took = second.clock.elapsed().saturating_sub(before);
     assert!(took < Duration::from_secs(12), "{took:?}");
     assert_eq!(spec(&sandbox).await.lease_transitions, Some(1));
     second.give_up().await;
@@ -214,7 +214,7 @@ async fn who_finds_another_in_its_place_has_lost_at_once() {
 }
 
 #[tokio::test]
-async fn without_the_api_server_the_fence_closes_at_the_deadline_and_the_lead_is_lost() {
+async fn rule_25_without_the_api_server_the_fence_closes_at_the_deadline_and_the_lead_is_lost() {
     for (case, wrong, why) in [
         ("no connection", Wrong::Away, "no connection"),
         ("it refuses", Wrong::Refused(503, "ServiceUnavailable"), "refused"),
@@ -229,7 +229,7 @@ async fn without_the_api_server_the_fence_closes_at_the_deadline_and_the_lead_is
         unreliable.until_met(1).await;
         let from = clock.elapsed();
         let lost = replica.until_it_lost().await;
-        let took = clock.elapsed() - from;
+        let took = clock.elapsed().saturating_sub(from);
         // The last renewal that worked was up to two seconds before the first that did not.
         assert!(took > Duration::from_secs(7) && took < Duration::from_secs(17), "{case}: {took:?}");
         assert!(lost.to_string().contains(why) && lost.to_string().contains("within 10s"), "{case}: {lost}");
@@ -268,7 +268,7 @@ async fn an_answer_that_comes_after_the_deadline_makes_nobody_lead() {
 }
 
 #[tokio::test]
-async fn behind_the_fence_a_client_reads_and_writes_nothing() {
+async fn rule_25_behind_the_fence_a_client_reads_and_writes_nothing() {
     let sandbox = Sandbox::new().await;
     let clock = Clock::stepped(Timestamp::now());
     let fence = Fence::closed(clock.clone());

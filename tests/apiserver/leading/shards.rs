@@ -30,7 +30,7 @@ use crate::shop::{CREDENTIALS, NAME, PATIENCE, PROJECT, SECRET, Shop};
 struct Install {
     name: LeaseName,
     election: Option<Election>,
-    stop: oneshot::Sender<()>,
+    end: oneshot::Sender<()>,
     ended: JoinHandle<()>,
 }
 
@@ -79,16 +79,16 @@ impl Install {
             actions: Arc::new(actions),
             jitter_seed: 1,
         };
-        let (stop, stopped) = oneshot::channel::<()>();
+        let (end, asked) = oneshot::channel::<()>();
         let ended = tokio::spawn(manager::run(options, async {
-            let _ = stopped.await;
+            let _ = asked.await;
         }));
-        Self { name, election, stop, ended }
+        Self { name, election, end, ended }
     }
 
     /// As on SIGTERM.
     async fn end(self) {
-        let _ = self.stop.send(());
+        let _ = self.end.send(());
         tokio::time::timeout(PATIENCE, self.ended).await.expect("it ends in time").expect("it ends well");
         if let Some(election) = self.election {
             election.give_up().await;
@@ -189,7 +189,7 @@ async fn each_shard_works_on_its_share_of_one_project() {
 }
 
 #[tokio::test]
-async fn labels_move_a_live_deployment_to_another_shard_and_back() {
+async fn rule_26_labels_move_a_live_deployment_to_another_shard_and_back() {
     let (shop, home) = shop(team("tax")).await;
     let tax = Install::start(&shop, &home, "tax", "team=tax").await;
     let rest = Install::start(&shop, &home, "rest", "team!=tax").await;
@@ -211,7 +211,7 @@ async fn labels_move_a_live_deployment_to_another_shard_and_back() {
 }
 
 #[tokio::test]
-async fn what_a_living_install_has_claimed_is_left_alone_and_said_once() {
+async fn rule_26_what_a_living_install_has_claimed_is_left_alone_and_said_once() {
     let (shop, home) = shop(team("tax")).await;
     let first = Install::start(&shop, &home, "first", "").await;
     shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();
@@ -244,7 +244,7 @@ async fn what_a_living_install_has_claimed_is_left_alone_and_said_once() {
 }
 
 #[tokio::test]
-async fn what_an_install_leaves_behind_is_taken_over_without_anything_being_sent() {
+async fn rule_26_what_an_install_leaves_behind_is_taken_over_without_anything_being_sent() {
     let (shop, home) = shop(team("tax")).await;
     let first = Install::start(&shop, &home, "first", "").await;
     shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();

@@ -48,7 +48,7 @@ async fn change(api: &HttpConnect) -> Vec<(&'static str, Failure)> {
 }
 
 #[tokio::test]
-async fn what_changes_something_leaves_only_while_the_fence_holds() {
+async fn rule_25_what_changes_something_leaves_only_while_the_fence_holds() {
     let (remote, api, fence, clock) = fenced().await;
     for (call, failure) in change(&api).await {
         assert_eq!(failure, Failure::NotSent, "{call}");
@@ -90,10 +90,10 @@ async fn actions_are_called_only_while_the_fence_holds() {
     let client = ActionClient::fenced(settings, clock.clone(), fence.clone()).expect("a client");
     let action = Action {
         namespace: "cart".into(),
-        action: "add".into(),
+        name: "add".into(),
         method: ActionMethod::Post(json!({})),
         query: Vec::new(),
-        locale: None,
+        locale: "en-GB".into(),
         extension_version: String::new(),
         page_path: None,
         headers: Vec::new(),

@@ -198,7 +198,7 @@ impl Run<'_> {
     }
 
     pub(super) async fn write(&mut self, after: ConnectorDeploymentStatus, told: &Told) -> Result<(), kube::Error> {
-        match object::write(self.context, &self.api, &*self.object, &after, told).await? {
+        match object::write(self.context, &self.api, &*self.object, after, told).await? {
             Written::Nothing => Ok(()),
             Written::Stored(object) => {
                 self.wrote(object);

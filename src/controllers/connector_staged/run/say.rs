@@ -98,7 +98,7 @@ impl Run<'_> {
             handled_reconcile,
         };
         let after: ConnectorStagedStatus = status::summarize(&self.status(), &facts, self.context.clock.now());
-        match object::write(self.context, &self.api, &*self.object, &after, told).await? {
+        match object::write(self.context, &self.api, &*self.object, after, told).await? {
             Written::Nothing => Ok(()),
             Written::Stored(object) => {
                 self.wrote(object);

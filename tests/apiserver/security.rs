@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connect_operator::clock::Clock;
+use connect_operator::connect::Fence;
 use connect_operator::connect::Surroundings;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::Limits;

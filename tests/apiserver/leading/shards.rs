@@ -8,13 +8,16 @@ use connect_operator::clock::Clock;
 use connect_operator::connect::Fence;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::Limits;
+use connect_operator::connect::surroundings::Surroundings;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager;
+use connect_operator::controllers::work::Work;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::Options;
 use connect_operator::leader::{Election, LeaseName, Scope, Timing};
+use connect_operator::metrics::Metrics;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::runtime::{conditions, wait};
@@ -54,19 +57,12 @@ impl Install {
             tokio::time::timeout(PATIENCE, election.won()).await.expect("it leads in time").expect("it leads");
         }
         let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
-        let actions = HttpActionFactory {
-            allowed_hosts: allowed_hosts.clone(),
-            clock: clock.clone(),
-            fence: Fence::none(),
-            extra_ca_pem: None,
-        };
-        let factory = HttpFactory {
-            allowed_hosts,
-            clock: clock.clone(),
-            limits: Limits::default(),
-            fence: Fence::none(),
-            extra_ca_pem: None,
-        };
+        let metrics = Metrics::new(clock.now());
+        let work = Work::new(clock.clone(), Arc::clone(&metrics));
+        let around = Surroundings { observer: metrics, ..Surroundings::plain(clock.clone()) };
+        let actions =
+            HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
+        let factory = HttpFactory { allowed_hosts, around, limits: Limits::default(), extra_ca_pem: None };
         let options = manager::Options {
             client,
             scope,
@@ -77,6 +73,7 @@ impl Install {
             digest_key: DigestKey::new([7; 32]),
             factory: Arc::new(factory),
             actions: Arc::new(actions),
+            work,
             jitter_seed: 1,
         };
         let (end, asked) = oneshot::channel::<()>();

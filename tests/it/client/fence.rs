@@ -9,6 +9,7 @@ use connect_operator::connect::error::Failure;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::{ActionClient, ActionLimits, ActionSettings};
 use connect_operator::connect::model::{ConnectorStagedDraft, ConnectorUpdate, RedeployAction};
+use connect_operator::connect::surroundings::Surroundings;
 use connect_operator::connect::{ApiError, Fence, HttpConnect, StagedApi};
 use jiff::Timestamp;
 use serde_json::json;
@@ -20,8 +21,12 @@ async fn fenced() -> (Remote, HttpConnect, Fence, Clock) {
     let remote = Remote::start(|_| answer(500, "")).await;
     let clock = Clock::stepped(Timestamp::now());
     let fence = Fence::closed(clock.clone());
-    let api = HttpConnect::fenced(remote.settings(), clock.clone(), fence.clone()).expect("a client");
+    let api = HttpConnect::within(remote.settings(), around(&clock, &fence)).expect("a client");
     (remote, api, fence, clock)
+}
+
+fn around(clock: &Clock, fence: &Fence) -> Surroundings {
+    Surroundings { fence: fence.clone(), ..Surroundings::plain(clock.clone()) }
 }
 
 fn failure<T>(result: Result<T, ApiError>) -> Failure {
@@ -87,7 +92,7 @@ async fn actions_are_called_only_while_the_fence_holds() {
     let endpoint =
         AllowedHosts::parse(["127.0.0.1"]).expect("a host").endpoint(&remote.url()).expect("it may be called");
     let settings = ActionSettings { endpoint: endpoint.clone(), limits: ActionLimits::default(), extra_ca_pem: None };
-    let client = ActionClient::fenced(settings, clock.clone(), fence.clone()).expect("a client");
+    let client = ActionClient::within(settings, around(&clock, &fence)).expect("a client");
     let action = Action {
         namespace: "cart".into(),
         name: "add".into(),

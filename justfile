@@ -17,9 +17,9 @@ lint:
     cargo fmt --check
     cargo clippy --all-targets -- -D warnings
 
-# Rewrite what is generated (crds/, tables of the pages, docs/cli.md); review the diff.
+# Rewrite what is generated (crds/, tables of the pages, docs/cli.md, the CRDs and README of the chart, deploy/); review the diff.
 golden:
-    UPDATE_GOLDEN=1 cargo test --test it -- crds documentation
+    UPDATE_GOLDEN=1 cargo test --test it -- crds documentation chart
 
 # Show the main job on this machine, until Ctrl-C.
 demo:

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use super::generated::compare_templates;
 use crate::golden::assert_golden;
 use crate::helm;
 
@@ -36,6 +37,7 @@ fn is_right_in_what_is_watched(_: &str, template: &str) -> bool {
 
 #[test]
 fn deploy_is_what_the_chart_renders() {
+    compare_templates();
     // Without `crds.keep` there is no annotation, which would be empty without Helm's.
     let all = ["--set", "crds.keep=false"];
     let crds = part(&all, |kind, _| kind == "CustomResourceDefinition");

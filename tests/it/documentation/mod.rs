@@ -1,5 +1,6 @@
 //! Pages that repeat what the code says (command line, reasons, fields, the dev server): each is compared with the code.
 
+mod argocd;
 #[cfg(feature = "local-cluster")]
 mod command_line;
 mod dev_server;

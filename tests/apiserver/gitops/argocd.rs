@@ -1,0 +1,89 @@
+//! What Argo CD shows: the health check of `examples/argocd/`, run by the interpreter that Argo CD has.
+
+use std::collections::BTreeMap;
+
+use connect_operator::controllers::reason::Stance;
+use connect_operator::crd;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::states::{self, Means};
+use crate::go_tools;
+use crate::manifests::documents;
+
+/// The check, once.
+const SCRIPT: &str = include_str!("../../../examples/argocd/health.lua");
+/// The same for each kind, as Argo CD takes it.
+const PATCH: &str = include_str!("../../../examples/argocd/argocd-cm-patch.yaml");
+
+/// What a health check says.
+#[derive(Deserialize)]
+struct Verdict {
+    status: String,
+    message: String,
+}
+
+#[test]
+fn argo_cd_shows_every_state_of_every_kind_as_it_is_meant() {
+    let states = states::all();
+    let checks = checks();
+    let questions: Vec<_> = states
+        .iter()
+        .map(|state| json!({"script": checks[state.object["kind"].as_str().unwrap()], "object": state.object}))
+        .collect();
+    let verdicts: Vec<Verdict> = go_tools::ask(&go_tools::built("lua", "."), &json!(questions));
+    assert_eq!(verdicts.len(), states.len());
+    for (state, verdict) in states.iter().zip(&verdicts) {
+        let expected = match state.means {
+            Means::Said(Stance::Ready) => "Healthy",
+            Means::Said(Stance::Running | Stance::Waiting) | Means::NotSeenYet | Means::BeingDeleted => "Progressing",
+            Means::Said(Stance::Stalled | Stance::Failing) => "Degraded",
+            Means::Said(Stance::Paused) => "Suspended",
+        };
+        assert_eq!(verdict.status, expected, "{}: {}", state.name, verdict.message);
+        if matches!(state.means, Means::Said(_)) && state.object["kind"] != "Connector" {
+            assert!(verdict.message.ends_with(": so it is"), "{}: {}", state.name, verdict.message);
+        }
+    }
+}
+
+/// The checks of the patch by kind: one for each kind there is, and each the text of the file.
+fn checks() -> BTreeMap<String, String> {
+    let [patch] = &documents(PATCH)[..] else { panic!("one ConfigMap") };
+    let data: BTreeMap<String, String> = serde_json::from_value(patch["data"].clone()).unwrap();
+    let mut checks = BTreeMap::new();
+    for (key, script) in data {
+        let kind = key.strip_prefix("resource.customizations.health.connect-operator.io_").expect("a key of Argo CD");
+        assert_eq!(script, SCRIPT, "{kind}: `UPDATE_GOLDEN=1 cargo test --test it` writes the check into the patch");
+        checks.insert(kind.to_owned(), script);
+    }
+    let kinds: Vec<_> = crd::all().into_iter().map(|crd| crd.spec.names.kind).collect();
+    assert!(kinds.iter().all(|kind| checks.contains_key(kind)) && checks.len() == kinds.len(), "{:?}", checks.keys());
+    checks
+}
+
+/// Argo CD compares what is in Git with what is in the cluster: a default that the API server adds would be a difference that
+/// nobody can take away.
+#[test]
+fn the_api_server_adds_nothing_to_a_spec() {
+    for crd in crd::all() {
+        let schema = json!(crd.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema);
+        let mut found = Vec::new();
+        defaults("spec", &schema["properties"]["spec"], &mut found);
+        assert_eq!(found, Vec::<String>::new(), "{}", crd.spec.names.kind);
+    }
+}
+
+fn defaults(path: &str, schema: &Value, found: &mut Vec<String>) {
+    if !schema["default"].is_null() {
+        found.push(path.to_owned());
+    }
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        defaults(&format!("{path}.{name}"), field, found);
+    }
+    for inner in ["items", "additionalProperties"] {
+        if schema[inner].is_object() {
+            defaults(&format!("{path}[]"), &schema[inner], found);
+        }
+    }
+}

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use connect_operator::controllers::reason::Stance;
 use connect_operator::crd;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::states::{self, Means};
-use crate::go_tools;
 use crate::manifests::documents;
 
 /// The check, once.
@@ -16,22 +14,11 @@ const SCRIPT: &str = include_str!("../../../examples/argocd/health.lua");
 /// The same for each kind, as Argo CD takes it.
 const PATCH: &str = include_str!("../../../examples/argocd/argocd-cm-patch.yaml");
 
-/// What a health check says.
-#[derive(Deserialize)]
-struct Verdict {
-    status: String,
-    message: String,
-}
-
 #[test]
 fn argo_cd_shows_every_state_of_every_kind_as_it_is_meant() {
     let states = states::all();
-    let checks = checks();
-    let questions: Vec<_> = states
-        .iter()
-        .map(|state| json!({"script": checks[state.object["kind"].as_str().unwrap()], "object": state.object}))
-        .collect();
-    let verdicts: Vec<Verdict> = go_tools::ask(&go_tools::built("lua", "."), &json!(questions));
+    let objects: Vec<_> = states.iter().map(|state| state.object.clone()).collect();
+    let verdicts = super::argo_cd(&objects);
     assert_eq!(verdicts.len(), states.len());
     for (state, verdict) in states.iter().zip(&verdicts) {
         let expected = match state.means {
@@ -48,7 +35,7 @@ fn argo_cd_shows_every_state_of_every_kind_as_it_is_meant() {
 }
 
 /// The checks of the patch by kind: one for each kind there is, and each the text of the file.
-fn checks() -> BTreeMap<String, String> {
+pub(super) fn checks() -> BTreeMap<String, String> {
     let [patch] = &documents(PATCH)[..] else { panic!("one ConfigMap") };
     let data: BTreeMap<String, String> = serde_json::from_value(patch["data"].clone()).unwrap();
     let mut checks = BTreeMap::new();

@@ -1,28 +1,18 @@
 //! What Flux makes of every state, asked of the library that it is made of; and what `docs/conditions.md` says of that.
 
 use connect_operator::controllers::reason::Stance;
-use serde::Deserialize;
-use serde_json::Value;
 
+use super::Verdict;
 use super::states::{self, Means};
-use crate::go_tools;
 
 const PAGE: &str = include_str!("../../../docs/conditions.md");
-
-/// What kstatus says of an object.
-#[derive(Deserialize)]
-struct Verdict {
-    status: String,
-    message: String,
-}
 
 #[test]
 fn flux_reads_every_state_of_every_kind_as_it_is_meant() {
     let states = states::all();
     assert!(states.len() > 400, "{}", states.len());
-    let objects: Vec<&Value> = states.iter().map(|state| &state.object).collect();
-    let verdicts: Vec<Verdict> =
-        go_tools::ask(&go_tools::built("kstatus", "."), &serde_json::to_value(objects).unwrap());
+    let objects: Vec<_> = states.iter().map(|state| state.object.clone()).collect();
+    let verdicts = super::flux(&objects);
     assert_eq!(verdicts.len(), states.len());
     for (state, verdict) in states.iter().zip(&verdicts) {
         let expected = match state.means {

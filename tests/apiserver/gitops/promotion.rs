@@ -15,6 +15,9 @@ async fn each_stage_of_the_promotion_example_becomes_live_as_its_overlay_says() 
         ("staging", "info", json!({"key": "demo-connector", "version": 1}), "sandbox", "Delete"),
         ("production", "warn", json!({"key": "demo-connector", "version": 1}), "production", "Orphan"),
     ] {
+        // Of the two projects of a dev server, one may have deployments of type production.
+        let (project, client) =
+            if kind == "production" { ("demo-production", "production-client") } else { ("demo", "dev-client") };
         let shop = dev_server_of().await;
         let overlay = format!("{}/examples/promotion/overlays/{stage}", env!("CARGO_MANIFEST_DIR"));
         let rendered = documents(&shop.sandbox.succeed(&["kustomize", &overlay], "").await);
@@ -22,11 +25,11 @@ async fn each_stage_of_the_promotion_example_becomes_live_as_its_overlay_says() 
         assert_eq!(projects, [format!("shop-{stage}")]);
         for manifest in rendered {
             assert_eq!(manifest["metadata"]["namespace"], format!("shop-{stage}"), "{manifest}");
-            let here = here(manifest, &shop.dev.url());
+            let here = here(manifest, &shop.dev.url(), project);
             let arguments = ["apply", "--server-side", "--validate=strict", "--filename", "-"];
             shop.sandbox.succeed(&arguments, &here.to_string()).await;
         }
-        shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+        shop.put_secret(CREDENTIALS, &[("clientId", client), ("clientSecret", "dev-secret")]).await;
         shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
         let live = shop.until_reason("Deployed").await;
         assert_eq!(json!(live.spec.connector), connector, "{stage}");
@@ -51,10 +54,10 @@ async fn taken_away(shop: &crate::shop::Shop, undeployed: u64) {
 }
 
 /// A manifest for the dev server of the test, in its namespace.
-fn here(mut manifest: Value, url: &str) -> Value {
+fn here(mut manifest: Value, url: &str, project: &str) -> Value {
     manifest["metadata"].as_object_mut().unwrap().remove("namespace");
     if manifest["kind"] == "ConnectProject" {
-        manifest["spec"]["projectKey"] = json!("demo");
+        manifest["spec"]["projectKey"] = json!(project);
         manifest["spec"]["apiUrl"] = json!(url);
         manifest["spec"]["authUrl"] = json!(url);
     }

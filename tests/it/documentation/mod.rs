@@ -3,9 +3,12 @@
 mod argocd;
 #[cfg(feature = "local-cluster")]
 mod command_line;
+mod book;
 mod dev_server;
 mod fields;
 mod links;
 mod reasons;
+mod reference;
 mod rules;
 mod security;
+mod troubleshooting;

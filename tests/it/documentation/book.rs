@@ -80,10 +80,11 @@ pub(super) fn pages(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Where the links of a page lead, without those in blocks of code.
-fn links(text: &str) -> Vec<&str> {
-    let prose = text.split("\n```").step_by(2);
-    prose.flat_map(|part| part.split("](").skip(1)).filter_map(|rest| Some(rest.split_once(')')?.0)).collect()
+/// Where the links of a page lead, without what only looks like one in code.
+pub(super) fn links(text: &str) -> Vec<String> {
+    let prose: String = text.split("\n```").step_by(2).flat_map(|part| part.split('`').step_by(2)).collect();
+    let links = prose.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_owned()));
+    links.collect()
 }
 
 /// The anchors that forges and mdBook give to headings: small letters, no punctuation, hyphens for blanks.

@@ -10,7 +10,7 @@ fn every_link_to_a_file_leads_somewhere() {
     assert!(pages.len() > 8, "{} pages were found", pages.len());
     for page in pages {
         let text = std::fs::read_to_string(&page).unwrap();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
+        for link in super::book::links(&text) {
             let path = link.split('#').next().unwrap_or_default();
             if !path.is_empty() && !path.contains("://") && !page.parent().unwrap().join(path).exists() {
                 broken.push(format!("{}: {link}", page.strip_prefix(root).unwrap().display()));

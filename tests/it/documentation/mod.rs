@@ -1,9 +1,9 @@
 //! Pages that repeat what the code says (command line, reasons, fields, the dev server): each is compared with the code.
 
 mod argocd;
+mod book;
 #[cfg(feature = "local-cluster")]
 mod command_line;
-mod book;
 mod dev_server;
 mod fields;
 mod links;

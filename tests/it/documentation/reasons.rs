@@ -131,7 +131,8 @@ pub(super) fn of_kinds() -> [(&'static str, Vec<Reason>); 4] {
 
 #[test]
 fn the_page_of_conditions_lists_every_reason_that_is_given() {
-    let mut parts = vec![("kstatus", stances()), ("RegistryMirrored", mirror_table()), ("not given", not_given(&given()))];
+    let mut parts =
+        vec![("kstatus", stances()), ("RegistryMirrored", mirror_table()), ("not given", not_given(&given()))];
     parts.extend(of_kinds().map(|(kind, reasons)| (kind, table(&reasons))));
     assert_golden_parts("docs/conditions.md", &parts);
 }

@@ -41,12 +41,14 @@ fn page(crd: &CustomResourceDefinition) -> String {
     for column in version.additional_printer_columns.iter().flatten() {
         let wide = if column.priority.unwrap_or_default() > 0 { "yes" } else { "" };
         let what = column.description.as_deref().unwrap_or_default();
-        writeln!(page, "| `{}` | `{}` | {wide} | {} |", column.name, escaped(&column.json_path), escaped(what)).unwrap();
+        writeln!(page, "| `{}` | `{}` | {wide} | {} |", column.name, escaped(&column.json_path), escaped(what))
+            .unwrap();
     }
     for part in ["spec", "status"] {
         let mut rows = String::new();
         fields(part, &schema["properties"][part], &mut rows);
-        write!(page, "\n## `{part}`\n\n| Field | Type | Bounds | If absent | What |\n|---|---|---|---|---|\n{rows}").unwrap();
+        write!(page, "\n## `{part}`\n\n| Field | Type | Bounds | If absent | What |\n|---|---|---|---|---|\n{rows}")
+            .unwrap();
     }
     let mut rules = String::new();
     collect("", &schema, &mut rules);
@@ -68,6 +70,8 @@ fn fields(path: &str, schema: &Value, rows: &mut String) {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
         let what = field["description"].as_str().unwrap_or_default();
+        // The API server fills in such a field before it looks for what is required.
+        let filled = (!field["default"].is_null()).then(|| field["default"].to_string());
         let (what, absent) = match (required.contains(&name.as_str()), what.split_once("Default: ")) {
             (true, _) => (what, "refused"),
             (false, Some((before, default))) => (before.trim_end(), default),
@@ -78,7 +82,7 @@ fn fields(path: &str, schema: &Value, rows: &mut String) {
             "| `{path}` | {} | {} | {} | {} |",
             kind(field),
             bounds(field).join("; "),
-            escaped(absent),
+            escaped(filled.as_deref().unwrap_or(absent)),
             escaped(what)
         )
         .unwrap();
@@ -92,7 +96,8 @@ fn kind(field: &Value) -> String {
     match (field["type"].as_str(), field["format"].as_str()) {
         (Some("array"), _) => match field["x-kubernetes-list-type"].as_str() {
             Some("map") => {
-                let keys = field["x-kubernetes-list-map-keys"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                let keys =
+                    field["x-kubernetes-list-map-keys"].as_array().into_iter().flatten().filter_map(Value::as_str);
                 format!("list of {}, one for each `{}`", kind(&field["items"]), keys.collect::<Vec<_>>().join("`, `"))
             }
             Some("set") => format!("list of different {}s", kind(&field["items"])),
@@ -109,7 +114,8 @@ fn kind(field: &Value) -> String {
 /// What the schema itself refuses, in words.
 fn bounds(field: &Value) -> Vec<String> {
     let mut bounds = Vec::new();
-    let choices: Vec<_> = field["enum"].as_array().into_iter().flatten().map(|choice| format!("`{}`", text(choice))).collect();
+    let choices: Vec<_> =
+        field["enum"].as_array().into_iter().flatten().map(|choice| format!("`{}`", text(choice))).collect();
     if !choices.is_empty() {
         bounds.push(choices.join(", "));
     }

@@ -23,7 +23,8 @@ fn argo_cd(stance: Stance) -> &'static str {
 fn every_reason_has_a_section_that_begins_with_what_the_code_says() {
     let mut heads = Vec::new();
     for reason in Reason::ALL {
-        let kinds: Vec<_> = of_kinds().iter().filter(|(_, reasons)| reasons.contains(reason)).map(|(kind, _)| *kind).collect();
+        let kinds: Vec<_> =
+            of_kinds().iter().filter(|(_, reasons)| reasons.contains(reason)).map(|(kind, _)| *kind).collect();
         let place = if kinds.is_empty() { "condition `RegistryMirrored`".to_owned() } else { kinds.join(", ") };
         let [_, ready, _, kstatus] = looks(reason.stance());
         let mut head = format!("{}\n\n", reason.sentence());

@@ -82,7 +82,8 @@ pub(super) fn pages(folder: &Path) -> Vec<PathBuf> {
 
 /// Where the links of a page lead, without what only looks like one in code.
 pub(super) fn links(text: &str) -> Vec<String> {
-    let prose: String = text.split("\n```").step_by(2).flat_map(|part| part.split('`').step_by(2)).collect();
+    let without = |text: &str, fence: &str| text.split(fence).step_by(2).collect::<String>();
+    let prose = without(&without(&without(text, "\n```"), "``"), "`");
     let links = prose.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_owned()));
     links.collect()
 }

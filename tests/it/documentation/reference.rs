@@ -130,7 +130,8 @@ fn bounds(field: &Value) -> Vec<String> {
         }
     }
     if let Some(pattern) = field["pattern"].as_str() {
-        bounds.push(format!("`{}`", pattern.replace('|', "\\|")));
+        let fence = if pattern.contains('`') { "``" } else { "`" };
+        bounds.push(format!("{fence}{}{fence}", pattern.replace('|', "\\|")));
     }
     if field["type"] == "array" {
         bounds.extend(self::bounds(&field["items"]).into_iter().map(|bound| format!("each {bound}")));

@@ -23,6 +23,7 @@ mod helm;
 mod main_job;
 mod manifests;
 mod mirror;
+mod pages;
 mod plan;
 mod rules;
 mod schema;

@@ -34,6 +34,18 @@ fn argo_cd_shows_every_state_of_every_kind_as_it_is_meant() {
     }
 }
 
+#[tokio::test]
+async fn the_patch_is_merged_into_the_config_map_of_argo_cd() {
+    let sandbox = crate::cluster::Sandbox::new().await;
+    sandbox.succeed(&["create", "namespace", "argocd"], "").await;
+    sandbox.succeed(&["create", "configmap", "argocd-cm", "--namespace=argocd", "--from-literal=url=kept"], "").await;
+    let file = format!("{}/examples/argocd/argocd-cm-patch.yaml", env!("CARGO_MANIFEST_DIR"));
+    sandbox.succeed(&["patch", "configmap", "argocd-cm", "--namespace=argocd", "--patch-file", &file], "").await;
+    let merged = sandbox.succeed(&["get", "configmap", "argocd-cm", "--namespace=argocd", "--output=json"], "").await;
+    let merged: Value = serde_json::from_str(&merged).unwrap();
+    assert_eq!((merged["data"]["url"].as_str(), merged["data"].as_object().unwrap().len()), (Some("kept"), 6));
+}
+
 /// The checks of the patch by kind: one for each kind there is, and each the text of the file.
 pub(super) fn checks() -> BTreeMap<String, String> {
     let [patch] = &documents(PATCH)[..] else { panic!("one ConfigMap") };

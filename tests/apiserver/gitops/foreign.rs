@@ -3,6 +3,7 @@
 //! controllers then do what is hoped for is not seen here.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -21,7 +22,7 @@ const FILES: [(&str, &str); 6] = [
     ("github.com/fluxcd/source-controller", "config/crd/bases/source.toolkit.fluxcd.io_ocirepositories.yaml"),
 ];
 
-/// The program that makes a definition from types, and the types of HelmRelease, which no module carries as a file.
+/// The program that makes a definition from types, and the types of `HelmRelease`, which no module carries as a file.
 const GENERATOR: &str = "sigs.k8s.io/controller-tools/cmd/controller-gen";
 const HELM_RELEASE: &str = "github.com/fluxcd/helm-controller/api/v2";
 
@@ -76,7 +77,7 @@ async fn dry_run(sandbox: &Sandbox, mut manifest: Value) -> Result<(), String> {
 }
 
 /// Puts the definitions into the cluster that all tests share, once; no other test knows these kinds.
-pub(super) async fn install(sandbox: &Sandbox) {
+pub(crate) async fn install(sandbox: &Sandbox) {
     static INSTALLED: OnceCell<()> = OnceCell::const_new();
     let install = async || {
         let definitions = tokio::task::spawn_blocking(definitions).await.unwrap();
@@ -93,19 +94,9 @@ fn definitions() -> String {
         definitions.push(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
     }
     let generator = go_tools::built("crds/generated", GENERATOR);
-    // It asks Go for the types, as that is set up for the module.
-    let mut command = go_tools::go(&go_tools::module("crds/generated"));
-    let go =
-        command.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect::<Vec<_>>();
-    command = std::process::Command::new(generator);
-    command.current_dir(go_tools::module("crds/generated"));
+    let mut command = Command::new(generator);
+    command.current_dir(go_tools::module("crds/generated")).env("GOWORK", "off").env_remove("GOFLAGS");
     command.args(["crd", &format!("paths={HELM_RELEASE}"), "output:crd:stdout"]);
-    for (name, value) in go {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
     definitions.push(String::from_utf8(go_tools::succeed(&mut command)).unwrap());
     definitions.join("\n---\n")
 }

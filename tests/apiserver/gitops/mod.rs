@@ -1,4 +1,4 @@
-//! How GitOps sees the operator and what it writes: Flux, Argo CD, kubectl diff, several managers of one object.
+//! How Git and its tools see the operator and what it writes: Flux, Argo CD, kubectl diff, several managers of one object.
 
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ mod ownership;
 mod promotion;
 mod secrets;
 mod states;
+
+pub(crate) use foreign::install as install_foreign_kinds;
 
 /// What somebody makes of an object.
 #[derive(Deserialize)]

@@ -2,6 +2,7 @@
 
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use kube::Api;
+use kube::api::ListParams;
 use serde_json::{Value, json};
 
 use super::dev_server_of;
@@ -50,7 +51,7 @@ async fn taken_away(shop: &crate::shop::Shop, undeployed: u64) {
     let deployments: Api<ConnectorDeployment> = shop.api();
     assert!(deployments.get_opt(NAME).await.unwrap().is_none());
     let projects: Api<ConnectProject> = shop.api();
-    assert!(projects.list(&Default::default()).await.unwrap().items.is_empty());
+    assert!(projects.list(&ListParams::default()).await.unwrap().items.is_empty());
 }
 
 /// A manifest for the dev server of the test, in its namespace.

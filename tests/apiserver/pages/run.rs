@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::blocks::{self, Block};
 use super::shell;
-use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
+use crate::rules::{Leaping, QUIET};
+use crate::shop::{CREDENTIALS, NAME, Shop};
 use crate::written::Shell;
 
 #[tokio::test]
@@ -43,29 +44,23 @@ async fn getting_started_with_a_project_is_as_it_is_written() {
 
 #[tokio::test]
 async fn what_is_deployed_already_is_taken_over_by_the_steps_of_the_page() {
-    let shop = Shop::open().await;
-    shop.put_secret(SECRET, &[("token", "my-first-token")]).await;
-    let mut before = shop.deployment();
-    before["spec"]["key"] = json!("tax");
-    before["spec"]["deletionPolicy"] = json!("Orphan");
-    shop.sandbox.apply(&before).await.unwrap();
-    shop.until_reason("Deployed").await;
-    // From here on it is a deployment that a script has made.
-    shop.sandbox.succeed(&["delete", "cdep,secret", "tax"], "").await;
+    let shop = Leaping::open().await;
+    shop.make_elsewhere_under("tax", "info");
     let shell = Shell::of(&shop).await;
     let steps = of_page("docs/moving.md", &["sh"]);
-    assert_eq!(steps.len(), 3);
-    for step in &steps {
-        shell.run(&step.place(), &step.text, 0).await;
-        if step.text.contains("export") {
-            shop.until_reason("Observed").await;
-        }
-    }
+    let [export, secret, take] = &steps[..] else { panic!("three steps") };
+    shell.run(&export.place(), &export.text, 0).await;
+    shop.until_reason("Observed").await;
+    shell.run(&secret.place(), &secret.text, 0).await;
+    let (patch, wait) = take.text.split_once('\n').expect("two commands");
+    shell.run(&take.place(), patch, 0).await;
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    shell.run(&take.place(), wait, 0).await;
     let live = json!(shop.until_reason("Deployed").await);
     let conditions = live["status"]["conditions"].as_array().unwrap();
     assert!(conditions.iter().any(|condition| condition["type"] == "SecretsUnverified"), "{conditions:?}");
-    let sent = ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|it| shop.calls(it));
-    assert_eq!(sent, [1, 0, 0], "nothing was deployed again");
+    assert_eq!(shop.sent(), [0, 0, 0], "nothing was deployed again");
 }
 
 #[tokio::test]

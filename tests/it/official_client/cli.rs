@@ -137,12 +137,12 @@ async fn every_command_of_the_official_client_is_on_the_page_on_moving() {
         }
     }
     let page = include_str!("../../../docs/moving.md");
-    let named = page.split("`commercetools connect ").skip(1).filter_map(|rest| rest.split('`').next());
-    let names = |words: &str| {
+    let words = page.split("`commercetools connect ").skip(1).filter_map(|rest| rest.split('`').next());
+    let command = |words: &str| {
         let words: Vec<_> = words.split(' ').filter(|word| !word.starts_with('-')).collect();
         let two = ["application", "connectorstaged", "deployment"].contains(&words[0]);
-        words[..1 + usize::from(two)].join(" ")
+        words[..=usize::from(two)].join(" ")
     };
-    let named: BTreeSet<_> = named.filter(|words| *words != "…").map(names).collect();
+    let named: BTreeSet<_> = words.filter(|words| *words != "…").map(command).collect();
     assert_eq!(named, there);
 }

@@ -32,7 +32,9 @@ const EXAMPLES: [&str; 5] = ["quickstart.yaml", "check.yaml", "registry.yaml", "
 
 #[tokio::test]
 async fn every_example_is_carried_out_by_the_commands_that_stand_in_it() {
-    let mut there: Vec<_> = examples().into_iter().map(|(name, _)| name).collect();
+    // One needs pods, and so a node: tests/node/.
+    let mut there: Vec<_> =
+        examples().into_iter().map(|(name, _)| name).filter(|name| name != "dev-server.yaml").collect();
     let mut known = EXAMPLES.to_vec();
     there.sort();
     known.sort_unstable();

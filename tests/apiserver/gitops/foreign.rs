@@ -5,21 +5,20 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::cluster::Sandbox;
 use crate::go_tools;
-use crate::manifests::documents;
+use crate::manifests::{documents, with_spec};
 
 /// Definitions that stand as files in a module: the module, and the file in it.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 5] = [
     ("github.com/argoproj/argo-cd/v3", "manifests/crds/application-crd.yaml"),
     ("github.com/bitnami-labs/sealed-secrets", "helm/sealed-secrets/crds/bitnami.com_sealedsecrets.yaml"),
     ("github.com/external-secrets/external-secrets", "config/crds/bases/external-secrets.io_externalsecrets.yaml"),
     ("github.com/fluxcd/kustomize-controller", "config/crd/bases/kustomize.toolkit.fluxcd.io_kustomizations.yaml"),
     ("github.com/fluxcd/source-controller", "config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml"),
-    ("github.com/fluxcd/source-controller", "config/crd/bases/source.toolkit.fluxcd.io_ocirepositories.yaml"),
 ];
 
 /// The program that makes a definition from types, and the types of `HelmRelease`, which no module carries as a file.
@@ -41,9 +40,33 @@ async fn manifests_for_flux_argo_cd_and_secrets_fit_the_definitions_of_these() {
             assert!(answer.is_ok(), "{}: {answer:?}", file.display());
         }
     }
-    for kind in ["Application", "HelmRelease", "Kustomization", "OCIRepository", "ExternalSecret", "SealedSecret"] {
+    for kind in ["Application", "HelmRelease", "Kustomization", "GitRepository", "ExternalSecret", "SealedSecret"] {
         assert!(kinds.iter().any(|it| it == kind), "{kind} is shown");
     }
+}
+
+/// Values in these manifests are those of the chart: its own schema refuses others.
+#[test]
+fn values_for_the_chart_are_those_that_it_knows() {
+    let chart = root().join("charts/connect-operator");
+    let read = |name: &str| std::fs::read_to_string(chart.join(name)).unwrap();
+    let schema: Value = serde_json::from_str(&read("values.schema.json")).unwrap();
+    let [defaults] = &documents(&read("values.yaml"))[..] else { panic!("one document") };
+    let mut checked = 0;
+    for file in ["examples/argocd/operator.yaml", "examples/flux/operator.yaml"] {
+        for manifest in documents(&std::fs::read_to_string(root().join(file)).unwrap()) {
+            let places = ["/spec/source/helm/valuesObject", "/spec/values"];
+            for values in places.iter().filter_map(|place| manifest.pointer(place)) {
+                let merged = with_spec(json!({"spec": defaults}), values)["spec"].take();
+                jsonschema::validate(&schema, &merged).unwrap_or_else(|error| panic!("{file}: {error}"));
+                let mut misspelt = merged.clone();
+                misspelt["watchNamespace"] = Value::from("x");
+                assert!(jsonschema::validate(&schema, &misspelt).is_err(), "{file}");
+                checked += 1;
+            }
+        }
+    }
+    assert_eq!(checked, 2);
 }
 
 #[tokio::test]

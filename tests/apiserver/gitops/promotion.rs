@@ -24,6 +24,8 @@ async fn each_stage_of_the_promotion_example_becomes_live_as_its_overlay_says() 
         let rendered = documents(&shop.sandbox.succeed(&["kustomize", &overlay], "").await);
         let projects: Vec<_> = rendered.iter().filter_map(|it| it["spec"]["projectKey"].as_str()).collect();
         assert_eq!(projects, [format!("shop-{stage}")]);
+        let (namespaces, rendered): (Vec<_>, Vec<_>) = rendered.into_iter().partition(|it| it["kind"] == "Namespace");
+        assert_eq!(namespaces[0]["metadata"]["name"], format!("shop-{stage}"));
         for manifest in rendered {
             assert_eq!(manifest["metadata"]["namespace"], format!("shop-{stage}"), "{manifest}");
             let here = here(manifest, &shop.dev.url(), project);

@@ -118,7 +118,11 @@ struct Kubectl {
 }
 
 impl Kubectl {
-    async fn understands(&mut self, arguments: &[&str]) -> Result<(), String> {
+    async fn understands(&mut self, mut arguments: &[&str]) -> Result<(), String> {
+        // Flags of every verb may stand before it.
+        while let ["--namespace" | "-n" | "--context", _, rest @ ..] = arguments {
+            arguments = rest;
+        }
         let [_, rest @ ..] = arguments else { return Err("kubectl alone does nothing".to_owned()) };
         let words = match arguments {
             ["create", "secret", ..] => 3,

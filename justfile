@@ -21,6 +21,12 @@ lint:
 golden:
     UPDATE_GOLDEN=1 cargo test --test it -- crds documentation chart
 
+# Build the pages of docs/ as a book, into target/book (cargo install mdbook --locked: 3 to 5 minutes, once).
+book:
+    mdbook build
+    rm -rf target/book/examples
+    cp -r examples target/book/examples
+
 # Show the main job on this machine, until Ctrl-C.
 demo:
     cargo run --release -- demo

@@ -13,6 +13,7 @@ mod completion;
 mod drift;
 mod ending;
 mod examples;
+mod gitops;
 #[path = "../common/go_tools.rs"]
 #[allow(dead_code, reason = "each test binary asks other things of it")]
 mod go_tools;
@@ -23,6 +24,7 @@ mod leading;
 mod main_job;
 mod manifests;
 mod mirror;
+mod pages;
 mod plan;
 mod rules;
 mod schema;

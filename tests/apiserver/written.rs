@@ -33,12 +33,18 @@ impl Shell {
         for (name, text) in examples() {
             std::fs::write(folder.join("examples").join(name), shell.here(&text)).unwrap();
         }
+        copy(&root().join("examples/promotion"), &folder.join("examples/promotion"));
         symlink(env!("CARGO_BIN_EXE_connect-operator"), folder.join("bin/connect-operator")).unwrap();
         symlink(shop.sandbox.kubectl_program(), folder.join("bin/kubectl")).unwrap();
         std::fs::copy(shop.sandbox.kubeconfig(), folder.join("kubeconfig")).unwrap();
         let namespace = format!("kubectl config set-context --current --namespace {}", shell.namespace);
         shell.run("the namespace", &namespace, 0).await;
         shell
+    }
+
+    /// Puts a file where commands are run.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join(name), text).unwrap();
     }
 
     /// A text of a page for this shop.
@@ -85,11 +91,28 @@ fn is_run(lines: &str) -> bool {
 
 /// Every manifest of `examples/`: its name and its text.
 pub(crate) fn examples() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let folder = root().join("examples");
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     let manifests = files.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
     let read = |path: std::path::PathBuf| {
         (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(&path).unwrap())
     };
     manifests.map(read).collect()
+}
+
+/// Copies a folder with everything in it.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = to.join(entry.file_name().unwrap());
+        if entry.is_dir() {
+            copy(&entry, &name);
+        } else {
+            std::fs::copy(&entry, name).unwrap();
+        }
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }

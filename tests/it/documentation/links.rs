@@ -10,7 +10,7 @@ fn every_link_to_a_file_leads_somewhere() {
     assert!(pages.len() > 8, "{} pages were found", pages.len());
     for page in pages {
         let text = std::fs::read_to_string(&page).unwrap();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
+        for link in super::book::links(&text) {
             let path = link.split('#').next().unwrap_or_default();
             if !path.is_empty() && !path.contains("://") && !page.parent().unwrap().join(path).exists() {
                 broken.push(format!("{}: {link}", page.strip_prefix(root).unwrap().display()));
@@ -22,9 +22,9 @@ fn every_link_to_a_file_leads_somewhere() {
 
 /// Markdown files of the package and of its folders for people.
 fn pages(root: &Path) -> Vec<PathBuf> {
-    let mut folders: Vec<_> =
-        ["docs", "examples", "docs/kinds", "docs/operations", "docs/decisions"].map(|name| root.join(name)).into();
-    folders.push(root.to_owned());
-    let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
-    files.map(|file| file.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "md")).collect()
+    let files = std::fs::read_dir(root).unwrap().map(|file| file.unwrap().path());
+    let mut pages: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    pages.extend(super::book::pages(&root.join("docs")));
+    pages.extend(super::book::pages(&root.join("examples")));
+    pages
 }

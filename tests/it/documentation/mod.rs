@@ -1,10 +1,14 @@
 //! Pages that repeat what the code says (command line, reasons, fields, the dev server): each is compared with the code.
 
+mod argocd;
+mod book;
 #[cfg(feature = "local-cluster")]
 mod command_line;
 mod dev_server;
 mod fields;
 mod links;
 mod reasons;
+mod reference;
 mod rules;
 mod security;
+mod troubleshooting;

@@ -52,6 +52,39 @@ const CHECK: &[Reason] = &[
     Reason::InternalError,
 ];
 
+/// Reasons that a `ConnectorStaged` can have.
+const STAGED: &[Reason] = &[
+    Reason::Published,
+    Reason::Previewable,
+    Reason::Staged,
+    Reason::Staging,
+    Reason::Updating,
+    Reason::PreviewRequested,
+    Reason::Publishing,
+    Reason::InCertification,
+    Reason::Deleting,
+    Reason::Queued,
+    Reason::Suspended,
+    Reason::ProjectMissing,
+    Reason::ProjectNotReady,
+    Reason::ServiceUnavailable,
+    Reason::Throttled,
+    Reason::TakesTooLong,
+    Reason::InternalError,
+    Reason::PublishingFailed,
+    Reason::PreviewRefused,
+    Reason::RepositoryInvalid,
+    Reason::CannotBeChanged,
+    Reason::ConfigurationInvalid,
+    Reason::RequestRejected,
+    Reason::KeyTaken,
+    Reason::KeyConflict,
+    Reason::IdentityChanged,
+    Reason::RemoteDisappeared,
+    Reason::PermissionMissing,
+    Reason::CredentialsRejected,
+];
+
 /// Reasons that a `ConnectorDeployment` cannot have.
 const NO_DEPLOYMENT: &[Reason] = &[
     Reason::Available,
@@ -60,6 +93,18 @@ const NO_DEPLOYMENT: &[Reason] = &[
     Reason::Mirrored,
     Reason::RegistryCut,
     Reason::RegistryReadInPart,
+    Reason::Published,
+    Reason::Previewable,
+    Reason::Staged,
+    Reason::Staging,
+    Reason::Updating,
+    Reason::PreviewRequested,
+    Reason::Publishing,
+    Reason::InCertification,
+    Reason::Deleting,
+    Reason::PublishingFailed,
+    Reason::PreviewRefused,
+    Reason::CannotBeChanged,
     Reason::CheckPassed,
     Reason::Checking,
     Reason::DeploymentNotReady,
@@ -71,28 +116,44 @@ const NO_DEPLOYMENT: &[Reason] = &[
     Reason::HostNotAllowed,
 ];
 
-#[test]
-fn the_page_of_conditions_lists_every_reason_that_is_given() {
+/// Each kind that people write, with the reasons that it can have.
+pub(super) fn of_kinds() -> [(&'static str, Vec<Reason>); 4] {
     let given = given();
     let deployment = Reason::ALL.iter().filter(|reason| given.contains(reason.as_str())).copied();
-    let deployment: Vec<_> = deployment.filter(|reason| !NO_DEPLOYMENT.contains(reason)).collect();
-    assert_golden_parts(
-        "docs/conditions.md",
-        &[
-            ("kstatus", stances()),
-            ("ConnectProject", table(PROJECT)),
-            ("RegistryMirrored", mirror_table()),
-            ("ConnectorDeployment", table(&deployment)),
-            ("ActionCheck", table(CHECK)),
-            ("not given", not_given(&given)),
-        ],
-    );
+    let deployment = deployment.filter(|reason| !NO_DEPLOYMENT.contains(reason)).collect();
+    [
+        ("ConnectProject", PROJECT.to_vec()),
+        ("ConnectorDeployment", deployment),
+        ("ConnectorStaged", STAGED.to_vec()),
+        ("ActionCheck", CHECK.to_vec()),
+    ]
 }
 
 #[test]
-fn every_reason_of_a_project_or_check_is_one_that_is_given() {
+fn the_page_of_conditions_lists_every_reason_that_is_given() {
+    let mut parts =
+        vec![("kstatus", stances()), ("RegistryMirrored", mirror_table()), ("not given", not_given(&given()))];
+    parts.extend(of_kinds().map(|(kind, reasons)| (kind, table(&reasons))));
+    assert_golden_parts("docs/conditions.md", &parts);
+}
+
+#[test]
+fn the_page_of_each_kind_lists_its_reasons_and_links_to_what_helps() {
+    for (kind, reasons) in of_kinds() {
+        let mut table = String::from("| Reason | `Ready` | kstatus |\n|---|---|---|\n");
+        for reason in reasons {
+            let [_, ready, _, kstatus] = looks(reason.stance());
+            let anchor = reason.as_str().to_lowercase();
+            writeln!(table, "| [`{reason}`](../troubleshooting.md#{anchor}) | `{ready}` | `{kstatus}` |").unwrap();
+        }
+        assert_golden_parts(&format!("docs/kinds/{}.md", kind.to_lowercase()), &[("reasons", table)]);
+    }
+}
+
+#[test]
+fn every_reason_that_is_listed_is_one_that_is_given() {
     let given = given();
-    for reason in PROJECT.iter().chain(MIRROR).chain(CHECK) {
+    for reason in PROJECT.iter().chain(MIRROR).chain(CHECK).chain(STAGED) {
         assert!(given.contains(reason.as_str()), "{reason} is listed, and no code gives it");
     }
 }
@@ -130,7 +191,7 @@ fn not_given(given: &BTreeSet<String>) -> String {
 
 /// What a stance looks like: `Ready`, the condition beside it, and what kstatus makes of the two (kstatus reads
 /// `Reconciling` and `Stalled` first, then `Ready`).
-fn looks(stance: Stance) -> [&'static str; 4] {
+pub(super) fn looks(stance: Stance) -> [&'static str; 4] {
     match stance {
         Stance::Ready => ["it is as wanted", "True", "", "Current"],
         Stance::Running => ["something runs", "Unknown", "Reconciling", "InProgress"],

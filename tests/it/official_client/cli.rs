@@ -1,5 +1,6 @@
 //! The official command line client.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -118,4 +119,30 @@ async fn the_official_client_prepares_publishes_and_previews_a_connector() {
     assert!(previewed.contains("nightly-export") && !previewed.contains("canary-41"), "{previewed}");
     let listed = client.works(&["connectorstaged", "list"]).await;
     assert!(listed.contains("mine") && listed.contains("Published"), "{listed}");
+}
+
+/// The page on moving names every command that the client has, and none that it has not.
+#[tokio::test]
+async fn every_command_of_the_official_client_is_on_the_page_on_moving() {
+    let Some(folder) = clients().await else { return };
+    let commands = folder.join("node_modules/@commercetools/cli-topic-connect/dist/commands/connect");
+    let mut there = BTreeSet::new();
+    for topic in ["", "application", "connectorstaged", "deployment"] {
+        for file in std::fs::read_dir(commands.join(topic)).expect("the commands are there") {
+            let path = file.expect("a file").path();
+            if path.extension().is_some_and(|end| end == "js") {
+                let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+                there.insert(format!("{topic} {name}").trim().to_owned());
+            }
+        }
+    }
+    let page = include_str!("../../../docs/moving.md");
+    let words = page.split("`commercetools connect ").skip(1).filter_map(|rest| rest.split('`').next());
+    let command = |words: &str| {
+        let words: Vec<_> = words.split(' ').filter(|word| !word.starts_with('-')).collect();
+        let two = ["application", "connectorstaged", "deployment"].contains(&words[0]);
+        words[..=usize::from(two)].join(" ")
+    };
+    let named: BTreeSet<_> = words.filter(|words| *words != "…").map(command).collect();
+    assert_eq!(named, there);
 }

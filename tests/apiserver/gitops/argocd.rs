@@ -1,0 +1,88 @@
+//! What Argo CD shows: the health check of `examples/argocd/`, run by the interpreter that Argo CD has.
+
+use std::collections::BTreeMap;
+
+use connect_operator::controllers::reason::Stance;
+use connect_operator::crd;
+use serde_json::{Value, json};
+
+use super::states::{self, Means};
+use crate::manifests::documents;
+
+/// The check, once.
+const SCRIPT: &str = include_str!("../../../examples/argocd/health.lua");
+/// The same for each kind, as Argo CD takes it.
+const PATCH: &str = include_str!("../../../examples/argocd/argocd-cm-patch.yaml");
+
+#[test]
+fn argo_cd_shows_every_state_of_every_kind_as_it_is_meant() {
+    let states = states::all();
+    let objects: Vec<_> = states.iter().map(|state| state.object.clone()).collect();
+    let verdicts = super::argo_cd(&objects);
+    assert_eq!(verdicts.len(), states.len());
+    for (state, verdict) in states.iter().zip(&verdicts) {
+        let expected = match state.means {
+            Means::Said(Stance::Ready) => "Healthy",
+            Means::Said(Stance::Running | Stance::Waiting) | Means::NotSeenYet | Means::BeingDeleted => "Progressing",
+            Means::Said(Stance::Stalled | Stance::Failing) => "Degraded",
+            Means::Said(Stance::Paused) => "Suspended",
+        };
+        assert_eq!(verdict.status, expected, "{}: {}", state.name, verdict.message);
+        if matches!(state.means, Means::Said(_)) && state.object["kind"] != "Connector" {
+            assert!(verdict.message.ends_with(": so it is"), "{}: {}", state.name, verdict.message);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_patch_is_merged_into_the_config_map_of_argo_cd() {
+    let sandbox = crate::cluster::Sandbox::new().await;
+    sandbox.succeed(&["create", "namespace", "argocd"], "").await;
+    sandbox.succeed(&["create", "configmap", "argocd-cm", "--namespace=argocd", "--from-literal=url=kept"], "").await;
+    let file = format!("{}/examples/argocd/argocd-cm-patch.yaml", env!("CARGO_MANIFEST_DIR"));
+    sandbox.succeed(&["patch", "configmap", "argocd-cm", "--namespace=argocd", "--patch-file", &file], "").await;
+    let merged = sandbox.succeed(&["get", "configmap", "argocd-cm", "--namespace=argocd", "--output=json"], "").await;
+    let merged: Value = serde_json::from_str(&merged).unwrap();
+    assert_eq!((merged["data"]["url"].as_str(), merged["data"].as_object().unwrap().len()), (Some("kept"), 6));
+}
+
+/// The checks of the patch by kind: one for each kind there is, and each the text of the file.
+pub(super) fn checks() -> BTreeMap<String, String> {
+    let [patch] = &documents(PATCH)[..] else { panic!("one ConfigMap") };
+    let data: BTreeMap<String, String> = serde_json::from_value(patch["data"].clone()).unwrap();
+    let mut checks = BTreeMap::new();
+    for (key, script) in data {
+        let kind = key.strip_prefix("resource.customizations.health.connect-operator.io_").expect("a key of Argo CD");
+        assert_eq!(script, SCRIPT, "{kind}: `UPDATE_GOLDEN=1 cargo test --test it` writes the check into the patch");
+        checks.insert(kind.to_owned(), script);
+    }
+    let kinds: Vec<_> = crd::all().into_iter().map(|crd| crd.spec.names.kind).collect();
+    assert!(kinds.iter().all(|kind| checks.contains_key(kind)) && checks.len() == kinds.len(), "{:?}", checks.keys());
+    checks
+}
+
+/// Argo CD compares what is in Git with what is in the cluster: a default that the API server adds would be a difference that
+/// nobody can take away.
+#[test]
+fn the_api_server_adds_nothing_to_a_spec() {
+    for crd in crd::all() {
+        let schema = json!(crd.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema);
+        let mut found = Vec::new();
+        defaults("spec", &schema["properties"]["spec"], &mut found);
+        assert_eq!(found, Vec::<String>::new(), "{}", crd.spec.names.kind);
+    }
+}
+
+fn defaults(path: &str, schema: &Value, found: &mut Vec<String>) {
+    if !schema["default"].is_null() {
+        found.push(path.to_owned());
+    }
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        defaults(&format!("{path}.{name}"), field, found);
+    }
+    for inner in ["items", "additionalProperties"] {
+        if schema[inner].is_object() {
+            defaults(&format!("{path}[]"), &schema[inner], found);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Manifests for other people's kinds (Argo CD, Flux, External Secrets, Sealed Secrets) against the definitions that these
+//! projects publish, on the real API server: unknown fields, wrong types and broken rules are refused. Whether their
+//! controllers then do what is hoped for is not seen here.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::cluster::Sandbox;
+use crate::go_tools;
+use crate::manifests::{documents, with_spec};
+
+/// Definitions that stand as files in a module: the module, and the file in it.
+const FILES: [(&str, &str); 5] = [
+    ("github.com/argoproj/argo-cd/v3", "manifests/crds/application-crd.yaml"),
+    ("github.com/bitnami-labs/sealed-secrets", "helm/sealed-secrets/crds/bitnami.com_sealedsecrets.yaml"),
+    ("github.com/external-secrets/external-secrets", "config/crds/bases/external-secrets.io_externalsecrets.yaml"),
+    ("github.com/fluxcd/kustomize-controller", "config/crd/bases/kustomize.toolkit.fluxcd.io_kustomizations.yaml"),
+    ("github.com/fluxcd/source-controller", "config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml"),
+];
+
+/// The program that makes a definition from types, and the types of `HelmRelease`, which no module carries as a file.
+const GENERATOR: &str = "sigs.k8s.io/controller-tools/cmd/controller-gen";
+const HELM_RELEASE: &str = "github.com/fluxcd/helm-controller/api/v2";
+
+/// Manifests for other people's kinds.
+const FOLDERS: [&str; 3] = ["examples/argocd", "examples/flux", "examples/secrets"];
+
+#[tokio::test]
+async fn manifests_for_flux_argo_cd_and_secrets_fit_the_definitions_of_these() {
+    let sandbox = Sandbox::new().await;
+    install(&sandbox).await;
+    let mut kinds = Vec::new();
+    for file in FOLDERS.iter().flat_map(|folder| yaml_files(folder)) {
+        for manifest in documents(&std::fs::read_to_string(&file).unwrap()) {
+            kinds.push(manifest["kind"].as_str().unwrap().to_owned());
+            let answer = dry_run(&sandbox, manifest).await;
+            assert!(answer.is_ok(), "{}: {answer:?}", file.display());
+        }
+    }
+    for kind in ["Application", "HelmRelease", "Kustomization", "GitRepository", "ExternalSecret", "SealedSecret"] {
+        assert!(kinds.iter().any(|it| it == kind), "{kind} is shown");
+    }
+}
+
+/// Values in these manifests are those of the chart: its own schema refuses others.
+#[test]
+fn values_for_the_chart_are_those_that_it_knows() {
+    let chart = root().join("charts/connect-operator");
+    let read = |name: &str| std::fs::read_to_string(chart.join(name)).unwrap();
+    let schema: Value = serde_json::from_str(&read("values.schema.json")).unwrap();
+    let [defaults] = &documents(&read("values.yaml"))[..] else { panic!("one document") };
+    let mut checked = 0;
+    for file in ["examples/argocd/operator.yaml", "examples/flux/operator.yaml"] {
+        for manifest in documents(&std::fs::read_to_string(root().join(file)).unwrap()) {
+            let places = ["/spec/source/helm/valuesObject", "/spec/values"];
+            for values in places.iter().filter_map(|place| manifest.pointer(place)) {
+                let merged = with_spec(json!({"spec": defaults}), values)["spec"].take();
+                jsonschema::validate(&schema, &merged).unwrap_or_else(|error| panic!("{file}: {error}"));
+                let mut misspelt = merged.clone();
+                misspelt["watchNamespace"] = Value::from("x");
+                assert!(jsonschema::validate(&schema, &misspelt).is_err(), "{file}");
+                checked += 1;
+            }
+        }
+    }
+    assert_eq!(checked, 2);
+}
+
+#[tokio::test]
+async fn a_misspelt_field_of_other_peoples_kinds_is_seen() {
+    let sandbox = Sandbox::new().await;
+    install(&sandbox).await;
+    for (file, path) in [
+        ("examples/argocd/operator.yaml", "/spec/syncPolicy"),
+        ("examples/flux/operator.yaml", "/spec/install"),
+        ("examples/flux/resources.yaml", "/spec/ref"),
+        ("examples/secrets/external-secrets.yaml", "/spec/target"),
+        ("examples/secrets/sealed-secrets.yaml", "/spec/template"),
+    ] {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        let manifest = documents(&text).into_iter().find(|manifest| manifest.pointer(path).is_some());
+        let mut manifest = manifest.unwrap_or_else(|| panic!("{file} has {path}"));
+        manifest.pointer_mut(path).unwrap()["misspelt"] = Value::from("x");
+        let refused = dry_run(&sandbox, manifest).await.expect_err(file);
+        assert!(refused.contains("misspelt"), "{file}: {refused}");
+    }
+}
+
+/// Applies a manifest without effect, in the namespace of the sandbox.
+async fn dry_run(sandbox: &Sandbox, mut manifest: Value) -> Result<(), String> {
+    if let Some(metadata) = manifest["metadata"].as_object_mut() {
+        metadata.remove("namespace");
+    }
+    let arguments = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "--filename", "-"];
+    let output = sandbox.kubectl(&arguments, &manifest.to_string()).await;
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8(output.stderr).unwrap()) }
+}
+
+/// Puts the definitions into the cluster that all tests share, once; no other test knows these kinds.
+pub(crate) async fn install(sandbox: &Sandbox) {
+    static INSTALLED: OnceCell<()> = OnceCell::const_new();
+    let install = async || {
+        let definitions = tokio::task::spawn_blocking(definitions).await.unwrap();
+        sandbox.succeed(&["apply", "--server-side", "--filename", "-"], &definitions).await;
+        sandbox.succeed(&["wait", "crd", "--all", "--for=condition=Established", "--timeout=30s"], "").await;
+    };
+    INSTALLED.get_or_init(install).await;
+}
+
+fn definitions() -> String {
+    let mut definitions = Vec::new();
+    for (module, file) in FILES {
+        let path = downloaded(module).join(file);
+        definitions.push(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
+    }
+    let generator = go_tools::built("crds/generated", GENERATOR);
+    let mut command = Command::new(generator);
+    command.current_dir(go_tools::module("crds/generated")).env("GOWORK", "off").env_remove("GOFLAGS");
+    command.args(["crd", &format!("paths={HELM_RELEASE}"), "output:crd:stdout"]);
+    definitions.push(String::from_utf8(go_tools::succeed(&mut command)).unwrap());
+    definitions.join("\n---\n")
+}
+
+/// Where the files of a module are, in the version that the module file names.
+fn downloaded(module: &str) -> PathBuf {
+    let folder = go_tools::module("crds/files");
+    let text = std::fs::read_to_string(folder.join("go.mod")).unwrap();
+    let wanted = text.lines().find_map(|line| line.trim().strip_prefix(module)?.strip_prefix(' '));
+    let version = wanted.unwrap_or_else(|| panic!("{module} is in go.mod"));
+    let mut command = go_tools::go(&folder);
+    command.args(["mod", "download", "-json", &format!("{module}@{version}")]);
+    let answer: Value = serde_json::from_slice(&go_tools::succeed(&mut command)).unwrap();
+    answer["Dir"].as_str().expect("a folder").into()
+}
+
+fn yaml_files(folder: &str) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(root().join(folder)).unwrap().map(|file| file.unwrap().path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect();
+    files.sort();
+    files
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}

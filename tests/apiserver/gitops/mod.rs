@@ -1,0 +1,59 @@
+//! How Git and its tools see the operator and what it writes: Flux, Argo CD, kubectl diff, several managers of one object.
+
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::dev_server::Options;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::cluster::Sandbox;
+use crate::go_tools;
+use crate::shop::Shop;
+
+mod argocd;
+mod differences;
+mod foreign;
+mod kstatus;
+mod ownership;
+mod promotion;
+mod secrets;
+mod states;
+
+pub(crate) use foreign::install as install_foreign_kinds;
+
+/// What somebody makes of an object.
+#[derive(Deserialize)]
+struct Verdict {
+    status: String,
+    message: String,
+}
+
+/// The operator and a dev server, and nothing that they could work with.
+async fn dev_server_of() -> Shop {
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
+    let mut shop = Shop::without_operator(options, Clock::system()).await;
+    shop.start_operator();
+    shop
+}
+
+/// What Flux and Argo CD make of each object of a kind that there is.
+async fn seen_by(sandbox: &Sandbox, kind: &str) -> Vec<(String, String)> {
+    let listed = sandbox.succeed(&["get", kind, "--output", "json"], "").await;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let objects = listed["items"].as_array().expect("a list");
+    assert!(!objects.is_empty(), "{kind}");
+    flux(objects).into_iter().zip(argo_cd(objects)).map(|(flux, argo)| (flux.status, argo.status)).collect()
+}
+
+/// What Flux makes of objects.
+fn flux(objects: &[Value]) -> Vec<Verdict> {
+    go_tools::ask(&go_tools::built("kstatus", "."), &json!(objects))
+}
+
+/// What Argo CD makes of objects, with the health checks of `examples/argocd/`.
+fn argo_cd(objects: &[Value]) -> Vec<Verdict> {
+    let checks = argocd::checks();
+    let question = |object: &Value| json!({"script": checks[object["kind"].as_str().unwrap()], "object": object});
+    go_tools::ask(&go_tools::built("lua", "."), &objects.iter().map(question).collect())
+}

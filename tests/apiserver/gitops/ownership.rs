@@ -1,0 +1,117 @@
+//! Who owns which field: people and their tools the spec, the operator its status, its finalizers and one annotation.
+
+use connect_operator::names;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::shop::{NAME, SECRET, Shop};
+
+/// What the application team writes.
+fn of_the_team() -> Value {
+    json!({
+        "apiVersion": "connect-operator.io/v1alpha1",
+        "kind": "ConnectorDeployment",
+        "metadata": {"name": NAME},
+        "spec": {
+            "projectRef": {"name": "shop"},
+            "connector": {"key": "demo-connector"},
+            "configurations": [{
+                "applicationName": "service",
+                "standardConfiguration": [{"key": "LOG_LEVEL", "value": "info"}],
+                "securedConfiguration": [
+                    {"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}},
+                ],
+            }],
+        },
+    })
+}
+
+/// What the platform team adds to every deployment.
+fn of_the_platform(interval: &str) -> Value {
+    json!({
+        "apiVersion": "connect-operator.io/v1alpha1",
+        "kind": "ConnectorDeployment",
+        "metadata": {"name": NAME, "labels": {"cost-center": "42"}},
+        "spec": {"interval": interval, "drift": {"policy": "Correct"}, "failureLogLines": 20},
+    })
+}
+
+#[tokio::test]
+async fn two_managers_apply_their_own_fields_and_the_operator_is_in_nobodys_way() {
+    let shop = Shop::open().await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply_as("team", &of_the_team()).await.unwrap();
+    shop.sandbox.apply_as("platform", &of_the_platform("10m")).await.unwrap();
+    shop.until_reason("Deployed").await;
+
+    // Both again, after the operator has written; and each changes a field of its own.
+    shop.sandbox.apply_as("team", &of_the_team()).await.unwrap();
+    shop.sandbox.apply_as("platform", &of_the_platform("20m")).await.unwrap();
+    let mut louder = of_the_team();
+    louder["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
+    shop.sandbox.apply_as("team", &louder).await.unwrap();
+    shop.until("the change is live", |object| json!(object.status)["version"] == 2).await;
+    let live = json!(shop.get().await);
+    let (team, platform) = (&louder["spec"], &of_the_platform("20m")["spec"]);
+    for wanted in [team, platform] {
+        for (field, value) in wanted.as_object().unwrap() {
+            assert_eq!(&live["spec"][field], value, "{field}");
+        }
+    }
+    assert_eq!(shop.calls("updateDeploymentById"), 1, "an interval is nothing to deploy again for");
+
+    // What the other owns is refused, and taken only with force.
+    let mut stranger = of_the_platform("20m");
+    stranger["spec"]["connector"] = json!({"updatePolicy": "Latest"});
+    stranger["spec"]["configurations"] = louder["spec"]["configurations"].clone();
+    stranger["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("error");
+    let refused = shop.sandbox.apply_as("platform", &stranger).await.unwrap_err();
+    assert!(refused.contains("conflict with \"team\"") && refused.contains(".spec.configurations"), "{refused}");
+    let forced = PatchParams::apply("platform").force().validation_strict();
+    shop.sandbox.api(&stranger).patch(NAME, &forced, &Patch::Apply(&stranger)).await.unwrap();
+    shop.until("the forced change is live", |object| json!(object.status)["version"] == 3).await;
+    let refused = shop.sandbox.apply_as("team", &louder).await.unwrap_err();
+    assert!(refused.contains("conflict with \"platform\""), "{refused}");
+
+    // What a manager leaves out goes, if nobody else has it.
+    let mut less = stranger.clone();
+    less["spec"].as_object_mut().unwrap().remove("failureLogLines");
+    shop.sandbox.apply_as("platform", &less).await.unwrap();
+    assert_eq!(json!(shop.get().await)["spec"]["failureLogLines"], Value::Null);
+    only_its_own(&json!(shop.get().await));
+}
+
+/// Of what people write, the operator owns its status, its finalizers, and one annotation.
+pub(super) fn only_its_own(object: &Value) {
+    let name = format!("{} {}", object["kind"], object["metadata"]["name"]);
+    let managers = object["metadata"]["managedFields"].as_array().expect("managed fields");
+    let ours: Vec<_> = managers.iter().filter(|entry| entry["manager"] == names::FIELD_MANAGER).collect();
+    assert!(!ours.is_empty(), "{name}: the operator has written");
+    for entry in ours {
+        for (field, owned) in entry["fieldsV1"].as_object().expect("fields") {
+            match field.as_str() {
+                "f:status" => {}
+                "f:metadata" => metadata(&name, owned),
+                _ => panic!("{name}: the operator owns {field}: {owned}"),
+            }
+        }
+    }
+    // Somebody else's name would hide what the operator does.
+    for entry in managers.iter().filter(|entry| entry["manager"] != names::FIELD_MANAGER) {
+        assert!(entry["fieldsV1"]["f:status"].is_null(), "{name}: {} owns a status", entry["manager"]);
+    }
+}
+
+fn metadata(name: &str, owned: &Value) {
+    for (field, inner) in owned.as_object().expect("fields") {
+        let inner: Vec<_> = inner.as_object().into_iter().flat_map(|inner| inner.keys()).collect();
+        match field.as_str() {
+            "f:finalizers" => {}
+            "f:annotations" => {
+                let remote_id = format!("f:{}", names::REMOTE_ID);
+                assert!(inner.iter().all(|it| **it == remote_id || **it == "."), "{name}: {inner:?}");
+            }
+            _ => panic!("{name}: the operator owns metadata {field}"),
+        }
+    }
+}

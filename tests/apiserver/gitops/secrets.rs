@@ -1,0 +1,48 @@
+//! Secrets that come later than what needs them, as from External Secrets or Sealed Secrets.
+
+use serde_json::{Value, json};
+
+use super::{dev_server_of, foreign, seen_by};
+use crate::manifests::documents;
+use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET};
+
+#[tokio::test]
+async fn resources_wait_for_secrets_that_another_controller_makes_and_go_on_by_themselves() {
+    let shop = dev_server_of().await;
+    foreign::install(&shop.sandbox).await;
+    for file in ["resources.yaml", "external-secrets.yaml", "sealed-secrets.yaml"] {
+        let text = std::fs::read_to_string(format!("{}/examples/secrets/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let text = text.replace(crate::written::USUAL, &shop.dev.url());
+        shop.sandbox.succeed(&["apply", "--server-side", "--validate=strict", "--filename", "-"], &text).await;
+    }
+    let without_credentials = |object: &connect_operator::crd::ConnectProject| {
+        let conditions = object.status.as_ref().map(|status| &status.conditions);
+        conditions.into_iter().flatten().any(|it| it.type_ == "Reconciling" && it.reason == "SecretMissing")
+    };
+    shop.until_object(PROJECT, "it waits for its Secret", without_credentials).await;
+    assert_eq!(seen_by(&shop.sandbox, "connectproject").await, [("InProgress".into(), "Progressing".into())]);
+
+    // What the other controllers would do, each with its own names.
+    let names = |file: &str| {
+        let text = std::fs::read_to_string(format!("{}/examples/secrets/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let keys = |manifest: &Value| match manifest["spec"]["data"].as_array() {
+            Some(data) => data.iter().map(|entry| entry["secretKey"].as_str().unwrap().to_owned()).collect::<Vec<_>>(),
+            None => manifest["spec"]["encryptedData"].as_object().unwrap().keys().cloned().collect(),
+        };
+        documents(&text).iter().map(|one| (one["metadata"]["name"].clone(), keys(one))).collect::<Vec<_>>()
+    };
+    let expected = [
+        (json!(CREDENTIALS), vec!["clientId".to_owned(), "clientSecret".to_owned()]),
+        (json!(SECRET), vec!["token".to_owned()]),
+    ];
+    assert_eq!(names("external-secrets.yaml"), expected);
+    assert_eq!(names("sealed-secrets.yaml"), expected);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.until_reason("SecretMissing").await;
+    assert_eq!(seen_by(&shop.sandbox, "connectordeployment").await, [("InProgress".into(), "Progressing".into())]);
+    assert_eq!(shop.calls("createDeployment"), 0);
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(seen_by(&shop.sandbox, "connectordeployment").await, [("Current".into(), "Healthy".into())], "{NAME}");
+    assert_eq!(shop.calls("createDeployment"), 1);
+}

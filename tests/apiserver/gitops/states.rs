@@ -1,0 +1,160 @@
+//! Every state that the operator can write, as objects: each kind with each reason, made by the code that makes statuses.
+
+use connect_operator::connect::mask::Masker;
+use connect_operator::controllers::conditions::{Told, conditions};
+use connect_operator::controllers::reason::{Reason, Stance};
+use connect_operator::controllers::{action_check, connect_project, connector_deployment, connector_staged};
+use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
+use connect_operator::crd::shared::{RemoteIdentity, UNSEEN};
+use connect_operator::crd::{ActionCheckStatus, DeletionPolicy};
+use connect_operator::crd::{ConnectProjectStatus, ConnectorStagedStatus};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// Kinds with conditions. The other one is Connector.
+pub(crate) const KINDS: [&str; 4] = ["ConnectProject", "ConnectorDeployment", "ConnectorStaged", "ActionCheck"];
+
+/// Generation of every object here.
+const GENERATION: i64 = 3;
+
+/// An object as Flux and Argo CD see it.
+pub(crate) struct State {
+    /// Which one it is, for people.
+    pub(crate) name: String,
+    /// What it means for whoever waits.
+    pub(crate) means: Means,
+    /// The object.
+    pub(crate) object: Value,
+}
+
+/// What a state means for whoever waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// The operator has said it of what is wanted now.
+    Said(Stance),
+    /// The operator has not seen what is wanted now.
+    NotSeenYet,
+    /// It is being deleted.
+    BeingDeleted,
+}
+
+/// Every state of every kind.
+pub(crate) fn all() -> Vec<State> {
+    let mut all = Vec::new();
+    for kind in KINDS {
+        for reason in Reason::ALL {
+            for beside in [false, true] {
+                let name = format!("{kind} {reason}{}", if beside { " with more conditions" } else { "" });
+                let said = Means::Said(reason.stance());
+                all.push(State { name, means: said, object: object(kind, GENERATION, &status(kind, *reason, beside)) });
+            }
+        }
+        all.push(State {
+            name: format!("{kind} that was just created"),
+            means: Means::NotSeenYet,
+            // What the default of the schema makes of an object without a status.
+            object: object(kind, 1, &json!({"observedGeneration": UNSEEN})),
+        });
+        for reason in [Reason::Deployed, Reason::DeploymentFailed, Reason::Creating] {
+            let said = status(kind, reason, false);
+            let changed = object(kind, GENERATION + 1, &said);
+            all.push(State {
+                name: format!("{kind} {reason}, changed since"),
+                means: Means::NotSeenYet,
+                object: changed,
+            });
+            let mut deleted = object(kind, GENERATION, &said);
+            deleted["metadata"]["deletionTimestamp"] = json!("2026-11-21T12:00:00Z");
+            all.push(State { name: format!("{kind} {reason}, deleted"), means: Means::BeingDeleted, object: deleted });
+        }
+    }
+    let mirrored = json!({"version": 2, "name": "Tax", "certified": true, "private": false});
+    all.push(State {
+        name: "Connector".to_owned(),
+        means: Means::Said(Stance::Ready),
+        object: object("Connector", 1, &mirrored),
+    });
+    all
+}
+
+fn object(kind: &str, generation: i64, status: &Value) -> Value {
+    json!({
+        "apiVersion": "connect-operator.io/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": "tax", "namespace": "shop", "generation": generation},
+        "spec": {},
+        "status": status,
+    })
+}
+
+/// The status that the operator writes for this reason; `beside`: with every condition that may stand beside the main ones.
+fn status(kind: &str, reason: Reason, beside: bool) -> Value {
+    let (now, told) = (Timestamp::UNIX_EPOCH, Told::new(reason, "so it is"));
+    match kind {
+        "ConnectorDeployment" => {
+            let mut ledger = connector_deployment::ledger::Ledger { unverified: beside, ..Default::default() };
+            ledger.id = Some("1".to_owned());
+            let newer = if beside {
+                connector_deployment::status::Newer::Yes { running: 1, latest: 2 }
+            } else {
+                connector_deployment::status::Newer::No
+            };
+            let masker = Masker::new([]);
+            let facts = connector_deployment::status::Facts {
+                generation: GENERATION,
+                ledger: &ledger,
+                told,
+                drifted: beside,
+                secured: beside,
+                suspended: beside,
+                newer,
+                wanted: None,
+                deletion_policy: DeletionPolicy::Delete,
+                seen: connector_deployment::status::Sight::NotLooked,
+                texts: connector_deployment::status::Texts::Masked(&masker),
+                lines: None,
+                handled_reconcile: None,
+            };
+            json!(connector_deployment::status::summarize(&ConnectorDeploymentStatus::default(), &facts, now))
+        }
+        "ConnectorStaged" => {
+            let facts = connector_staged::status::Facts {
+                generation: GENERATION,
+                ledger: &connector_staged::ledger::Ledger::default(),
+                told,
+                suspended: beside,
+                key: "tax",
+                remote: None,
+                seen: connector_staged::status::Sight::NotLooked,
+                handled_reconcile: None,
+            };
+            json!(connector_staged::status::summarize(&ConnectorStagedStatus::default(), &facts, now))
+        }
+        "ActionCheck" => json!(action_check::status::said(&ActionCheckStatus::default(), &told, GENERATION, now)),
+        _ => {
+            let mirror = if beside {
+                let told = Told::new(Reason::RegistryReadInPart, "so it is");
+                connect_project::status::Mirror::Known(connect_operator::controllers::connector::status::Said::stopped(
+                    told,
+                ))
+            } else {
+                connect_project::status::Mirror::Absent
+            };
+            let facts = connect_project::status::Facts {
+                generation: GENERATION,
+                identity: RemoteIdentity { api_url: "https://connect.test".to_owned(), project_key: "demo".to_owned() },
+                health: Err(told.clone()),
+                scopes: None,
+                users: connect_project::status::Users::default(),
+                deleting: false,
+                unkept: None,
+                copied_from: None,
+                mirror,
+            };
+            let status = connect_project::status::summarize(&ConnectProjectStatus::default(), &facts, now);
+            let same = conditions(&[], &told, Vec::new(), GENERATION, now);
+            assert_eq!(status.conditions[..same.len()], same, "{reason} is told as it is");
+            json!(status)
+        }
+    }
+}

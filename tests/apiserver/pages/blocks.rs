@@ -1,0 +1,108 @@
+//! The fenced blocks of all pages, and what says that one is not checked.
+
+use std::path::{Path, PathBuf};
+
+/// A comment on the line before a block that cannot be checked; the reason follows.
+const NOT_CHECKED: &str = "<!-- not checked: ";
+
+/// A fenced block.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    /// Its page, relative to the package.
+    pub(super) page: String,
+    /// The line that it begins in, from 1.
+    pub(super) line: usize,
+    /// What stands behind the fence.
+    pub(super) language: String,
+    /// Its lines, without what they are indented by.
+    pub(super) text: String,
+    /// Why it is not checked.
+    pub(super) not_checked: Option<String>,
+}
+
+impl Block {
+    /// Where it is, for people.
+    pub(super) fn place(&self) -> String {
+        format!("{}:{}", self.page, self.line)
+    }
+}
+
+/// Every block in one of these languages.
+pub(super) fn in_languages(languages: &[&str]) -> Vec<Block> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages: Vec<_> = ["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)).into();
+    for folder in ["docs", "examples", "charts", "deploy"] {
+        collect(&root.join(folder), &mut pages);
+    }
+    let mut found = Vec::new();
+    for page in pages {
+        let name = page.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+        found.extend(of(&name, &std::fs::read_to_string(&page).unwrap()));
+    }
+    assert!(found.len() > 80, "{} blocks", found.len());
+    found.retain(|block| languages.contains(&block.language.as_str()));
+    found
+}
+
+/// The blocks of a page.
+pub(super) fn of(page: &str, text: &str) -> Vec<Block> {
+    let lines: Vec<_> = text.lines().collect();
+    let mut blocks = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let Some(language) = lines[at].trim_start().strip_prefix("```") else {
+            at += 1;
+            continue;
+        };
+        let indent = lines[at].len() - lines[at].trim_start().len();
+        let begins = at;
+        let ends = (at + 1..lines.len()).find(|line| lines[*line].trim() == "```");
+        let ends = ends.unwrap_or_else(|| panic!("{page}:{}: the block has no end", begins + 1));
+        let inner = lines[begins + 1..ends].iter().map(|line| line.get(indent..).unwrap_or_default());
+        let before = lines[..begins].iter().rev().find(|line| !line.trim().is_empty());
+        let marker = before.and_then(|line| line.trim().strip_prefix(NOT_CHECKED)?.strip_suffix(" -->"));
+        blocks.push(Block {
+            page: page.to_owned(),
+            line: begins + 1,
+            language: language.to_owned(),
+            text: inner.flat_map(|line| [line, "\n"]).collect(),
+            not_checked: marker.map(ToOwned::to_owned),
+        });
+        at = ends + 1;
+    }
+    blocks
+}
+
+fn collect(folder: &Path, pages: &mut Vec<PathBuf>) {
+    let Ok(files) = std::fs::read_dir(folder) else { return };
+    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    for path in files {
+        if path.is_dir() {
+            collect(&path, pages);
+        } else if path.extension().is_some_and(|end| end == "md") {
+            pages.push(path);
+        }
+    }
+}
+
+/// What is not checked stays little, and each says why.
+#[test]
+fn few_blocks_are_not_checked() {
+    let all = in_languages(&["sh", "console", "yaml"]);
+    let left_out: Vec<_> = all.iter().filter(|block| block.not_checked.is_some()).collect();
+    for block in &left_out {
+        eprintln!("not checked: {}: {}", block.place(), block.not_checked.as_deref().unwrap_or_default());
+    }
+    assert!(left_out.len() <= 12, "{} of {} blocks are not checked", left_out.len(), all.len());
+}
+
+#[test]
+fn blocks_are_found_with_their_language_and_their_marker() {
+    let page =
+        "a\n\n```sh\none\n```\n\n<!-- not checked: no such thing -->\n\n   ```yaml\n   two:\n     three\n   ```\n";
+    let blocks = of("page", page);
+    assert_eq!((blocks[0].line, blocks[0].language.as_str(), blocks[0].text.as_str()), (3, "sh", "one\n"));
+    assert_eq!((&blocks[0].not_checked, blocks[1].not_checked.as_deref()), (&None, Some("no such thing")));
+    assert_eq!(blocks[1].text, "two:\n  three\n");
+}

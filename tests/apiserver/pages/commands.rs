@@ -1,0 +1,272 @@
+//! Every command on every page is one that its program understands: this program by its own parser, kubectl by its help, helm
+//! by the flags below and the values of the chart.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use connect_operator::crd;
+use serde_json::Value;
+
+use super::blocks::{self, Block};
+use super::shell::{self, Command};
+use crate::cluster::Sandbox;
+
+/// Programs of a shell, of which a page can say little that is wrong.
+const PLAIN: [&str; 9] = ["echo", "export", "source", "jq", "date", "grep", "cat", "git", "just"];
+
+/// What helm is called with on pages; a release and a chart stand between.
+const HELM: [(&str, &[&str]); 9] = [
+    (
+        "install",
+        &[
+            "namespace",
+            "create-namespace",
+            "wait",
+            "timeout",
+            "version",
+            "set",
+            "set-string",
+            "set-json",
+            "values",
+            "f",
+            "n",
+        ],
+    ),
+    (
+        "upgrade",
+        &[
+            "namespace",
+            "install",
+            "create-namespace",
+            "wait",
+            "timeout",
+            "version",
+            "set",
+            "set-string",
+            "set-json",
+            "values",
+            "reuse-values",
+            "reset-then-reuse-values",
+            "f",
+            "n",
+        ],
+    ),
+    ("rollback", &["namespace", "wait", "timeout", "n"]),
+    ("uninstall", &["namespace", "wait", "timeout", "n"]),
+    ("template", &["namespace", "set", "values", "version", "f", "n"]),
+    ("show", &["version"]),
+    ("get", &["namespace", "n"]),
+    ("history", &["namespace", "n"]),
+    ("test", &["namespace", "logs", "n"]),
+];
+
+#[tokio::test]
+async fn every_command_on_every_page_is_understood_by_its_program() {
+    let mut kubectl = Kubectl { sandbox: Sandbox::new().await, flags: BTreeMap::new() };
+    let (mut wrong, mut counts) = (Vec::new(), BTreeMap::<String, usize>::new());
+    for block in blocks::in_languages(&["sh", "console"]).into_iter().filter(|block| block.not_checked.is_none()) {
+        for command in commands(&block) {
+            *counts.entry(command[0].clone()).or_default() += 1;
+            if let Err(problem) = understood(&mut kubectl, &command).await {
+                wrong.push(format!("{}: {}: {problem}", block.place(), command.join(" ")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(counts["kubectl"] > 40 && counts["connect-operator"] > 25, "{counts:?}");
+}
+
+/// What a person types of a block.
+fn commands(block: &Block) -> Vec<Command> {
+    let script = if block.language == "console" { shell::typed(&block.text) } else { block.text.clone() };
+    shell::commands(&script)
+}
+
+async fn understood(kubectl: &mut Kubectl, command: &[String]) -> Result<(), String> {
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    match &words[..] {
+        ["connect-operator" | "target/release/connect-operator", rest @ ..] | ["kubectl", "connect", rest @ ..] => {
+            ours(rest)
+        }
+        ["cargo", "run", rest @ ..] if rest.contains(&"--") && !rest.contains(&"--example") => {
+            let at = rest.iter().position(|word| *word == "--").unwrap_or_default();
+            ours(&rest[at + 1..])
+        }
+        ["kubectl", rest @ ..] => kubectl.understands(rest).await,
+        ["helm", rest @ ..] => helm(rest),
+        ["cargo", "build" | "test" | "run" | "fmt" | "clippy" | "install", ..] | ["kustomize", "build", ..] => Ok(()),
+        ["curl", ..] if words.iter().any(|word| word.contains("127.0.0.1:8787") || word.contains("$API")) => Ok(()),
+        [program, ..] if PLAIN.contains(program) => Ok(()),
+        _ => Err("no program that a page may call without saying why it is not checked".to_owned()),
+    }
+}
+
+/// A command of this program.
+fn ours(arguments: &[&str]) -> Result<(), String> {
+    let arguments = std::iter::once("connect-operator").chain(arguments.iter().copied());
+    match connect_operator::cli::command().try_get_matches_from(arguments) {
+        Ok(_) => Ok(()),
+        Err(error) if !error.use_stderr() => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// kubectl, asked for its help.
+struct Kubectl {
+    sandbox: Sandbox,
+    flags: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Kubectl {
+    async fn understands(&mut self, mut arguments: &[&str]) -> Result<(), String> {
+        // Flags of every verb may stand before it.
+        while let ["--namespace" | "-n" | "--context", _, rest @ ..] = arguments {
+            arguments = rest;
+        }
+        let [_, rest @ ..] = arguments else { return Err("kubectl alone does nothing".to_owned()) };
+        let words = match arguments {
+            ["create", "secret", ..] => 3,
+            ["auth" | "config" | "create" | "set" | "rollout", ..] => 2,
+            _ => 1,
+        };
+        let verb: Vec<&str> = arguments.iter().take(words).copied().collect();
+        let known = self.flags(&verb).await?;
+        for flag in rest.iter().filter(|word| word.starts_with('-') && word.len() > 1) {
+            let name = flag.split('=').next().unwrap_or_default();
+            if !known.contains(name) {
+                return Err(format!("{} has no flag {name}", verb.join(" ")));
+            }
+        }
+        match arguments {
+            ["get" | "describe" | "delete" | "annotate" | "patch" | "label", kinds, ..] if !kinds.starts_with('-') => {
+                kinds.split(',').try_for_each(|kind| known_kind(kind.split('/').next().unwrap_or_default()))
+            }
+            ["wait", what, ..] => known_kind(what.split('/').next().unwrap_or_default()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The flags of a verb, with those of every verb.
+    async fn flags(&mut self, verb: &[&str]) -> Result<BTreeSet<String>, String> {
+        let name = verb.join(" ");
+        if !self.flags.contains_key(&name) {
+            let output = self.sandbox.kubectl(&[verb, &["--help"]].concat(), "").await;
+            let help = String::from_utf8(output.stdout).unwrap();
+            // Of what it does not know, kubectl shows the help of itself.
+            if !output.status.success() || !help.contains(&format!("kubectl {name}")) {
+                return Err(format!("there is no kubectl {name}"));
+            }
+            let all = self.sandbox.succeed(&["options"], "").await;
+            let flags = format!("{help}\n{all}").lines().flat_map(flags_of).collect();
+            self.flags.insert(name.clone(), flags);
+        }
+        Ok(self.flags[&name].clone())
+    }
+}
+
+/// The flags that a line of the help explains: `-n, --namespace='': …`.
+fn flags_of(line: &str) -> Vec<String> {
+    let Some((names, _)) = line.trim().split_once(':') else { return Vec::new() };
+    if !names.starts_with('-') {
+        return Vec::new();
+    }
+    names.split(", ").map(|name| name.split('=').next().unwrap_or_default().to_owned()).collect()
+}
+
+/// Kinds of the cluster and of others that pages name.
+const KINDS: [&str; 18] = [
+    "configmap",
+    "crd",
+    "customresourcedefinition",
+    "deploy",
+    "deployment",
+    "event",
+    "events",
+    "lease",
+    "leases",
+    "namespace",
+    "node",
+    "pod",
+    "pods",
+    "secret",
+    "secrets",
+    "serviceaccount",
+    "externalsecret",
+    "sealedsecret",
+];
+
+fn known_kind(kind: &str) -> Result<(), String> {
+    let ours = crd::all().into_iter().any(|crd| {
+        let names = crd.spec.names;
+        let short = names.short_names.unwrap_or_default();
+        kind == names.plural
+            || Some(kind) == names.singular.as_deref()
+            || names.kind.to_lowercase() == kind
+            || short.iter().any(|it| it == kind)
+            || names.categories.unwrap_or_default().iter().any(|it| it == kind)
+    });
+    if ours || KINDS.contains(&kind) || kind.starts_with('$') {
+        Ok(())
+    } else {
+        Err(format!("there is no kind {kind}"))
+    }
+}
+
+/// helm: its flags, and values that the chart has.
+fn helm(arguments: &[&str]) -> Result<(), String> {
+    let [verb, rest @ ..] = arguments else { return Err("helm alone does nothing".to_owned()) };
+    let (_, flags) =
+        HELM.iter().find(|(known, _)| known == verb).ok_or_else(|| format!("helm {verb} is not known here"))?;
+    let mut rest = rest.iter();
+    while let Some(word) = rest.next() {
+        let Some(flag) = word.strip_prefix('-') else { continue };
+        let (name, value) = flag.trim_start_matches('-').split_once('=').unwrap_or((flag.trim_start_matches('-'), ""));
+        if !flags.contains(&name) {
+            return Err(format!("helm {verb} has no flag {name}, as far as is known here"));
+        }
+        if ["set", "set-string", "set-json"].contains(&name) {
+            let settings = if value.is_empty() { rest.next().copied().unwrap_or_default() } else { value };
+            // A list has commas of its own.
+            let settings: Vec<_> =
+                if settings.contains(['{', '[']) { vec![settings] } else { settings.split(',').collect() };
+            settings.iter().try_for_each(|setting| known_value(setting.split('=').next().unwrap_or_default()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the chart has this value.
+fn known_value(path: &str) -> Result<(), String> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/values.yaml");
+    let Ok(text) = std::fs::read_to_string(file) else { return Ok(()) };
+    let values: Value = serde_saphyr::from_str(&text).expect("values of the chart");
+    let mut at = &values;
+    for name in path.split('.') {
+        let name = name.split('[').next().unwrap_or_default();
+        // Below an empty map anything may stand.
+        if at.as_object().is_some_and(serde_json::Map::is_empty) {
+            return Ok(());
+        }
+        at = at.get(name).ok_or_else(|| format!("the chart has no value {path}"))?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn commands_that_are_wrong_are_seen() {
+    let mut kubectl = Kubectl { sandbox: Sandbox::new().await, flags: BTreeMap::new() };
+    for command in [
+        "connect-operator plan --file x.yaml",
+        "connect-operator deploy",
+        "kubectl get cdeps",
+        "kubectl get cdep --al",
+        "kubectl gett cdep",
+        "kubectl wait connectors/tax --fro=condition=Ready",
+        "helm install connect-operator chart --namspace x",
+        "helm instal connect-operator chart",
+        "terraform apply",
+    ] {
+        let words: Vec<_> = command.split(' ').map(ToOwned::to_owned).collect();
+        assert!(understood(&mut kubectl, &words).await.is_err(), "{command}");
+    }
+}

@@ -1,0 +1,156 @@
+//! Pages whose commands are run in order, and every command on any page that only reads.
+
+use std::path::Path;
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::dev_server::Options;
+use kube::api::ListParams;
+use serde_json::json;
+
+use super::blocks::{self, Block};
+use super::shell;
+use crate::rules::{Leaping, QUIET};
+use crate::shop::{CREDENTIALS, NAME, Shop};
+use crate::written::Shell;
+
+#[tokio::test]
+async fn getting_started_with_a_project_is_as_it_is_written() {
+    let mut shop = nothing_yet().await;
+    shop.start_operator();
+    let shell = Shell::of(&shop).await;
+    let blocks = of_page("docs/start.md", &["sh", "yaml"]);
+    let (project, rest): (Vec<_>, Vec<_>) =
+        blocks.into_iter().partition(|block| block.text.contains("kind: ConnectProject"));
+    let (deployment, steps): (Vec<_>, Vec<_>) = rest.into_iter().partition(|block| block.language == "yaml");
+    let here = project[0].text.replace("projectKey: my-shop", "projectKey: demo");
+    let url = shop.dev.url();
+    shell.write("project.yaml", &format!("{here}  apiUrl: {url}\n  authUrl: {url}\n"));
+    shell.write("tax.yaml", &deployment[0].text);
+    shell.write("credentials.env", "clientId=dev-client\nclientSecret=dev-secret\n");
+    shell.write("token", "first-token-of-the-shop");
+    let mut said = String::new();
+    for step in steps.iter().filter(|step| !step.text.contains("connect-operator run")) {
+        for command in step.text.lines() {
+            // A plan that would change something ends with 2.
+            let code = if command.starts_with("connect-operator plan") { 2 } else { 0 };
+            said += &shell.run(&step.place(), command, code).await;
+        }
+    }
+    assert!(said.contains("demo-connector") && said.contains("+ ConnectorDeployment"), "{said}");
+    assert_eq!([shop.calls("createDeployment"), shop.calls("updateDeploymentById")], [1, 1]);
+}
+
+#[tokio::test]
+async fn what_is_deployed_already_is_taken_over_by_the_steps_of_the_page() {
+    let shop = Leaping::open().await;
+    shop.make_elsewhere_under("tax", "info");
+    let shell = Shell::of(&shop).await;
+    let steps = of_page("docs/moving.md", &["sh"]);
+    let [export, secret, take] = &steps[..] else { panic!("three steps") };
+    shell.run(&export.place(), &export.text, 0).await;
+    shop.until_reason("Observed").await;
+    shell.run(&secret.place(), &secret.text, 0).await;
+    let (patch, wait) = take.text.split_once('\n').expect("two commands");
+    shell.run(&take.place(), patch, 0).await;
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    shell.run(&take.place(), wait, 0).await;
+    let live = json!(shop.until_reason("Deployed").await);
+    let conditions = live["status"]["conditions"].as_array().unwrap();
+    assert!(conditions.iter().any(|condition| condition["type"] == "SecretsUnverified"), "{conditions:?}");
+    assert_eq!(shop.sent(), [0, 0, 0], "nothing was deployed again");
+}
+
+#[tokio::test]
+async fn uninstalling_takes_down_what_the_page_says_and_no_more() {
+    for (heading, undeployed) in [("Resources too, deployments stay", 0), ("Everything", 2)] {
+        let shop = Shop::live().await;
+        let mut second = shop.deployment();
+        second["metadata"]["name"] = json!("oms");
+        second["spec"]["deletionPolicy"] = json!("Orphan");
+        shop.sandbox.apply(&second).await.unwrap();
+        shop.sandbox.until_reason("oms", "Deployed").await;
+        let shell = Shell::of(&shop).await;
+        let page = read("docs/operations/uninstall.md");
+        let (_, chapter) = page.split_once(&format!("\n## {heading}\n")).expect("a chapter");
+        let chapter = chapter.split("\n## ").next().unwrap_or_default();
+        let steps = blocks::of("docs/operations/uninstall.md", chapter);
+        shell.run(heading, &steps[0].text, 0).await;
+        assert_eq!(shop.calls("deleteDeploymentById"), undeployed, "{heading}");
+        let left = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap().items.len();
+        let projects = shop.api::<ConnectProject>().list(&ListParams::default()).await.unwrap().items.len();
+        assert_eq!((left, projects), (0, 0), "{heading}");
+    }
+}
+
+#[tokio::test]
+async fn an_object_goes_without_an_operator_by_the_last_command_of_the_page() {
+    let mut shop = Shop::live().await;
+    shop.stop_operator().await;
+    shop.delete().await;
+    assert!(shop.get().await.metadata.deletion_timestamp.is_some(), "it waits for the operator");
+    let last = of_page("docs/operations/uninstall.md", &["sh"]).pop().expect("commands");
+    Shell::of(&shop).await.run(&last.place(), &last.text, 0).await;
+    shop.until_gone().await;
+    assert_eq!((shop.calls("deleteDeploymentById"), NAME), (0, "tax"));
+}
+
+/// Words of commands that cannot be run here: other namespaces, other programs, what does not end, and names of nobody.
+const ELSEWHERE: [&str; 10] =
+    ["-n", "-w", "--follow", "pods", "externalsecret", "shop.avalara-tax", "NAME", "KEY", "my-live", "..."];
+
+#[tokio::test]
+async fn every_command_on_every_page_that_only_reads_can_be_run() {
+    let mut shop = nothing_yet().await;
+    shop.start_operator();
+    let shell = Shell::of(&shop).await;
+    shell
+        .run("examples", "kubectl apply -f examples/quickstart.yaml -f examples/staged.yaml -f examples/check.yaml", 0)
+        .await;
+    for name in ["tax", "my-preview"] {
+        shop.sandbox.until_reason(name, "Deployed").await;
+    }
+    let mut read = 0;
+    let blocks = blocks::in_languages(&["sh", "console"]).into_iter().filter(|block| block.not_checked.is_none());
+    // That page needs another remote; it has a test of its own.
+    for block in blocks.filter(|block| block.page != "docs/moving.md") {
+        let script = if block.language == "console" { shell::typed(&block.text) } else { block.text.clone() };
+        for command in shell::commands(&script) {
+            let words: Vec<_> = command.iter().map(String::as_str).collect();
+            let reads = matches!(
+                words[..],
+                ["kubectl", "get" | "describe" | "kustomize" | "explain", ..]
+                    | ["connect-operator", "connectors" | "deployments" | "staged", ..]
+            );
+            let elsewhere = words.iter().any(|word| ELSEWHERE.contains(word) || *word == "ANSWER");
+            // Credentials are those of the ConnectProject here.
+            if !reads || elsewhere || (words[0] == "connect-operator" && !words.contains(&"--project")) {
+                continue;
+            }
+            let quoted = words.iter().filter(|word| !matches!(**word, "-A" | "--all-namespaces"));
+            let quoted: Vec<_> = quoted.map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+            shell.run(&block.place(), &quoted.join(" "), 0).await;
+            read += 1;
+        }
+    }
+    assert!(read > 25, "{read} commands were run");
+    let nothing_sent = ["updateDeploymentById", "deleteDeploymentById"].map(|operation| shop.calls(operation));
+    assert_eq!(nothing_sent, [0, 0], "{CREDENTIALS}");
+}
+
+/// A dev server, and nothing that an operator could work with.
+async fn nothing_yet() -> Shop {
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
+    Shop::without_operator(options, Clock::system()).await
+}
+
+fn of_page(page: &str, languages: &[&str]) -> Vec<Block> {
+    let blocks = blocks::of(page, &read(page));
+    blocks.into_iter().filter(|block| languages.contains(&block.language.as_str())).collect()
+}
+
+fn read(page: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap()
+}

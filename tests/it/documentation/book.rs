@@ -1,0 +1,113 @@
+//! `docs/SUMMARY.md`: the pages as a book. Every page is in it, once; and wherever a page links to a heading, that is there.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Kept out of the book: it is its table of contents.
+const SUMMARY: &str = "SUMMARY.md";
+
+#[test]
+fn every_page_is_in_the_book_once() {
+    let summary = std::fs::read_to_string(docs().join(SUMMARY)).unwrap();
+    let listed: Vec<_> = links(&summary).into_iter().map(|link| docs().join(link)).collect();
+    let there: BTreeSet<_> = pages(&docs()).into_iter().filter(|page| !page.ends_with(SUMMARY)).collect();
+    let once: BTreeSet<_> = listed.iter().cloned().collect();
+    assert_eq!(listed.len(), once.len(), "a page is listed twice");
+    let missing: Vec<_> = there.difference(&once).collect();
+    let unknown: Vec<_> = once.difference(&there).collect();
+    assert!(missing.is_empty() && unknown.is_empty(), "not in the summary: {missing:?}; not there: {unknown:?}");
+}
+
+#[test]
+fn every_link_to_a_heading_leads_to_one() {
+    let mut all = pages(&docs());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    all.extend(["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|name| root.join(name)));
+    all.extend(pages(&root.join("examples")));
+    let (mut broken, mut seen) = (Vec::new(), 0);
+    for page in &all {
+        let text = std::fs::read_to_string(page).unwrap();
+        for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
+            let Some((path, heading)) = link.split_once('#') else { continue };
+            let target = if path.is_empty() { page.clone() } else { page.parent().unwrap().join(path) };
+            let found = std::fs::read_to_string(&target).is_ok_and(|text| headings(&text).contains(heading));
+            seen += 1;
+            if !found {
+                broken.push(format!("{}: {link}", page.strip_prefix(root).unwrap().display()));
+            }
+        }
+    }
+    assert!(seen > 20, "{seen} links to headings were looked at");
+    assert_eq!(broken, Vec::<String>::new());
+}
+
+/// A built book has only what is below `docs/`, and `just book` puts `examples/` beside it. Pages that are written in Markdown
+/// become HTML, so a link to one that is not in the book would lead nowhere.
+#[test]
+fn pages_of_the_book_link_to_nothing_that_a_built_book_lacks() {
+    let mut broken = Vec::new();
+    for page in pages(&docs()) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
+            let path = page.parent().unwrap().join(link.split('#').next().unwrap_or_default());
+            let Ok(path) = path.canonicalize() else { continue };
+            let example = path.starts_with(docs().parent().unwrap().join("examples"));
+            let markdown = path.extension().is_some_and(|end| end == "md");
+            if !path.starts_with(docs()) && (markdown || !example) {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert_eq!(broken, Vec::<String>::new());
+}
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").canonicalize().unwrap()
+}
+
+/// Every Markdown file below a folder.
+pub(super) fn pages(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    for path in files {
+        if path.is_dir() {
+            found.extend(pages(&path));
+        } else if path.extension().is_some_and(|end| end == "md") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Where the links of a page lead, without what only looks like one in code.
+pub(super) fn links(text: &str) -> Vec<String> {
+    let without = |text: &str, fence: &str| text.split(fence).step_by(2).collect::<String>();
+    let prose = without(&without(&without(text, "\n```"), "``"), "`");
+    let links = prose.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_owned()));
+    links.collect()
+}
+
+/// The anchors that forges and mdBook give to headings: small letters, no punctuation, hyphens for blanks.
+fn headings(text: &str) -> BTreeSet<String> {
+    let prose: Vec<_> = text.split("\n```").step_by(2).collect();
+    let titles = prose.iter().flat_map(|part| part.lines()).filter(|line| line.starts_with('#'));
+    titles.map(|line| anchor(line.trim_start_matches('#').trim())).collect()
+}
+
+fn anchor(title: &str) -> String {
+    let kept = title.chars().filter(|sign| sign.is_alphanumeric() || matches!(sign, ' ' | '-' | '_'));
+    kept.map(|sign| if sign == ' ' { '-' } else { sign.to_ascii_lowercase() }).collect()
+}
+
+#[test]
+fn anchors_are_those_of_forges() {
+    for (title, expected) in [
+        ("How to debug", "how-to-debug"),
+        ("Every field of `spec`", "every-field-of-spec"),
+        ("`connect-operator run`", "connect-operator-run"),
+        ("SecretMissing", "secretmissing"),
+    ] {
+        assert_eq!(anchor(title), expected);
+    }
+}

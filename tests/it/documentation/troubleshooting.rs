@@ -1,0 +1,55 @@
+//! `docs/troubleshooting.md`: a section for each reason, whose head is made from the code, and whose rest people write.
+
+use std::fmt::Write as _;
+
+use connect_operator::controllers::reason::{Reason, Stance};
+
+use super::reasons::{looks, of_kinds};
+use crate::golden::assert_golden_parts;
+
+const PAGE: &str = include_str!("../../../docs/troubleshooting.md");
+
+/// What Argo CD shows, with the health check of `examples/argocd/`; a test runs that on every reason.
+fn argo_cd(stance: Stance) -> &'static str {
+    match stance {
+        Stance::Ready => "Healthy",
+        Stance::Running | Stance::Waiting => "Progressing",
+        Stance::Stalled | Stance::Failing => "Degraded",
+        Stance::Paused => "Suspended",
+    }
+}
+
+#[test]
+fn every_reason_has_a_section_that_begins_with_what_the_code_says() {
+    let mut heads = Vec::new();
+    for reason in Reason::ALL {
+        let kinds: Vec<_> =
+            of_kinds().iter().filter(|(_, reasons)| reasons.contains(reason)).map(|(kind, _)| *kind).collect();
+        let place = if kinds.is_empty() { "condition `RegistryMirrored`".to_owned() } else { kinds.join(", ") };
+        let [_, ready, _, kstatus] = looks(reason.stance());
+        let mut head = format!("{}\n\n", reason.sentence());
+        write!(head, "| On | `Ready` | Flux | Argo CD |\n|---|---|---|---|\n").unwrap();
+        write!(head, "| {place} | `{ready}` | `{kstatus}` | `{}` |", argo_cd(reason.stance())).unwrap();
+        heads.push((reason.as_str(), head));
+    }
+    assert_golden_parts("docs/troubleshooting.md", &heads);
+}
+
+#[test]
+fn every_section_says_more_than_the_code_and_there_is_none_too_many() {
+    let sections: Vec<_> = PAGE.split("\n## ").skip(1).collect();
+    let titles: Vec<_> = sections.iter().filter_map(|section| section.lines().next()).collect();
+    for reason in Reason::ALL {
+        let section = sections.iter().find(|section| section.lines().next() == Some(reason.as_str()));
+        let section = section.unwrap_or_else(|| panic!("{reason} has no section"));
+        let (_, written) = section.split_once(&format!("<!-- end: {reason} -->")).expect("a head");
+        let said = written.split_whitespace().count();
+        assert!(said >= 8, "{reason}: {said} words beside what the code says");
+        if reason.stance() == Stance::Stalled {
+            assert!(said >= 20, "{reason} needs a person, and is explained in {said} words");
+        }
+    }
+    let known = |title: &&&str| Reason::ALL.iter().any(|reason| reason.as_str() == **title) || title.contains(' ');
+    let unknown: Vec<_> = titles.iter().filter(|title| !known(title)).collect();
+    assert_eq!(unknown, Vec::<&&str>::new(), "sections of reasons that there are not");
+}

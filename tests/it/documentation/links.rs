@@ -22,7 +22,9 @@ fn every_link_to_a_file_leads_somewhere() {
 
 /// Markdown files of the package and of its folders for people.
 fn pages(root: &Path) -> Vec<PathBuf> {
-    let mut folders: Vec<_> = ["docs", "examples", "docs/kinds", "docs/decisions"].map(|name| root.join(name)).into();
+    let mut folders: Vec<_> = ["docs", "examples", "docs/kinds", "docs/decisions", "docs/operations", "docs/runbooks"]
+        .map(|name| root.join(name))
+        .into();
     folders.push(root.to_owned());
     let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
     files.map(|file| file.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "md")).collect()

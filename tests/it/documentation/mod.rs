@@ -5,6 +5,7 @@ mod command_line;
 mod dev_server;
 mod fields;
 mod links;
+mod metrics;
 mod reasons;
 mod rules;
 mod security;

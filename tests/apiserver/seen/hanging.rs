@@ -70,7 +70,7 @@ async fn a_run_whose_call_never_ends_fails_livez_and_nothing_else() {
     let metrics = connect_operator::metrics::Metrics::new(shop.clock.now());
     let listening = listen(Addresses { metrics: None, health: address }, &metrics, &health).await.unwrap();
     let answer = super::get(listening.addresses[0], "/livez").await;
-    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains(&expected), "{answer}");
+    assert!(answer.contains(" 503 ") && answer.contains(&expected), "{answer}");
 }
 
 #[tokio::test]

@@ -76,11 +76,13 @@ async fn a_life_of_a_deployment_is_counted_as_it_happened() {
     shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
     let empty = until(&work, "nothing left", |samples| !samples.contains_key(&since)).await;
     assert!(empty.keys().all(|name| !name.starts_with("connect_operator_resources{")), "{empty:#?}");
+    let depths = |samples: &BTreeMap<String, f64>| -> Vec<f64> {
+        let depths = samples.iter().filter(|(name, _)| name.starts_with("connect_operator_workqueue_depth"));
+        depths.map(|(_, depth)| *depth).collect()
+    };
+    until(&work, "nothing waits", |samples| depths(samples) == [0.0; 5]).await;
     shop.stop_operator().await;
-    let end = scrape(&work);
-    assert_eq!(requests(&end), calls(&shop), "each call that the remote counted, and no other");
-    let depth = end.iter().filter(|(name, _)| name.starts_with("connect_operator_workqueue_depth"));
-    assert!(depth.clone().count() == 5 && depth.clone().all(|(_, depth)| *depth == 0.0), "{end:#?}");
+    assert_eq!(requests(&scrape(&work)), calls(&shop), "each call that the remote counted, and no other");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::fmt::format::{JsonFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormattedFields};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{LookupSpan, Scope};
 
 /// Writes lines of the log.
 pub(super) struct Flat;
@@ -25,7 +25,7 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let mut members = Members(Map::new());
-        for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
+        for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
             let extensions = span.extensions();
             let fields = extensions.get::<FormattedFields<JsonFields>>().map(|fields| fields.fields.as_str());
             // Written by the library itself, so they can be read.

@@ -46,7 +46,7 @@ async fn a_run_whose_call_never_ends_fails_livez_and_nothing_else() {
     shop.actions = Some(Arc::new(Never(called)));
     shop.start_operator();
     let work = shop.work.clone().expect("an operator runs");
-    let health = Health::new(shop.clock.clone(), work);
+    let health = Health::new(work);
     health.set_stage(Stage::Leads);
     let check = json!({
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ActionCheck", "metadata": {"name": "hangs"},
@@ -82,7 +82,7 @@ async fn hours_without_the_remote_do_not_fail_livez() {
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
     shop.dev.fault(Fault { answer: FaultAnswer { drop: true, ..FaultAnswer::default() }, ..Fault::default() }).unwrap();
     let work = shop.work.clone().expect("an operator runs");
-    let health = Health::new(shop.clock.clone(), Arc::clone(&work));
+    let health = Health::new(Arc::clone(&work));
     health.set_stage(Stage::Leads);
     shop.annotate(connect_operator::names::REDEPLOY_REQUESTED_AT, "1").await;
     for _ in 0..24 {

@@ -44,7 +44,7 @@ impl Run<'_> {
                 let told = status::tell(&decision.verdict, &known.wanted.key, None, &[]);
                 self.say(&known, &decision.ledger, told, Sight::NotLooked, None, false).await?;
                 self.remembered.seen = decision.memory.clone();
-                self.send(remote, api, &known, &looked, call.clone(), decision).await
+                Box::pin(self.send(remote, api, &known, &looked, call.clone(), decision)).await
             }
         }
     }

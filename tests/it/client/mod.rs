@@ -3,6 +3,7 @@
 mod actions;
 mod certificates;
 mod limits;
+mod observed;
 mod operations;
 mod pauses;
 mod proxy;

@@ -33,6 +33,17 @@ pub async fn within<T>(id: Id, work: impl Future<Output = T>) -> T {
     CURRENT.scope(id, work).await
 }
 
+/// Has `work` done by a task of its own go on under the id of whoever calls this, if there is one.
+pub fn carried<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let id = current();
+    async move {
+        match id {
+            Some(id) => within(id, work).await,
+            None => work.await,
+        }
+    }
+}
+
 /// The id of what is being done.
 #[must_use]
 pub fn current() -> Option<Id> {

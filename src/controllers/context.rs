@@ -107,8 +107,8 @@ impl Context {
             Stance::Ready | Stance::Running | Stance::Paused => EventType::Normal,
         };
         match type_ {
-            EventType::Warning => tracing::warn!(reason = told.reason.as_str(), told.message),
-            EventType::Normal => tracing::info!(reason = told.reason.as_str(), told.message),
+            EventType::Warning => tracing::warn!(reason = told.reason.as_str(), "{}", told.message),
+            EventType::Normal => tracing::info!(reason = told.reason.as_str(), "{}", told.message),
         }
         self.report(object, type_, told.reason.as_str(), action, &told.message).await;
     }

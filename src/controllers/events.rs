@@ -196,6 +196,9 @@ impl Lifes {
                     Kind::Mirror => context.mirrors.subjects(),
                     Kind::Check => context.references.subjects().into_iter().filter(is_check).collect(),
                 });
+                // What is counted is one of these too, unless it never ran.
+                let counted = context.work.inventory.subjects();
+                known.extend(counted.into_iter().filter(|subject| subject.kind == K::KIND));
                 let here =
                     |subject: &Subject| self.namespace.as_ref().is_none_or(|namespace| *namespace == subject.namespace);
                 self.here.retain(|subject| listed.contains(subject));

@@ -63,21 +63,17 @@ impl Ended {
             Self::ClusterError => "ClusterError",
         }
     }
+}
 
-    /// Whether a change of people that was not sent by now is not to be sent, or waits for people.
-    fn settles(self) -> bool {
-        match self {
-            Self::Said(None) | Self::Conflict | Self::ClusterError => false,
-            Self::Gone => true,
-            Self::Said(Some(reason)) => match reason.stance() {
-                Stance::Ready | Stance::Stalled | Stance::Paused | Stance::Failing => true,
-                Stance::Running => false,
-                Stance::Waiting => matches!(
-                    reason,
-                    Reason::SecretMissing | Reason::ConfigMapMissing | Reason::ProjectMissing | Reason::StagedNotReady
-                ),
-            },
-        }
+/// Whether a change that was not sent with this outcome is not to be sent, or waits for people.
+fn settles(reason: Reason) -> bool {
+    match reason.stance() {
+        Stance::Ready | Stance::Stalled | Stance::Paused | Stance::Failing => true,
+        Stance::Running => false,
+        Stance::Waiting => matches!(
+            reason,
+            Reason::SecretMissing | Reason::ConfigMapMissing | Reason::ProjectMissing | Reason::StagedNotReady
+        ),
     }
 }
 
@@ -107,6 +103,8 @@ struct State {
     begun: u64,
     /// By kind: how many wait, how many run, and when one of them began or ended last.
     kinds: HashMap<Kind, OfKind>,
+    /// Start of each run that is under way.
+    began: HashMap<Subject, Duration>,
     /// Since when a change that people made is not sent.
     changed: HashMap<Subject, Duration>,
     lists_expected: usize,
@@ -193,6 +191,17 @@ impl Work {
         }
     }
 
+    /// The run of `subject` that is under way has seen everything, sent nothing, and says this.
+    pub fn settled(&self, subject: &Subject, reason: Reason) {
+        let mut state = self.lock();
+        // What changes during the run is for the next one.
+        let began = state.began.get(subject).copied();
+        let old = state.changed.get(subject).zip(began).is_some_and(|(changed, began)| *changed <= began);
+        if old && settles(reason) {
+            state.changed.remove(subject);
+        }
+    }
+
     /// A call that changes the remote deployment of `subject` was accepted.
     pub fn sent(&self, subject: &Subject) {
         let changed = self.lock().changed.remove(subject);
@@ -238,20 +247,23 @@ impl Work {
                 self.metrics.begun(kind.as_str(), began.saturating_sub(since));
             }
             state.kinds.entry(kind).or_default().running += 1;
+            state.began.insert(subject.clone(), began);
         }
-        let ends = Ends { work: self, kind };
+        let ends = Ends { work: self, subject };
         let trace_id = trace::Id::random();
         let span = tracing::info_span!(
             "run", kind = kind.as_str(), namespace = subject.namespace, name = subject.name, %trace_id
         );
+        let run = async {
+            let (value, ended) = run.await;
+            let duration = self.clock.elapsed().saturating_sub(began);
+            tracing::debug!(reason = ended.label(), duration_ms = millis(duration), "the run ended");
+            (value, ended)
+        };
         let run = trace::within(trace_id, run).instrument(span);
         let (value, ended) = self.watched(|| format!("the run of {} {subject}", kind.as_str()), run).await;
         drop(ends);
         self.metrics.ended(kind.as_str(), ended.label(), self.clock.elapsed().saturating_sub(began));
-        let mut state = self.lock();
-        if ended.settles() && state.changed.get(subject).is_some_and(|changed| *changed <= began) {
-            state.changed.remove(subject);
-        }
         value
     }
 
@@ -361,14 +373,15 @@ impl Work {
 /// A run that ends, in whatever way.
 struct Ends<'w> {
     work: &'w Work,
-    kind: Kind,
+    subject: &'w Subject,
 }
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
         let now = self.work.clock.elapsed();
         let mut state = self.work.lock();
-        let of_kind = state.kinds.entry(self.kind).or_default();
+        state.began.remove(self.subject);
+        let of_kind = state.kinds.entry(self.subject.kind).or_default();
         of_kind.running = of_kind.running.saturating_sub(1);
         of_kind.moved = now;
     }

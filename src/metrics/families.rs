@@ -3,7 +3,7 @@
 //! Values of labels come from closed sets ([`super::labels`]), except namespace and project, which are those of
 //! `ConnectProject` objects that exist.
 
-/// Kind of a metric (OpenMetrics 1.0, section 5).
+/// Kind of a metric (`OpenMetrics` 1.0, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// Only grows, until the process ends.
@@ -55,6 +55,7 @@ const NONE: &[f64] = &[];
 macro_rules! families {
     ($($id:ident: $metric:ident, $name:literal, $unit:literal, $labels:expr, $bounds:expr, $help:literal;)*) => {
         $(
+            #[allow(clippy::doc_markdown, reason = "the sentences are printed too")]
             #[doc = $help]
             pub const $id: Family = Family {
                 name: $name, metric: Type::$metric, unit: $unit, labels: &$labels, bounds: $bounds, help: $help,

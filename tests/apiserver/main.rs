@@ -29,6 +29,7 @@ mod plan;
 mod rules;
 mod schema;
 mod security;
+mod seen;
 mod shop;
 mod skew;
 mod staged;

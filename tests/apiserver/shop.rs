@@ -9,7 +9,7 @@ use connect_operator::clock::Clock;
 use connect_operator::connect::Surroundings;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::Limits;
-use connect_operator::controllers::action_factory::HttpActionFactory;
+use connect_operator::controllers::action_factory::{ActionFactory, HttpActionFactory};
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager;
@@ -52,6 +52,8 @@ pub(crate) struct Shop {
     operator: Option<Operator>,
     /// What the operator that was started last shows.
     pub(crate) work: Option<Arc<Work>>,
+    /// In place of clients of frontends over HTTP, from its next start.
+    pub(crate) actions: Option<Arc<dyn ActionFactory>>,
 }
 
 struct Operator {
@@ -97,6 +99,7 @@ impl Shop {
             limits: Limits::default(),
             operator: None,
             work: None,
+            actions: None,
         }
     }
 
@@ -142,7 +145,7 @@ impl Shop {
             operator_namespace: self.operator_namespace.clone(),
             digest_key: DigestKey::new(digest_key),
             factory: Arc::new(factory),
-            actions: Arc::new(actions),
+            actions: self.actions.clone().unwrap_or_else(|| Arc::new(actions)),
             work,
             jitter_seed: 1,
         };

@@ -21,6 +21,7 @@ mod helm;
 mod official_client;
 mod reliability;
 mod secrecy;
+mod seen;
 mod shell;
 mod sources;
 #[path = "../common/tls_listener.rs"]

@@ -58,7 +58,7 @@ pub struct ListenError {
 pub struct Listening {
     /// What is listened on, in the order of the addresses that were asked for.
     pub addresses: Vec<SocketAddr>,
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 /// Listens, and serves what belongs there.
@@ -83,14 +83,14 @@ pub async fn listen(
         let (_, router) = routers.entry(address).or_insert_with(|| ("--health-listen", Router::new()));
         *router = std::mem::take(router).merge(probes);
     }
-    let mut listening = Listening { addresses: Vec::new(), _tasks: JoinSet::new() };
+    let mut listening = Listening { addresses: Vec::new(), tasks: JoinSet::new() };
     for (address, (flag, router)) in routers {
         let failed = |source| ListenError { flag, address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         tracing::info!(%address, flag, "listening");
         listening.addresses.push(address);
-        listening._tasks.spawn(serve(listener, router.fallback(nothing)));
+        listening.tasks.spawn(serve(listener, router.fallback(nothing)));
     }
     Ok(listening)
 }
@@ -122,9 +122,8 @@ async fn serve(listener: TcpListener, router: Router) {
 /// One request. Whatever goes wrong is for the client, who sees it.
 async fn connection(stream: TcpStream, router: Router) {
     let service = TowerToHyperService::new(router);
-    let mut server = http1::Builder::new();
-    let served = server.keep_alive(false).serve_connection(TokioIo::new(stream), service);
-    let _ = tokio::time::timeout(LONGEST, served).await;
+    let answered = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
+    let _ = tokio::time::timeout(LONGEST, answered).await;
 }
 
 async fn scrape(State(metrics): State<Arc<Metrics>>, headers: HeaderMap) -> Response {

@@ -84,7 +84,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "NAME", default_value = names::DIGEST_KEY_SECRET, env = "DIGEST_KEY_SECRET")]
     pub digest_key_secret: String,
 
-    /// Address on which GET /metrics is served (OpenMetrics), such as 0.0.0.0:8080. Default: not served.
+    /// Address on which GET /metrics is served, such as 0.0.0.0:8080. Default: not served.
     #[arg(long, value_name = "ADDRESS", env = "METRICS_LISTEN", value_parser = address)]
     pub metrics_listen: Option<SocketAddr>,
 

@@ -13,6 +13,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use reqwest::{Body, Request};
 use secrecy::{ExposeSecret, SecretString};
+use tracing::Instrument as _;
 use url::Url;
 
 use super::answer::{self, Grant};
@@ -22,6 +23,7 @@ use crate::clock::Clock;
 use crate::connect::error::Failure;
 use crate::connect::mask::Masker;
 use crate::connect::observer::TokenEnd;
+use crate::connect::trace;
 
 /// A token is renewed this long before its end, or a tenth of its life before, whichever is less.
 const LARGEST_MARGIN: Duration = Duration::from_mins(1);
@@ -129,10 +131,12 @@ impl Tokens {
     /// token that was issued already.
     fn renewal(self: &Arc<Self>) -> Renewal {
         let tokens = Arc::clone(self);
-        let task = tokio::spawn(async move {
+        let fetching = async move {
             let outcome = tokens.fetch().await;
             tokens.settle(outcome)
-        });
+        };
+        // For the trace of who asked first.
+        let task = tokio::spawn(trace::carried(fetching).in_current_span());
         async move { task.await.unwrap_or_else(|_| Err(Lost::not_sent("the request for a token was torn down"))) }
             .boxed()
             .shared()

@@ -20,6 +20,7 @@ use crate::connect::fence::Fence;
 use crate::connect::mask::Masker;
 use crate::connect::observer::{Observer, RequestEnd};
 use crate::connect::surroundings::Surroundings;
+use crate::connect::trace;
 
 /// How long an unused connection is kept: less than servers and gateways keep it, so that few requests meet one that
 /// is just being closed.
@@ -106,10 +107,13 @@ impl Wire {
         largest_body: usize,
         masker: impl Fn() -> Masker,
     ) -> Result<Reply, Lost> {
-        let sent = format!("connect-operator-{}", Uuid::new_v4());
+        // The trace id in front, so that the service's own logs lead to ours.
+        let trace = trace::current().map(|id| format!("{id}-")).unwrap_or_default();
+        let sent = format!("connect-operator-{trace}{}", Uuid::new_v4());
         request.headers_mut().insert(
             CORRELATION_ID,
-            HeaderValue::from_str(&sent).expect("a UUID and a fixed prefix are ASCII letters, digits and dashes"),
+            HeaderValue::from_str(&sent)
+                .expect("a UUID, a trace id and a fixed prefix are ASCII letters, digits and dashes"),
         );
         if let Some(authorization) = request.headers_mut().get_mut(AUTHORIZATION) {
             authorization.set_sensitive(true);

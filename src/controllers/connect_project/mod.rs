@@ -57,15 +57,12 @@ pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> (A
         Ok(ended) => (Action::await_change(), ended),
         Err(error) => {
             let ended = Ended::refused(&error);
-            let pause = match ended {
-                Ended::Conflict => {
-                    tracing::debug!("changed meanwhile, run again");
-                    AFTER_CONFLICT
-                }
-                _ => {
-                    tracing::warn!(%error, "the cluster refused");
-                    AFTER_CLUSTER_ERROR
-                }
+            let pause = if ended == Ended::Conflict {
+                tracing::debug!("changed meanwhile, run again");
+                AFTER_CONFLICT
+            } else {
+                tracing::warn!(%error, "the cluster refused");
+                AFTER_CLUSTER_ERROR
             };
             (Action::requeue(pause), ended)
         }

@@ -7,7 +7,7 @@ mod faults;
 mod many;
 mod missing;
 mod outage;
-mod pace;
+pub(crate) mod pace;
 mod preflight;
 mod refused;
 mod slow;

@@ -12,20 +12,20 @@ use crate::shop::Shop;
 /// Real time between two steps.
 const BEAT: Duration = Duration::from_millis(10);
 /// Small enough for everything that counts seconds: 25 times as fast as real time at most.
-pub(super) const FINE: Duration = Duration::from_millis(250);
+pub(crate) const FINE: Duration = Duration::from_millis(250);
 /// For hours: 500 times as fast as real time at most.
-pub(super) const COARSE: Duration = Duration::from_secs(5);
+pub(crate) const COARSE: Duration = Duration::from_secs(5);
 
 /// Calls that serve all resources of a project.
 const SHARED: [&str; 2] = ["token", "getConnectorByKey"];
 
 /// A clock that only these functions move.
-pub(super) fn stepped() -> Clock {
+pub(crate) fn stepped() -> Clock {
     Clock::stepped("2026-01-01T00:00:00Z".parse().expect("a time"))
 }
 
 /// Lets time pass in small steps until `awaited` is ready.
-pub(super) async fn meanwhile<T>(clock: &Clock, step: Duration, awaited: impl Future<Output = T>) -> T {
+pub(crate) async fn meanwhile<T>(clock: &Clock, step: Duration, awaited: impl Future<Output = T>) -> T {
     let mut awaited = pin!(awaited);
     loop {
         tokio::select! {
@@ -37,12 +37,12 @@ pub(super) async fn meanwhile<T>(clock: &Clock, step: Duration, awaited: impl Fu
 }
 
 /// Lets so much time pass.
-pub(super) async fn pass(clock: &Clock, step: Duration, time: Duration) {
+pub(crate) async fn pass(clock: &Clock, step: Duration, time: Duration) {
     meanwhile(clock, step, clock.sleep(time)).await;
 }
 
 /// Lets time pass until one of these operations was called so often; says how often before it gives up.
-pub(super) async fn until_called(shop: &Shop, operation: &str, times: u64) {
+pub(crate) async fn until_called(shop: &Shop, operation: &str, times: u64) {
     let called = async {
         while shop.calls(operation) < times {
             shop.clock.sleep(FINE).await;
@@ -54,7 +54,7 @@ pub(super) async fn until_called(shop: &Shop, operation: &str, times: u64) {
 
 /// Most calls of the API for one resource within any 10 s from `since` on. Tokens and what the registry says are asked for
 /// once for all.
-pub(super) fn most_in_10_seconds(calls: &[Call], since: Timestamp) -> usize {
+pub(crate) fn most_in_10_seconds(calls: &[Call], since: Timestamp) -> usize {
     let mut times: Vec<_> =
         calls.iter().filter(|call| !SHARED.contains(&call.operation) && call.at >= since).map(|call| call.at).collect();
     times.sort();
@@ -69,7 +69,7 @@ pub(super) fn most_in_10_seconds(calls: &[Call], since: Timestamp) -> usize {
 }
 
 /// The calls from `since` on, a line for each.
-pub(super) fn told(calls: &[Call], since: Timestamp) -> String {
+pub(crate) fn told(calls: &[Call], since: Timestamp) -> String {
     let line = |call: &Call| format!("{:?} {} {}\n", between(since, call.at), call.operation, call.status);
     calls.iter().filter(|call| call.at >= since).map(line).collect()
 }

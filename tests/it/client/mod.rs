@@ -4,6 +4,7 @@ mod actions;
 mod certificates;
 mod fence;
 mod limits;
+mod observed;
 mod operations;
 mod pauses;
 mod proxy;

@@ -7,6 +7,7 @@ mod command_line;
 mod dev_server;
 mod fields;
 mod links;
+mod metrics;
 mod reasons;
 mod reference;
 mod rules;

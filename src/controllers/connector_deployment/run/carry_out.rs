@@ -73,7 +73,9 @@ impl Run<'_> {
             told = problem;
         }
         let sent = before.operation.as_ref().filter(|operation| operation.operation_type != OperationType::Undeploy);
+        let reason = told.reason;
         self.say(known, &decision.ledger, told, record.map_or(Sight::Nothing, Sight::Record), lines, drifted).await?;
+        self.context.work.settled(self.subject, reason);
         let live = decision.ledger.applied.as_ref().is_some_and(|applied| applied.outcome == Phase::Deployed);
         if let Some(sent) = sent.filter(|_| live && decision.ledger.operation.is_none()) {
             self.context.work.live(sent.started_at.0, looked.at);

@@ -157,6 +157,7 @@ impl Run<'_> {
         };
         let after = status::summarize(&self.status(), &facts, self.context.clock.now());
         self.write(after, &facts.told).await?;
+        self.context.work.settled(self.subject, facts.told.reason);
         Ok(Next::Again(again))
     }
 

@@ -3,18 +3,24 @@
 //! What is logged is up to the filter in `RUST_LOG`; libraries that would print headers or bodies are capped whatever
 //! it says.
 
+mod json;
+
 use tracing::Level;
+use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::{FilterExt, filter_fn};
+use tracing_subscriber::fmt::format::JsonFields;
 use tracing_subscriber::layer::{Filter, SubscriberExt};
-use tracing_subscriber::registry::Registry;
+use tracing_subscriber::registry::{LookupSpan, Registry};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
+
+use self::json::Flat;
 
 /// Form of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// One JSON object in each line.
+    /// One flat JSON object in each line.
     Json,
     /// For people.
     Text,
@@ -31,11 +37,19 @@ const SILENT: &str = "kube_client::client";
 pub fn start(format: LogFormat, default: &str) {
     let text = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned());
     let layer = match format {
-        LogFormat::Json => fmt::layer().json().with_writer(std::io::stderr).boxed(),
+        LogFormat::Json => flat().with_writer(std::io::stderr).boxed(),
         LogFormat::Text => fmt::layer().with_writer(std::io::stderr).boxed(),
     };
     // Only the first one counts, in tests too.
     let _ = tracing_subscriber::registry().with(layer.with_filter(filter(&text))).try_init();
+}
+
+/// Lines that are flat JSON objects.
+fn flat<S>() -> fmt::Layer<S, JsonFields, Flat>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    fmt::layer().fmt_fields(JsonFields::new()).event_format(Flat)
 }
 
 /// What `text` lets through, in the form of `RUST_LOG`, but no more than is safe.
@@ -80,6 +94,31 @@ mod tests {
             tracing::debug!(target: "kube_client::client::builder", "a-request");
         });
         String::from_utf8(page.0.lock().expect("nobody panics with it").clone()).expect("text")
+    }
+
+    #[test]
+    fn a_line_is_one_flat_object_with_what_the_spans_around_it_know() {
+        let page = Page::default();
+        let writer = page.clone();
+        let layer = flat().with_writer(move || writer.clone());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            let run = tracing::info_span!("run", kind = "ConnectProject", trace_id = "0123456789abcdef", level = "own");
+            let _entered = run.enter();
+            let _inner = tracing::info_span!("inner", kind = "Other", number = 7).entered();
+            tracing::warn!(status = 503_u16, error = %"it said \"no\"\nand left", "the remote {}", "failed");
+        });
+        let text = String::from_utf8(page.0.lock().expect("nobody panics with it").clone()).expect("text");
+        assert_eq!(text.lines().count(), 1, "{text}");
+        let line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let time = line["timestamp"].as_str().expect("a time");
+        assert!(time.parse::<jiff::Timestamp>().is_ok(), "{time}");
+        let expected = serde_json::json!({
+            "timestamp": time, "level": "WARN", "message": "the remote failed", "target": module_path!(),
+            "kind": "Other", "number": 7, "trace_id": "0123456789abcdef", "status": 503,
+            "error": "it said \"no\"\nand left",
+        });
+        assert_eq!(line, expected);
+        assert!(text.starts_with("{\"timestamp\":"), "{text}");
     }
 
     #[test]

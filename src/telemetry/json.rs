@@ -1,0 +1,92 @@
+//! A line of the log as one flat JSON object: what is said, and what the spans around it know, such as the trace id of the
+//! run, all on one level, so that `grep` and any collector find it. `docs/operations/logs.md` lists the members.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::fmt::format::{JsonFields, Writer};
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormattedFields};
+use tracing_subscriber::registry::{LookupSpan, Scope};
+
+/// Writes lines of the log.
+pub(super) struct Flat;
+
+impl<S> FormatEvent<S, JsonFields> for Flat
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, JsonFields>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut members = Members(Map::new());
+        for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
+            let extensions = span.extensions();
+            let fields = extensions.get::<FormattedFields<JsonFields>>().map(|fields| fields.fields.as_str());
+            // Written by the library itself, so they can be read.
+            if let Some(Ok(fields)) = fields.map(serde_json::from_str::<Map<String, Value>>) {
+                members.0.extend(fields);
+            }
+        }
+        event.record(&mut members);
+        let mut time = String::new();
+        SystemTime.format_time(&mut Writer::new(&mut time))?;
+        let meta = event.metadata();
+        let message = members.0.remove("message").unwrap_or_default();
+        // First what people read first; what is in each line cannot be hidden by a member of that name.
+        let first = [
+            ("timestamp", Value::from(time)),
+            ("level", Value::from(meta.level().as_str())),
+            ("message", message),
+            ("target", Value::from(meta.target())),
+        ];
+        let rest = members.0.into_iter().filter(|(name, _)| first.iter().all(|(own, _)| own != name));
+        let text = |value: &Value| value.to_string();
+        let mut line = String::from("{");
+        for (name, value) in first.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).chain(rest) {
+            let comma = if line.len() > 1 { "," } else { "" };
+            fmt::Write::write_fmt(&mut line, format_args!("{comma}{}:{}", text(&Value::from(name)), text(&value)))?;
+        }
+        writeln!(writer, "{line}}}")
+    }
+}
+
+/// What an event says.
+struct Members(Map<String, Value>);
+
+impl Members {
+    fn set(&mut self, field: &Field, value: impl Into<Value>) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+}
+
+impl Visit for Members {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.set(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.set(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.set(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.set(field, value);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.set(field, value);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.set(field, format!("{value:?}"));
+    }
+}

@@ -1,0 +1,61 @@
+//! What is seen of an operator from outside: metrics that count what happened, probes that fail when it hangs and only
+//! then, and a log whose lines belong together.
+
+mod counted;
+mod hanging;
+mod prometheus;
+mod traced;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use connect_operator::controllers::work::Work;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::shop::PATIENCE;
+
+/// The samples of a scrape by name and labels, as they are written.
+pub(crate) fn scrape(work: &Work) -> BTreeMap<String, f64> {
+    let page = work.metrics().encode();
+    let samples = page.lines().filter(|line| !line.starts_with('#'));
+    samples
+        .map(|line| {
+            let (name, value) = line.rsplit_once(' ').expect("a value");
+            (name.to_owned(), value.parse().expect("a number"))
+        })
+        .collect()
+}
+
+/// Returns a scrape once it is as wanted.
+pub(crate) async fn until(
+    work: &Work,
+    what: &str,
+    is: impl Fn(&BTreeMap<String, f64>) -> bool,
+) -> BTreeMap<String, f64> {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let samples = scrape(work);
+        if is(&samples) {
+            return samples;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "not within {PATIENCE:?}: {what}\n{samples:#?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// What a server answers to a GET, as it is.
+pub(crate) async fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+/// A sample; 0 if there is none.
+pub(crate) fn value(samples: &BTreeMap<String, f64>, name: &str) -> f64 {
+    samples.get(name).copied().unwrap_or_default()
+}

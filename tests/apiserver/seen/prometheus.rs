@@ -1,0 +1,139 @@
+//! A real Prometheus scrapes a real operator: every query of the dashboard and of the alerts is evaluated on what comes of it.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use serde_json::Value;
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+use super::{get, traced};
+use crate::shop::{CREDENTIALS, SECRET, Shop};
+
+/// For everything to be scraped, and rates to be there.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+}
+
+/// Starts Prometheus; `None`: it is not installed, which is said, and refused with `REQUIRE_PROMETHEUS`.
+fn prometheus(folder: &Path, address: SocketAddr, target: SocketAddr) -> Option<Child> {
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/files/alerts.yaml");
+    let config = format!(
+        "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n\
+         rule_files: ['{}']\n\
+         scrape_configs: [{{job_name: operator, honor_labels: true, static_configs: [{{targets: ['{target}']}}]}}]\n",
+        rules.display()
+    );
+    std::fs::write(folder.join("prometheus.yml"), config).unwrap();
+    let started = Command::new("prometheus")
+        .arg(format!("--config.file={}", folder.join("prometheus.yml").display()))
+        .arg(format!("--storage.tsdb.path={}", folder.join("data").display()))
+        .arg(format!("--web.listen-address={address}"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(folder.join("log")).unwrap())
+        .kill_on_drop(true)
+        .spawn();
+    match started {
+        Ok(child) => Some(child),
+        Err(error) if std::env::var_os("REQUIRE_PROMETHEUS").is_none() => {
+            eprintln!("NOT TRIED: prometheus: {error}; install the package `prometheus`");
+            None
+        }
+        Err(error) => panic!("prometheus: {error}; install the package `prometheus`"),
+    }
+}
+
+/// An answer of the HTTP API of Prometheus.
+async fn ask(address: SocketAddr, path: &str) -> Value {
+    let answer = get(address, path).await;
+    let body = answer.split_once("\r\n\r\n").expect("a body").1;
+    serde_json::from_str(body).unwrap_or_else(|error| panic!("{path}: {error}: {answer}"))
+}
+
+/// Samples of an instant query, which must be one.
+async fn query(address: SocketAddr, expression: &str) -> Vec<Value> {
+    let query: String = form_urlencoded::byte_serialize(expression.as_bytes()).collect();
+    let answer = ask(address, &format!("/api/v1/query?query={query}")).await;
+    assert_eq!(answer["status"], "success", "{expression}: {answer}");
+    answer["data"]["result"].as_array().expect("a vector").clone()
+}
+
+/// Returns once a query gives something.
+async fn until(address: SocketAddr, expression: &str) -> Vec<Value> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let samples = query(address, expression).await;
+        if !samples.is_empty() {
+            return samples;
+        }
+        assert!(Instant::now() < deadline, "no data within {PATIENCE:?}: {expression}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// Expressions of the dashboard, as Grafana sends them.
+fn dashboard() -> Vec<String> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/files/dashboard.json");
+    let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().clone();
+    let targets = panels.into_iter().filter_map(|panel| panel["targets"].as_array().cloned()).flatten();
+    let expressions = targets.map(|target| target["expr"].as_str().unwrap().to_owned());
+    let filled = |text: String| text.replace("$job", ".+").replace("$__rate_interval", "10s");
+    expressions.map(filled).collect()
+}
+
+#[tokio::test]
+async fn every_query_of_dashboard_and_alerts_works_on_what_a_real_run_serves() {
+    let (target, address) = (free_address(), free_address());
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_prometheus) = prometheus(folder.path(), address, target) else { return };
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
+    let shop = Shop::without_operator(options, Clock::system()).await;
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let listen = target.to_string();
+    let _operator = traced::start(&shop, log.as_file(), &["--metrics-listen", &listen, "--health-listen", &listen]);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+    let ready = get(target, "/readyz").await;
+    assert!(ready.contains(" 200 ") && ready.ends_with("readyz check passed\n"), "{ready}");
+    until(address, "connect_operator_leader == 1").await;
+
+    for expression in dashboard() {
+        until(address, &expression).await;
+    }
+    let live = until(address, "connect_operator_resources{kind=\"ConnectorDeployment\"}").await;
+    assert_eq!(live[0]["metric"]["state"], "Ready", "{live:?}");
+    let namespace = shop.sandbox.namespace.as_str();
+    let look = until(address, "connect_operator_project_seconds_since_look").await;
+    assert_eq!(look[0]["metric"]["namespace"], namespace, "honor_labels keeps ours");
+
+    let rules = ask(address, "/api/v1/rules").await;
+    let rules = rules["data"]["groups"][0]["rules"].as_array().expect("rules").clone();
+    assert!(rules.len() >= 6, "{rules:?}");
+    for rule in rules {
+        let name = &rule["name"];
+        assert_eq!(rule["health"], "ok", "{rule}");
+        assert_eq!(rule["state"], "inactive", "{name} although all is well: {rule}");
+    }
+    // An alert as it begins: the remote refuses the credentials.
+    shop.dev.revoke_tokens();
+    let refused = FaultAnswer {
+        status: Some(401),
+        body: Some(serde_json::json!({"error": "invalid_client"})),
+        ..FaultAnswer::default()
+    };
+    shop.dev.fault(Fault::of("token", refused)).unwrap();
+    shop.annotate(connect_operator::names::RECONCILE_REQUESTED_AT, "now").await;
+    let pending = until(address, "ALERTS{alertname=\"ConnectProjectFailing\",alertstate=\"pending\"}").await;
+    assert_eq!(pending[0]["metric"]["reason"], "CredentialsRejected", "{pending:?}");
+}

@@ -1,0 +1,68 @@
+//! Lines of the log belong together: all that one run does has one trace id, which the remote gets too.
+
+use std::fs::File;
+use std::process::Stdio;
+
+use connect_operator::dev_server::Options;
+use serde_json::Value;
+use tokio::process::{Child, Command};
+
+use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
+
+/// An operator as a process, whose log goes to a file.
+pub(crate) fn start(shop: &Shop, log: &File, more: &[&str]) -> Child {
+    let namespace = &shop.sandbox.namespace;
+    Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+        .args(["run", "--watch-namespaces", namespace, "--operator-namespace", namespace])
+        .args(["--allowed-api-hosts", "127.0.0.1"])
+        .args(more)
+        .env("KUBECONFIG", shop.sandbox.kubeconfig())
+        .env("RUST_LOG", "info,connect_operator=debug")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log.try_clone().unwrap())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the operator starts")
+}
+
+#[tokio::test]
+async fn every_line_of_a_run_has_its_trace_id_and_so_has_each_of_its_calls() {
+    let options = Options { deploy_duration: std::time::Duration::from_millis(200), ..Options::default() };
+    let shop = Shop::without_operator(options, connect_operator::clock::Clock::system()).await;
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut operator = start(&shop, log.as_file(), &[]);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+    operator.kill().await.unwrap();
+
+    let text = std::fs::read_to_string(log.path()).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    let create = lines.iter().find(|line| line["operation"] == "createDeployment").expect("the call is logged");
+    let trace_id = create["trace_id"].as_str().expect("the run has an id");
+    assert!(trace_id.len() == 16 && trace_id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{trace_id}");
+    let run: Vec<_> = lines.iter().filter(|line| line["trace_id"] == trace_id).collect();
+    assert!(run.len() > 2, "{run:#?}");
+    for line in &run {
+        assert_eq!(line["kind"], "ConnectorDeployment", "{line}");
+        assert_eq!((&line["namespace"], &line["name"]), (&Value::from(&*shop.sandbox.namespace), &Value::from(NAME)));
+    }
+    assert_eq!(run.last().unwrap()["message"], "the run ended");
+    let runs = lines.iter().filter(|line| line["message"] == "the run ended");
+    let mut ids: Vec<_> = runs.map(|line| line["trace_id"].as_str().expect("each run has one")).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert!(all > 2 && ids.len() == all, "no two runs share one");
+
+    let calls = shop.dev.calls();
+    let created = calls.iter().find(|call| call.operation == "createDeployment").expect("it was called");
+    assert!(created.correlation_id.starts_with(&format!("connect-operator-{trace_id}-")), "{}", created.correlation_id);
+    assert_eq!(create["correlation_id"], created.correlation_id.as_str());
+    for line in lines.iter().filter(|line| line["message"] == "the Connect API answered") {
+        assert!(line["trace_id"].is_string(), "a call without a trace: {line}");
+    }
+}

@@ -1,0 +1,128 @@
+//! What is heard of requests by who counts them: each once, and how it ended.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::api::{ConnectApi, PageRequest, Selector};
+use connect_operator::connect::http::{HttpConnect, Settings};
+use connect_operator::connect::observer::{Observer, RequestEnd, TokenEnd};
+use connect_operator::connect::surroundings::Surroundings;
+use connect_operator::connect::trace;
+use tokio::net::TcpListener;
+
+use super::limits::closed_port;
+use super::remote::{Remote, answer, endpoint, json_answer, with_header};
+
+#[derive(Debug, Default)]
+struct Ear(Mutex<Vec<String>>);
+
+impl Ear {
+    fn note(&self, what: String) {
+        self.0.lock().expect("not poisoned").push(what);
+    }
+
+    fn heard(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().expect("not poisoned"))
+    }
+}
+
+impl Observer for Ear {
+    fn request(&self, operation: &'static str, end: RequestEnd, duration: Duration) {
+        assert!(duration < Duration::from_secs(5), "{duration:?}");
+        self.note(format!("{operation} {end:?}"));
+    }
+
+    fn waited(&self, _: Duration) {
+        self.note("waited".to_owned());
+    }
+
+    fn throttled(&self) {
+        self.note("throttled".to_owned());
+    }
+
+    fn token(&self, end: TokenEnd) {
+        self.note(format!("token {end:?}"));
+    }
+}
+
+fn client(settings: Settings, ear: &Arc<Ear>) -> HttpConnect {
+    let around = Surroundings { observer: ear.clone(), ..Surroundings::plain(Clock::system()) };
+    HttpConnect::within(settings, around).expect("a client for plain HTTP")
+}
+
+async fn read(api: &HttpConnect) {
+    let _ = api.connector(&Selector::Key("tax".to_owned())).await;
+}
+
+#[tokio::test]
+async fn each_request_is_heard_of_once_with_its_end() {
+    let ear = Arc::new(Ear::default());
+    let ended = |end: &str| vec!["waited".to_owned(), format!("getConnectorByKey {end}")];
+    for (case, reply, expected) in [
+        ("absent", answer(404, r#"{"statusCode": 404}"#), ended("Status(404)")),
+        ("broken", answer(500, "oh"), ended("Status(500)")),
+        ("no record", answer(200, "[]"), ended("Undecodable")),
+        (
+            "too many",
+            answer(429, ""),
+            vec!["waited".into(), "throttled".into(), "getConnectorByKey Status(429)".into()],
+        ),
+        (
+            "away for a while",
+            with_header(answer(503, ""), "Retry-After", "1"),
+            vec!["waited".into(), "throttled".into(), "getConnectorByKey Status(503)".into()],
+        ),
+    ] {
+        let reply = Mutex::new(Some(reply));
+        let remote = Remote::start(move |_| reply.lock().expect("not poisoned").take().expect("one request")).await;
+        let api = client(remote.settings(), &ear);
+        read(&api).await;
+        let mut heard = ear.heard();
+        assert_eq!(heard.remove(0), "token Issued", "{case}");
+        assert_eq!(heard, expected, "{case}");
+    }
+    let remote = Remote::start(|_| {
+        json_answer(200, &serde_json::json!({"results": [], "total": 0, "limit": 1, "offset": 0, "count": 0}))
+    })
+    .await;
+    client(remote.settings(), &ear).deployments(PageRequest { limit: 1, offset: 0 }).await.expect("a page");
+    assert_eq!(ear.heard(), ["token Issued", "waited", "queryDeployments Status(200)"]);
+}
+
+#[tokio::test]
+async fn what_gave_no_answer_is_heard_of_too() {
+    let ear = Arc::new(Ear::default());
+    let remote = Remote::start(|_| answer(500, "")).await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let (closed, _held) = closed_port();
+    for (url, expected) in [
+        (format!("http://{}", silent.local_addr().expect("bound")), "getConnectorByKey Timeout"),
+        (format!("http://{closed}"), "getConnectorByKey Connection"),
+    ] {
+        let mut settings = remote.settings();
+        settings.api_url = endpoint(&url);
+        settings.limits.call = Duration::from_millis(300);
+        read(&client(settings, &ear)).await;
+        assert_eq!(ear.heard(), ["token Issued", "waited", expected]);
+    }
+    let mut settings = remote.settings();
+    settings.auth_url = endpoint(&format!("http://{closed}"));
+    read(&client(settings, &ear)).await;
+    assert_eq!(ear.heard(), ["token Failed"], "nothing was sent to the API");
+}
+
+#[tokio::test]
+async fn a_call_carries_the_trace_id_of_what_it_is_made_for() {
+    let remote = Remote::start(|_| answer(500, "")).await;
+    let api = remote.client();
+    let id = trace::Id::random();
+    trace::within(id, read(&api)).await;
+    read(&api).await;
+    let [traced, plain] = &remote.seen()[..] else { panic!("two requests") };
+    let start = format!("connect-operator-{id}-");
+    assert_eq!(id.to_string().len(), 16);
+    assert!(traced.header("x-correlation-id").starts_with(&start), "{}", traced.header("x-correlation-id"));
+    assert!(remote.tokens()[0].header("x-correlation-id").starts_with(&start), "the token was asked for because of it");
+    assert!(!plain.header("x-correlation-id").contains(&id.to_string()), "what is made for nothing has none");
+}

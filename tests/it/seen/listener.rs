@@ -1,0 +1,172 @@
+//! The listener, over real HTTP: what it answers, and that nobody can hold it up.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use connect_operator::cli::run::health::{Health, Stage};
+use connect_operator::cli::run::listen::{Addresses, Listening, listen};
+use connect_operator::clock::Clock;
+use connect_operator::controllers::work::{LONGEST_PAUSE, Work};
+use connect_operator::leader::State;
+use connect_operator::metrics::Metrics;
+use jiff::Timestamp;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+struct Bench {
+    clock: Clock,
+    work: Arc<Work>,
+    metrics: Arc<Metrics>,
+    health: Arc<Health>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
+        let metrics = Metrics::new(clock.now());
+        let work = Work::new(clock.clone(), Arc::clone(&metrics));
+        let health = Health::new(Arc::clone(&work));
+        Self { clock, work, metrics, health }
+    }
+
+    async fn listen(&self, addresses: Addresses) -> Listening {
+        listen(addresses, &self.metrics, &self.health).await.expect("a free port")
+    }
+}
+
+fn any() -> Option<SocketAddr> {
+    Some(SocketAddr::from(([127, 0, 0, 1], 0)))
+}
+
+async fn send(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    stream.write_all(format!("{request}\r\nHost: localhost\r\n\r\n").as_bytes()).await.expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("it answers, and closes the connection");
+    answer
+}
+
+#[tokio::test]
+async fn each_address_serves_what_belongs_there_and_nothing_else() {
+    let bench = Bench::new();
+    let metrics = bench.listen(Addresses { metrics: any(), health: None }).await.addresses[0];
+    let closed = TcpStream::connect(metrics).await;
+    assert!(closed.is_err(), "it ends with its owner");
+    let both = bench.listen(Addresses { metrics: any(), health: any() }).await;
+    let (only_metrics, only_health) = (
+        bench.listen(Addresses { metrics: any(), health: None }).await,
+        bench.listen(Addresses { metrics: None, health: any() }).await,
+    );
+    assert!(bench.listen(Addresses::default()).await.addresses.is_empty());
+    for (listening, path, expected) in [
+        (&both, "/metrics", "200 OK"),
+        (&both, "/livez", "200 OK"),
+        (&both, "/readyz", "503 Service Unavailable"),
+        (&both, "/", "404 Not Found"),
+        (&both, "/metrics/", "404 Not Found"),
+        (&only_metrics, "/metrics", "200 OK"),
+        (&only_metrics, "/livez", "404 Not Found"),
+        (&only_health, "/livez", "200 OK"),
+        (&only_health, "/metrics", "404 Not Found"),
+    ] {
+        let [address] = listening.addresses[..] else { panic!("one listener: {listening:?}") };
+        let answer = send(address, &format!("GET {path} HTTP/1.1")).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {expected}\r\n")), "{path}: {answer}");
+    }
+    let address = both.addresses[0];
+    let head = send(address, "HEAD /metrics HTTP/1.1").await;
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n"), "no body: {head}");
+    for method in ["POST", "PUT", "DELETE"] {
+        let refused = send(address, &format!("{method} /metrics HTTP/1.1")).await;
+        assert!(refused.starts_with("HTTP/1.1 405 ") && refused.contains("allow: GET,HEAD"), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn metrics_come_in_the_format_that_is_asked_for() {
+    let bench = Bench::new();
+    let listening = bench.listen(Addresses { metrics: any(), health: None }).await;
+    let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
+                      text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+    for (accept, expected) in [
+        (prometheus, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        ("text/plain", "text/plain; version=0.0.4; charset=utf-8"),
+        ("*/*", "text/plain; version=0.0.4; charset=utf-8"),
+    ] {
+        let answer = send(listening.addresses[0], &format!("GET /metrics HTTP/1.1\r\nAccept: {accept}")).await;
+        assert!(answer.contains(&format!("content-type: {expected}\r\n")), "{accept}: {answer}");
+        assert!(answer.contains("\nconnect_operator_leader 0\n") && answer.ends_with("# EOF\n"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn probes_name_each_check() {
+    let bench = Bench::new();
+    let listening = bench.listen(Addresses { metrics: None, health: any() }).await;
+    let get = async |path: &str| {
+        let answer = send(listening.addresses[0], &format!("GET {path} HTTP/1.1")).await;
+        let status = answer[9..12].to_owned();
+        (status, answer.split_once("\r\n\r\n").expect("a body").1.to_owned())
+    };
+    let leader = || bench.metrics.encode().contains("\nconnect_operator_leader 1\n");
+    let told = |status: &str, text: &str| (status.to_owned(), text.to_owned());
+    let waits = "[+]ping ok\n[-]crds failed: the CRDs of this version are not served yet\nreadyz check failed\n";
+    assert_eq!(get("/readyz").await, told("503", waits));
+    let alive = "[+]ping ok\n[+]main-loop ok\n[+]runs ok\n[+]events ok\n[+]election ok\nlivez check passed\n";
+    assert_eq!(get("/livez").await, told("200", alive));
+
+    bench.health.set_stage(Stage::StandsBy);
+    bench.health.set_election(State::alone(bench.clock.clone()));
+    let standby = "[+]ping ok\n[+]crds ok\n[+]election ok\nreadyz check passed\n";
+    assert_eq!((get("/readyz").await, leader()), (told("200", standby), false));
+
+    bench.health.set_stage(Stage::Leads);
+    let new = "[+]ping ok\n[+]crds ok\n[-]first-lists failed: the controllers have not started\nreadyz check failed\n";
+    assert_eq!((get("/readyz").await, leader()), (told("503", new), true));
+    bench.work.start(1);
+    bench.work.listed();
+    let ready = "[+]ping ok\n[+]crds ok\n[+]first-lists ok\nreadyz check passed\n";
+    assert_eq!(get("/readyz").await, told("200", ready));
+    bench.clock.step(LONGEST_PAUSE + Duration::from_secs(1));
+    let hangs = alive.replace("[+]main-loop ok", "[-]main-loop failed: the main loop was not run for 121 s");
+    assert_eq!(get("/livez").await, told("503", &hangs.replace("passed", "failed")));
+}
+
+#[tokio::test]
+async fn an_address_in_use_is_said_with_its_flag() {
+    let bench = Bench::new();
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = taken.local_addr().ok();
+    for (addresses, flag) in [
+        (Addresses { metrics: address, health: None }, "--metrics-listen"),
+        (Addresses { metrics: None, health: address }, "--health-listen"),
+    ] {
+        let error = listen(addresses, &bench.metrics, &bench.health).await.expect_err("it is in use").to_string();
+        assert!(error.starts_with(&format!("{flag} {}: Address already in use", address.unwrap())), "{error}");
+    }
+}
+
+/// Slow clients fill every place; their connections end, and the next request is answered.
+#[tokio::test]
+async fn slow_clients_hold_nobody_up_for_long() {
+    let bench = Bench::new();
+    let listening = bench.listen(Addresses { metrics: None, health: any() }).await;
+    let address = listening.addresses[0];
+    let mut slow = Vec::new();
+    for number in 0..64 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let beginning = if number % 2 == 0 { "GET /livez HTTP/1.1\r\nHost: loc" } else { "" };
+        stream.write_all(beginning.as_bytes()).await.unwrap();
+        slow.push(stream);
+    }
+    let start = Instant::now();
+    let answer = send(address, "GET /livez HTTP/1.1").await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    for mut stream in slow {
+        let mut rest = Vec::new();
+        let closed = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut rest)).await;
+        assert!(closed.is_ok(), "a slow client still has its connection");
+    }
+}

@@ -1,0 +1,53 @@
+//! The alerts before Prometheus' own tool: their rules, and when they fire.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::chart;
+
+/// Runs promtool. Where it is not installed it is not tried, which is said; with `REQUIRE_PROMETHEUS` it has to be there.
+fn promtool(arguments: &[&str]) {
+    let output = match Command::new("promtool").args(arguments).output() {
+        Ok(output) => output,
+        Err(error) if std::env::var_os("REQUIRE_PROMETHEUS").is_none() => {
+            eprintln!("NOT TRIED: promtool {arguments:?}: {error}; install the package `prometheus`");
+            return;
+        }
+        Err(error) => panic!("promtool: {error}; install the package `prometheus`"),
+    };
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "promtool {arguments:?}: {text}");
+}
+
+#[test]
+fn the_rules_are_rules() {
+    promtool(&["check", "rules", chart("alerts.yaml").to_str().expect("text")]);
+}
+
+#[test]
+fn each_alert_fires_when_it_should_and_is_silent_when_it_should() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/alerts/alerts-test.yaml");
+    let text = std::fs::read_to_string(&tests).unwrap();
+    let rules = std::fs::read_to_string(chart("alerts.yaml")).unwrap();
+    for name in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
+        assert!(text.contains(&format!("name: {name}")), "{name} has no test");
+    }
+    promtool(&["test", "rules", tests.to_str().expect("text")]);
+}
+
+#[test]
+fn what_is_served_is_what_prometheus_reads() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+
+    let metrics = connect_operator::metrics::Metrics::new(jiff::Timestamp::UNIX_EPOCH);
+    let tool = Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let Ok(mut tool) = tool else {
+        // Said, or refused, by the test above.
+        return promtool(&["--version"]);
+    };
+    tool.stdin.take().expect("a pipe").write_all(metrics.encode().as_bytes()).expect("promtool reads");
+    let output = tool.wait_with_output().expect("promtool ends");
+    // 3: it has advice, about names of counters in the older format.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&output.stdout));
+}

@@ -1,0 +1,129 @@
+//! Each metric and label in alerts and dashboard is one of the table of families, and each alert has its runbook.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use connect_operator::metrics::families::{ALL, Family, Type};
+use connect_operator::metrics::labels::OPERATIONS;
+use serde_json::Value;
+
+use super::chart;
+
+/// Labels that the scraping adds, and that of the bounds of a histogram.
+const OTHER_LABELS: &[&str] = &["job", "instance", "namespace", "le"];
+
+/// The family that a name in a query belongs to.
+fn family(name: &str) -> Option<&'static Family> {
+    ALL.iter().find(|family| match family.metric {
+        Type::Histogram => ["_bucket", "_sum", "_count"].iter().any(|end| name == format!("{}{end}", family.name)),
+        Type::Counter | Type::Gauge => name == family.name,
+    })
+}
+
+/// Names of metrics in an expression.
+fn metrics(expression: &str) -> Vec<&str> {
+    let words = expression.split(|sign: char| !(sign.is_ascii_alphanumeric() || sign == '_'));
+    words.filter(|word| word.starts_with("connect_operator_") || word.starts_with("process_")).collect()
+}
+
+/// Names of labels in an expression: those that are matched, and those that are grouped by.
+fn labels(expression: &str) -> BTreeSet<&str> {
+    let matched = expression.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+    let matched = matched.flat_map(|inner| inner.split("\",")).filter_map(|one| one.split(['=', '!']).next());
+    let grouped = ["by (", "on ("].into_iter().flat_map(|word| expression.split(word).skip(1));
+    let grouped = grouped.filter_map(|rest| rest.split(')').next()).flat_map(|inner| inner.split(','));
+    matched.chain(grouped).map(str::trim).filter(|label| !label.is_empty()).collect()
+}
+
+fn check(what: &str, expression: &str) {
+    let names = metrics(expression);
+    assert!(!names.is_empty(), "{what} asks for no metric: {expression}");
+    let mut allowed: BTreeSet<&str> = OTHER_LABELS.iter().copied().collect();
+    for name in names {
+        let family = family(name).unwrap_or_else(|| panic!("{what}: {name} is not served"));
+        allowed.extend(family.labels);
+    }
+    let unknown: Vec<_> = labels(expression).into_iter().filter(|label| !allowed.contains(label)).collect();
+    assert!(unknown.is_empty(), "{what}: {unknown:?} in {expression}");
+}
+
+/// Alerts by name, with expression and annotations.
+fn alerts() -> Vec<Value> {
+    let text = std::fs::read_to_string(chart("alerts.yaml")).unwrap();
+    let file: Value = serde_saphyr::from_str(&text).expect("YAML");
+    let groups = file["groups"].as_array().expect("groups");
+    groups.iter().flat_map(|group| group["rules"].as_array().expect("rules").clone()).collect()
+}
+
+#[test]
+fn alerts_ask_for_what_is_served_and_each_has_all_that_people_need() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages = BTreeSet::new();
+    for alert in alerts() {
+        let name = alert["alert"].as_str().expect("a name");
+        check(name, alert["expr"].as_str().expect("an expression"));
+        assert!(alert["for"].is_string(), "{name}");
+        assert!(matches!(alert["labels"]["severity"].as_str(), Some("warning" | "critical")), "{name}");
+        for annotation in ["summary", "description", "runbook_url"] {
+            assert!(
+                alert["annotations"][annotation].as_str().is_some_and(|text| text.len() > 10),
+                "{name}: {annotation}"
+            );
+        }
+        let page = format!("docs/runbooks/{name}.md");
+        assert!(alert["annotations"]["runbook_url"].as_str().unwrap().ends_with(&page), "{name}");
+        let text = std::fs::read_to_string(root.join(&page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+        for part in ["## What it means", "## Impact", "## How to find out", "## What to do"] {
+            assert!(text.contains(part), "{page} has no part {part}");
+        }
+        pages.insert(format!("{name}.md"));
+    }
+    let found = std::fs::read_dir(root.join("docs/runbooks")).unwrap();
+    let found: BTreeSet<_> = found.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(found, pages, "a page for each alert, and no other");
+}
+
+#[test]
+fn the_dashboard_asks_for_what_is_served_and_every_family_is_on_it() {
+    let text = std::fs::read_to_string(chart("dashboard.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).expect("JSON");
+    let mut ids = BTreeSet::new();
+    let mut shown = BTreeSet::new();
+    for panel in dashboard["panels"].as_array().expect("panels") {
+        let title = panel["title"].as_str().expect("a title");
+        assert!(ids.insert(panel["id"].as_u64().expect("an id")), "{title}: its id is taken");
+        if panel["type"] == "row" {
+            continue;
+        }
+        assert!(panel["description"].as_str().is_some_and(|text| text.len() > 10), "{title} says what it shows");
+        assert_eq!(panel["datasource"]["uid"], "${datasource}", "{title}");
+        for target in panel["targets"].as_array().expect("queries") {
+            let expression = target["expr"].as_str().expect("an expression");
+            check(title, expression);
+            shown.extend(metrics(expression).into_iter().filter_map(family).map(|family| family.name));
+        }
+    }
+    let missing: Vec<_> = ALL.iter().map(|family| family.name).filter(|name| !shown.contains(name)).collect();
+    assert_eq!(missing, Vec::<&str>::new(), "families that no panel shows");
+}
+
+#[test]
+fn a_query_that_asks_for_something_else_is_found() {
+    for wrong in [
+        "connect_operator_ressources",
+        "connect_operator_resources{status=\"Ready\"}",
+        "sum by (code) (connect_operator_resources)",
+        "connect_operator_sent_to_live_seconds",
+    ] {
+        assert!(std::panic::catch_unwind(|| check("test", wrong)).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn every_operation_of_the_contract_is_counted_by_its_name() {
+    let counted: BTreeSet<_> = OPERATIONS.iter().copied().collect();
+    let known: BTreeSet<_> = connect_operator::dev_server::OPERATIONS.iter().copied().collect();
+    let uncounted: Vec<_> = known.difference(&counted).collect();
+    assert_eq!(uncounted, [&"token"], "tokens have a family of their own");
+    assert_eq!(counted.difference(&known).collect::<Vec<_>>(), Vec::<&&str>::new());
+}

@@ -1,6 +1,8 @@
 //! What is seen of an operator from outside: metrics that count what happened, probes that fail when it hangs and only
 //! then, and a log whose lines belong together.
 
+#![allow(clippy::float_cmp, reason = "counts are whole numbers")]
+
 mod counted;
 mod hanging;
 mod prometheus;

@@ -2,6 +2,7 @@
 //! each time. Any file does for the binary.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -66,7 +67,10 @@ fn blob(image: &Path, descriptor: &Value) -> PathBuf {
     let path = image.join("blobs/sha256").join(digest);
     let content = std::fs::read(&path).unwrap();
     assert_eq!(descriptor["size"], content.len());
-    let found: String = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut found = String::new();
+    for byte in Sha256::digest(&content) {
+        write!(found, "{byte:02x}").unwrap();
+    }
     assert_eq!(found, digest);
     path
 }

@@ -1,5 +1,6 @@
 //! The page of the chart's values: made from the comments in `values.yaml`, as `# -- ` begins them.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::Value;
@@ -54,7 +55,7 @@ fn the_page_of_the_chart_lists_every_value() {
     let mut table = "| Value | Default | What it is |\n|---|---|---|\n".to_owned();
     for Documented { path, comment } in documented(&text) {
         let default = at(&values, &path).to_string().replace('|', "\\|");
-        table.push_str(&format!("| `{}` | `{default}` | {} |\n", path.join("."), comment.replace('|', "\\|")));
+        writeln!(table, "| `{}` | `{default}` | {} |", path.join("."), comment.replace('|', "\\|")).unwrap();
     }
     assert_golden_parts(&format!("{CHART}/README.md"), &[("values", table)]);
 }

@@ -42,7 +42,7 @@ fn words(rules: &Value) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for rule in rules.as_array().unwrap() {
         let verbs: Vec<_> = list(&rule["verbs"]).into_iter().collect();
-        let names: String = list(&rule["resourceNames"]).into_iter().map(|name| format!(" {name}")).collect();
+        let names = list(&rule["resourceNames"]).into_iter().fold(String::new(), |names, name| names + " " + &name);
         for group in list(&rule["apiGroups"]) {
             for resource in list(&rule["resources"]) {
                 let group = if group.is_empty() { "core" } else { &group };

@@ -102,7 +102,8 @@ fn compare(path: &str, values: &Value, schema: &Value) {
     // Requests, limits and claims are those of Kubernetes, and `global` is Helm's.
     let mut listed: Vec<_> = listed.keys().filter(|name| !["global", "claims"].contains(&name.as_str())).collect();
     let mut given: Vec<_> = values.keys().collect();
-    (listed.sort(), given.sort());
+    listed.sort();
+    given.sort();
     assert_eq!(listed, given, "members of {path}");
     for (name, value) in values {
         compare(&format!("{path}.{name}"), value, &schema["properties"][name]);

@@ -15,7 +15,7 @@ use super::{get, traced};
 use crate::shop::{CREDENTIALS, SECRET, Shop};
 
 /// For everything to be scraped, and rates to be there.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")

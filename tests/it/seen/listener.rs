@@ -35,6 +35,7 @@ impl Bench {
     }
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "what both addresses are")]
 fn any() -> Option<SocketAddr> {
     Some(SocketAddr::from(([127, 0, 0, 1], 0)))
 }

@@ -15,13 +15,6 @@ pub(crate) fn feed(command: &mut Command, input: &str) -> String {
     said(command, &output)
 }
 
-/// Runs a command that must fail, and returns what it said of it.
-pub(crate) fn refused(command: &mut Command) -> String {
-    let output = finish(command, None);
-    assert!(!output.status.success(), "{command:?} went through: {}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 fn finish(command: &mut Command, input: Option<&str>) -> Output {
     eprintln!("{}", line(command));
     let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };

@@ -14,7 +14,7 @@ use futures::stream::{BoxStream, Stream, StreamExt};
 use futures::{FutureExt, TryStreamExt, future};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::{NamespaceResourceScope, PartialObjectMeta};
-use kube::runtime::controller::{Action, Config, Controller};
+use kube::runtime::controller::{Action, Controller};
 use kube::runtime::events::Recorder;
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::{PredicateConfig, WatchStreamExt, watcher};
@@ -27,6 +27,7 @@ use super::connect_project::copy::{self, Copies};
 use super::connector::memory::Mirrors;
 use super::connector::project::MirroredProject;
 use super::context::{Context, Projects};
+use super::controlled::Controlled;
 use super::digest::DigestKey;
 use super::elsewhere::{self, Elsewhere};
 use super::events::{self, Lifes, Ours, strip, what_people_change};
@@ -39,8 +40,7 @@ use super::remote::{ConnectFactory, Remotes};
 use super::series::Series;
 use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
-use super::work::{Ended, Work};
-use super::{action_check, connect_project, connector, connector_deployment, connector_staged};
+use super::work::Work;
 use crate::clock::Clock;
 use crate::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
 use crate::leader::{LeaseName, Scope as Works};
@@ -48,20 +48,6 @@ use crate::names;
 
 /// Secrets that never hold values of ours: service account tokens and Helm releases.
 const SECRETS_OF_INTEREST: &str = "type!=kubernetes.io/service-account-token,type!=helm.sh/release.v1";
-
-/// Runs at once of all remote projects together, so that a thousand resources that change at the same time need no memory
-/// for a thousand runs. Most wait for the cluster; of one remote project only [`Options::concurrency`] get further, so a
-/// slow one does not hold up the others.
-const RUNS_AT_ONCE: u16 = 128;
-
-/// Staged connectors at once: their makers have few.
-const STAGED_AT_ONCE: u16 = 16;
-
-/// Calls of actions at once: each waits for a frontend, and keeps its answer in memory for a moment.
-const CHECKS_AT_ONCE: u16 = 16;
-
-/// Mirrors that look at once: each reads its registry page by page, and keeps a few megabytes in memory meanwhile.
-const MIRRORS_AT_ONCE: u16 = 2;
 
 /// What the controllers are started with.
 pub struct Options {
@@ -178,65 +164,6 @@ async fn dispatch(work: &Work, mut woken: UnboundedReceiver<Subject>, routes: BT
         work.event(&subject);
         // A controller that has ended takes nothing more.
         let _ = events.send(subject);
-    }
-}
-
-/// A kind that has a controller.
-trait Controlled: Object + Ours {
-    /// How its runs are done.
-    fn config() -> Config;
-
-    /// One run: what follows, and how it ended. Never fails: whatever goes wrong is said in the status, or tried again.
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send;
-}
-
-impl Controlled for ConnectorDeployment {
-    fn config() -> Config {
-        Config::default().concurrency(RUNS_AT_ONCE)
-    }
-
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
-        connector_deployment::reconcile(object, context)
-    }
-}
-
-impl Controlled for ConnectorStaged {
-    fn config() -> Config {
-        Config::default().concurrency(STAGED_AT_ONCE)
-    }
-
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
-        connector_staged::reconcile(object, context)
-    }
-}
-
-impl Controlled for ConnectProject {
-    fn config() -> Config {
-        Config::default().debounce(std::time::Duration::from_millis(50))
-    }
-
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
-        connect_project::reconcile(object, context)
-    }
-}
-
-impl Controlled for ActionCheck {
-    fn config() -> Config {
-        Config::default().concurrency(CHECKS_AT_ONCE)
-    }
-
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
-        action_check::reconcile(object, context)
-    }
-}
-
-impl Controlled for MirroredProject {
-    fn config() -> Config {
-        Config::default().concurrency(MIRRORS_AT_ONCE)
-    }
-
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
-        connector::reconcile(object, context)
     }
 }
 

@@ -11,6 +11,7 @@ pub mod connector;
 pub mod connector_deployment;
 pub mod connector_staged;
 pub mod context;
+mod controlled;
 pub mod digest;
 pub mod digest_key;
 pub mod elsewhere;

@@ -79,7 +79,7 @@ pub(super) async fn run(args: Args) -> Result<(), ReadyError> {
     let answer = answer.map_err(|source| ReadyError::Silent { address: address.clone(), source })?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let status = head.lines().next().unwrap_or_default();
-    if status.split(' ').nth(1) == Some("200") {
+    if status.starts_with("HTTP/1.") && status.split(' ').nth(1) == Some("200") {
         return Ok(print(&format!("{address} is ready\n"))?);
     }
     let answer = [status, body.trim()].join(" ");

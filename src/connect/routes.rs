@@ -80,6 +80,40 @@ fn encode(segment: &str) -> String {
     encoded
 }
 
+/// Names of the operations (contract sections 5 and 11), and `token`: what faults are set for and requests are counted by.
+pub const OPERATIONS: [&str; 30] = [
+    "token",
+    "searchConnectors",
+    "getConnectorById",
+    "getConnectorByKey",
+    "createConnectorStaged",
+    "queryConnectorsStaged",
+    "getConnectorStagedById",
+    "getConnectorStagedByKey",
+    "updateConnectorStagedById",
+    "updateConnectorStagedByKey",
+    "deleteConnectorStagedById",
+    "deleteConnectorStagedByKey",
+    "createDeployment",
+    "createDeploymentUnscoped",
+    "queryDeployments",
+    "getDeploymentById",
+    "getDeploymentByKey",
+    "updateDeploymentById",
+    "updateDeploymentByKey",
+    "updateDeploymentByKeyUnscoped",
+    "deleteDeploymentById",
+    "deleteDeploymentByKey",
+    "getDeploymentLogsById",
+    "getDeploymentLogsByKey",
+    "readAction",
+    "writeActionPost",
+    "writeActionPut",
+    "readFrontasticAction",
+    "writeFrontasticActionPost",
+    "writeFrontasticActionPut",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;

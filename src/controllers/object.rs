@@ -28,7 +28,7 @@ use crate::crd::ConnectProject;
 use crate::names;
 
 /// Pause before a run is done again whose write met a newer version of the resource.
-const AFTER_CONFLICT: Duration = Duration::from_millis(200);
+pub const AFTER_CONFLICT: Duration = Duration::from_millis(200);
 /// Pause before a run is done again that the cluster itself refused.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
 
@@ -240,24 +240,22 @@ pub fn conclude<R: OfOne>(
             context.alarms.set(subject, pause);
             Action::await_change()
         }
-        Err(error) => Action::requeue(after_error(subject, &error)),
+        Err(error) => refused(&error, AFTER_CLUSTER_ERROR).0,
     };
     memories.keep(subject, remembered);
     Some(action)
 }
 
-/// When a run is done again that the cluster refused.
-fn after_error(subject: &Subject, error: &kube::Error) -> Duration {
-    match error {
-        kube::Error::Api(status) if status.code == 409 => {
-            tracing::debug!(%subject, "changed meanwhile, run again");
-            AFTER_CONFLICT
-        }
-        error => {
-            tracing::warn!(%subject, %error, "the cluster refused");
-            AFTER_CLUSTER_ERROR
-        }
+/// What follows a run that the cluster refused, and how it ended. `pause`: how long nothing is tried, if nothing was changed
+/// meanwhile.
+pub fn refused(error: &kube::Error, pause: Duration) -> (Action, Ended) {
+    let ended = Ended::refused(error);
+    if ended == Ended::Conflict {
+        tracing::debug!("changed meanwhile, run again");
+        return (Action::requeue(AFTER_CONFLICT), ended);
     }
+    tracing::warn!(%error, "the cluster refused");
+    (Action::requeue(pause), ended)
 }
 
 /// The value of an annotation with which people ask for something; longer ones are cut to what a status keeps.

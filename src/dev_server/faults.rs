@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::variant::Variant;
+use crate::connect::routes::OPERATIONS;
 
 /// Whether the operation happens in spite of the fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -200,40 +201,6 @@ impl FaultFile {
         Ok(file)
     }
 }
-
-/// Names that a fault may have.
-pub const OPERATIONS: [&str; 30] = [
-    "token",
-    "searchConnectors",
-    "getConnectorById",
-    "getConnectorByKey",
-    "createConnectorStaged",
-    "queryConnectorsStaged",
-    "getConnectorStagedById",
-    "getConnectorStagedByKey",
-    "updateConnectorStagedById",
-    "updateConnectorStagedByKey",
-    "deleteConnectorStagedById",
-    "deleteConnectorStagedByKey",
-    "createDeployment",
-    "createDeploymentUnscoped",
-    "queryDeployments",
-    "getDeploymentById",
-    "getDeploymentByKey",
-    "updateDeploymentById",
-    "updateDeploymentByKey",
-    "updateDeploymentByKeyUnscoped",
-    "deleteDeploymentById",
-    "deleteDeploymentByKey",
-    "getDeploymentLogsById",
-    "getDeploymentLogsByKey",
-    "readAction",
-    "writeActionPost",
-    "writeActionPut",
-    "readFrontasticAction",
-    "writeFrontasticActionPost",
-    "writeFrontasticActionPut",
-];
 
 /// The faults that are set.
 #[derive(Debug)]

@@ -40,7 +40,7 @@ pub use build::{PlannedEntry, PlannedOutcome};
 pub use calls::{Answer, Call};
 pub use catalogue::{Catalogue, CatalogueError, Client, Project, REGIONS};
 pub use connector::{AllowedValues, ConnectorDefinition, Scripts};
-pub use faults::{Fault, FaultAnswer, FaultEffect, FaultFile, OPERATIONS};
+pub use faults::{Fault, FaultAnswer, FaultEffect, FaultFile};
 pub use history::{Happened, Moment};
 pub use list::ListQuery;
 pub use logs::{LOG_PAGE, LogQuery};

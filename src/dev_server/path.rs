@@ -219,7 +219,7 @@ pub(super) fn decode(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dev_server::OPERATIONS;
+    use crate::connect::routes::OPERATIONS;
 
     fn named(method: &str, path: &str) -> String {
         match route(method, path) {

@@ -2,42 +2,10 @@
 //! who answers us decides how many series there are. Pure.
 
 use crate::connect::observer::{RequestEnd, TokenEnd};
+use crate::connect::routes::OPERATIONS;
 
 /// What stands for anything that is in no list.
 const OTHER: &str = "other";
-
-/// Operations that requests are counted by: those of the Connect API (contract section 5) and of frontends (section 11).
-pub const OPERATIONS: &[&str] = &[
-    "queryDeployments",
-    "createDeployment",
-    "createDeploymentUnscoped",
-    "getDeploymentById",
-    "getDeploymentByKey",
-    "updateDeploymentById",
-    "updateDeploymentByKey",
-    "updateDeploymentByKeyUnscoped",
-    "deleteDeploymentById",
-    "deleteDeploymentByKey",
-    "getDeploymentLogsById",
-    "getDeploymentLogsByKey",
-    "searchConnectors",
-    "getConnectorById",
-    "getConnectorByKey",
-    "queryConnectorsStaged",
-    "createConnectorStaged",
-    "getConnectorStagedById",
-    "getConnectorStagedByKey",
-    "updateConnectorStagedById",
-    "updateConnectorStagedByKey",
-    "deleteConnectorStagedById",
-    "deleteConnectorStagedByKey",
-    "readAction",
-    "writeActionPost",
-    "writeActionPut",
-    "readFrontasticAction",
-    "writeFrontasticActionPost",
-    "writeFrontasticActionPut",
-];
 
 /// HTTP statuses that are counted each for itself; others by their class.
 const STATUSES: &[(u16, &str)] = &[

@@ -23,6 +23,7 @@ use self::decide::{Step, Wanted};
 use super::conditions::{self, Told};
 use super::context::Context;
 use super::elsewhere::{self, FOREIGN_AGAIN};
+use super::object::{self, AFTER_CONFLICT};
 use super::patch::write_status;
 use super::reason::Reason;
 use super::subject::Subject;
@@ -31,8 +32,6 @@ use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
 
 /// Pause before a run is done again that the cluster refused.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
-/// Pause before a run is done again whose write met a newer version of the check.
-const AFTER_CONFLICT: Duration = Duration::from_millis(200);
 /// How often the answer to a call that is not repeated is tried to be written.
 const WRITES: u32 = 10;
 
@@ -51,17 +50,7 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
             context.alarms.set(&subject, [again, run.foreign()].into_iter().flatten().min());
             (Action::await_change(), ended)
         }
-        Err(error) => {
-            let ended = Ended::refused(&error);
-            let pause = if ended == Ended::Conflict {
-                tracing::debug!("changed meanwhile, run again");
-                AFTER_CONFLICT
-            } else {
-                tracing::warn!(%error, "the cluster refused");
-                AFTER_CLUSTER_ERROR
-            };
-            (Action::requeue(pause), ended)
-        }
+        Err(error) => object::refused(&error, AFTER_CLUSTER_ERROR),
     }
 }
 

@@ -30,6 +30,7 @@ use super::connector;
 use super::connector::memory::Outcome;
 use super::context::{Context, Project};
 use super::elsewhere;
+use super::object;
 use super::patch::write_status;
 use super::reason::Reason;
 use super::references::Named;
@@ -42,8 +43,6 @@ use crate::names;
 
 /// Pause before a run is done again that the cluster refused.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
-/// Pause before a run is done again whose write met a newer version of the project.
-const AFTER_CONFLICT: Duration = Duration::from_millis(200);
 /// Pause before users are counted again that have not run in this process yet, so that nobody tells when they go.
 const COUNT_AGAIN: Duration = Duration::from_secs(5);
 /// Pause before the copy of the credentials is tried again: nobody tells when it changes, or may be written.
@@ -55,17 +54,7 @@ pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> (A
     let subject = Subject::project(&object.namespace().unwrap_or_default(), &object.name_any());
     match story(object, &context, &subject).await {
         Ok(ended) => (Action::await_change(), ended),
-        Err(error) => {
-            let ended = Ended::refused(&error);
-            let pause = if ended == Ended::Conflict {
-                tracing::debug!("changed meanwhile, run again");
-                AFTER_CONFLICT
-            } else {
-                tracing::warn!(%error, "the cluster refused");
-                AFTER_CLUSTER_ERROR
-            };
-            (Action::requeue(pause), ended)
-        }
+        Err(error) => object::refused(&error, AFTER_CLUSTER_ERROR),
     }
 }
 

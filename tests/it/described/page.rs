@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use connect_operator::clock::Clock;
 use connect_operator::connect::action::Preset;
+use connect_operator::connect::routes::OPERATIONS;
 use connect_operator::connect::{Selector, routes};
-use connect_operator::dev_server::{Answer, DESCRIPTION, DESCRIPTION_PATH, OPERATIONS, Options};
+use connect_operator::dev_server::{Answer, DESCRIPTION, DESCRIPTION_PATH, Options};
 use serde_json::{Value, json};
 
 use super::{DevServer, description};

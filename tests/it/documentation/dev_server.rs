@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use connect_operator::dev_server::{ActionDefinition, ActionFile, Catalogue, Fault, FaultFile, OPERATIONS, VARIANTS};
+use connect_operator::connect::routes::OPERATIONS;
+use connect_operator::dev_server::{ActionDefinition, ActionFile, Catalogue, Fault, FaultFile, VARIANTS};
 
 use crate::golden::assert_golden_parts;
 use crate::sources;

@@ -62,7 +62,7 @@ fn routes_and_described_paths_are_the_same() {
         _ => None,
     };
     let mut public: BTreeSet<_> = source.words.windows(4).filter_map(public).collect();
-    for parameter in ["LARGEST_PAGE", "DEFAULT_PAGE", "LARGEST_OFFSET", "KEY_PREFIX"] {
+    for parameter in ["LARGEST_PAGE", "DEFAULT_PAGE", "LARGEST_OFFSET", "KEY_PREFIX", "OPERATIONS"] {
         assert!(public.remove(parameter), "{parameter}");
     }
     let named: BTreeSet<_> = made.iter().map(|(name, _)| (*name).to_owned()).collect();

@@ -50,7 +50,7 @@ struct State {
     says: BTreeMap<Subject, Says>,
     counts: BTreeMap<(&'static str, &'static str, &'static str), usize>,
     operations: BTreeSet<(Kind, Timestamp, Subject)>,
-    /// When a project was last known to answer, or else since when it is known.
+    /// When a project that is used was last known to answer, or else since when it is used.
     looks: BTreeMap<Subject, Timestamp>,
 }
 
@@ -64,10 +64,6 @@ impl Inventory {
     /// A resource was seen; `None`: there is nothing of that kind to be counted, as a mirror that nobody wants.
     pub fn seen(&self, subject: &Subject, says: Option<Says>) {
         let mut state = self.lock();
-        if subject.kind == Kind::Project {
-            let now = self.clock.now();
-            state.looks.entry(subject.clone()).or_insert(now);
-        }
         if state.says.get(subject).copied() != says {
             self.replace(&mut state, subject, says);
         }
@@ -78,6 +74,17 @@ impl Inventory {
         let mut state = self.lock();
         state.looks.remove(subject);
         self.replace(&mut state, subject, None);
+    }
+
+    /// This install uses a project from now on, so it is to be looked at.
+    pub fn used(&self, project: &Subject) {
+        let now = self.clock.now();
+        self.lock().looks.entry(project.clone()).or_insert(now);
+    }
+
+    /// This install does not use it any more; another one may.
+    pub fn unused(&self, project: &Subject) {
+        self.lock().looks.remove(project);
     }
 
     /// A request for a project left at `at`, and its answer was good.

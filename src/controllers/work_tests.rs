@@ -222,6 +222,11 @@ async fn what_exists_is_counted_by_what_it_says_and_gone_when_it_is_gone() {
     work.inventory.seen(&one, says(Reason::Creating, Some(clock.now())));
     work.inventory.seen(&other, says(Reason::Creating, None));
     work.inventory.seen(&project, says(Reason::Available, None));
+    work.inventory.used(&project);
+    // Of another install, which looks at it itself.
+    let foreign = Subject::project("shop", "foreign");
+    work.inventory.used(&foreign);
+    work.inventory.unused(&foreign);
     let resources = "connect_operator_resources";
     let creating = "connect_operator_resources{kind=\"ConnectorDeployment\",state=\"Running\",reason=\"Creating\"}";
     let available = "connect_operator_resources{kind=\"ConnectProject\",state=\"Ready\",reason=\"Available\"} 1";

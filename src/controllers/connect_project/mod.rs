@@ -73,6 +73,7 @@ async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject
         release(context, subject);
         return Ok(Ended::Gone);
     }
+    context.work.inventory.used(subject);
     let secret = object.spec.credentials_secret_ref.name.clone();
     context.references.set(subject, [(Named::Secret, secret)].into());
     // Before anybody can use it.
@@ -272,6 +273,7 @@ fn release(context: &Context, subject: &Subject) {
     context.remotes.release(subject);
     context.projects.forget(subject);
     context.references.forget(subject);
+    context.work.inventory.unused(subject);
 }
 
 /// Forgets everything about a project that is gone.

@@ -29,7 +29,7 @@ pub(crate) fn with_the_defaults(node: &Node) {
     assert_eq!((shop.creates(), shop.redeploys()), (1, 0), "live after one create");
     shop.rotate("the-second-token");
     shop.redeployed(1);
-    installed.another_takes_over_from_a_killed_leader();
+    installed.another_takes_over_when_the_pod_of_the_leader_goes();
     shop.rotate("the-third-token");
     shop.redeployed(2);
     installed.changes_version_while_something_runs(&shop);
@@ -154,7 +154,8 @@ impl<'a> Installed<'a> {
         }
     }
 
-    fn another_takes_over_from_a_killed_leader(&self) {
+    /// The kubelet asks it to end first, and it gives up its Lease; `kill -9` is tried in `tests/storm/leader_killed.rs`.
+    fn another_takes_over_when_the_pod_of_the_leader_goes(&self) {
         let (leader, _) = self.node.until("leader", |_| self.leader());
         self.node.kubectl(&["--namespace", NAMESPACE, "delete", "pod", &leader, "--force", "--grace-period=0"]);
         let (_, took) = self.node.until("other leader", |_| self.leader().filter(|other| *other != leader));

@@ -136,7 +136,8 @@ pub(in crate::cli) enum RunError {
 /// # Errors
 /// When it cannot start.
 pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
-    telemetry::start(args.log_format, "info");
+    // Each run has a span of ours; that of the library says the same again.
+    telemetry::start(args.log_format, "info,kube_runtime::controller=warn");
     let config = kube::Config::infer().await.map_err(|error| RunError::Cluster(error.to_string()))?;
     run_with(args, config, asked_to_end()).await
 }

@@ -184,8 +184,8 @@ pub(in crate::cli) async fn run_with(
             return Ok(());
         }
     }
-    // From here on nothing is written that a former leader must not write.
-    let client = fenced::client(client, fence.clone());
+    // From here on nothing is written that a former leader must not write. Without an election there is none.
+    let client = if args.leader_elect { fenced::client(client, fence) } else { client };
     let digest_key = digest_key::load_or_create(&client, &namespace, &args.digest_key_secret).await?;
     let actions = HttpActionFactory {
         allowed_hosts: allowed_action_hosts,

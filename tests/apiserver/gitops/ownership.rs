@@ -6,26 +6,6 @@ use serde_json::{Value, json};
 
 use crate::shop::{NAME, SECRET, Shop};
 
-/// What the application team writes.
-fn of_the_team() -> Value {
-    json!({
-        "apiVersion": "connect-operator.io/v1alpha1",
-        "kind": "ConnectorDeployment",
-        "metadata": {"name": NAME},
-        "spec": {
-            "projectRef": {"name": "shop"},
-            "connector": {"key": "demo-connector"},
-            "configurations": [{
-                "applicationName": "service",
-                "standardConfiguration": [{"key": "LOG_LEVEL", "value": "info"}],
-                "securedConfiguration": [
-                    {"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}},
-                ],
-            }],
-        },
-    })
-}
-
 /// What the platform team adds to every deployment.
 fn of_the_platform(interval: &str) -> Value {
     json!({
@@ -40,14 +20,14 @@ fn of_the_platform(interval: &str) -> Value {
 async fn two_managers_apply_their_own_fields_and_the_operator_is_in_nobodys_way() {
     let shop = Shop::open().await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply_as("team", &of_the_team()).await.unwrap();
+    shop.sandbox.apply_as("team", &shop.deployment()).await.unwrap();
     shop.sandbox.apply_as("platform", &of_the_platform("10m")).await.unwrap();
     shop.until_reason("Deployed").await;
 
     // Both again, after the operator has written; and each changes a field of its own.
-    shop.sandbox.apply_as("team", &of_the_team()).await.unwrap();
+    shop.sandbox.apply_as("team", &shop.deployment()).await.unwrap();
     shop.sandbox.apply_as("platform", &of_the_platform("20m")).await.unwrap();
-    let mut louder = of_the_team();
+    let mut louder = shop.deployment();
     louder["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
     shop.sandbox.apply_as("team", &louder).await.unwrap();
     shop.until("the change is live", |object| json!(object.status)["version"] == 2).await;

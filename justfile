@@ -29,7 +29,7 @@ book:
 
 # Show the main job on this machine, until Ctrl-C.
 demo:
-    cargo run --release -- demo
+    cargo run -- demo
 
 # Serve the Connect API on 127.0.0.1:8787, with /_dev to let things go wrong.
 dev:

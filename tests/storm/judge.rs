@@ -71,7 +71,9 @@ impl Verdict {
     pub(crate) async fn at_the_end(place: &Place, others: &[&Place], operators: Vec<Operator>, done: &[(&str, u64)]) {
         let settled = place.settle().await;
         let operators = join_all(operators.into_iter().map(Operator::restart)).await;
-        tokio::time::sleep(size::quiet()).await;
+        if settled {
+            place.look_again().await;
+        }
         let mut verdict = Self::of(place, others);
         if settled {
             place.clear().await;

@@ -23,10 +23,13 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
+#[path = "common/patience.rs"]
+#[allow(dead_code, reason = "each test binary asks other things of it")]
+mod patience;
 
-/// How long anything may take. Only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_mins(3);
+use patience::in_time;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 
 /// The steps of an unattended demo on a cluster of its own, as standard output has them after the seconds.
 const STEPS: [&str; 17] = [
@@ -93,7 +96,7 @@ impl Demo {
             }
             false
         };
-        let found = tokio::time::timeout(PATIENCE, lines).await.unwrap_or_default();
+        let found = in_time(lines).await.unwrap_or_default();
         assert!(found, "not seen: {text}\n{}", seen.join("\n"));
         seen
     }
@@ -118,7 +121,7 @@ impl Demo {
             tokio::join!(lines, async { messages.read_to_string(&mut stderr).await.unwrap() });
             self.process.wait().await.unwrap()
         };
-        let status = tokio::time::timeout(PATIENCE, end).await.expect("it ends, and everything that it started");
+        let status = in_time(end).await.expect("it ends, and everything that it started");
         let left: Vec<_> =
             std::fs::read_dir(self.temporary.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!(left, Vec::<PathBuf>::new(), "{stderr}");
@@ -200,7 +203,7 @@ async fn interrupted_while_the_api_server_starts_it_leaves_nothing() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, started).await.expect("a folder of the cluster");
+    in_time(started).await.expect("a folder of the cluster");
     demo.terminate();
     let (status, lines, stderr) = demo.end().await;
     assert_eq!((status.code(), lines.len()), (Some(1), 0), "{stderr}");
@@ -272,7 +275,7 @@ async fn finalize_a_namespace(client: &Client) {
     let deleted = watcher(api.clone(), watcher::Config::default())
         .applied_objects()
         .try_filter(|namespace| std::future::ready(namespace.metadata.deletion_timestamp.is_some()));
-    let deleted = tokio::time::timeout(PATIENCE, Box::pin(deleted).next()).await.expect("a deleted namespace");
+    let deleted = in_time(Box::pin(deleted).next()).await.expect("a deleted namespace");
     let mut namespace = deleted.expect("the watch goes on").expect("the watch works");
     assert!(namespace.name_any().starts_with("connect-operator-demo-"));
     let left = [

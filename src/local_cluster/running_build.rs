@@ -117,6 +117,7 @@ mod tests {
     use tokio::process::ChildStderr;
 
     use super::*;
+    use crate::patience::in_time;
 
     /// A build that never ends. What it answers ends when nothing of the build runs any more.
     async fn started(folder: &Path) -> (RunningBuild, BufReader<ChildStderr>) {
@@ -134,7 +135,7 @@ mod tests {
     async fn ended(mut said: BufReader<ChildStderr>) {
         let mut rest = Vec::new();
         let ended = said.read_to_end(&mut rest);
-        tokio::time::timeout(Duration::from_secs(30), ended).await.expect("nothing runs").expect("it can be read");
+        in_time(ended).await.expect("nothing runs").expect("it can be read");
     }
 
     #[tokio::test]

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use connect_operator::local_cluster::{Assets, Error, GRACE, GUARDIAN_COMMAND, LocalCluster, Options, Process};
+use connect_operator::local_cluster::{
+    Assets, Error, GRACE, GUARDIAN_COMMAND, LocalCluster, Options, Process, versions,
+};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{ListParams, ObjectMeta, PostParams, WatchParams};
@@ -86,7 +88,13 @@ fn status(error: kube::Error) -> u16 {
 async fn it_serves_the_administrator_over_verified_tls() {
     let cluster = shared().await;
     let version = cluster.client().expect("a client").apiserver_version().await.expect("an answer");
-    assert_eq!(version.git_version, connect_operator::local_cluster::versions::KUBERNETES);
+    let program = options().await.assets.kube_apiserver;
+    let output = Command::new(program).arg("--version").output().expect("kube-apiserver");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("Kubernetes {}\n", version.git_version));
+    if std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
+        let ours = [versions::KUBERNETES, versions::ENVTEST];
+        assert!(ours.contains(&version.git_version.as_str()), "{}", version.git_version);
+    }
 
     let mut config = cluster.config();
     config.root_cert = None;

@@ -20,7 +20,8 @@ use kube::{Api, Client, Resource, ResourceExt};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::TcpListener;
 use tokio::process::{Child, ChildStdout, Command};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
@@ -58,7 +59,7 @@ struct Demo {
 impl Demo {
     /// Starts `demo` with these arguments, with no kubectl in its path.
     async fn start(arguments: &[&str], kubeconfig: &Path) -> Self {
-        // Built here, if need be: there is no Go in the path of the demo.
+        // Downloaded or built here, if need be: there is no Go in the path of the demo.
         Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl");
         let temporary = tempfile::tempdir().unwrap();
         let mut process = Command::new("/bin/sh")

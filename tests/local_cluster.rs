@@ -262,7 +262,7 @@ async fn to_be_killed() {
 
 #[tokio::test]
 async fn a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed() {
-    // The programs must be there before: Go would mind the proxy.
+    // The programs must be there before: a download and Go would mind the proxy.
     let _ = options().await;
     let mut process = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", "to_be_killed", "--nocapture"])

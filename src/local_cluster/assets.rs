@@ -134,7 +134,8 @@ impl Assets {
         }
     }
 
-    fn at(folder: &Path) -> Self {
+    /// The programs of `folder`, in which they are.
+    pub(super) fn at(folder: &Path) -> Self {
         let [etcd, kube_apiserver, kubectl] = PROGRAMS.map(|program| folder.join(program));
         Self { etcd, kube_apiserver, kubectl }
     }

@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ impl Cache {
     async fn build(&self, report: &impl Fn(Step)) -> Result<Assets, Error> {
         let folder = self.built();
         Workshop { folder: folder.clone(), go: self.go.clone() }.build_missing(report).await?;
-        Assets::of(&folder)
+        Ok(Assets::at(&folder))
     }
 
     /// Downloads and unpacks the archive; otherwise, why that cannot be done.
@@ -97,7 +97,7 @@ impl Cache {
         // It goes on if this future is dropped, and keeps the lock until it has ended.
         let finished = tokio::task::spawn_blocking(move || unfinished.finish()).await;
         finished.map_err(|error| error.to_string())?.map_err(|error| format!("it cannot be unpacked: {error}"))?;
-        Assets::of(&folder).map_err(|error| error.to_string())
+        Ok(Assets::at(&folder))
     }
 
     /// Held until the file is dropped; the system lets go of it if this process dies.
@@ -129,7 +129,7 @@ struct Unfinished {
 
 impl Unfinished {
     /// Makes the temporary folder for `folder`, in place of one that a process left that was killed.
-    fn begin(folder: &std::path::Path, lock: &Arc<File>) -> Result<Self, Error> {
+    fn begin(folder: &Path, lock: &Arc<File>) -> Result<Self, Error> {
         let temporary = folder.with_added_extension("unfinished");
         remove(&temporary).map_err(Error::file(&temporary))?;
         std::fs::create_dir(&temporary).map_err(Error::file(&temporary))?;

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::Path;
 use std::pin::pin;
 use std::sync::Mutex;
 
@@ -140,9 +139,9 @@ fn assert_built(case: &str, cache: &Cache, assets: &Assets) {
 #[tokio::test]
 async fn a_good_archive_is_downloaded_once() {
     let archive = packed(&GOOD);
-    // What a process left that was killed is no hindrance.
     let server = Server::start([("/archive", whole(&archive))]).await;
     let (_folder, cache) = cache(&format!("{}/archive", server.address), "missing");
+    // What a process left that was killed is no hindrance.
     let unfinished = cache.downloaded().with_added_extension("unfinished");
     std::fs::create_dir_all(unfinished.join("programs")).expect("a folder");
     std::fs::write(unfinished.join("programs/etcd"), "half").expect("a file");

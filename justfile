@@ -4,7 +4,7 @@
 default:
     @just --list
 
-# Run all tests; the first run builds etcd and kube-apiserver once.
+# Run all tests; the first run downloads or builds etcd and kube-apiserver once.
 test:
     cargo test
 

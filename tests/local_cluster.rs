@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use connect_operator::local_cluster::{Assets, Error, GUARDIAN_COMMAND, LocalCluster, Options, Process};
+use connect_operator::local_cluster::{Assets, Error, GUARDIAN_COMMAND, LocalCluster, Options, Process, versions};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{ListParams, ObjectMeta, PostParams, WatchParams};
@@ -92,7 +92,13 @@ fn status(error: kube::Error) -> u16 {
 async fn it_serves_the_administrator_over_verified_tls() {
     let cluster = shared().await;
     let version = cluster.client().expect("a client").apiserver_version().await.expect("an answer");
-    assert_eq!(version.git_version, connect_operator::local_cluster::versions::KUBERNETES);
+    let program = options().await.assets.kube_apiserver;
+    let output = Command::new(program).arg("--version").output().expect("kube-apiserver");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("Kubernetes {}\n", version.git_version));
+    if std::env::var_os("KUBEBUILDER_ASSETS").is_none() {
+        let ours = [versions::KUBERNETES, versions::ENVTEST];
+        assert!(ours.contains(&version.git_version.as_str()), "{}", version.git_version);
+    }
 
     let mut config = cluster.config();
     config.root_cert = None;
@@ -261,7 +267,7 @@ async fn to_be_killed() {
 
 #[tokio::test]
 async fn a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed() {
-    // The programs must be there before: Go would mind the proxy.
+    // The programs must be there before: a download and Go would mind the proxy.
     let _ = options().await;
     let mut process = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", "to_be_killed", "--nocapture"])

@@ -12,6 +12,13 @@ test:
 storm:
     STORM=full cargo test --release --test storm
 
+# Hours: random histories with a seed of today, the whole crash matrix, every world of the operation table, the full storm.
+nightly:
+    HISTORIES=10000 HISTORIES_SEED=$(date +%Y%m%d) cargo test --release --test histories whatever_happens_nothing -- --nocapture
+    CRASHES=full cargo test --release --test histories wherever -- --nocapture
+    EXPLORE=full cargo test --release --lib explore -- --nocapture --test-threads 2
+    STORM=full cargo test --release --test storm
+
 # Check format and lints; warnings are errors.
 lint:
     cargo fmt --check

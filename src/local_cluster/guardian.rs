@@ -85,10 +85,10 @@ impl Programs {
         match request {
             Request::Start { process, program, arguments } => self.start(process, &program, &arguments),
             Request::Stop(process) => {
-                if let Some(mut child) = self.slot(process).take() {
-                    stop(&mut child).await?;
+                if let Some(child) = self.slot(process) {
+                    stop(child).await?;
                 }
-                Ok(Answer::NotRunning { how_it_ended: None })
+                look(self.slot(process))
             }
             Request::Look(process) => look(self.slot(process)),
         }

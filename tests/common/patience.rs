@@ -37,8 +37,10 @@ pub(crate) fn brief() -> Duration {
 ///
 /// # Errors
 /// When it has not come after [`patience`].
-pub(crate) async fn in_time<F: Future>(awaited: F) -> Result<F::Output, Hung> {
-    tokio::time::timeout(patience(), awaited).await.map_err(|_| Hung)
+pub(crate) fn in_time<F: Future>(awaited: F) -> impl Future<Output = Result<F::Output, Hung>> {
+    // Boxed, since whoever waits has little room on the stack of a test.
+    let awaited = Box::pin(awaited);
+    async move { tokio::time::timeout(patience(), awaited).await.map_err(|_| Hung) }
 }
 
 /// Looks again and again, without a runtime, until there is something to see.

@@ -246,7 +246,7 @@ async fn without_network_and_go_every_way_to_an_api_server_is_named() {
         line
     };
     let both = async { tokio::join!(demo(""), refuse) };
-    let (output, asked) = tokio::time::timeout(PATIENCE, both).await.expect("it asks the proxy, and ends");
+    let (output, asked) = in_time(both).await.expect("it asks the proxy, and ends");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), asked.as_str()), (Some(1), "CONNECT github.com:443 HTTP/1.1\r\n"), "{stderr}");
     for part in [
@@ -260,7 +260,7 @@ async fn without_network_and_go_every_way_to_an_api_server_is_named() {
         assert!(stderr.contains(part), "{part}\n{stderr}");
     }
 
-    let output = tokio::time::timeout(PATIENCE, demo("1")).await.expect("it asks nobody");
+    let output = in_time(demo("1")).await.expect("it asks nobody");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && stderr.contains("but go cannot be run"), "{stderr}");
     assert!(!stderr.contains("github.com"), "{stderr}");

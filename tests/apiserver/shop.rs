@@ -225,6 +225,21 @@ impl Shop {
         events.into_iter().filter_map(|event| event.note).collect()
     }
 
+    /// Returns once an Event with this reason is there; it is written after the status that it reports.
+    pub(crate) async fn until_event(&self, reason: &str) {
+        self.until_events(reason, 1).await;
+    }
+
+    /// Returns once so many Events with this reason are there.
+    pub(crate) async fn until_events(&self, reason: &str, times: usize) {
+        let there = async {
+            while self.events(reason).await.len() < times {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        in_time(there).await.unwrap_or_else(|_| panic!("not in time: Event {reason}"));
+    }
+
     /// Makes or replaces a Secret.
     pub(crate) async fn put_secret(&self, name: &str, data: &[(&str, &str)]) {
         let data: serde_json::Map<String, Value> =

@@ -53,6 +53,7 @@ async fn two_thousand_are_cut_to_the_first_by_key_and_that_is_said() {
         (20, 1_000),
         "a page of 100 a call; object and status"
     );
+    shop.until_event("RegistryCut").await;
     assert_eq!(shop.events("RegistryCut").await.len(), 1);
 
     shop.stop_operator().await;

@@ -196,16 +196,6 @@ impl Leaping {
         self.until_so(operation, || self.calls(operation) >= times).await;
     }
 
-    /// Returns once an Event with this reason is there; it is written after what it tells of.
-    pub(crate) async fn until_event(&self, reason: &str) {
-        let there = async {
-            while self.events(reason).await.is_empty() {
-                tokio::time::sleep(TICK).await;
-            }
-        };
-        in_time(there).await.unwrap_or_else(|_| panic!("not in time: Event {reason}"));
-    }
-
     /// Returns once something beside the cluster is so.
     pub(crate) async fn until_so(&self, what: &str, is: impl Fn() -> bool) {
         let so = async {

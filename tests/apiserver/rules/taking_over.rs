@@ -127,6 +127,7 @@ async fn rule_14_whole_objects_later_ones_win_explicit_ones_win_over_all() {
     let token = shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "token-of-the-whole-secret");
     assert_eq!(token, Some(true));
 
+    shop.until_event("KeysNotDeclared").await;
     let named: Vec<_> = shop.events("KeysNotDeclared").await;
     assert_eq!(named.len(), 1, "{named:?}");
     assert!(named[0].contains("LOG_UNHEARD_OF") && named[0].contains("API_NOISE"), "{named:?}");

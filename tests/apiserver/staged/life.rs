@@ -35,6 +35,7 @@ async fn a_tag_goes_from_git_to_its_publication_and_so_does_the_next() {
     let record = record(&shop);
     assert_eq!(record.repository.tag, "1.1.0");
     assert!(!record.has_changes);
+    shop.until_events("Published", 2).await;
     assert_eq!(shop.events("Published").await, ["Tag 1.0.0 is published", "Tag 1.1.0 is published"]);
 }
 

@@ -108,20 +108,21 @@ fn missing_values(connector: &ConnectorDefinition, values: &Values) -> Vec<Plann
     let mut findings = Vec::new();
     for declared in &connector.configurations {
         let name = &declared.application_name;
-        let given = values.application(name);
+        // One that was left out is not deployed, so nothing of it can fail.
+        let Some(given) = values.application(name) else { continue };
         let mut missing = |kind: &str, key: &str, sent: bool| {
             let state = if sent { "is empty" } else { "was not given" };
             let message = format!("{kind} variable {key} of application {name} is required, but its value {state}.");
             findings.push(finding(EntryType::Error, VALUE_MISSING, message, Some(name)));
         };
         for variable in declared.standard_configuration.iter().filter(|variable| variable.required) {
-            let value = given.and_then(|given| given.values.plain(&variable.key));
+            let value = given.values.plain(&variable.key);
             if value.or(variable.default.as_deref()).unwrap_or_default().is_empty() {
                 missing("Plain", &variable.key, value.is_some());
             }
         }
         for variable in declared.secured_configuration.iter().filter(|variable| variable.required) {
-            let value = given.and_then(|given| given.values.secured(&variable.key));
+            let value = given.values.secured(&variable.key);
             if value.is_none_or(|value| value.empty) {
                 missing("Secured", &variable.key, value.is_some());
             }
@@ -151,8 +152,8 @@ fn scripts(connector: &ConnectorDefinition, values: &Values) -> Vec<PlannedEntry
         let default = connector.application(name).and_then(|declared| {
             declared.standard_configuration.iter().find(|variable| variable.key == *key)?.default.as_deref()
         });
-        let given = values.application(name).and_then(|given| given.values.plain(key));
-        let Some(value) = given.or(default) else { continue };
+        let Some(given) = values.application(name) else { continue };
+        let Some(value) = given.values.plain(key).or(default) else { continue };
         if !allowed.one_of.iter().any(|one| one == value) {
             let message = format!("{key} of application {name} must be one of {}.", allowed.one_of.join(", "));
             findings.push(finding(EntryType::Error, SCRIPT_FAILED, message, Some(name)));

@@ -8,8 +8,10 @@ use std::collections::BTreeSet;
 use super::catalogue::Project;
 use super::connector::ConnectorDefinition;
 use super::logs::LogQuery;
+use super::record::Record;
 use super::refusal::{Refusal, cut, error, with_details};
 use super::values::Values;
+use super::variant::AddedApplications;
 use crate::connect::ErrorCode;
 use crate::connect::model::{
     ApplicationConfiguration, ApplicationType, DeclaredGlobal, DeploymentStatus, DeploymentType, ErrorObject,
@@ -57,12 +59,29 @@ pub(super) fn region(region: &str, connector: &ConnectorDefinition) -> Option<Er
     })
 }
 
-/// Names of applications and variables that were sent. `deployed`: the applications that the deployment has already,
-/// `None` for a create.
+/// The deployment that a redeploy is about.
+#[derive(Clone, Copy)]
+pub(super) struct Deployed<'a> {
+    /// As it was before.
+    pub(super) old: &'a Record,
+    /// What becomes of applications that a newer connector adds.
+    pub(super) added: AddedApplications,
+}
+
+impl Deployed<'_> {
+    /// Whether the deployment may be given values of this application, which its connector declares from now on: it has it,
+    /// or the version before did not have it.
+    fn takes(self, name: &str) -> bool {
+        let added = self.old.connector.application(name).is_none();
+        self.old.values.application(name).is_some() || (added && self.added == AddedApplications::Accept)
+    }
+}
+
+/// Names of applications and variables that were sent. `deployed`: the deployment, `None` for a create.
 pub(super) fn names(
     sent: &[ApplicationConfiguration],
     connector: &ConnectorDefinition,
-    deployed: Option<&ConnectorDefinition>,
+    deployed: Option<Deployed<'_>>,
 ) -> Vec<ErrorObject> {
     if sent.is_empty() && (deployed.is_some() || !connector.configurations.is_empty()) {
         return vec![error(ErrorCode::DeploymentApplicationRequired, "At least one application is required.")];
@@ -75,10 +94,14 @@ pub(super) fn names(
             errors.push(twice(&format!("application '{}'", cut(name))));
         }
         let Some(declared) = connector.application(name) else {
-            let belongs = deployed.is_none_or(|deployed| deployed.application(name).is_some());
+            let belongs = deployed.is_none_or(|deployed| deployed.old.connector.application(name).is_some());
             errors.push(unknown_application(name, belongs));
             continue;
         };
+        if deployed.is_some_and(|deployed| !deployed.takes(name)) {
+            errors.push(unknown_application(name, false));
+            continue;
+        }
         if application.schedule.is_some() && declared.application_type != ApplicationType::Job {
             let text = format!("Application '{name}' is no job, so it takes no schedule.");
             errors.push(with_details(
@@ -107,7 +130,7 @@ fn unknown_application(name: &str, belongs: bool) -> ErrorObject {
         let text = format!("The connector has no application '{name}'.");
         error(ErrorCode::DeploymentUnknownApplicationConfiguration, text)
     } else {
-        let text = format!("The application '{name}' does not belong to the deployment.");
+        let text = format!("The deployment does not include the application '{name}'.");
         error(ErrorCode::DeploymentApplicationDoNotBelong, text)
     }
 }

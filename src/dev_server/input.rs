@@ -298,6 +298,10 @@ mod tests {
         assert_eq!(update.version, 3);
         let global = update.redeploys[0].global_configuration.as_ref().expect("it was sent");
         assert_eq!(global.standard_configuration.len(), 1);
+        let misspelt =
+            json!({"version": 3, "actions": [{"action": "redeploy", "configurations": [{"nothing": "of it"}]}]});
+        let update = read(misspelt).expect("a member that is not listed is passed over (contract section 6.1)");
+        assert!(update.redeploys[0].configuration_values.is_none());
         for (case, body, expected) in [
             ("no version", json!({"actions": [{"action": "redeploy"}]}), "version: is required"),
             ("no actions", json!({"version": 1}), "actions: is required"),

@@ -51,7 +51,8 @@ pub use staged::{KnownRepository, KnownTag, Outcomes, Specification};
 pub use state_file::StateError;
 pub use values::MASK;
 pub use variant::{
-    BuildIds, Certification, CertifiedAgain, DeleteBusy, DeleteNotFound, NewTag, Normalise, Partial, PublishingCode,
-    RepositoryCheck, StagedUpdates, VARIANTS, ValuesShow, Variant, Versions, parse_duration,
+    AddedApplications, BuildIds, Certification, CertifiedAgain, DeleteBusy, DeleteNotFound, LeftOutApplications,
+    NewTag, Normalise, Partial, PublishingCode, RepositoryCheck, StagedUpdates, VARIANTS, ValuesShow, Variant,
+    Versions, parse_duration,
 };
 pub use world::World;

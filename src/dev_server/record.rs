@@ -14,11 +14,12 @@ use super::connector::ConnectorDefinition;
 use super::ids::Ids;
 use super::logs::LogBook;
 use super::values::{ValueSet, Values};
-use super::variant::{BuildIds, ValuesShow, Variant, Versions};
+use super::variant::{BuildIds, LeftOutApplications, ValuesShow, Variant, Versions};
 use crate::clock::later;
 use crate::connect::model::{
-    ApplicationDeployment, ApplicationType, Build, Deployment, DeploymentApiClient, DeploymentDetails,
-    DeploymentStatus, DeploymentType, EntryType, GlobalConfiguration, LogSeverity, Report, ReportEntry,
+    ApplicationDeployment, ApplicationType, Build, DeclaredApplication, Deployment, DeploymentApiClient,
+    DeploymentDetails, DeploymentStatus, DeploymentType, EntryType, GlobalConfiguration, LogSeverity, Report,
+    ReportEntry,
 };
 
 /// What runs, and when it moves on.
@@ -201,7 +202,7 @@ impl Record {
     }
 
     fn application_names(&self) -> Vec<String> {
-        self.connector.configurations.iter().map(|declared| declared.application_name.clone()).collect()
+        self.values.applications.iter().map(|application| application.name.clone()).collect()
     }
 
     /// Whether a read at `now` sees it at all.
@@ -252,32 +253,35 @@ impl Record {
             }),
             details: DeploymentDetails { build: build_id.clone().map(|id| Build { id, report }) },
             deployed_region: self.region.clone(),
-            applications: self.applications(values),
+            applications: self.applications(values, variant),
             preview: self.kind == DeploymentType::Preview,
             status: status.clone(),
         }
     }
 
-    fn applications(&self, values: &Values) -> Vec<ApplicationDeployment> {
+    /// Those that were named; whether the others are listed is left open (contract section 4.4).
+    fn applications(&self, values: &Values, variant: &Variant) -> Vec<ApplicationDeployment> {
         let none = ValueSet::default();
         let declared = self.connector.configurations.iter();
-        let shown = declared.map(|declared| {
+        let deployed = |declared: &&DeclaredApplication| self.values.application(&declared.application_name).is_some();
+        let all = variant.left_out_applications == LeftOutApplications::Listed;
+        let shown = declared.filter(|declared| all || deployed(declared)).map(|declared| {
             let name = &declared.application_name;
             let id = self.application_ids.get(name).cloned().unwrap_or_default();
             let given = values.application(name);
             let set = given.map_or(&none, |given| &given.values);
             let start: String = id.chars().filter(char::is_ascii_hexdigit).take(12).collect();
             let live = |kind: ApplicationType, text: String| {
-                (self.was_live && declared.application_type == kind).then_some(text)
+                (self.was_live && deployed(&declared) && declared.application_type == kind).then_some(text)
             };
-            let schedule = given.and_then(|given| given.schedule.clone());
+            let schedule = given.map(|given| given.schedule.clone());
             ApplicationDeployment {
                 application_name: name.clone(),
                 standard_configuration: set.standard.clone(),
                 secured_configuration: set.masked(),
                 url: live(ApplicationType::Service, format!("https://service-{start}.{}.connect.example", self.region)),
                 topic: live(ApplicationType::Event, format!("projects/dev-server/topics/{name}-{start}")),
-                schedule: schedule.or_else(|| self.connector.schedules.get(name).cloned()),
+                schedule: schedule.and_then(|given| given.or_else(|| self.connector.schedules.get(name).cloned())),
                 id,
             }
         });

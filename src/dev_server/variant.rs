@@ -65,6 +65,29 @@ pub enum Partial {
     Replace,
 }
 
+/// What becomes of an application that a newer version of a connector adds, and that the redeploy names which moves there
+/// (contract section 6.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AddedApplications {
+    /// The deployment gains it.
+    #[default]
+    Accept,
+    /// `DeploymentApplicationDoNotBelong`.
+    Refuse,
+}
+
+/// Whether a record lists applications that the create left out (contract section 4.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeftOutApplications {
+    /// No.
+    #[default]
+    Absent,
+    /// Yes, without values and without a URL.
+    Listed,
+}
+
 /// What DELETE of a Queued, Deploying or Undeploying deployment does (contract section 7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -182,6 +205,10 @@ pub struct Variant {
     pub normalise: Normalise,
     /// `partial=merge|replace`.
     pub partial: Partial,
+    /// `added-applications=accept|refuse`.
+    pub added_applications: AddedApplications,
+    /// `left-out-applications=absent|listed`.
+    pub left_out_applications: LeftOutApplications,
     /// `key-held=DURATION`: a key can be used again that long after its deployment is gone.
     #[serde(with = "text")]
     pub key_held: Duration,
@@ -206,7 +233,7 @@ pub struct Variant {
 /// Names of all choices and what they take.
 pub const VARIANTS: &str = "read-lag=DURATION, redeploy-shows-old=DURATION, versions=update|status, \
      build-ids=start|end|never, values-show=start|end, normalise=no|trim|defaults, partial=merge|replace, \
-     key-held=DURATION, delete-busy=accept|refuse, certification=automatic|by-hand, certified-again=changed|never, \
+     added-applications=accept|refuse, left-out-applications=absent|listed, key-held=DURATION, delete-busy=accept|refuse, certification=automatic|by-hand, certified-again=changed|never, \
      new-tag=keeps-preview|resets-preview, repository-check=at-once|later, \
      publishing-code=in-certification|preview-request|invalid, staged-updates=all-or-nothing|one-by-one, \
      delete-not-found=body|empty";
@@ -228,6 +255,8 @@ impl Variant {
             "values-show" => self.values_show = word(value).ok_or_else(wrong)?,
             "normalise" => self.normalise = word(value).ok_or_else(wrong)?,
             "partial" => self.partial = word(value).ok_or_else(wrong)?,
+            "added-applications" => self.added_applications = word(value).ok_or_else(wrong)?,
+            "left-out-applications" => self.left_out_applications = word(value).ok_or_else(wrong)?,
             "delete-busy" => self.delete_busy = word(value).ok_or_else(wrong)?,
             "certification" => self.certification = word(value).ok_or_else(wrong)?,
             "certified-again" => self.certified_again = word(value).ok_or_else(wrong)?,
@@ -287,6 +316,8 @@ mod tests {
             "values-show=end",
             "normalise=trim",
             "partial=replace",
+            "added-applications=refuse",
+            "left-out-applications=listed",
             "key-held=1m",
             "delete-busy=refuse",
             "certification=by-hand",

@@ -5,6 +5,8 @@
 //! `world/registry.rs` for connectors, `world/elsewhere.rs` for what tests and `/_dev` do.
 
 #[cfg(test)]
+mod application_tests;
+#[cfg(test)]
 mod code_tests;
 mod elsewhere;
 #[cfg(test)]
@@ -299,7 +301,8 @@ impl World {
         let connector = if action.update_connector { self.newest(&old)? } else { old.connector.clone() };
         let (sent, global) = (action.configuration_values.as_deref(), action.global_configuration.as_ref());
         let values = old.values.after(sent, global, &connector, &self.variant, &self.kept.fingerprints);
-        let mut errors = sent.map_or_else(Vec::new, |sent| checks::names(sent, &connector, Some(&old.connector)));
+        let deployed = checks::Deployed { old: &old, added: self.variant.added_applications };
+        let mut errors = sent.map_or_else(Vec::new, |sent| checks::names(sent, &connector, Some(deployed)));
         errors.extend(checks::global_names(global, connector.global_configuration.as_ref()));
         errors.extend(checks::global_values(&values, connector.global_configuration.as_ref()));
         Refusal::unless_empty(errors)?;

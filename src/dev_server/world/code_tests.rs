@@ -158,7 +158,12 @@ fn drafts_that_look_odd_but_keep_the_contract_are_accepted() {
 fn topics_schedules_and_api_clients_are_those_of_the_connector() {
     let mut stage = Stage::new(&[]);
     let global = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": "s"}], "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "w"}]});
-    let id = stage.create(&pipeline(&global)).id;
+    let mut draft = pipeline(&global);
+    for name in ["intake", "order-events"] {
+        let entry = json!({"applicationName": name, "standardConfiguration": [], "securedConfiguration": []});
+        draft.configurations.push(serde_json::from_value(entry).expect("it is an entry"));
+    }
+    let id = stage.create(&draft).id;
     stage.step(Duration::from_secs(10));
     let read = stage.read(&id).expect("it is there");
     let [intake, events, export] = read.applications.as_slice() else { panic!("three applications") };

@@ -42,6 +42,8 @@ pub const STALLED: &str = "Stalled";
 pub const DRIFTED: &str = "Drifted";
 /// Condition, there only while true: the registry has a newer version of the connector (rule 15).
 pub const UPDATE_AVAILABLE: &str = "UpdateAvailable";
+/// The deployment still has values that the spec does not name any more.
+pub const VALUES_RETAINED: &str = "ValuesRetained";
 /// Condition, there only while true: secured values at the remote were never seen to be sent by us.
 pub const SECRETS_UNVERIFIED: &str = "SecretsUnverified";
 /// Condition, there only while true: `spec.suspend` is set.

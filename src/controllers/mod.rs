@@ -34,5 +34,6 @@ pub mod series;
 pub mod served_crds;
 pub mod staged_connectors;
 pub mod subject;
+pub mod tags;
 pub mod values;
 pub mod work;

@@ -3,6 +3,8 @@
 //!
 //! Sizes are bounded here, by the constants, because a status is stored with the object; the writer cuts to them.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,14 @@ pub const LOG_LINES: usize = 20;
 /// Most characters of a line of `lastLogLines`.
 pub const LOG_LINE_LENGTH: usize = 512;
 
+/// Most entries of a list of values: those of 64 applications, and the global ones.
+pub const VALUE_PLACES: usize = 65;
+/// Most bytes of a list of values that were sent, as JSON. What does not fit is not remembered by name, plain values first:
+/// that it was removed costs a redeploy then, and shows only as far as the remote lists it.
+pub const VALUES_SIZE: usize = 8 * 1024;
+/// The same for the other lists of values.
+pub const FEW_VALUES_SIZE: usize = 2 * 1024;
+
 /// What the operator says about the deployment. Written by the operator only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -27,7 +37,8 @@ pub struct ConnectorDeploymentStatus {
     /// The metadata.generation that this status speaks about. -1: the operator has not seen the object yet.
     pub observed_generation: i64,
     /// Ready (the deployment is live with what the spec asks for), and, only while true: Reconciling (something runs or
-    /// may come by itself), Stalled (a person has to act), Drifted, UpdateAvailable, SecretsUnverified, Suspended.
+    /// may come by itself), Stalled (a person has to act), Drifted, UpdateAvailable, ValuesRetained, SecretsUnverified,
+    /// Suspended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -192,20 +203,24 @@ pub struct Applied {
     /// Version of the remote deployment before the last redeploy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_version: Option<i64>,
-    /// Digest of the visible values that were sent.
+    /// The values that were sent, each with a short digest. Absent: not known, so nothing is compared with them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1024))]
-    pub visible_digest: Option<String>,
-    /// Digest of the visible values that the remote showed when the operation ended, or when the one after it began:
-    /// what differs later is drift.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1024))]
-    pub remote_digest: Option<String>,
-    /// Digest of the visible values that the remote shows in place of those that were sent, also after they were sent once
-    /// more: sending them again would not help.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1024))]
-    pub accepted_digest: Option<String>,
+    #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub values: Option<Vec<ValueDigests>>,
+    /// Of the visible ones, what the remote showed in their place when the operation ended, or when the one after it began;
+    /// an empty text: nothing. What differs later is drift.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub shown_values: Vec<ValueDigests>,
+    /// What it shows in their place also after they were sent once more: sending them again would not help.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub accepted_values: Vec<ValueDigests>,
+    /// Values that the deployment still has although the spec does not name them any more, because a redeploy takes nothing
+    /// away. `*`: not sent from here. `?`: may have been sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub retained_values: Vec<ValueDigests>,
     /// The Secrets and ConfigMaps whose contents were sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::sources")]
@@ -213,6 +228,26 @@ pub struct Applied {
     /// When the operation ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Time>,
+}
+
+/// Values of one application, or those for all applications, by their names: each with a short digest in place of the value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ValueDigests {
+    /// Name of the application. Absent: values for all applications.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub application: Option<String>,
+    /// Plain values by key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub standard: BTreeMap<String, String>,
+    /// Secured values by key. Their digests are made with the operator's key, so that they cannot be guessed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secured: BTreeMap<String, String>,
+    /// The schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16))]
+    pub schedule: Option<String>,
 }
 
 /// Status in which an operation ended.
@@ -266,10 +301,13 @@ pub struct Operation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub digest: Option<String>,
-    /// Digest of the visible values that it sends.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1024))]
-    pub visible_digest: Option<String>,
+    /// The values that it sends, each with a short digest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub values: Vec<ValueDigests>,
+    /// Whether it changes visible values, as far as they were seen before it.
+    #[serde(default, skip_serializing_if = "super::shared::is_default")]
+    pub changes_visible: bool,
     /// The Secrets and ConfigMaps whose contents it sends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::sources")]

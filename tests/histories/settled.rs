@@ -6,7 +6,7 @@ use std::sync::Arc;
 use connect_operator::controllers::conditions;
 use connect_operator::controllers::connector_deployment::intent;
 use connect_operator::controllers::subject::Subject;
-use connect_operator::crd::connector_deployment_status::OperationType;
+use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, ConnectorStaged, DriftPolicy, ManagementPolicy};
 use connect_operator::names;
@@ -17,7 +17,8 @@ use serde_json::Value;
 use crate::cluster::{Cluster, Key, Kind, is_going};
 use crate::desired;
 use crate::gate::lock;
-use crate::judge::Judge;
+use crate::judge::{Judge, State};
+use crate::remote::Values;
 use crate::simulation::Simulation;
 
 /// Longest status that is still small, in bytes of JSON.
@@ -148,7 +149,7 @@ fn resource(
     simulation: &Simulation,
     cluster: &Cluster,
     object: &ConnectorDeployment,
-    values: Option<&crate::remote::Values>,
+    values: Option<&Values>,
 ) -> Option<String> {
     let judge = &simulation.judge;
     let status = object.status.clone().unwrap_or_default();
@@ -210,12 +211,35 @@ fn resource(
     let plain = (state.foreign_visible && !corrects) || state.plain_is(&wanted.plain);
     let secured = state.foreign_secured || unverified || state.secured_is(&wanted.secured);
     let told = match state.status.as_str() {
+        "Deployed" if state.malformed => reason == "ApplicationMissing",
+        // Values that the remote cuts, or that somebody changed while ours were deployed.
+        "Deployed" if reason == "ValuesNotApplied" => state.of(&wanted.plain) != wanted.plain,
         "Deployed" => ready,
         "Failed" => reason == "DeploymentFailed",
         "UndeployFailed" => reason == "UndeployFailed",
         _ => false,
     };
+    if let Some(text) = retained(&status, state, wanted) {
+        return Some(text);
+    }
     (!(plain && secured && told)).then(|| format!("it wants {wanted:?}, and there is {state:?}"))
+}
+
+/// `ValuesRetained` is there if, and only if, the deployment has a value that is not wanted; a default is none.
+fn retained(status: &ConnectorDeploymentStatus, state: &State, wanted: &Values) -> Option<String> {
+    let said = status.conditions.iter().find(|condition| condition.type_ == names::VALUES_RETAINED);
+    let unwanted: Vec<_> = state
+        .plain
+        .iter()
+        .filter(|(key, value)| !wanted.plain.contains_key(*key) && !(*key == "LOG_LEVEL" && *value == "info"))
+        .map(|(key, _)| key)
+        .collect();
+    let right = match said {
+        Some(condition) => unwanted.iter().all(|key| condition.message.contains(&format!("service/{key}"))),
+        None => true,
+    };
+    (said.is_some() == unwanted.is_empty() || !right)
+        .then(|| format!("it has {unwanted:?} unwanted, and says {said:?}"))
 }
 
 /// What is kept though it does not exist, or is more than it may be.

@@ -26,6 +26,7 @@ use super::completion;
 use super::printing::print;
 use crate::clock::Clock;
 use crate::controllers::connect_project;
+use crate::controllers::connector_deployment::applications;
 use crate::controllers::connector_deployment::desired::{self, Contents};
 use crate::controllers::connector_deployment::registered::Registered;
 use crate::controllers::connector_deployment::{intent, stored};
@@ -199,13 +200,21 @@ async fn plan(
     let declared = registered.declarations(object, looked.record.as_deref());
     let named = if observes { std::collections::BTreeSet::new() } else { desired::references(&object.spec) };
     let contents = scene.contents_after(&subject.namespace, &named).await?;
-    let desired = desired::from_spec(&object.spec, &contents, declared.as_ref());
+    let missing = looked.record.as_deref().map(applications::missing).unwrap_or_default();
+    let mut desired = desired::from_spec(&object.spec, &contents, declared.as_ref());
+    if let (Ok(desired), Some(_)) = (&mut desired, &looked.record) {
+        desired.fit(&missing, declared.as_ref(), &ledger);
+    }
     let earlier = match planned.before.as_ref().filter(|_| !observes) {
         Some(before) => {
             let contents: Contents =
                 scene.contents_before(&subject.namespace, &desired::references(&before.spec)).await?;
             let declared = registered.declarations(before, looked.record.as_deref());
-            desired::from_spec(&before.spec, &contents, declared.as_ref()).ok()
+            let mut earlier = desired::from_spec(&before.spec, &contents, declared.as_ref()).ok();
+            if let (Some(earlier), Some(_)) = (&mut earlier, &looked.record) {
+                earlier.fit(&missing, declared.as_ref(), &ledger);
+            }
+            earlier
         }
         None => None,
     };

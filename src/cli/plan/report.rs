@@ -229,11 +229,15 @@ fn show(difference: &Difference) -> (Style, String) {
     let (style, sign, secured, open) = match difference.change {
         Change::Added => (NEW, '+', "(secured) new", after),
         Change::Changed => (OTHER, '~', "(secured) changed", format!("{before} -> {after}")),
-        Change::Removed => (GONE, '-', "(secured) removed", before),
+        Change::Retained => (GONE, '=', "(secured) not named any more, and stays in force", stays(&before)),
         Change::Unknown => (OTHER, '?', "(secured) may have changed", String::new()),
     };
     let what = if difference.kind == Kind::Secured { secured } else { &open };
     (style, format!("{sign} {place} {name}: {what}"))
+}
+
+fn stays(value: &str) -> String {
+    format!("not named any more, and stays {value}")
 }
 
 /// A value as one line, cut if it is long.

@@ -29,7 +29,7 @@ fn report() -> Report {
         connector: Some((1, 2)),
         differences: vec![
             difference(Kind::Plain, Change::Changed, Some("a\nb\u{1b}[2J"), Some(&long)),
-            difference(Kind::Plain, Change::Removed, Some("old"), None),
+            difference(Kind::Plain, Change::Retained, Some("old"), Some("old")),
             difference(Kind::Secured, Change::Changed, None, None),
             difference(Kind::Schedule, Change::Added, None, Some("0 5 * * *")),
         ],
@@ -64,7 +64,7 @@ fn lines_are_for_people_and_move_no_cursor() {
 ~ ConnectorDeployment shop/two: is deployed again
     ~ version of the connector: 1 -> 2
     ~ service KEY: "a\nb\u001b[2J" -> {value}
-    - service KEY: "old"
+    = service KEY: not named any more, and stays "old"
     ~ service KEY: (secured) changed
     + service schedule: "0 5 * * *"
       not sent, because the connector does not declare it: OTHER of Secret tax

@@ -3,9 +3,13 @@
 //! Pure, and without types of Kubernetes or of the Connect API. `status.rs` keeps a [`Ledger`] in the status of the
 //! resource, `observe.rs` makes the rest. Next: `decide/`.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
-use crate::controllers::digest::{Digest, VisibleDigest};
+use super::desired::Declared;
+use crate::controllers::digest::Digest;
+use crate::controllers::tags::{GLOBAL, Item, Kind, NOTHING, Tags};
 use crate::controllers::values::VisibleValues;
 
 /// What must survive a restart. Secured values cannot be read back from the remote, so the digests of what was sent
@@ -35,13 +39,15 @@ pub struct Applied {
     pub outcome: Phase,
     /// Version of the deployment before our last redeploy.
     pub from_version: Option<i64>,
-    /// Digest of the visible values that were sent; `None`: not known, as after an adoption.
-    pub sent: Option<VisibleDigest>,
-    /// Digest of the visible values that were seen at the end, or when the operation after it began.
-    pub remote: Option<VisibleDigest>,
-    /// Digest of what the remote shows in place of what was sent, also after it was sent once more: sending it again would
-    /// not help (rule 16).
-    pub accepted: Option<VisibleDigest>,
+    /// Tags of what was sent; `None`: not known, so nothing is compared with it.
+    pub sent: Option<Tags>,
+    /// What the remote showed in place of visible values that were sent, at the end, or when the operation after it began.
+    pub shown: Tags,
+    /// What it shows in their place also after they were sent once more: sending them again would not help (rule 16).
+    pub accepted: Tags,
+    /// What the deployment still has although it is not wanted any more: a redeploy takes nothing away (contract section
+    /// 6.1). With the tag [`FOREIGN`](crate::controllers::tags::FOREIGN) what was not sent from here.
+    pub retained: Tags,
     /// Secrets and ConfigMaps that the values came from.
     pub sources: Vec<Source>,
     /// When the end was seen; later than the start of our last write.
@@ -65,6 +71,8 @@ pub struct Operation {
     pub from_version: Option<i64>,
     /// Build id that it starts from.
     pub from_build: Option<String>,
+    /// Whether it changes visible values, as far as they were seen when it began.
+    pub changes_visible: bool,
     /// Whether the deployment was seen busy since.
     pub seen_busy: bool,
     /// The redeploy request that it serves.
@@ -78,8 +86,8 @@ pub struct Operation {
 pub struct Payload {
     /// Digest of all values.
     pub digest: Digest,
-    /// Digest of the visible ones.
-    pub visible: VisibleDigest,
+    /// A tag for each of them.
+    pub tags: Tags,
     /// Secrets and ConfigMaps that they came from.
     pub sources: Vec<Source>,
 }
@@ -183,8 +191,50 @@ pub struct Seen {
     pub region: String,
     /// Its type.
     pub kind: String,
-    /// Its visible values, without those that are to be ignored.
+    /// Its visible values, and which of them are to be ignored.
     pub values: VisibleValues,
+    /// Application and key of each secured value that it lists.
+    pub secured: BTreeSet<(String, String)>,
+    /// What its connector declares; `None`: not known.
+    pub declared: Option<Declared>,
+}
+
+impl Seen {
+    /// Whether it shows a value by this name.
+    #[must_use]
+    pub fn shows(&self, item: &Item) -> bool {
+        match item.kind {
+            Kind::Secured => self.secured.contains(&(item.application.clone(), item.key.clone())),
+            Kind::Standard | Kind::Schedule => self.tag(item) != NOTHING,
+        }
+    }
+
+    /// The tag of the visible value that it shows by this name.
+    #[must_use]
+    pub fn tag(&self, item: &Item) -> String {
+        Tags::visible(&self.values).get(item).unwrap_or(NOTHING).to_owned()
+    }
+
+    /// Whether this is what somebody would see who sent these and nothing else: plain values that were not sent are defaults
+    /// of the connector.
+    #[must_use]
+    pub fn is_what_was_sent(&self, sent: &Tags) -> bool {
+        let unsent = |application: &str, key: &str, value: &str| {
+            !sent.has(&Item::standard(application, key)) && !self.is_default(application, key, value)
+        };
+        let applications = self.values.applications.iter();
+        let of_applications = applications.flat_map(|(name, values)| values.standard.iter().map(move |it| (name, it)));
+        let strange = of_applications.into_iter().any(|(name, (key, value))| unsent(name, key, value))
+            || self.values.global.iter().any(|(key, value)| unsent(GLOBAL, key, value));
+        sent.fits(&self.values) && !strange
+    }
+
+    /// Whether a plain value is the one that the connector declares for it.
+    #[must_use]
+    pub fn is_default(&self, application: &str, key: &str, value: &str) -> bool {
+        let declared = self.declared.as_ref().and_then(|declared| declared.of(application));
+        declared.and_then(|declared| declared.defaults.get(key)).is_some_and(|default| default == value)
+    }
 }
 
 /// What never changes of a deployment: if it differs, it is not ours (rule 2).

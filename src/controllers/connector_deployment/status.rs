@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 
+use super::applications;
 use super::decide::Verdict;
 use super::ledger::{Ledger, OperationKind, Phase};
 use super::stored;
@@ -12,6 +13,7 @@ use crate::connect::model::Deployment;
 use crate::controllers::conditions::{self, Told, cut};
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
+use crate::controllers::tags::{Item, Kind};
 use crate::crd::connector_deployment_status::{
     ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES, MESSAGE_LENGTH,
     ReportEntry,
@@ -19,6 +21,9 @@ use crate::crd::connector_deployment_status::{
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, DeploymentType};
 use crate::names;
+
+/// Most bytes of the names of values in a message.
+const NAMES_LENGTH: usize = 600;
 
 /// What is the case at the end of a run.
 #[derive(Debug)]
@@ -144,6 +149,7 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<condition
         extra.push((names::DRIFTED, "ValuesDiffer", message.to_owned()));
     }
     extra.extend(update_available(before, facts.newer));
+    extra.extend(values_retained(facts.ledger));
     if facts.ledger.unverified && facts.secured {
         let message = "The secured values there cannot be read, and were not seen to be sent from here; the next redeploy sends them";
         extra.push((names::SECRETS_UNVERIFIED, "NotSentFromHere", message.to_owned()));
@@ -152,6 +158,22 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<condition
         extra.push((names::SUSPENDED, "Suspended", "Nothing is sent while suspend is true".to_owned()));
     }
     extra
+}
+
+/// Whether secured ones are among them is said first: such a value is still in force.
+fn values_retained(ledger: &Ledger) -> Option<conditions::Extra> {
+    let retained = &ledger.applied.as_ref()?.retained;
+    if retained.is_empty() {
+        return None;
+    }
+    let secured = retained.iter().any(|(item, _)| item.kind == Kind::Secured);
+    let revoke = if secured { "; revoke secured ones where they were issued" } else { "" };
+    let names = listed(retained.iter().map(|(item, _)| item));
+    let message = format!(
+        "The deployment still has values that the spec does not name: {names}. A redeploy takes nothing away: name them \
+         again with other values, or delete and create this resource, which changes its URLs{revoke}"
+    );
+    Some((names::VALUES_RETAINED, "NotInSpec", message))
 }
 
 fn update_available(before: &ConnectorDeploymentStatus, newer: Newer) -> Option<conditions::Extra> {
@@ -213,6 +235,31 @@ fn hide(status: &mut ConnectorDeploymentStatus) {
     status.report.clear();
 }
 
+/// What to tell people of values that the remote does not show as they were sent; names only.
+#[must_use]
+pub fn not_applied(items: &[Item]) -> Told {
+    let names = listed(items.iter());
+    let message = format!(
+        "Live, but with other values than those that were sent: {names}. They are not sent again: look at the deployment, \
+         then change the values, or ask for a redeploy"
+    );
+    Told::new(Reason::ValuesNotApplied, message)
+}
+
+/// Names of values, as many as fit beside a sentence, and how many more there are.
+fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
+    let names: Vec<String> = items.map(ToString::to_string).collect();
+    let (mut text, mut shown) = (String::new(), 0);
+    for name in &names {
+        if text.len() + name.len() > NAMES_LENGTH {
+            break;
+        }
+        text = if text.is_empty() { name.clone() } else { format!("{text}, {name}") };
+        shown += 1;
+    }
+    if shown < names.len() { format!("{text} and {} more", names.len() - shown) } else { text }
+}
+
 /// What to tell people of a verdict. `report`: the entries that the status shows.
 #[must_use]
 pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &[ReportEntry]) -> Told {
@@ -232,6 +279,9 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
             Told::new(Reason::Redeploying, format!("Somebody else works on it; the deployment is {phase}"))
         }
         Verdict::Settled { phase: settled, .. } => tell_settled(*settled, record, report),
+        Verdict::NotApplied { .. } => lacking(record).unwrap_or_else(|| {
+            Told::new(Reason::ValuesNotApplied, "The deployment shows other values than those that were sent")
+        }),
         Verdict::KeyTaken => Told::new(
             Reason::KeyTaken,
             format!(
@@ -254,7 +304,9 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
             Told::new(Reason::RequestRejected, "The API refused the last request")
         }
         Verdict::HeldBySuspend => Told::new(Reason::Suspended, "A change waits: set suspend to false to send it"),
-        Verdict::Observed(Phase::Deployed) => Told::new(Reason::Observed, "Live; only observed"),
+        Verdict::Observed(Phase::Deployed) => {
+            lacking(record).unwrap_or_else(|| Told::new(Reason::Observed, "Live; only observed"))
+        }
         Verdict::Observed(other) => tell_settled(*other, record, report),
         Verdict::NothingToObserve => {
             Told::new(Reason::RemoteDisappeared, format!("There is no deployment with key {key} to observe"))
@@ -295,13 +347,19 @@ fn running(what: &str, record: Option<&Deployment>) -> String {
     }
 }
 
+/// A deployment that lives without all of its applications does not do what was asked for.
+fn lacking(record: Option<&Deployment>) -> Option<Told> {
+    let missing = applications::missing(record?);
+    (!missing.is_empty()).then(|| Told::new(Reason::ApplicationMissing, applications::message(&missing)))
+}
+
 fn tell_settled(phase: Phase, record: Option<&Deployment>, report: &[ReportEntry]) -> Told {
     let finding = report::worst(report);
     match phase {
-        Phase::Deployed => match finding {
+        Phase::Deployed => lacking(record).unwrap_or_else(|| match finding {
             Some(finding) => Told::new(Reason::DeployedWithWarnings, format!("Live, with findings: {finding}")),
             None => Told::new(Reason::Deployed, "Live"),
-        },
+        }),
         Phase::Failed => Told::new(
             Reason::DeploymentFailed,
             finding.unwrap_or_else(|| "The deployment failed without a report".to_owned()),

@@ -1,10 +1,13 @@
 //! Keeps a [`Ledger`] in the status of the resource: two pure translations, each other's reverse.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Payload, Phase, Source};
 use crate::controllers::conditions::whole_seconds;
-use crate::controllers::digest::{Digest, VisibleDigest};
+use crate::controllers::digest::Digest;
+use crate::controllers::tags::{GLOBAL, Item, Kind, Tags};
 use crate::crd::connector_deployment_status as stored;
 use crate::names;
 
@@ -42,16 +45,17 @@ fn applied(applied: &stored::Applied) -> Applied {
             stored::Outcome::Unknown => Phase::Other,
         }),
         from_version: applied.from_version,
-        sent: applied.visible_digest.as_deref().map(VisibleDigest::parse),
-        remote: applied.remote_digest.as_deref().map(VisibleDigest::parse),
-        accepted: applied.accepted_digest.as_deref().map(VisibleDigest::parse),
+        sent: applied.values.as_deref().map(tags),
+        shown: tags(&applied.shown_values),
+        accepted: tags(&applied.accepted_values),
+        retained: tags(&applied.retained_values),
         sources: sources(&applied.sources),
         at: applied.at.as_ref().map(|at| at.0).unwrap_or_default(),
     }
 }
 
 fn stored_applied(applied: &Applied) -> stored::Applied {
-    let Applied { generation, digest, outcome, from_version, sent, remote, accepted, sources, at } = applied;
+    let Applied { generation, digest, outcome, from_version, sent, shown, accepted, retained, sources, at } = applied;
     stored::Applied {
         generation: *generation,
         digest: digest.as_ref().map(ToString::to_string),
@@ -63,16 +67,16 @@ fn stored_applied(applied: &Applied) -> stored::Applied {
             Phase::Queued | Phase::Deploying | Phase::Undeploying | Phase::Other => stored::Outcome::Unknown,
         }),
         from_version: *from_version,
-        visible_digest: sent.as_ref().map(ToString::to_string),
-        remote_digest: remote.as_ref().map(ToString::to_string),
-        accepted_digest: accepted.as_ref().map(ToString::to_string),
+        values: sent.as_ref().map(|sent| stored_tags(sent, stored::VALUES_SIZE)),
+        shown_values: stored_tags(shown, stored::FEW_VALUES_SIZE),
+        accepted_values: stored_tags(accepted, stored::FEW_VALUES_SIZE),
+        retained_values: stored_tags(retained, stored::FEW_VALUES_SIZE),
         sources: stored_sources(sources),
         at: Some(Time(whole_seconds(*at))),
     }
 }
 
 fn operation(operation: &stored::Operation) -> Operation {
-    let digests = operation.digest.as_deref().zip(operation.visible_digest.as_deref());
     Operation {
         kind: match operation.operation_type {
             stored::OperationType::Create => OperationKind::Create,
@@ -85,13 +89,14 @@ fn operation(operation: &stored::Operation) -> Operation {
         },
         attempt: operation.attempt,
         generation: operation.generation,
-        payload: digests.map(|(digest, visible)| Payload {
+        payload: operation.digest.as_deref().map(|digest| Payload {
             digest: Digest::parse(digest),
-            visible: VisibleDigest::parse(visible),
+            tags: tags(&operation.values),
             sources: sources(&operation.sources),
         }),
         from_version: operation.from_version,
         from_build: operation.from_build_id.clone(),
+        changes_visible: operation.changes_visible,
         seen_busy: operation.seen_busy,
         redeploy_request: operation.redeploy_request.clone(),
         started_at: operation.started_at.0,
@@ -107,6 +112,7 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
         payload,
         from_version,
         from_build,
+        changes_visible,
         seen_busy,
         redeploy_request,
         started_at,
@@ -124,7 +130,8 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
         attempt: *attempt,
         generation: *generation,
         digest: payload.as_ref().map(|payload| payload.digest.to_string()),
-        visible_digest: payload.as_ref().map(|payload| payload.visible.to_string()),
+        values: payload.as_ref().map(|it| stored_tags(&it.tags, stored::VALUES_SIZE)).unwrap_or_default(),
+        changes_visible: *changes_visible,
         sources: payload.as_ref().map(|payload| stored_sources(&payload.sources)).unwrap_or_default(),
         from_version: *from_version,
         from_build_id: from_build.clone(),
@@ -132,6 +139,43 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
         redeploy_request: redeploy_request.clone(),
         started_at: Time(whole_seconds(*started_at)),
     }
+}
+
+fn tags(stored: &[stored::ValueDigests]) -> Tags {
+    let place = |entry: &stored::ValueDigests| {
+        let application = entry.application.clone().unwrap_or_else(|| GLOBAL.to_owned());
+        let of = |kind: Kind, values: &BTreeMap<String, String>| {
+            let item = |key: &String| Item { kind, application: application.clone(), key: key.clone() };
+            values.iter().map(|(key, tag)| (item(key), tag.clone())).collect::<Vec<_>>()
+        };
+        let schedule = entry.schedule.iter().map(|tag| (Item::schedule(&application), tag.clone()));
+        [of(Kind::Standard, &entry.standard), of(Kind::Secured, &entry.secured), schedule.collect()].concat()
+    };
+    stored.iter().flat_map(place).collect()
+}
+
+/// As many as fit into so many bytes of JSON, secured ones first: they cannot be read back.
+fn stored_tags(tags: &Tags, size: usize) -> Vec<stored::ValueDigests> {
+    const PLACE: usize = r#"{"application":"","standard":{},"secured":{},"schedule":""},"#.len();
+    const VALUE: usize = r#""":"","#.len();
+    let mut places: BTreeMap<&str, stored::ValueDigests> = BTreeMap::new();
+    let mut left = size;
+    for (item, tag) in tags.iter() {
+        let new = if places.contains_key(item.application.as_str()) { 0 } else { PLACE + item.application.len() };
+        let needs = new + VALUE + item.key.len() + tag.len();
+        if needs > left || (new > 0 && places.len() == stored::VALUE_PLACES) {
+            continue;
+        }
+        left -= needs;
+        let place = places.entry(&item.application).or_default();
+        place.application = (item.application != GLOBAL).then(|| item.application.clone());
+        match item.kind {
+            Kind::Standard => _ = place.standard.insert(item.key.clone(), tag.to_owned()),
+            Kind::Secured => _ = place.secured.insert(item.key.clone(), tag.to_owned()),
+            Kind::Schedule => place.schedule = Some(tag.to_owned()),
+        }
+    }
+    places.into_values().collect()
 }
 
 fn sources(sources: &[stored::Source]) -> Vec<Source> {
@@ -164,16 +208,48 @@ mod tests {
 
     use super::*;
 
+    /// A tag for each kind of value, in an application and for all.
+    fn some(tag: &str) -> Tags {
+        let mut tags = Tags::default();
+        for item in [
+            Item::standard("service", "A"),
+            Item::secured("service", "A"),
+            Item::schedule("job"),
+            Item::standard(GLOBAL, "B"),
+            Item::secured(GLOBAL, "C"),
+        ] {
+            tags.set(item, tag);
+        }
+        tags
+    }
+
+    #[test]
+    fn a_list_of_values_is_bounded_and_keeps_secured_ones_first() {
+        let mut tags = Tags::default();
+        for number in 0..5_000 {
+            let application = format!("application-{}", number % 70);
+            tags.set(Item::standard(&application, &format!("A_KEY_{number}")), "1a2b3c4d");
+        }
+        for number in 0..50 {
+            tags.set(Item::secured("application-0", &format!("SECRET_{number}")), "1a2b3c4d");
+        }
+        let stored = stored_tags(&tags, stored::VALUES_SIZE);
+        let text = serde_json::to_string(&stored).expect("it is JSON");
+        assert!(text.len() <= stored::VALUES_SIZE, "{}", text.len());
+        assert!(text.len() > stored::VALUES_SIZE * 3 / 4, "the room is used: {}", text.len());
+        let read = super::tags(&stored);
+        for number in 0..50 {
+            assert!(read.has(&Item::secured("application-0", &format!("SECRET_{number}"))), "{number}");
+        }
+    }
+
     #[test]
     fn what_is_stored_is_read_back_as_it_was() {
         let source =
             Source { kind: "Secret".into(), name: "tax".into(), uid: "1".into(), resource_version: "2".into() };
         let time = Timestamp::from_second(1_000).expect("a time in range");
-        let payload = Payload {
-            digest: Digest::parse("key:hash"),
-            visible: VisibleDigest::parse("hash~ignored.one.two"),
-            sources: vec![source.clone()],
-        };
+        let payload =
+            Payload { digest: Digest::parse("key:hash"), tags: some("1a2b3c4d"), sources: vec![source.clone()] };
         for (kind, state) in [
             (OperationKind::Create, OperationState::Planned),
             (OperationKind::Redeploy, OperationState::Accepted),
@@ -187,9 +263,10 @@ mod tests {
                         digest: None,
                         outcome,
                         from_version: Some(4),
-                        sent: Some(VisibleDigest::parse("sent")),
-                        remote: Some(VisibleDigest::parse("other")),
-                        accepted: Some(VisibleDigest::parse("accepted")),
+                        sent: Some(some("sent")),
+                        shown: some("shown"),
+                        accepted: some(""),
+                        retained: some("*"),
                         sources: vec![source.clone()],
                         at: time,
                     }),
@@ -201,6 +278,7 @@ mod tests {
                         payload: (kind != OperationKind::Undeploy).then(|| payload.clone()),
                         from_version: Some(6),
                         from_build: Some("build".into()),
+                        changes_visible: true,
                         seen_busy: true,
                         redeploy_request: Some("now".into()),
                         started_at: time,

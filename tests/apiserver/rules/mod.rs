@@ -10,6 +10,7 @@ mod creating;
 mod deleting;
 mod ending;
 mod keys;
+mod merging;
 mod operations;
 mod policies;
 mod projects;

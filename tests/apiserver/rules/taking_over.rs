@@ -150,21 +150,3 @@ async fn rule_14_whole_objects_later_ones_win_explicit_ones_win_over_all() {
     assert_eq!(shop.sent(), [1, 2, 0]);
     assert_eq!(shop.events("KeysNotDeclared").await.len(), 1, "said once");
 }
-
-#[tokio::test]
-async fn rule_14_every_key_is_sent_if_the_declarations_cannot_be_read() {
-    use connect_operator::dev_server::{Fault, FaultAnswer};
-    let shop = Leaping::open().await;
-    shop.dev.fault(Fault::of("getConnectorByKey", FaultAnswer::error(404, "ResourceNotFound"))).unwrap();
-    shop.put_config_map("first", &[("LOG_LEVEL", "debug"), ("UNHEARD_OF", "value")]).await;
-    let change = json!({"configurations": [{
-        "applicationName": "service",
-        "standardConfiguration": [],
-        "standardConfigurationFrom": [{"configMapRef": {"name": "first"}}],
-    }]});
-    shop.apply_deployment(&change).await;
-    // This server takes no keys that are not declared, and says so.
-    let refused = shop.until_reason("ConfigurationInvalid").await;
-    assert!(status(&refused).message.is_some_and(|message| message.contains("UNHEARD_OF")));
-    assert_eq!(shop.sent(), [1, 0, 0]);
-}

@@ -26,7 +26,7 @@ use connect_operator::controllers::connector_deployment::ledger::{
 };
 use connect_operator::controllers::connector_deployment::observe::{self, Looked};
 use connect_operator::controllers::connector_deployment::status::WantedIdentity;
-use connect_operator::controllers::digest::{DigestKey, VisibleDigest};
+use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::problem;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::remote::{ConnectFactory, Connection, NotNow, Remote, Remotes, Settings, Trouble};
@@ -374,14 +374,7 @@ impl Desk {
     }
 
     fn wanted(&self, desired: &Desired) -> Wanted {
-        Wanted {
-            payload: Payload {
-                digest: self.digest_key.digest(&desired.values),
-                visible: VisibleDigest::of(&desired.values.visible()),
-                sources: desired.sources.clone(),
-            },
-            secured: true,
-        }
+        desired.wanted(&self.digest_key)
     }
 }
 

@@ -10,7 +10,7 @@ use super::super::decide::{self, Answer, Call, CallKind, Decision, Outcome, Step
 use super::super::ledger::{Look, OperationKind, OperationState, Phase};
 use super::super::observe::Looked;
 use super::super::status::{self, Sight};
-use super::super::{logs, outputs};
+use super::super::{applications, logs, outputs};
 use crate::clock::{between, later};
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::object::Next;
@@ -64,9 +64,10 @@ impl Run<'_> {
         let before = self.status();
         let lines = logs::after_failure(api, &self.object, &before, &known.masker, record, &decision.verdict).await;
         let mut told = self.tell(known, decision, record);
-        let drifted = matches!(decision.verdict, Verdict::Settled { drifted: true, .. })
-            && self.object.spec.drift.policy != DriftPolicy::Ignore;
-        if matches!(decision.verdict, Verdict::Settled { .. })
+        let drifted =
+            matches!(decision.verdict, Verdict::Settled { drifted: true, .. } | Verdict::NotApplied { drifted: true })
+                && self.object.spec.drift.policy != DriftPolicy::Ignore;
+        if matches!(decision.verdict, Verdict::Settled { .. } | Verdict::NotApplied { .. })
             && let Some(record) = record
             && let Err(problem) = outputs::write(self.context, &self.object, record).await?
         {
@@ -117,16 +118,9 @@ impl Run<'_> {
     ) -> Result<Next, kube::Error> {
         let started =
             decision.ledger.operation.as_ref().map_or_else(Timestamp::default, |operation| operation.started_at);
-        let mut values = known.desired.as_ref().map(|desired| desired.values.clone()).unwrap_or_default();
-        if let (CallKind::Redeploy { .. }, Some(record)) = (&call.kind, &looked.record) {
-            // Not those that the version does not have any more to which this moves it: the service refuses them.
-            let runs =
-                |name: &str| known.declared.as_ref().is_none_or(|declared| declared.applications.contains_key(name));
-            let names = record.applications.iter().map(|application| &application.application_name);
-            for name in names.filter(|name| runs(name)) {
-                values.applications.entry(name.clone()).or_default();
-            }
-        }
+        let values = known.desired.as_ref().map(|desired| desired.values.clone()).unwrap_or_default();
+        let record = looked.record.as_deref();
+        let values = applications::named(&values, &call.kind, known.declared.as_ref(), record);
         let done = act::send(api, &self.object, &known.wanted, known.target.as_ref(), &call, &values, started).await;
         let undeploys = matches!(call.kind, CallKind::Undeploy { .. });
         if !undeploys && matches!(done.answer, Answer::Accepted { .. } | Answer::Unknown) {

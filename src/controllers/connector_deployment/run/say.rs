@@ -6,7 +6,7 @@ use std::time::Duration;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
-use super::super::decide::{Decision, Verdict};
+use super::super::decide::{self, Decision, Verdict};
 use super::super::desired::{self};
 use super::super::intent;
 use super::super::ledger::{Ledger, OperationKind};
@@ -35,8 +35,24 @@ impl Run<'_> {
                 .refusal
                 .clone()
                 .unwrap_or_else(|| status::tell(&decision.verdict, &known.wanted.key, record, &report)),
+            (Verdict::NotApplied { .. }, _) => {
+                let told = status::tell(&decision.verdict, &known.wanted.key, record, &report);
+                if told.reason == Reason::ValuesNotApplied {
+                    self.tell_not_applied(known, decision, record)
+                } else {
+                    told
+                }
+            }
             (verdict, _) => status::tell(verdict, &known.wanted.key, record, &report),
         }
+    }
+
+    /// Names the values that the remote does not show as they were sent.
+    fn tell_not_applied(&self, known: &Known, decision: &Decision, record: Option<&Deployment>) -> Told {
+        let seen = record.map(|record| observe::of_record(record, &intent::ignored(&self.object)));
+        let applied = decision.ledger.applied.as_ref();
+        let items = seen.zip(known.payload.as_ref()).map(|(seen, wanted)| decide::not_applied(applied, &seen, wanted));
+        status::not_applied(&items.unwrap_or_default())
     }
 
     pub(super) fn report(
@@ -180,13 +196,11 @@ impl Run<'_> {
             return Ok(true);
         }
         let contents = observe::contents(self.context, &self.subject.namespace, &desired::references(spec)).await?;
-        let applied = ledger.applied.as_ref().and_then(|applied| applied.digest.as_ref());
         let desired = desired::from_spec(spec, &contents, None).ok();
-        let wanted = desired.map(|desired| self.context.digest_key.digest(&desired.values));
+        let wanted = desired.map(|desired| desired.wanted(&self.context.digest_key));
+        let same = wanted.zip(ledger.applied.as_ref()).is_some_and(|(wanted, applied)| decide::holds(applied, &wanted));
         let requested = object::request(&*self.object, names::REDEPLOY_REQUESTED_AT);
-        Ok(applied.is_some()
-            && applied == wanted.as_ref()
-            && requested.is_none_or(|asked| ledger.handled_redeploy == Some(asked)))
+        Ok(same && requested.is_none_or(|asked| ledger.handled_redeploy == Some(asked)))
     }
 
     /// The look failed. Whoever is settled says nothing; others say why they wait.
@@ -250,8 +264,9 @@ impl Run<'_> {
 
 /// Whether the status tells how an operation ended, well or not.
 fn is_settled(status: &ConnectorDeploymentStatus) -> bool {
-    let failed = Some(Reason::DeploymentFailed.as_str());
-    conditions::is_ready(&status.conditions) || conditions::ready_reason(&status.conditions) == failed
+    let ended = [Reason::DeploymentFailed, Reason::ApplicationMissing, Reason::ValuesNotApplied];
+    let reason = conditions::ready_reason(&status.conditions).and_then(Reason::parse);
+    conditions::is_ready(&status.conditions) || reason.is_some_and(|reason| ended.contains(&reason))
 }
 
 /// Whether what was sent, or what is there, may hold values from Secrets.

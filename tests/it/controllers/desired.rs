@@ -31,9 +31,14 @@ fn rule_08_what_was_sent_and_is_removed_is_set_to_the_default_that_is_declared()
         global: defaults(&[("SHOP", "eu")]),
     };
     let mut sent = Tags::default();
-    for (place, key) in
-        [("service", "LEVEL"), ("service", "MODE"), ("service", "FREE"), ("export", "TARGET"), ("lost", "LEVEL"), (GLOBAL, "SHOP")]
-    {
+    for (place, key) in [
+        ("service", "LEVEL"),
+        ("service", "MODE"),
+        ("service", "FREE"),
+        ("export", "TARGET"),
+        ("lost", "LEVEL"),
+        (GLOBAL, "SHOP"),
+    ] {
         sent.set(Item::standard(place, key), "1a2b3c4d");
     }
     let mut retained = Tags::default();

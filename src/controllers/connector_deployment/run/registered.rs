@@ -90,16 +90,16 @@ impl Run<'_> {
         decision: &Decision,
     ) -> Obstacle {
         let begins = self.status().operation.is_none();
+        if let (Some(Err(why)), Step::Send(call)) = (target.and_then(|target| target.staged.as_ref()), &decision.step)
+            && matches!(call.kind, CallKind::Create { .. })
+        {
+            return Obstacle::Told(intent::not_deployable(&self.object, why));
+        }
         if let (Step::Send(call), Some(target)) = (&decision.step, target)
             && needs_declarations(&call.kind)
             && let Some(obstacle) = self.without_declarations(remote, target, registered)
         {
             return obstacle;
-        }
-        if let (Some(Err(why)), Step::Send(call)) = (target.and_then(|target| target.staged.as_ref()), &decision.step)
-            && matches!(call.kind, CallKind::Create { .. })
-        {
-            return Obstacle::Told(intent::not_deployable(&self.object, why));
         }
         let (problems, by_registry) = match &decision.step {
             Step::Send(call) if begins => known.desired.as_ref().map_or_else(

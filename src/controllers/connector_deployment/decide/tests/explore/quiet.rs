@@ -98,7 +98,10 @@ impl Explorer {
                 Told::Ready => world.has_what_is_wanted(resource),
                 Told::ReadyUnverified => remote.visible == resource.value,
                 Told::ReadyDrifted => remote.secret == world.secret,
-                Told::NotApplied => self.settings.normalises && remote.has(resource.value, world.secret),
+                Told::NotApplied => {
+                    let otherwise = self.settings.normalises || remote.visible != resource.value;
+                    otherwise && remote.secret == world.secret
+                }
                 _ => false,
             }
     }

@@ -240,9 +240,11 @@ pub struct ValueDigests {
     pub application: Option<String>,
     /// Plain values by key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::value_digests")]
     pub standard: BTreeMap<String, String>,
     /// Secured values by key. Their digests are made with the operator's key, so that they cannot be guessed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::value_digests")]
     pub secured: BTreeMap<String, String>,
     /// The schedule.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -102,6 +102,11 @@ pub(super) fn sources(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "array", "maxItems": 4096, "x-kubernetes-list-type": "atomic", "items": source})
 }
 
+/// Digests of values by key: more than fit into the bytes that they may take.
+pub(super) fn value_digests(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "object", "maxProperties": 1024, "additionalProperties": {"type": "string", "maxLength": 16}})
+}
+
 /// Takes away the description of an enum. The description of an optional field would give way to it, though the field
 /// knows more: what the words mean there, and which one stands for an absent field.
 pub(super) fn leave_description_to_the_field(schema: &mut Schema) {

@@ -283,6 +283,8 @@ fn secured_values_are_secret_strings() {
     let exceptions: &[Exception] = &[
         ("connect/http/call", "opened for as long as one call takes, to mask its answer"),
         ("controllers/connector_deployment/desired", "keys of secured values, not the values"),
+        ("controllers/connector_deployment/ledger", "names of secured values, not the values"),
+        ("crd/connector_deployment_status", "names of secured values with their keyed digests, not the values"),
         ("crd/connector_staged_status", "names of secured values, not the values"),
         ("cli/plan/mod", "the name of a Secret"),
         ("cli/run", "the name of a Secret"),

@@ -195,6 +195,7 @@ fn rule_14_of_whole_objects_only_declared_keys_are_sent() {
     let keys = |standard: &[&str], secured: &[&str]| DeclaredKeys {
         standard: standard.iter().map(|key| (*key).to_owned()).collect(),
         secured: secured.iter().map(|key| (*key).to_owned()).collect(),
+        ..DeclaredKeys::default()
     };
     let of_service = |keys: DeclaredKeys| {
         Some(Declared { applications: BTreeMap::from([("service".to_owned(), keys)]), global: DeclaredKeys::default() })

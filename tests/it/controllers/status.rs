@@ -181,6 +181,7 @@ fn rule_3_the_project_that_holds_a_deployment_is_fixed_once_something_of_ours_ma
         payload: None,
         from_version: None,
         from_build: None,
+        changes_visible: false,
         seen_busy: false,
         redeploy_request: None,
         started_at: Timestamp::UNIX_EPOCH,

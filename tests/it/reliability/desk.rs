@@ -21,9 +21,7 @@ use connect_operator::controllers::connector_deployment::decide::{
 };
 use connect_operator::controllers::connector_deployment::desired::{self, Content, Contents, Desired};
 use connect_operator::controllers::connector_deployment::intent::{self, intent, target};
-use connect_operator::controllers::connector_deployment::ledger::{
-    Ledger, OperationKind, OperationState, Payload, Source,
-};
+use connect_operator::controllers::connector_deployment::ledger::{Ledger, OperationKind, OperationState, Source};
 use connect_operator::controllers::connector_deployment::observe::{self, Looked};
 use connect_operator::controllers::connector_deployment::status::WantedIdentity;
 use connect_operator::controllers::digest::DigestKey;

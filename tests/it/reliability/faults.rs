@@ -94,7 +94,7 @@ pub(super) const CODES: [(&str, Says); 36] = [
     ("ConnectorStagedNotPrivate", Says::Fix(Reason::RequestRejected)),
     ("ConnectorStagedPreviewRequestUnderProcess", Says::Passing),
     ("GitRepositoryNotReachable", Says::Fix(Reason::RepositoryInvalid)),
-    ("DeploymentApplicationDoNotBelong", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentApplicationDoNotBelong", Says::Fix(Reason::ApplicationMissing)),
     ("DeploymentApplicationRequired", Says::Fix(Reason::ConfigurationInvalid)),
     ("DeploymentConnectorUpdateFailure", Says::Open(No)),
     ("DeploymentEmptyRequiredGlobalConfigurationKey", Says::Fix(Reason::ConfigurationInvalid)),

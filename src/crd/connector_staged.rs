@@ -21,7 +21,7 @@ use super::shared::{ProjectRef, is_default};
     group = "connect-operator.io",
     version = "v1alpha1",
     kind = "ConnectorStaged",
-    plural = "connectorsstaged",
+    plural = "connectorstageds",
     shortname = "cst",
     category = "connect",
     namespaced,
@@ -40,14 +40,14 @@ use super::shared::{ProjectRef, is_default};
     printcolumn(
         name = "Status",
         type_ = "string",
-        json_path = ".status.status",
+        json_path = ".status.connectorStatus",
         description = "Status of the staged connector, as the API says it"
     ),
     printcolumn(
         name = "Preview",
         type_ = "string",
-        json_path = ".status.isPreviewable",
-        description = "Whether it may be deployed while staged, as the API says it"
+        json_path = ".status.previewable",
+        description = "Whether it may be deployed while staged"
     ),
     printcolumn(
         name = "Ready",

@@ -56,11 +56,12 @@ pub struct ConnectorStagedStatus {
     /// Draft, Processing, ReadyForCertification, InCertification, Published or Failed, as the API says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
-    pub status: Option<String>,
-    /// Whether it may be deployed while staged: true, false, pending or none (never asked), as the API says it.
+    pub connector_status: Option<String>,
+    /// Whether it may be deployed while staged. Granted: it may. Refused: it may not. Pending: the service is reviewing the
+    /// request. NotRequested: nobody has asked for the permission. Unknown: a word that this version of the operator does
+    /// not know.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    pub is_previewable: Option<String>,
+    pub previewable: Option<PreviewPermission>,
     /// Whether it is published and can be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub already_listed: Option<bool>,
@@ -124,8 +125,8 @@ impl Default for ConnectorStagedStatus {
             key: None,
             version: None,
             remote: None,
-            status: None,
-            is_previewable: None,
+            connector_status: None,
+            previewable: None,
             already_listed: None,
             has_changes: None,
             published_tag: None,
@@ -169,14 +170,41 @@ pub struct StagedApplication {
     /// Its kind, such as service, event or job.
     #[schemars(length(max = 64))]
     pub application_type: String,
-    /// Names of its plain variables; 100 at most. One that must have a value ends with an asterisk.
+    /// Its plain variables; 100 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 100), inner(length(max = 257)), extend("x-kubernetes-list-type" = "atomic"))]
-    pub standard_keys: Vec<String>,
-    /// Names of its secured variables; 100 at most. One that must have a value ends with an asterisk.
+    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "atomic"))]
+    pub standard_configuration: Vec<StagedVariable>,
+    /// Its secured variables; 100 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 100), inner(length(max = 257)), extend("x-kubernetes-list-type" = "atomic"))]
-    pub secured_keys: Vec<String>,
+    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "atomic"))]
+    pub secured_configuration: Vec<StagedVariable>,
+}
+
+/// A variable that an application wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StagedVariable {
+    /// Name, as in the configurations of a ConnectorDeployment.
+    #[schemars(length(max = 256))]
+    pub key: String,
+    /// Whether it must have a value.
+    pub required: bool,
+}
+
+/// Whether a staged connector may be deployed: the API's `isPreviewable` (contract section 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = schema::leave_description_to_the_field)]
+pub enum PreviewPermission {
+    /// `"true"`: it may.
+    Granted,
+    /// `"false"`: it may not.
+    Refused,
+    /// `"pending"`: the service is reviewing the request.
+    Pending,
+    /// `"none"`: nobody has asked.
+    NotRequested,
+    /// A word that this version of the operator does not know.
+    Unknown,
 }
 
 /// What was sent last.

@@ -157,7 +157,7 @@ impl Shown for ConnectorStaged {
     }
 
     fn remote(&self) -> Option<String> {
-        self.status.as_ref()?.status.clone()
+        self.status.as_ref()?.connector_status.clone()
     }
 
     fn message(&self) -> Option<String> {

@@ -47,6 +47,12 @@ pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
         description = "Whether the project answers with these credentials"
     ),
     printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
+        description = "Why, in one word"
+    ),
+    printcolumn(
         name = "Deployments",
         type_ = "integer",
         json_path = ".status.deployments",
@@ -57,6 +63,13 @@ pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
         type_ = "date",
         json_path = ".metadata.creationTimestamp",
         description = "Time since creation"
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1,
+        description = "Why, in a sentence"
     )
 )]
 #[serde(rename_all = "camelCase")]

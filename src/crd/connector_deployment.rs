@@ -65,6 +65,12 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
         description = "Whether the deployment is live with what the spec asks for"
     ),
     printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
+        description = "Why, in one word"
+    ),
+    printcolumn(
         name = "Age",
         type_ = "date",
         json_path = ".metadata.creationTimestamp",
@@ -90,6 +96,13 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
         json_path = ".status.deletionPolicy",
         priority = 1,
         description = "What happens to the remote deployment when this object is deleted"
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1,
+        description = "Why, in a sentence"
     )
 )]
 #[serde(rename_all = "camelCase")]

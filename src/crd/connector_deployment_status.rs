@@ -11,7 +11,7 @@ use super::connector_deployment::{DeletionPolicy, DeploymentType};
 use super::schema;
 use super::shared::{RemoteIdentity, UNSEEN};
 
-/// Most characters of `message`, of a report entry's message and of its title.
+/// Most characters of a report entry's message and of its title.
 pub const MESSAGE_LENGTH: usize = 1024;
 /// Most entries of `report`.
 pub const REPORT_ENTRIES: usize = 20;
@@ -26,8 +26,9 @@ pub const LOG_LINE_LENGTH: usize = 512;
 pub struct ConnectorDeploymentStatus {
     /// The metadata.generation that this status speaks about. -1: the operator has not seen the object yet.
     pub observed_generation: i64,
-    /// Ready (the deployment is live with what the spec asks for), and, only while true: Reconciling (something runs or
-    /// may come by itself), Stalled (a person has to act), Drifted, UpdateAvailable, SecretsUnverified, Suspended.
+    /// Always there: Ready (the deployment is live with what the spec asks for), Drifted, UpdateAvailable,
+    /// SecretsUnverified and Suspended. Only while true: Reconciling (something runs or may come by itself), Stalled (a
+    /// person has to act). Conditions of others are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -41,10 +42,6 @@ pub struct ConnectorDeploymentStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub deployment_status: Option<String>,
-    /// One sentence for people: what is going on, or what to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = MESSAGE_LENGTH))]
-    pub message: Option<String>,
     /// Id of the remote deployment. Once it is known, every call goes by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
@@ -109,7 +106,6 @@ impl Default for ConnectorDeploymentStatus {
             conditions: Vec::new(),
             controller: None,
             deployment_status: None,
-            message: None,
             id: None,
             key: None,
             version: None,

@@ -56,10 +56,23 @@ use super::shared::{ProjectRef, is_default};
         description = "Whether the remote is as far as the spec asks for"
     ),
     printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
+        description = "Why, in one word"
+    ),
+    printcolumn(
         name = "Age",
         type_ = "date",
         json_path = ".metadata.creationTimestamp",
         description = "Time since creation"
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1,
+        description = "Why, in a sentence"
     )
 )]
 #[serde(rename_all = "camelCase")]

@@ -25,8 +25,8 @@ pub const STAGED_KEYS: usize = 100;
 pub struct ConnectorStagedStatus {
     /// The metadata.generation that this status speaks about. -1: the operator has not seen the object yet.
     pub observed_generation: i64,
-    /// Ready (the remote is as far as the spec asks for), and, only while true: Reconciling (something runs or may come by
-    /// itself), Stalled (a person has to act), Suspended.
+    /// Always there: Ready (the remote is as far as the spec asks for) and Suspended. Only while true: Reconciling
+    /// (something runs or may come by itself), Stalled (a person has to act). Conditions of others are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -35,10 +35,6 @@ pub struct ConnectorStagedStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub controller: Option<String>,
-    /// What is the case, in a sentence.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1024))]
-    pub message: Option<String>,
     /// Id of the staged connector.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
@@ -120,7 +116,6 @@ impl Default for ConnectorStagedStatus {
             observed_generation: UNSEEN,
             conditions: Vec::new(),
             controller: None,
-            message: None,
             id: None,
             key: None,
             version: None,

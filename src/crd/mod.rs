@@ -43,8 +43,8 @@ pub use connector_deployment_status::{
 };
 pub use connector_staged::{ConnectorStaged, ConnectorStagedSpec, Publish, StagedCreator, StagedRepository};
 pub use connector_staged_status::{
-    CertificationComment, ConnectorStagedStatus, PreviewPermission, Publication, StagedApplication, StagedApplied, StagedDeployable,
-    StagedOperation, StagedOperationType, StagedVariable,
+    CertificationComment, ConnectorStagedStatus, PreviewPermission, Publication, StagedApplication, StagedApplied,
+    StagedDeployable, StagedOperation, StagedOperationType, StagedVariable,
 };
 pub use duration::{InvalidDuration, parse_duration};
 pub use schema::{all, yaml};

@@ -68,11 +68,14 @@ fn cannot_change(member: &str) -> String {
     )
 }
 
+/// Most conditions of a resource, those of other controllers included.
+pub const MOST_CONDITIONS: usize = 64;
+
 /// `status.conditions`, bounded as the Kubernetes API conventions do it: a map by `type`.
 pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
-        "maxItems": 16,
+        "maxItems": MOST_CONDITIONS,
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["type"],
         "items": {

@@ -208,7 +208,7 @@ fn resource(
         return Some("a redeploy that was asked for is not served".to_owned());
     }
     let corrects = object.spec.drift.policy == DriftPolicy::Correct;
-    let unverified = status.conditions.iter().any(|condition| condition.type_ == names::SECRETS_UNVERIFIED);
+    let unverified = conditions::is_true(&status.conditions, names::SECRETS_UNVERIFIED);
     let plain = (state.foreign_visible && !corrects) || state.plain_is(&wanted.plain);
     let secured = state.foreign_secured || unverified || state.secured_is(&wanted.secured);
     let told = match state.status.as_str() {

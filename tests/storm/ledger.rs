@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use connect_operator::controllers::conditions::is_true;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::dev_server::{Moment, World};
 use connect_operator::names;
@@ -104,7 +105,7 @@ impl Claim {
 /// Whether it was taken over as it was, and says so.
 fn is_unverified(object: &ConnectorDeployment) -> bool {
     let Some(status) = &object.status else { return false };
-    let says_so = status.conditions.iter().any(|condition| condition.type_ == names::SECRETS_UNVERIFIED);
+    let says_so = is_true(&status.conditions, names::SECRETS_UNVERIFIED);
     says_so && status.applied.as_ref().is_some_and(|applied| applied.sources.is_empty())
 }
 

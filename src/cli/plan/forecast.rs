@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::difference::{Difference, Sides, differences};
 use crate::clock::later;
 use crate::connect::model::Deployment;
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::{self, Told};
 use crate::controllers::connector_deployment::decide::{self, CallKind, Case, Decision, Memory, Step, Verdict, Wanted};
 use crate::controllers::connector_deployment::desired::Desired;
 use crate::controllers::connector_deployment::intent::{self, Target};
@@ -372,7 +372,7 @@ fn settled(premises: &Premises<'_>, phase: Phase, verdict: Verdict) -> Told {
     let said = premises.after.status.as_ref().filter(|status| {
         status.conditions.iter().any(|it| it.type_ == names::READY && it.reason == told.reason.as_str())
     });
-    match (phase, said.and_then(|status| status.message.clone())) {
+    match (phase, said.and_then(|status| conditions::ready_message(&status.conditions)).map(str::to_owned)) {
         (_, Some(message)) => Told::new(told.reason, message),
         (Phase::Failed | Phase::UndeployFailed, None) => Told::new(
             told.reason,

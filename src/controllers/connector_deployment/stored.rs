@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Payload, Phase, Source};
-use crate::controllers::conditions::whole_seconds;
+use crate::controllers::conditions::{is_true, whole_seconds};
 use crate::controllers::digest::{Digest, VisibleDigest};
 use crate::crd::connector_deployment_status as stored;
 use crate::names;
@@ -16,7 +16,7 @@ pub fn ledger(status: &stored::ConnectorDeploymentStatus) -> Ledger {
         applied: status.applied.as_ref().map(applied),
         operation: status.operation.as_ref().map(operation),
         handled_redeploy: status.handled_redeploy_request.clone(),
-        unverified: status.conditions.iter().any(|condition| condition.type_ == names::SECRETS_UNVERIFIED),
+        unverified: is_true(&status.conditions, names::SECRETS_UNVERIFIED),
     }
 }
 

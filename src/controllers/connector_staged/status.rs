@@ -9,7 +9,7 @@ use super::ledger::{Ledger, OperationKind, Preview, Seen};
 use super::stored;
 use crate::connect::mask::Masker;
 use crate::connect::model::{ConnectorStaged as Record, DeclaredApplication, IsPreviewable, Report};
-use crate::controllers::conditions::{self, Told, cut};
+use crate::controllers::conditions::{self, Extra, Told, cut};
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
 use crate::crd::ConnectorStagedSpec;
@@ -19,7 +19,6 @@ use crate::crd::connector_staged_status::{
     STAGED_KEYS, StagedApplication, StagedVariable,
 };
 use crate::crd::shared::RemoteIdentity;
-use crate::names;
 
 /// What is the case at the end of a run.
 #[derive(Debug)]
@@ -73,12 +72,8 @@ pub fn summarize(before: &ConnectorStagedStatus, facts: &Facts<'_>, now: Timesta
     if let Some(handled) = &facts.handled_reconcile {
         status.handled_reconcile_request = Some(handled.clone());
     }
-    status.message = Some(cut(&facts.told.message, MESSAGE_LENGTH));
-    let suspended = facts.suspended.then(|| {
-        (names::SUSPENDED, "Suspended", "Nothing is sent because of suspend: true; set it to false to go on".to_owned())
-    });
-    status.conditions =
-        conditions::conditions(&before.conditions, &facts.told, suspended.into_iter().collect(), facts.generation, now);
+    let extra = vec![Extra::suspended(facts.suspended)];
+    status.conditions = conditions::conditions(&before.conditions, &facts.told, extra, facts.generation, now);
     status
 }
 

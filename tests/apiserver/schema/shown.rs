@@ -57,7 +57,6 @@ fn full_status() -> Value {
         "conditions": [{"type": "Ready", "status": "True", "reason": "Deployed", "message": "live",
             "observedGeneration": 2, "lastTransitionTime": "2026-01-02T03:04:05Z"}],
         "deploymentStatus": "Deployed",
-        "message": "live",
         "id": "4711",
         "key": "default_tax",
         "version": 5,
@@ -92,7 +91,6 @@ async fn a_status_that_is_too_large_is_refused() {
     sandbox.apply(&manifest).await.unwrap();
     let entry = |message: String| json!({"type": "Error", "title": "t", "message": message});
     for (case, status, words) in [
-        ("message", json!({"message": "x".repeat(1025)}), "may not be more than 1024"),
         ("report", json!({"report": vec![entry(String::new()); 21]}), "must have at most 20 items"),
         ("report's message", json!({"report": [entry("x".repeat(1025))]}), "may not be more than 1024"),
         ("lines", json!({"lastLogLines": vec!["x"; 21]}), "must have at most 20 items"),
@@ -115,13 +113,23 @@ async fn kubectl_get_shows_the_columns() {
     sandbox.set_status(&manifests[0], &json!({"conditions": ready, "deployments": 1})).await.unwrap();
     sandbox.set_status(&manifests[1], &full_status()).await.unwrap();
     for (resource, wide, header, line) in [
-        ("ctp", false, "NAME PROJECT REGION READY DEPLOYMENTS AGE", "shop demo europe-west1.gcp True 1"),
-        ("cdep", false, "NAME KEY CONNECTOR STATUS READY AGE", "tax default_tax demo-connector Deployed True"),
+        (
+            "ctp",
+            false,
+            "NAME PROJECT REGION READY REASON DEPLOYMENTS AGE",
+            "shop demo europe-west1.gcp True Deployed 1",
+        ),
+        (
+            "cdep",
+            false,
+            "NAME KEY CONNECTOR STATUS READY REASON AGE",
+            "tax default_tax demo-connector Deployed True Deployed",
+        ),
         (
             "cdep",
             true,
-            "NAME KEY CONNECTOR STATUS READY AGE URL REGION DELETION",
-            "tax default_tax demo-connector Deployed True",
+            "NAME KEY CONNECTOR STATUS READY REASON AGE URL REGION DELETION MESSAGE",
+            "tax default_tax demo-connector Deployed True Deployed",
         ),
     ] {
         let output = if wide { "wide" } else { "" };
@@ -130,7 +138,12 @@ async fn kubectl_get_shows_the_columns() {
         let lines: Vec<_> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(lines[0], header);
         assert!(lines[1].starts_with(line), "{}", lines[1]);
-        assert_eq!(lines[1].ends_with("https://service.example.com europe-west1.gcp Delete"), wide, "{}", lines[1]);
+        assert_eq!(
+            lines[1].ends_with("https://service.example.com europe-west1.gcp Delete live"),
+            wide,
+            "{}",
+            lines[1]
+        );
     }
     let (code, text) = succeed(&sandbox, &["get", "connect", "--output", "name"]).await;
     assert!(code, "{text}");

@@ -33,6 +33,9 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
     namespaced,
     status = "ConnectorDeploymentStatus",
     derive = "PartialEq",
+    selectable = ".spec.projectRef.name",
+    selectable = ".spec.connector.key",
+    selectable = ".status.key",
     doc = "A connector, deployed into a project with the values given here. Deleting this object takes the \
         deployment down, unless deletionPolicy says otherwise.",
     validation = schema::added_must_match_status("key"),
@@ -161,7 +164,8 @@ pub struct ConnectorDeploymentSpec {
     #[serde(default, skip_serializing_if = "is_default")]
     pub drift: Drift,
     /// What happens to the remote deployment when this object is deleted. Delete: it is taken down. Orphan: it stays.
-    /// May be changed at any time, also during a deletion. Default: Orphan for type production, else Delete.
+    /// May be changed at any time, also during a deletion. Default: Orphan for type production, else Delete; an install of
+    /// the operator may have another one (--default-deletion-policy).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
     /// Pause between two looks at the remote when all is settled, at least 30s; hours, minutes and seconds, as in
@@ -203,7 +207,13 @@ impl ConnectorDeploymentSpec {
     /// The deletion policy that is written, or `Orphan` for type production, else `Delete`.
     #[must_use]
     pub fn effective_deletion_policy(&self) -> DeletionPolicy {
-        self.deletion_policy.unwrap_or(match self.effective_type() {
+        self.deletion_policy_of(None)
+    }
+
+    /// The same for an install with a default of its own (`--default-deletion-policy`), which holds for every type.
+    #[must_use]
+    pub fn deletion_policy_of(&self, install: Option<DeletionPolicy>) -> DeletionPolicy {
+        self.deletion_policy.or(install).unwrap_or(match self.effective_type() {
             DeploymentType::Production => DeletionPolicy::Orphan,
             DeploymentType::Preview | DeploymentType::Sandbox => DeletionPolicy::Delete,
         })
@@ -357,10 +367,49 @@ pub struct IgnoredValue {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outputs {
-    /// Name of a ConfigMap of the same namespace, made and kept by the operator, with the keys {applicationName}.url
-    /// and {applicationName}.topic. One that was made by somebody else is left alone, and said.
+    /// A ConfigMap of the same namespace, made and kept by the operator. An existing one that the operator does not own
+    /// is not overwritten; the resource reports OutputConflict.
+    pub config_map: OutputConfigMap,
+}
+
+/// A ConfigMap with what the deployment offers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputConfigMap {
+    /// Name of the ConfigMap.
     #[schemars(length(min = 1, max = 253), regex(pattern = schema::NAME_PATTERN))]
-    pub config_map_name: String,
+    pub name: String,
+    /// The keys to write, and what each holds; 128 at most. Default: {applicationName}.url and {applicationName}.topic for
+    /// every application that has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 128))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into()]))]
+    pub keys: Vec<OutputKey>,
+}
+
+/// A key of the ConfigMap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputKey {
+    /// Key within the ConfigMap. Example: TAX_URL.
+    #[schemars(length(min = 1, max = 253), regex(pattern = schema::DATA_KEY_PATTERN))]
+    pub key: String,
+    /// Name of the application.
+    #[schemars(length(min = 2, max = 256), regex(pattern = schema::KEY_PATTERN))]
+    pub application_name: String,
+    /// url: the address of a service, or of what else has one. topic: the topic of an event application.
+    pub output: Output,
+}
+
+/// What an application offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(transform = schema::leave_description_to_the_field)]
+pub enum Output {
+    /// Its address.
+    Url,
+    /// Its topic.
+    Topic,
 }
 
 #[cfg(test)]
@@ -396,6 +445,10 @@ mod tests {
             let spec: ConnectorDeploymentSpec = serde_json::from_value(spec).expect("it is a spec");
             assert_eq!(spec.effective_type(), kind, "{case}");
             assert_eq!(spec.effective_deletion_policy(), deletion, "{case}");
+            for install in [Delete, Orphan] {
+                let written = spec.deletion_policy.unwrap_or(install);
+                assert_eq!(spec.deletion_policy_of(Some(install)), written, "{case}: the default of an install");
+            }
             assert_eq!(spec.effective_interval(), Duration::from_secs(seconds), "{case}");
         }
     }

@@ -13,6 +13,14 @@ use super::shared::{RemoteIdentity, UNSEEN};
 
 /// Most characters of a report entry's message and of its title.
 pub const MESSAGE_LENGTH: usize = 1024;
+/// Most entries of `inputs.first`.
+pub const FIRST_INPUTS: usize = 4;
+/// Most bytes of `applications`, as JSON.
+pub const APPLICATIONS_SIZE: usize = 12 * 1024;
+/// Most bytes of a report, as JSON.
+pub const REPORT_SIZE: usize = 8 * 1024;
+/// Most bytes of `lastLogLines`, as JSON.
+pub const LOG_SIZE: usize = 6 * 1024;
 /// Most entries of `report`.
 pub const REPORT_ENTRIES: usize = 20;
 /// Most lines of `lastLogLines`.
@@ -70,7 +78,7 @@ pub struct ConnectorDeploymentStatus {
     /// The remote project that holds the deployment. If the ConnectProject names another one later, nothing is touched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteIdentity>,
-    /// The applications of the deployment.
+    /// The applications of the deployment; 64 at most, and as many as fit into 12 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub applications: Vec<DeployedApplication>,
@@ -80,11 +88,12 @@ pub struct ConnectorDeploymentStatus {
     /// What the operator has begun and not yet seen ended. Written before each call that changes something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<Operation>,
-    /// Findings of the last deployment, newest first; 20 at most.
+    /// Findings of the last deployment, newest first; 20 at most, and as many as fit into 8 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = REPORT_ENTRIES), extend("x-kubernetes-list-type" = "atomic"))]
     pub report: Vec<ReportEntry>,
-    /// Last lines of severity ERROR and above after a failure, if spec.failureLogLines asks for them; 20 at most.
+    /// Last lines of severity ERROR and above after a failure, if spec.failureLogLines asks for them; 20 at most, and
+    /// as many as fit into 6 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = LOG_LINES), inner(length(max = LOG_LINE_LENGTH)))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
@@ -202,10 +211,9 @@ pub struct Applied {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub accepted_digest: Option<String>,
-    /// The Secrets and ConfigMaps whose contents were sent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::sources")]
-    pub sources: Vec<Source>,
+    /// The Secrets and ConfigMaps whose contents were sent. Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Inputs>,
     /// When the operation ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Time>,
@@ -225,6 +233,21 @@ pub enum Outcome {
     Draft,
     /// A status that this version of the operator does not know.
     Unknown,
+}
+
+/// The Secrets and ConfigMaps whose contents were sent, in the versions that they had.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Inputs {
+    /// How many there were.
+    pub count: u32,
+    /// Digest of kind, name, uid and resourceVersion of all of them: the same digest stands for the same contents.
+    #[schemars(length(max = 128))]
+    pub digest: String,
+    /// The first of them, by kind and name; 4 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = FIRST_INPUTS), extend("x-kubernetes-list-type" = "atomic"))]
+    pub first: Vec<Source>,
 }
 
 /// A Secret or ConfigMap whose contents were sent.
@@ -266,10 +289,9 @@ pub struct Operation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub visible_digest: Option<String>,
-    /// The Secrets and ConfigMaps whose contents it sends.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::sources")]
-    pub sources: Vec<Source>,
+    /// The Secrets and ConfigMaps whose contents it sends. Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Inputs>,
     /// Version of the remote deployment before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_version: Option<i64>,

@@ -27,6 +27,8 @@ use super::shared::{ProjectRef, is_default};
     namespaced,
     status = "ConnectorStagedStatus",
     derive = "PartialEq",
+    selectable = ".spec.projectRef.name",
+    selectable = ".spec.key",
     doc = "A connector that is being prepared: what it is, which tag of which repository it comes from, whether it is to \
         be deployable as a preview, and whether it is to be published. Deleting this object leaves it, unless \
         deletionPolicy says otherwise.",

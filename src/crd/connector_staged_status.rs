@@ -14,6 +14,12 @@ use super::shared::{RemoteIdentity, UNSEEN};
 pub const STAGED_REPORT_ENTRIES: usize = 20;
 /// Most remarks from certification in the status, the newest.
 pub const CERTIFICATION_COMMENTS: usize = 20;
+/// Most bytes of the remarks from certification, as JSON.
+pub const COMMENTS_SIZE: usize = 6 * 1024;
+/// Most bytes of the applications, as JSON.
+pub const STAGED_APPLICATIONS_SIZE: usize = 14 * 1024;
+/// Most bytes of the variables of an application, of each sort, as JSON.
+pub const STAGED_KEYS_SIZE: usize = 3 * 1024;
 /// Most applications that a status lists, as many as a deployment may name.
 pub const STAGED_APPLICATIONS: usize = 64;
 /// Most variables of an application that a status lists, of each sort.
@@ -72,19 +78,20 @@ pub struct ConnectorStagedStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub previewed_tag: Option<String>,
-    /// Findings about publishing, newest first; 20 at most.
+    /// Findings about publishing, newest first; 20 at most, and as many as fit into 8 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub publishing_report: Vec<ReportEntry>,
-    /// Findings about the preview, newest first; 20 at most.
+    /// Findings about the preview, newest first; 20 at most, and as many as fit into 8 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub previewable_report: Vec<ReportEntry>,
-    /// Remarks from certification, newest first; 20 at most.
+    /// Remarks from certification, newest first; 20 at most, and as many as fit into 6 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub certification_comments: Vec<CertificationComment>,
-    /// The applications of the connect.yaml of the tag, and the variables that they want; 64 at most.
+    /// The applications of the connect.yaml of the tag, and the variables that they want; 64 at most, and as many as fit
+    /// into 14 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub configurations: Vec<StagedApplication>,
@@ -165,11 +172,11 @@ pub struct StagedApplication {
     /// Its kind, such as service, event or job.
     #[schemars(length(max = 64))]
     pub application_type: String,
-    /// Its plain variables; 100 at most.
+    /// Its plain variables; 100 at most, and as many as fit into 3 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "atomic"))]
     pub standard_configuration: Vec<StagedVariable>,
-    /// Its secured variables; 100 at most.
+    /// Its secured variables; 100 at most, and as many as fit into 3 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "atomic"))]
     pub secured_configuration: Vec<StagedVariable>,

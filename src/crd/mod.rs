@@ -26,7 +26,8 @@ pub use action_check::{
     Frontend, FrontendPreset, HeaderFrom,
 };
 pub use connect_project::{
-    ConnectProject, ConnectProjectSpec, ConnectProjectStatus, DeploymentPaths, MirrorStatus, RegistryMirror,
+    ConnectProject, ConnectProjectSpec, ConnectProjectStatus, CredentialsRef, DeploymentPaths, MirrorStatus,
+    RegistryMirror,
 };
 pub use connector::{Connector, ConnectorSpec, ConnectorStatus};
 pub use connector_configuration::{
@@ -35,10 +36,10 @@ pub use connector_configuration::{
 };
 pub use connector_deployment::{
     AdoptionPolicy, ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, DeploymentType, Drift, DriftPolicy,
-    IgnoredValue, ManagementPolicy, Outputs, UpdatePolicy, WantedConnector,
+    IgnoredValue, ManagementPolicy, Output, OutputConfigMap, OutputKey, Outputs, UpdatePolicy, WantedConnector,
 };
 pub use connector_deployment_status::{
-    Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Operation, OperationState,
+    Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Inputs, Operation, OperationState,
     OperationType, Outcome, ReportEntry, Source,
 };
 pub use connector_staged::{ConnectorStaged, ConnectorStagedSpec, Publish, StagedCreator, StagedRepository};

@@ -15,7 +15,6 @@ use super::action_check::ActionCheck;
 use super::connect_project::ConnectProject;
 use super::connector::Connector;
 use super::connector_deployment::ConnectorDeployment;
-use super::connector_deployment_status::Source;
 use super::connector_staged::ConnectorStaged;
 use super::shared::UNSEEN;
 
@@ -97,12 +96,6 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
             },
         },
     })
-}
-
-/// The Secrets and ConfigMaps behind what was sent: more than a manifest that fits into the cluster can name.
-pub(super) fn sources(generator: &mut SchemaGenerator) -> Schema {
-    let source = generator.subschema_for::<Source>();
-    json_schema!({"type": "array", "maxItems": 4096, "x-kubernetes-list-type": "atomic", "items": source})
 }
 
 /// Takes away the description of an enum. The description of an optional field would give way to it, though the field

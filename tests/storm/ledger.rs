@@ -106,12 +106,12 @@ impl Claim {
 fn is_unverified(object: &ConnectorDeployment) -> bool {
     let Some(status) = &object.status else { return false };
     let says_so = is_true(&status.conditions, names::SECRETS_UNVERIFIED);
-    says_so && status.applied.as_ref().is_some_and(|applied| applied.sources.is_empty())
+    says_so && status.applied.as_ref().is_some_and(|applied| applied.inputs.is_none())
 }
 
 /// The Secret that was applied.
 fn source(object: &ConnectorDeployment) -> Option<SecretVersion> {
-    let sources = &object.status.as_ref()?.applied.as_ref()?.sources;
+    let sources = &object.status.as_ref()?.applied.as_ref()?.inputs.as_ref()?.first;
     let secret = sources.iter().find(|source| source.kind == "Secret" && source.name == object.name_any())?;
     Some((secret.uid.clone(), secret.resource_version.clone()))
 }

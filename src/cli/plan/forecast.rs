@@ -12,7 +12,7 @@ use crate::controllers::conditions::{self, Told};
 use crate::controllers::connector_deployment::decide::{self, CallKind, Case, Decision, Memory, Step, Verdict, Wanted};
 use crate::controllers::connector_deployment::desired::Desired;
 use crate::controllers::connector_deployment::intent::{self, Target};
-use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Look, OperationKind, Phase};
+use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Look, OperationKind, Phase, Sources};
 use crate::controllers::connector_deployment::observe::{self, Looked};
 use crate::controllers::connector_deployment::registered::{Registered, not_sent};
 use crate::controllers::connector_deployment::status::{self, WantedIdentity};
@@ -230,7 +230,7 @@ fn was_applied(premises: &Premises<'_>, earlier: &Desired, ledger: &Ledger) -> b
         Some(Comparison::Different) => false,
         Some(Comparison::Unknown) | None => {
             let generation = premises.before.and_then(|before| before.metadata.generation);
-            Some(applied.generation) == generation && applied.sources == earlier.sources
+            Some(applied.generation) == generation && applied.sources == Sources::of(&earlier.sources)
         }
     }
 }

@@ -9,11 +9,13 @@ use super::ledger::{Ledger, OperationKind, Phase};
 use super::stored;
 use crate::connect::mask::Masker;
 use crate::connect::model::Deployment;
+use crate::controllers::bounds;
 use crate::controllers::conditions::{self, Extra, Told, cut};
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
 use crate::crd::connector_deployment_status::{
-    ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES, ReportEntry,
+    APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES,
+    LOG_SIZE, REPORT_SIZE, ReportEntry,
 };
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, DeploymentType};
@@ -145,6 +147,15 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
     }
     status.conditions =
         conditions::conditions(&before.conditions, &facts.told, extra(before, facts), facts.generation, now);
+    bounded(status)
+}
+
+/// The same, with lists of a bounded size.
+#[must_use]
+pub fn bounded(mut status: ConnectorDeploymentStatus) -> ConnectorDeploymentStatus {
+    bounds::keep(&mut status.applications, APPLICATIONS_SIZE);
+    bounds::keep(&mut status.report, REPORT_SIZE);
+    bounds::keep(&mut status.last_log_lines, LOG_SIZE);
     status
 }
 

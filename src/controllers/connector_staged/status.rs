@@ -9,14 +9,15 @@ use super::ledger::{Ledger, OperationKind, Preview, Seen};
 use super::stored;
 use crate::connect::mask::Masker;
 use crate::connect::model::{ConnectorStaged as Record, DeclaredApplication, IsPreviewable, Report};
+use crate::controllers::bounds;
 use crate::controllers::conditions::{self, Extra, Told, cut};
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
 use crate::crd::ConnectorStagedSpec;
-use crate::crd::connector_deployment_status::MESSAGE_LENGTH;
+use crate::crd::connector_deployment_status::{MESSAGE_LENGTH, REPORT_SIZE};
 use crate::crd::connector_staged_status::{
-    CERTIFICATION_COMMENTS, CertificationComment, ConnectorStagedStatus, PreviewPermission, STAGED_APPLICATIONS,
-    STAGED_KEYS, StagedApplication, StagedVariable,
+    CERTIFICATION_COMMENTS, COMMENTS_SIZE, CertificationComment, ConnectorStagedStatus, PreviewPermission,
+    STAGED_APPLICATIONS, STAGED_APPLICATIONS_SIZE, STAGED_KEYS, STAGED_KEYS_SIZE, StagedApplication, StagedVariable,
 };
 use crate::crd::shared::RemoteIdentity;
 
@@ -74,6 +75,20 @@ pub fn summarize(before: &ConnectorStagedStatus, facts: &Facts<'_>, now: Timesta
     }
     let extra = vec![Extra::suspended(facts.suspended)];
     status.conditions = conditions::conditions(&before.conditions, &facts.told, extra, facts.generation, now);
+    bounded(status)
+}
+
+/// The same, with lists of a bounded size.
+#[must_use]
+pub fn bounded(mut status: ConnectorStagedStatus) -> ConnectorStagedStatus {
+    bounds::keep(&mut status.publishing_report, REPORT_SIZE);
+    bounds::keep(&mut status.previewable_report, REPORT_SIZE);
+    bounds::keep(&mut status.certification_comments, COMMENTS_SIZE);
+    for application in &mut status.configurations {
+        bounds::keep(&mut application.standard_configuration, STAGED_KEYS_SIZE);
+        bounds::keep(&mut application.secured_configuration, STAGED_KEYS_SIZE);
+    }
+    bounds::keep(&mut status.configurations, STAGED_APPLICATIONS_SIZE);
     status
 }
 

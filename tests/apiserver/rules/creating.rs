@@ -28,7 +28,8 @@ async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {
     assert_eq!((operation.operation_type, operation.state), (OperationType::Create, OperationState::Planned));
     assert_eq!((operation.attempt, operation.generation, id), (1, 1, &None));
     assert!(operation.digest.is_some() && operation.visible_digest.is_some());
-    assert_eq!(operation.sources.len(), 1, "the Secret whose contents are sent");
+    let inputs = operation.inputs.as_ref().expect("inputs");
+    assert_eq!((inputs.count, inputs.first.len()), (1, 1), "the Secret whose contents are sent");
     assert_eq!(operations.last().expect("versions").0, None);
 
     let about_it: Vec<_> = shop

@@ -238,7 +238,7 @@ async fn rule_10_a_restart_writes_nothing_whatever_there_is_to_say() {
     for (reason, change) in [
         ("DeploymentFailed", failing),
         ("DeployedWithWarnings", warning),
-        ("OutputConflict", json!({"outputs": {"configMapName": "theirs"}})),
+        ("OutputConflict", json!({"outputs": {"configMap": {"name": "theirs"}}})),
     ] {
         let mut shop = Leaping::open().await;
         shop.put_config_map("theirs", &[("key", "value")]).await;

@@ -9,12 +9,12 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, Leaping, condition, is, is_accepted, level, ready, status};
+use super::{DEPLOYING, Leaping, condition, is, is_accepted, level, message, ready, status};
 use crate::patience::timeout_option;
 use crate::shop::SECRET;
 
 fn outputs() -> Value {
-    json!({"outputs": {"configMapName": "tax-outputs"}})
+    json!({"outputs": {"configMap": {"name": "tax-outputs"}}})
 }
 
 #[tokio::test]
@@ -53,6 +53,27 @@ async fn outputs_are_written_kept_and_gone_with_the_resource() {
     let again: ConfigMap = shop.until_object("tax-outputs", "back again", right).await;
     assert_ne!(again.uid(), written.uid());
     assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn outputs_are_written_under_the_keys_that_are_chosen() {
+    let shop = Leaping::open().await;
+    let keys = |application: &str| {
+        let keys = json!([{"key": "TAX_URL", "applicationName": application, "output": "url"}]);
+        json!({"outputs": {"configMap": {"name": "tax-outputs", "keys": keys}}})
+    };
+    shop.apply_deployment(&keys("service")).await;
+    let live = shop.finish("Deployed").await;
+    let url = status(&live).applications[0].url.clone().expect("a service has a URL");
+    let expected = json!({"TAX_URL": url});
+    let right = |config_map: &ConfigMap| serde_json::to_value(&config_map.data).unwrap() == expected;
+    let _: ConfigMap = shop.until_object("tax-outputs", "the output", right).await;
+    shop.change(&json!({"spec": keys("servce")})).await;
+    let wrong = shop.until_reason("ConfigurationInvalid").await;
+    assert!(message(&wrong).contains("TAX_URL: application servce has no url"), "{}", message(&wrong));
+    shop.change(&json!({"spec": keys("service")})).await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.sent(), [1, 0, 0], "nothing is deployed for it");
 }
 
 #[tokio::test]

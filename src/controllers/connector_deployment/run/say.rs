@@ -65,7 +65,7 @@ impl Run<'_> {
             }
             (Some(wanted), _) if !wanted.secured && !had_sources(ledger) => Texts::Masked(&known.masker),
             // Nothing is known to mask with.
-            (None, _) if intent::deletion(&self.object).is_some() => Texts::Unchanged,
+            (None, _) if intent::is_deleting(&self.object) => Texts::Unchanged,
             _ => Texts::Titles(&known.masker),
         }
     }
@@ -90,7 +90,7 @@ impl Run<'_> {
             suspended: self.object.spec.suspend,
             newer: self.newer(known, seen),
             wanted: Some(known.wanted.clone()),
-            deletion_policy: self.object.spec.effective_deletion_policy(),
+            deletion_policy: self.object.spec.deletion_policy_of(self.context.default_deletion_policy),
             seen,
             texts: self.texts(known, ledger),
             lines,
@@ -149,7 +149,7 @@ impl Run<'_> {
             suspended: self.object.spec.suspend,
             newer: Newer::Unknown,
             wanted,
-            deletion_policy: self.object.spec.effective_deletion_policy(),
+            deletion_policy: self.object.spec.deletion_policy_of(self.context.default_deletion_policy),
             seen: Sight::NotLooked,
             texts: Texts::Unchanged,
             lines: None,
@@ -166,7 +166,7 @@ impl Run<'_> {
         let status = self.status();
         let ledger = self.ledger();
         let generation = self.object.metadata.generation.unwrap_or_default();
-        let seen = status.observed_generation == generation && intent::deletion(&self.object).is_none();
+        let seen = status.observed_generation == generation && !intent::is_deleting(&self.object);
         if seen && ledger.operation.is_none() && is_settled(&status) && self.is_applied(&ledger).await? {
             return Ok(Next::Again(None));
         }

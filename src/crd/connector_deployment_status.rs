@@ -20,7 +20,7 @@ pub const APPLICATIONS_SIZE: usize = 12 * 1024;
 /// Most bytes of a report, as JSON.
 pub const REPORT_SIZE: usize = 8 * 1024;
 /// Most bytes of `lastLogLines`, as JSON.
-pub const LOG_SIZE: usize = 6 * 1024;
+pub const LOG_SIZE: usize = 11 * 1024;
 /// Most entries of `report`.
 pub const REPORT_ENTRIES: usize = 20;
 /// Most lines of `lastLogLines`.
@@ -93,7 +93,7 @@ pub struct ConnectorDeploymentStatus {
     #[schemars(length(max = REPORT_ENTRIES), extend("x-kubernetes-list-type" = "atomic"))]
     pub report: Vec<ReportEntry>,
     /// Last lines of severity ERROR and above after a failure, if spec.failureLogLines asks for them; 20 at most, and
-    /// as many as fit into 6 KiB.
+    /// as many as fit into 11 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = LOG_LINES), inner(length(max = LOG_LINE_LENGTH)))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]

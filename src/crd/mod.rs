@@ -18,6 +18,7 @@ pub mod connector_deployment_status;
 pub mod connector_staged;
 pub mod connector_staged_status;
 pub mod duration;
+pub mod outputs;
 pub mod schema;
 pub mod shared;
 
@@ -36,7 +37,7 @@ pub use connector_configuration::{
 };
 pub use connector_deployment::{
     AdoptionPolicy, ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, DeploymentType, Drift, DriftPolicy,
-    IgnoredValue, ManagementPolicy, Output, OutputConfigMap, OutputKey, Outputs, UpdatePolicy, WantedConnector,
+    IgnoredValue, ManagementPolicy, UpdatePolicy, WantedConnector,
 };
 pub use connector_deployment_status::{
     Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Inputs, Operation, OperationState,
@@ -48,5 +49,6 @@ pub use connector_staged_status::{
     StagedDeployable, StagedOperation, StagedOperationType, StagedVariable,
 };
 pub use duration::{InvalidDuration, parse_duration};
+pub use outputs::{Output, OutputConfigMap, OutputKey, Outputs};
 pub use schema::{all, yaml};
 pub use shared::{ConfigMapKeyRef, NamedRef, ProjectKind, ProjectRef, RemoteIdentity, SecretKeyRef};

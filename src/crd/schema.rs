@@ -171,15 +171,16 @@ fn finished(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
 /// - A null is as good as an absent field, and the API server drops it, unless the schema calls it a value.
 /// - A title repeats the kind.
 /// - Line breaks within a paragraph belong to the source; `kubectl explain` breaks lines itself.
-/// - The API server knows signed formats only.
+/// - The API server knows signed formats only, and a number is one without saying so.
 fn tidy(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     schema.title = None;
     schema.description = schema.description.take().map(|text| joined_lines(&text));
-    schema.format = schema.format.take().map(|format| match format.as_str() {
-        "uint8" | "uint16" | "uint32" => "int32".to_owned(),
-        "uint64" => "int64".to_owned(),
-        _ => format,
+    schema.format = schema.format.take().and_then(|format| match format.as_str() {
+        "uint8" | "uint16" | "uint32" => Some("int32".to_owned()),
+        "uint64" => Some("int64".to_owned()),
+        "double" => None,
+        _ => Some(format),
     });
     for member in schema.properties.iter_mut().flat_map(|members| members.values_mut()) {
         tidy(member);

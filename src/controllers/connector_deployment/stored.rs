@@ -135,7 +135,7 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
 }
 
 fn sources(inputs: Option<&stored::Inputs>) -> Sources {
-    let Some(stored::Inputs { count, digest, first }) = inputs else { return Sources::default() };
+    let Some(stored::Inputs { count: count @ 1.., digest, first }) = inputs else { return Sources::default() };
     let source = |stored::Source { kind, name, uid, resource_version }: &stored::Source| Source {
         kind: kind.clone(),
         name: name.clone(),

@@ -37,6 +37,7 @@ fn largest(path: &str, schema: &Value, listed: bool) -> Value {
             let most = schema["maxLength"].as_u64().unwrap_or_else(|| panic!("{path} is a text without an end"));
             json!(if listed { "\"" } else { "x" }.repeat(usize::try_from(most).expect("it fits")))
         }
+        (Some("integer"), _) if !schema["maximum"].is_null() => schema["maximum"].clone(),
         (Some("integer"), Some("int32")) => json!(i32::MAX),
         (Some("integer"), _) => json!(i64::MAX),
         (Some("boolean"), _) => json!(false),

@@ -284,3 +284,17 @@ fn rule_15_a_newer_version_is_said_until_it_is_known_that_there_is_none() {
     assert_eq!(none.0, "False");
     assert_eq!(said(&before, Newer::Unknown).1, none, "that there is none stays known too");
 }
+
+/// What is missing there would be taken for somebody else's condition, and be in the list twice.
+#[test]
+fn every_condition_that_has_a_name_is_known_to_be_ours() {
+    let lines: Vec<_> = include_str!("../../../src/names.rs").lines().collect();
+    let mut found = 0;
+    for (at, _) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("/// Condition")) {
+        let constant = lines[at..].iter().find(|line| line.starts_with("pub const")).expect("a constant follows");
+        let word = constant.split('"').nth(1).expect(constant);
+        assert!(names::CONDITIONS.contains(&word), "names::CONDITIONS lacks {word}");
+        found += 1;
+    }
+    assert_eq!(found, names::CONDITIONS.len());
+}

@@ -37,7 +37,10 @@ fn largest(path: &str, schema: &Value, listed: bool) -> Value {
             let most = schema["maxLength"].as_u64().unwrap_or_else(|| panic!("{path} is a text without an end"));
             json!(if listed { "\"" } else { "x" }.repeat(usize::try_from(most).expect("it fits")))
         }
-        (Some("integer"), _) if !schema["maximum"].is_null() => schema["maximum"].clone(),
+        (Some("integer"), _) if schema["maximum"].is_number() => {
+            // The API's types have floating point numbers for bounds.
+            json!(format!("{}", schema["maximum"].as_f64().unwrap_or_default()).parse::<i64>().expect("it is whole"))
+        }
         (Some("integer"), Some("int32")) => json!(i32::MAX),
         (Some("integer"), _) => json!(i64::MAX),
         (Some("boolean"), _) => json!(false),

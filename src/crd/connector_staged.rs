@@ -21,12 +21,14 @@ use super::shared::{ProjectRef, is_default};
     group = "connect-operator.io",
     version = "v1alpha1",
     kind = "ConnectorStaged",
-    plural = "connectorsstaged",
+    plural = "connectorstageds",
     shortname = "cst",
     category = "connect",
     namespaced,
     status = "ConnectorStagedStatus",
     derive = "PartialEq",
+    selectable = ".spec.projectRef.name",
+    selectable = ".spec.key",
     doc = "A connector that is being prepared: what it is, which tag of which repository it comes from, whether it is to \
         be deployable as a preview, and whether it is to be published. Deleting this object leaves it, unless \
         deletionPolicy says otherwise.",
@@ -40,14 +42,14 @@ use super::shared::{ProjectRef, is_default};
     printcolumn(
         name = "Status",
         type_ = "string",
-        json_path = ".status.status",
+        json_path = ".status.connectorStatus",
         description = "Status of the staged connector, as the API says it"
     ),
     printcolumn(
         name = "Preview",
         type_ = "string",
-        json_path = ".status.isPreviewable",
-        description = "Whether it may be deployed while staged, as the API says it"
+        json_path = ".status.previewable",
+        description = "Whether it may be deployed while staged"
     ),
     printcolumn(
         name = "Ready",
@@ -56,10 +58,23 @@ use super::shared::{ProjectRef, is_default};
         description = "Whether the remote is as far as the spec asks for"
     ),
     printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
+        description = "Why, in one word"
+    ),
+    printcolumn(
         name = "Age",
         type_ = "date",
         json_path = ".metadata.creationTimestamp",
         description = "Time since creation"
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1,
+        description = "Why, in a sentence"
     )
 )]
 #[serde(rename_all = "camelCase")]

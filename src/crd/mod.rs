@@ -18,6 +18,7 @@ pub mod connector_deployment_status;
 pub mod connector_staged;
 pub mod connector_staged_status;
 pub mod duration;
+pub mod outputs;
 pub mod schema;
 pub mod shared;
 
@@ -26,7 +27,8 @@ pub use action_check::{
     Frontend, FrontendPreset, HeaderFrom,
 };
 pub use connect_project::{
-    ConnectProject, ConnectProjectSpec, ConnectProjectStatus, DeploymentPaths, MirrorStatus, RegistryMirror,
+    ConnectProject, ConnectProjectSpec, ConnectProjectStatus, CredentialsRef, DeploymentPaths, MirrorStatus,
+    RegistryMirror,
 };
 pub use connector::{Connector, ConnectorSpec, ConnectorStatus};
 pub use connector_configuration::{
@@ -35,17 +37,18 @@ pub use connector_configuration::{
 };
 pub use connector_deployment::{
     AdoptionPolicy, ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, DeploymentType, Drift, DriftPolicy,
-    IgnoredValue, ManagementPolicy, Outputs, UpdatePolicy, WantedConnector,
+    IgnoredValue, ManagementPolicy, UpdatePolicy, WantedConnector,
 };
 pub use connector_deployment_status::{
-    Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Operation, OperationState,
+    Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Inputs, Operation, OperationState,
     OperationType, Outcome, ReportEntry, Source,
 };
 pub use connector_staged::{ConnectorStaged, ConnectorStagedSpec, Publish, StagedCreator, StagedRepository};
 pub use connector_staged_status::{
-    CertificationComment, ConnectorStagedStatus, Publication, StagedApplication, StagedApplied, StagedDeployable,
-    StagedOperation, StagedOperationType,
+    CertificationComment, ConnectorStagedStatus, PreviewPermission, Publication, StagedApplication, StagedApplied,
+    StagedDeployable, StagedOperation, StagedOperationType, StagedVariable,
 };
 pub use duration::{InvalidDuration, parse_duration};
+pub use outputs::{Output, OutputConfigMap, OutputKey, Outputs};
 pub use schema::{all, yaml};
 pub use shared::{ConfigMapKeyRef, NamedRef, ProjectKind, ProjectRef, RemoteIdentity, SecretKeyRef};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use secrecy::{SecretSlice, SecretString};
 
 use super::decide::Wanted;
-use super::ledger::{Payload, Source};
+use super::ledger::{Payload, Source, Sources};
 use crate::controllers::conditions::Told;
 use crate::controllers::digest::{DigestKey, VisibleDigest};
 use crate::controllers::reason::Reason;
@@ -63,7 +63,7 @@ impl Desired {
     pub fn wanted(&self, key: &DigestKey, ignored: BTreeSet<(String, String)>) -> Wanted {
         let visible = VisibleDigest::of(&self.values.visible().ignoring(ignored));
         Wanted {
-            payload: Payload { digest: key.digest(&self.values), visible, sources: self.sources.clone() },
+            payload: Payload { digest: key.digest(&self.values), visible, sources: Sources::of(&self.sources) },
             secured: self.values.secrets().next().is_some(),
         }
     }

@@ -9,12 +9,13 @@ use super::ledger::{Ledger, OperationKind, Phase};
 use super::stored;
 use crate::connect::mask::Masker;
 use crate::connect::model::Deployment;
-use crate::controllers::conditions::{self, Told, cut};
+use crate::controllers::bounds;
+use crate::controllers::conditions::{self, Extra, Told, cut};
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
 use crate::crd::connector_deployment_status::{
-    ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES, MESSAGE_LENGTH,
-    ReportEntry,
+    APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES,
+    LOG_SIZE, REPORT_SIZE, ReportEntry,
 };
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, DeploymentType};
@@ -30,7 +31,7 @@ pub struct Facts<'a> {
     /// What to tell.
     pub told: Told,
     /// Whether visible values differ from those that were applied.
-    pub drifted: bool,
+    pub comparison: Comparison,
     /// Whether the resource has secured values at all.
     pub secured: bool,
     /// `spec.suspend`.
@@ -91,6 +92,19 @@ pub enum Newer {
     },
 }
 
+/// How the visible values of the remote deployment compare with those that were applied (rule 16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// They were not compared in this run: nothing was read, or something runs.
+    None,
+    /// `drift.policy: Ignore`.
+    Ignored,
+    /// They are those.
+    Same,
+    /// They differ.
+    Different,
+}
+
 /// How much of the service's texts may be shown.
 #[derive(Debug)]
 pub enum Texts<'a> {
@@ -131,41 +145,71 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
     if let Some(handled) = &facts.handled_reconcile {
         status.handled_reconcile_request = Some(handled.clone());
     }
-    status.message = Some(cut(&facts.told.message, MESSAGE_LENGTH));
     status.conditions =
         conditions::conditions(&before.conditions, &facts.told, extra(before, facts), facts.generation, now);
+    bounded(status)
+}
+
+/// The same, with lists of a bounded size.
+#[must_use]
+pub fn bounded(mut status: ConnectorDeploymentStatus) -> ConnectorDeploymentStatus {
+    bounds::keep(&mut status.applications, APPLICATIONS_SIZE);
+    bounds::keep(&mut status.report, REPORT_SIZE);
+    bounds::keep(&mut status.last_log_lines, LOG_SIZE);
     status
 }
 
-fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<conditions::Extra> {
-    let mut extra = Vec::new();
-    if facts.drifted {
-        let message = "Visible values differ from those that were applied; see drift.policy";
-        extra.push((names::DRIFTED, "ValuesDiffer", message.to_owned()));
-    }
-    extra.extend(update_available(before, facts.newer));
-    if facts.ledger.unverified && facts.secured {
-        let message = "The secured values there cannot be read, and were not seen to be sent from here; the next redeploy sends them";
-        extra.push((names::SECRETS_UNVERIFIED, "NotSentFromHere", message.to_owned()));
-    }
-    if facts.suspended {
-        extra.push((names::SUSPENDED, "Suspended", "Nothing is sent while suspend is true".to_owned()));
-    }
-    extra
+fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
+    let unverified = facts.ledger.unverified && facts.secured;
+    let (reason, message) = if unverified {
+        (
+            "NotSentFromHere",
+            "The secured values there cannot be read, and were not seen to be sent from here; the next redeploy sends them",
+        )
+    } else {
+        ("NothingUnverified", "No secured values are there that were not sent from here")
+    };
+    vec![
+        drifted(facts.comparison),
+        update_available(before, facts.newer),
+        Extra::new(names::SECRETS_UNVERIFIED, Some(unverified), reason, message),
+        Extra::suspended(facts.suspended),
+    ]
 }
 
-fn update_available(before: &ConnectorDeploymentStatus, newer: Newer) -> Option<conditions::Extra> {
-    let message = match newer {
-        Newer::No => return None,
-        Newer::Yes { running, latest } => format!(
-            "Version {latest} of the connector is published, and {running} runs: set connector.version to {latest}, or connector.updatePolicy to Latest"
-        ),
-        Newer::Unknown => {
-            let said = before.conditions.iter().find(|condition| condition.type_ == names::UPDATE_AVAILABLE)?;
-            said.message.clone()
+fn drifted(comparison: Comparison) -> Extra {
+    let (holds, reason, message) = match comparison {
+        Comparison::None => (None, "NotCompared", "Visible values were not compared with those that were applied"),
+        Comparison::Ignored => (Some(false), "Ignored", "drift.policy is Ignore"),
+        Comparison::Same => (Some(false), "ValuesMatch", "Visible values are those that were applied"),
+        Comparison::Different => {
+            (Some(true), "ValuesDiffer", "Visible values differ from those that were applied; see drift.policy")
         }
     };
-    Some((names::UPDATE_AVAILABLE, "NewerVersion", message))
+    Extra::new(names::DRIFTED, holds, reason, message)
+}
+
+fn update_available(before: &ConnectorDeploymentStatus, newer: Newer) -> Extra {
+    let type_ = names::UPDATE_AVAILABLE;
+    match newer {
+        Newer::No => {
+            Extra::new(type_, Some(false), "NoNewerVersion", "No newer version of the connector waits to be named")
+        }
+        Newer::Yes { running, latest } => Extra::new(
+            type_,
+            Some(true),
+            "NewerVersion",
+            format!(
+                "Version {latest} of the connector is published, and {running} runs: set connector.version to {latest}, or connector.updatePolicy to Latest"
+            ),
+        ),
+        Newer::Unknown => match before.conditions.iter().find(|condition| condition.type_ == type_) {
+            Some(earlier) if earlier.status != "Unknown" => {
+                Extra::new(type_, Some(earlier.status == "True"), &earlier.reason, earlier.message.clone())
+            }
+            _ => Extra::new(type_, None, "RegistryNotRead", "The registry was not read yet"),
+        },
+    }
 }
 
 fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {

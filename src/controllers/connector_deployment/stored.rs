@@ -2,8 +2,8 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Payload, Phase, Source};
-use crate::controllers::conditions::whole_seconds;
+use super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Payload, Phase, Source, Sources};
+use crate::controllers::conditions::{is_true, whole_seconds};
 use crate::controllers::digest::{Digest, VisibleDigest};
 use crate::crd::connector_deployment_status as stored;
 use crate::names;
@@ -16,7 +16,7 @@ pub fn ledger(status: &stored::ConnectorDeploymentStatus) -> Ledger {
         applied: status.applied.as_ref().map(applied),
         operation: status.operation.as_ref().map(operation),
         handled_redeploy: status.handled_redeploy_request.clone(),
-        unverified: status.conditions.iter().any(|condition| condition.type_ == names::SECRETS_UNVERIFIED),
+        unverified: is_true(&status.conditions, names::SECRETS_UNVERIFIED),
     }
 }
 
@@ -45,7 +45,7 @@ fn applied(applied: &stored::Applied) -> Applied {
         sent: applied.visible_digest.as_deref().map(VisibleDigest::parse),
         remote: applied.remote_digest.as_deref().map(VisibleDigest::parse),
         accepted: applied.accepted_digest.as_deref().map(VisibleDigest::parse),
-        sources: sources(&applied.sources),
+        sources: sources(applied.inputs.as_ref()),
         at: applied.at.as_ref().map(|at| at.0).unwrap_or_default(),
     }
 }
@@ -66,7 +66,7 @@ fn stored_applied(applied: &Applied) -> stored::Applied {
         visible_digest: sent.as_ref().map(ToString::to_string),
         remote_digest: remote.as_ref().map(ToString::to_string),
         accepted_digest: accepted.as_ref().map(ToString::to_string),
-        sources: stored_sources(sources),
+        inputs: inputs(sources),
         at: Some(Time(whole_seconds(*at))),
     }
 }
@@ -88,7 +88,7 @@ fn operation(operation: &stored::Operation) -> Operation {
         payload: digests.map(|(digest, visible)| Payload {
             digest: Digest::parse(digest),
             visible: VisibleDigest::parse(visible),
-            sources: sources(&operation.sources),
+            sources: sources(operation.inputs.as_ref()),
         }),
         from_version: operation.from_version,
         from_build: operation.from_build_id.clone(),
@@ -125,7 +125,7 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
         generation: *generation,
         digest: payload.as_ref().map(|payload| payload.digest.to_string()),
         visible_digest: payload.as_ref().map(|payload| payload.visible.to_string()),
-        sources: payload.as_ref().map(|payload| stored_sources(&payload.sources)).unwrap_or_default(),
+        inputs: payload.as_ref().and_then(|payload| inputs(&payload.sources)),
         from_version: *from_version,
         from_build_id: from_build.clone(),
         seen_busy: *seen_busy,
@@ -134,28 +134,27 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
     }
 }
 
-fn sources(sources: &[stored::Source]) -> Vec<Source> {
-    sources
-        .iter()
-        .map(|stored::Source { kind, name, uid, resource_version }| Source {
-            kind: kind.clone(),
-            name: name.clone(),
-            uid: uid.clone(),
-            resource_version: resource_version.clone(),
-        })
-        .collect()
+fn sources(inputs: Option<&stored::Inputs>) -> Sources {
+    let Some(stored::Inputs { count: count @ 1.., digest, first }) = inputs else { return Sources::default() };
+    let source = |stored::Source { kind, name, uid, resource_version }: &stored::Source| Source {
+        kind: kind.clone(),
+        name: name.clone(),
+        uid: uid.clone(),
+        resource_version: resource_version.clone(),
+    };
+    Sources { count: *count, digest: digest.clone(), first: first.iter().map(source).collect() }
 }
 
-fn stored_sources(sources: &[Source]) -> Vec<stored::Source> {
-    sources
-        .iter()
-        .map(|Source { kind, name, uid, resource_version }| stored::Source {
-            kind: kind.clone(),
-            name: name.clone(),
-            uid: uid.clone(),
-            resource_version: resource_version.clone(),
-        })
-        .collect()
+fn inputs(sources: &Sources) -> Option<stored::Inputs> {
+    let Sources { count, digest, first } = sources;
+    let source = |Source { kind, name, uid, resource_version }: &Source| stored::Source {
+        kind: kind.clone(),
+        name: name.clone(),
+        uid: uid.clone(),
+        resource_version: resource_version.clone(),
+    };
+    let inputs = || stored::Inputs { count: *count, digest: digest.clone(), first: first.iter().map(source).collect() };
+    (!sources.is_empty()).then(inputs)
 }
 
 #[cfg(test)]
@@ -172,7 +171,7 @@ mod tests {
         let payload = Payload {
             digest: Digest::parse("key:hash"),
             visible: VisibleDigest::parse("hash~ignored.one.two"),
-            sources: vec![source.clone()],
+            sources: Sources::of(std::slice::from_ref(&source)),
         };
         for (kind, state) in [
             (OperationKind::Create, OperationState::Planned),
@@ -190,7 +189,7 @@ mod tests {
                         sent: Some(VisibleDigest::parse("sent")),
                         remote: Some(VisibleDigest::parse("other")),
                         accepted: Some(VisibleDigest::parse("accepted")),
-                        sources: vec![source.clone()],
+                        sources: Sources::of(std::slice::from_ref(&source)),
                         at: time,
                     }),
                     operation: Some(Operation {

@@ -2,6 +2,7 @@
 
 use connect_operator::connect::mask::Masker;
 use connect_operator::controllers::conditions::{Told, conditions};
+use connect_operator::controllers::connector_deployment::status::Comparison;
 use connect_operator::controllers::reason::{Reason, Stance};
 use connect_operator::controllers::{action_check, connect_project, connector_deployment, connector_staged};
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
@@ -104,7 +105,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 generation: GENERATION,
                 ledger: &ledger,
                 told,
-                drifted: beside,
+                comparison: if beside { Comparison::Different } else { Comparison::Same },
                 secured: beside,
                 suspended: beside,
                 newer,

@@ -1,7 +1,6 @@
 //! A server that answers as a test says and remembers what it was asked, and the clients that call it.
 
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use connect_operator::clock::Clock;
+use connect_operator::connect::Rate;
 use connect_operator::connect::api::DeploymentPaths;
 use connect_operator::connect::hosts::{AllowedHosts, Endpoint};
 use connect_operator::connect::http::{Credentials, HttpConnect, Limits, Settings};
@@ -154,7 +154,7 @@ pub(super) fn settings(api_url: &str, auth_url: &str) -> Settings {
             client_secret: CLIENT_SECRET.into(),
             scopes: None,
         },
-        requests_per_second: NonZeroU32::new(10_000).expect("not zero"),
+        requests_per_second: Rate::per_second(10_000),
         limits: Limits::default(),
         extra_ca_pem: None,
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::ledger::{Applied, Ledger, Look, OperationKind, Seen};
+use super::super::ledger::{Applied, Ledger, Look, OperationKind, Seen, Sources};
 use super::case::serve;
 use super::{CallKind, Case, Change, Decision, GATHER, GATHER_AT_MOST, LAG, LIMIT, TOO_LONG, Verdict, Wanted};
 use crate::clock::{between, later};
@@ -90,7 +90,7 @@ fn take_over(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         sent: None,
         remote: Some(wanted.payload.visible.again(&seen.values)),
         accepted: None,
-        sources: Vec::new(),
+        sources: Sources::default(),
         at: case.now,
     });
     case.anew(ledger)

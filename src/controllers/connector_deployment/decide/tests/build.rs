@@ -9,6 +9,7 @@ use crate::controllers::connector_deployment::decide::{
 };
 use crate::controllers::connector_deployment::ledger::{
     Applied, ConnectorName, Identity, Ledger, Look, Operation, OperationKind, OperationState, Payload, Phase, Seen,
+    Sources,
 };
 use crate::controllers::digest::{Digest, VisibleDigest};
 use crate::controllers::values::{VisibleApplication, VisibleValues};
@@ -54,7 +55,7 @@ pub(super) fn ignoring(values: &[(&str, &str)], keys: &[&str]) -> VisibleValues 
 pub(super) fn wanted(value: &str, secret: &str) -> Wanted {
     let visible = VisibleDigest::of(&visible(&[("A", value)]));
     let digest = Digest::parse(&format!("key:{value}-{secret}"));
-    Wanted { payload: Payload { digest, visible, sources: Vec::new() }, secured: true }
+    Wanted { payload: Payload { digest, visible, sources: Sources::default() }, secured: true }
 }
 
 pub(super) fn seen(phase: Phase) -> Seen {
@@ -121,7 +122,7 @@ impl Scene {
             sent: Some(wanted("1", "secret").payload.visible),
             remote: Some(wanted("1", "secret").payload.visible),
             accepted: None,
-            sources: Vec::new(),
+            sources: Sources::default(),
             at: ago(86_400),
         };
         let ledger = Ledger { id: Some("id-1".into()), applied: Some(applied), ..Ledger::default() };

@@ -7,7 +7,7 @@ use crate::controllers::connector_deployment::decide::tests::build::{self, ident
 use crate::controllers::connector_deployment::decide::{
     Call, CallKind, Case, Deletion, Intent, Step, Verdict, Wanted, decide,
 };
-use crate::controllers::connector_deployment::ledger::{Ledger, Look, Phase, Seen, Source};
+use crate::controllers::connector_deployment::ledger::{Ledger, Look, Phase, Seen, Source, Sources};
 use crate::controllers::digest::Digest;
 
 /// What one look leads to; the same question always has the same answer.
@@ -62,7 +62,7 @@ impl Explorer {
         wanted.payload.digest = Digest::parse(&format!("key-{key}:{value}-{secret}"));
         if self.settings.sources {
             let (kind, name, uid) = ("Secret".into(), "secret".into(), "uid".into());
-            wanted.payload.sources = vec![Source { kind, name, uid, resource_version: secret.to_string() }];
+            wanted.payload.sources = Sources::of(&[Source { kind, name, uid, resource_version: secret.to_string() }]);
         }
         wanted
     }

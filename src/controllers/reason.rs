@@ -95,6 +95,7 @@ reasons! {
     Adopting, Running, "A deployment that exists is being taken over, once nothing has moved in it for a minute.";
     Queued, Running, "It waits for its turn at the remote project, or for the first look at it.";
     InUse, Running, "The ConnectProject is being deleted, and stays until no ConnectorDeployment and no ConnectorStaged names it: delete those that the message counts, or change their `spec.projectRef`.";
+    AwaitingProof, Waiting, "The tag is not published yet, because something that `spec.publishAfter` names is not proven: the message says what. It goes on by itself.";
     Suspended, Paused, "A change waits because of `suspend: true`: set it to false to send it.";
     SecretMissing, Waiting, "A Secret or a key of it is missing: create it, and the operator goes on within seconds.";
     ConfigMapMissing, Waiting, "A ConfigMap or a key of it is missing: create it, and the operator goes on within seconds.";

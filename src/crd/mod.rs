@@ -41,7 +41,9 @@ pub use connector_deployment_status::{
     Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Operation, OperationState,
     OperationType, Outcome, ReportEntry, Source,
 };
-pub use connector_staged::{ConnectorStaged, ConnectorStagedSpec, Publish, StagedCreator, StagedRepository};
+pub use connector_staged::{
+    ConnectorStaged, ConnectorStagedSpec, Publish, PublishAfter, StagedCreator, StagedRepository,
+};
 pub use connector_staged_status::{
     CertificationComment, ConnectorStagedStatus, Publication, StagedApplication, StagedApplied, StagedDeployable,
     StagedOperation, StagedOperationType,

@@ -328,7 +328,7 @@ impl Scene {
             let found = match reference.0 {
                 Named::Secret => secret::read(&self.client, namespace, &reference.1).await?.map(of_secret),
                 Named::ConfigMap => config_maps.get_opt(&reference.1).await?.map(of_config_map),
-                Named::Project | Named::Deployment | Named::Staged => None,
+                Named::Project | Named::Deployment | Named::Staged | Named::Check => None,
             };
             contents.extend(found.map(|found| (reference.clone(), found)));
         }

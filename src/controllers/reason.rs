@@ -95,7 +95,6 @@ reasons! {
     Adopting, Running, "A deployment that exists is being taken over, once nothing has moved in it for a minute.";
     Queued, Running, "It waits for its turn at the remote project, or for the first look at it.";
     InUse, Running, "The ConnectProject is being deleted, and stays until no ConnectorDeployment and no ConnectorStaged names it: delete those that the message counts, or change their `spec.projectRef`.";
-    AwaitingProof, Waiting, "The tag is not published yet, because something that `spec.publishAfter` names is not proven: the message says what. It goes on by itself.";
     Suspended, Paused, "A change waits because of `suspend: true`: set it to false to send it.";
     SecretMissing, Waiting, "A Secret or a key of it is missing: create it, and the operator goes on within seconds.";
     ConfigMapMissing, Waiting, "A ConfigMap or a key of it is missing: create it, and the operator goes on within seconds.";
@@ -125,6 +124,7 @@ reasons! {
     ConnectorVersionUnavailable, Stalled, "A redeploy can only move to the latest version of the connector, which is another one than `spec.connector.version`: name the latest.";
     ConnectorVersionMismatch, Stalled, "Another version of the connector runs than `spec.connector.version`, and no redeploy can change that: name the running one, or delete and create this resource.";
     StagedNotReady, Waiting, "The ConnectorStaged that `connector.stagedRef` names is missing, or may not be deployed yet: the message says why. It goes on by itself.";
+    AwaitingProof, Waiting, "The tag is not published yet, because something that `spec.publishAfter` names is not proven: the message says what. It goes on by itself.";
     CheckPassed, Ready, "The action answered as expected.";
     Checking, Running, "The action is being called.";
     DeploymentNotReady, Waiting, "The ConnectorDeployment that `spec.after` names is missing or not Ready: the action is called once it is.";

@@ -16,11 +16,11 @@ use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::controllers::references::{Named, Reference};
 use crate::crd::{ActionCheck, ConnectorDeployment, ConnectorStagedSpec, PublishAfter};
 
-/// What a spec names.
+/// What is to wake a resource: its project, and, while publishing waits for them, the objects that prove its tag.
 #[must_use]
-pub fn references(spec: &ConnectorStagedSpec) -> BTreeSet<Reference> {
+pub fn references(spec: &ConnectorStagedSpec, waits: bool) -> BTreeSet<Reference> {
     let project = (Named::Project, spec.project_ref.name.clone());
-    let after = spec.publish_after.iter();
+    let after = spec.publish_after.iter().filter(|_| waits);
     let proofs = after.flat_map(|after| {
         let checks = after.check_refs.iter().map(|check| (Named::Check, check.name.clone()));
         checks.chain([(Named::Deployment, after.deployment_ref.name.clone())])

@@ -63,7 +63,8 @@ impl<'a> Run<'a> {
 
     /// The whole run. Deleting is the same story with another end.
     pub(super) async fn story(&mut self) -> Result<Next, kube::Error> {
-        self.note_references();
+        // Whoever waited for a proof goes on to be woken by it until this run knows better.
+        self.note_references(!self.context.references.uses(self.subject, Named::Deployment).is_empty());
         if self.may_go_at_once() {
             return self.release(None).await;
         }
@@ -129,6 +130,8 @@ impl<'a> Run<'a> {
         let memory = &self.remembered.seen;
         let mut decision = decide::decide(&Case { ledger: &ledger, intent: &intent, look: &look, memory, now });
         let mut waits = Vec::new();
+        // Before it is read, so that no change is missed.
+        self.note_references(decision.verdict == Verdict::AwaitingProof);
         if decision.verdict == Verdict::AwaitingProof {
             waits = self.unproven(&decision.ledger).await?;
             intent.proven = waits.is_empty();
@@ -156,11 +159,11 @@ impl<'a> Run<'a> {
         Ok(proof::missing(after, &subject, &objects))
     }
 
-    /// Remembers who is to wake us.
-    fn note_references(&self) {
+    /// Remembers who is to wake us. `waits`: publishing waits for what has to be proven.
+    fn note_references(&self, waits: bool) {
         let project = self.object.spec.project_ref.name.clone();
         let before = self.context.references.uses(self.subject, Named::Project);
-        self.context.references.set(self.subject, observe::references(&self.object.spec));
+        self.context.references.set(self.subject, observe::references(&self.object.spec, waits));
         if before != [project.clone()] {
             // A project that is being deleted waits for its users.
             for project in before.into_iter().chain([project]) {

@@ -28,7 +28,10 @@ pub fn gone(context: &Context, subject: &Subject) {
         }
         Kind::Staged => connector_staged::gone(context, subject),
         Kind::Project => connect_project::gone(context, subject),
-        Kind::Check => action_check::gone(context, subject),
+        Kind::Check => {
+            action_check::gone(context, subject);
+            context.wake_users(Named::Check, &subject.namespace, &subject.name);
+        }
         Kind::Mirror => connector::gone(context, subject),
     }
 }
@@ -215,14 +218,19 @@ impl Lifes {
 }
 
 impl Lifes {
-    /// Takes note of an object, and wakes the checks that come after it: what it has applied is in its status, whose changes
-    /// wake nobody else.
+    /// Takes note of an object, and wakes the checks that come after it and the staged connectors that wait for it: what it
+    /// has applied, and what passed, is in its status, whose changes wake nobody else.
     fn seen<K: Ours>(&mut self, context: &Context, object: &K) {
         object.note(&context.keys);
         let subject = subject(object);
         context.work.inventory.seen(&subject, object.says());
-        if K::KIND == Kind::Deployment {
-            context.wake_users(Named::Deployment, &subject.namespace, &subject.name);
+        let named = match K::KIND {
+            Kind::Deployment => Some(Named::Deployment),
+            Kind::Check => Some(Named::Check),
+            Kind::Staged | Kind::Project | Kind::Mirror => None,
+        };
+        if let Some(named) = named {
+            context.wake_users(named, &subject.namespace, &subject.name);
         }
         let comes = context.elsewhere.is_shard() && self.here.insert(subject.clone());
         if context.elsewhere.relabelled(&subject, object.labels()) || comes {

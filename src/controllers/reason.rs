@@ -124,6 +124,7 @@ reasons! {
     ConnectorVersionUnavailable, Stalled, "A redeploy can only move to the latest version of the connector, which is another one than `spec.connector.version`: name the latest.";
     ConnectorVersionMismatch, Stalled, "Another version of the connector runs than `spec.connector.version`, and no redeploy can change that: name the running one, or delete and create this resource.";
     StagedNotReady, Waiting, "The ConnectorStaged that `connector.stagedRef` names is missing, or may not be deployed yet: the message says why. It goes on by itself.";
+    AwaitingProof, Waiting, "The tag is not published yet, because something that `spec.publishAfter` names is not proven: the message says what. It goes on by itself.";
     CheckPassed, Ready, "The action answered as expected.";
     Checking, Running, "The action is being called.";
     DeploymentNotReady, Waiting, "The ConnectorDeployment that `spec.after` names is missing or not Ready: the action is called once it is.";

@@ -149,6 +149,10 @@ pub struct DeployedConnector {
     /// Version of the connector that is deployed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
+    /// Git tag that the connector was made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub tag: Option<String>,
     /// Name of the connector, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]

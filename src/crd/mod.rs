@@ -43,7 +43,9 @@ pub use connector_deployment_status::{
     Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Inputs, Operation, OperationState,
     OperationType, Outcome, ReportEntry, Source,
 };
-pub use connector_staged::{ConnectorStaged, ConnectorStagedSpec, Publish, StagedCreator, StagedRepository};
+pub use connector_staged::{
+    ConnectorStaged, ConnectorStagedSpec, Publish, PublishAfter, StagedCreator, StagedRepository,
+};
 pub use connector_staged_status::{
     CertificationComment, ConnectorStagedStatus, PreviewPermission, Publication, StagedApplication, StagedApplied,
     StagedDeployable, StagedOperation, StagedOperationType, StagedVariable,

@@ -95,7 +95,7 @@ impl Outcome {
         Self { problem: Some(told), ..Self::nothing() }
     }
 
-    fn nothing() -> Self {
+    pub(super) fn nothing() -> Self {
         Self {
             action: Action::None,
             problem: None,

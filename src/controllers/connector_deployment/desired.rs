@@ -251,5 +251,6 @@ fn word(kind: Named) -> &'static str {
         Named::Project => "ConnectProject",
         Named::Deployment => "ConnectorDeployment",
         Named::Staged => "ConnectorStaged",
+        Named::Check => "ActionCheck",
     }
 }

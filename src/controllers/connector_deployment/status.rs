@@ -219,6 +219,7 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Tex
         id: Some(cut(&record.connector.id, 256)).filter(|id| !id.is_empty()),
         key: record.connector.key.as_deref().map(|key| cut(key, 256)),
         version: Some(record.connector.version),
+        tag: Some(cut(&record.connector.repository.tag, 256)).filter(|tag| !tag.is_empty()),
         name: Some(cut(&record.connector.name, 256)).filter(|name| !name.is_empty()),
     });
     let declared = record.connector.configurations.as_deref().unwrap_or_default();

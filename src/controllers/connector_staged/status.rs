@@ -155,9 +155,9 @@ fn application(declared: &DeclaredApplication) -> StagedApplication {
     }
 }
 
-/// What to tell people of a verdict. `impossible`: what differs and cannot be changed.
+/// What to tell people of a verdict. `details`: what differs and cannot be changed, or what publishing waits for.
 #[must_use]
-pub fn tell(verdict: Verdict, key: &str, record: Option<&Record>, impossible: &[String]) -> Told {
+pub fn tell(verdict: Verdict, key: &str, record: Option<&Record>, details: &[String]) -> Told {
     let status = record.map_or_else(|| "not there".to_owned(), |record| record.status.to_string());
     match verdict {
         Verdict::Running(OperationKind::Create) => Told::new(Reason::Staging, "Creating the staged connector"),
@@ -180,8 +180,12 @@ pub fn tell(verdict: Verdict, key: &str, record: Option<&Record>, impossible: &[
             format!("The connector is {status}; changes of the spec are sent once it is at rest"),
         ),
         Verdict::Certifying => Told::new(Reason::InCertification, certifying(&status, record)),
+        Verdict::AwaitingProof => {
+            let tag = record.map(|record| record.repository.tag.as_str()).unwrap_or_default();
+            Told::new(Reason::AwaitingProof, format!("Tag {tag} is not published yet: {}", details.join("; ")))
+        }
         Verdict::Settled(rest) => settled(rest, record),
-        Verdict::CannotChange => Told::new(Reason::CannotBeChanged, impossible.join("; ")),
+        Verdict::CannotChange => Told::new(Reason::CannotBeChanged, details.join("; ")),
         Verdict::PreviewRefused => failed(
             Reason::PreviewRefused,
             "This tag may not be deployed as a preview",
@@ -228,9 +232,16 @@ fn certifying(status: &str, record: Option<&Record>) -> String {
     }
 }
 
+/// The status says that it failed; the report only what may be the reason: the service calls checks errors that it skipped
+/// (contract section 15.2), also for a connector that is published.
 fn failed(reason: Reason, what: &str, found: Option<&Report>) -> Told {
     let entries = found.map(|found| report::newest(&found.entries, &Masker::new([]), true)).unwrap_or_default();
-    let finding = report::worst(&entries).unwrap_or_else(|| "the service says no more".to_owned());
+    let errors = report::errors(&entries);
+    let finding = match errors.as_slice() {
+        [] => report::worst(&entries).unwrap_or_else(|| "the service says no more".to_owned()),
+        [one] => one.clone(),
+        several => format!("{} (checks that were skipped are reported as errors, too)", several.join("; ")),
+    };
     Told::new(reason, format!("{what}: {finding}"))
 }
 
@@ -253,3 +264,7 @@ pub fn deployable(ledger: &Ledger, seen: Option<&Seen>, spec: &ConnectorStagedSp
         _ => Err("nobody asked for the permission to deploy it as a preview: set previewable: true there".to_owned()),
     }
 }
+
+#[cfg(test)]
+#[path = "status_tests.rs"]
+mod tests;

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use crate::manifests::with_spec;
 use crate::shop::Shop;
 
-const CHECK: &str = "add-to-cart";
+pub(crate) const CHECK: &str = "add-to-cart";
 
 /// A check of the dev server of a shop, which writes.
-fn check(shop: &Shop) -> Value {
+pub(crate) fn check(shop: &Shop) -> Value {
     json!({
         "apiVersion": "connect-operator.io/v1alpha1",
         "kind": "ActionCheck",

@@ -9,7 +9,7 @@ use crate::manifests::with_spec;
 use crate::shop::{SECRET, Shop};
 
 /// A deployment of the staged connector, which follows its tags.
-fn preview(shop: &Shop) -> Value {
+pub(super) fn preview(shop: &Shop) -> Value {
     with_spec(
         shop.deployment(),
         &json!({"connector": {"key": null, "stagedRef": {"name": "kit"}, "updatePolicy": "Latest"}}),

@@ -5,6 +5,7 @@ mod deploying;
 mod git;
 mod life;
 mod owning;
+mod proving;
 mod refused;
 
 use std::time::Duration;

@@ -10,6 +10,7 @@
 #![allow(unreachable_pub, reason = "the KubeSchema derive repeats each public struct inside a function")]
 
 pub mod action_check;
+pub mod action_check_expect;
 pub mod connect_project;
 pub mod connector;
 pub mod connector_configuration;
@@ -18,13 +19,15 @@ pub mod connector_deployment_status;
 pub mod connector_staged;
 pub mod connector_staged_status;
 pub mod duration;
+pub mod frontend;
 pub mod schema;
 pub mod shared;
 
 pub use action_check::{
-    ActionCheck, ActionCheckMethod, ActionCheckSpec, ActionCheckStatus, After, CheckOutcome, CheckedFor, Expectation,
-    Frontend, FrontendPreset, HeaderFrom,
+    ActionCheck, ActionCheckMethod, ActionCheckSpec, ActionCheckStatus, ActionName, After, CheckOutcome, CheckedFor,
+    HeaderFrom,
 };
+pub use action_check_expect::{BodyAssertion, Expectation, HeaderAssertion};
 pub use connect_project::{
     ConnectProject, ConnectProjectSpec, ConnectProjectStatus, DeploymentPaths, MirrorStatus, RegistryMirror,
 };
@@ -47,5 +50,6 @@ pub use connector_staged_status::{
     StagedOperation, StagedOperationType,
 };
 pub use duration::{InvalidDuration, parse_duration};
+pub use frontend::{Frontend, FrontendPreset};
 pub use schema::{all, yaml};
 pub use shared::{ConfigMapKeyRef, NamedRef, ProjectKind, ProjectRef, RemoteIdentity, SecretKeyRef};

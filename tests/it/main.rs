@@ -18,6 +18,7 @@ mod go_tools;
 mod golden;
 #[path = "../common/helm.rs"]
 mod helm;
+mod hostile_checks;
 mod official_client;
 mod reliability;
 mod secrecy;

@@ -178,7 +178,8 @@ impl Shown for ActionCheck {
     }
 
     fn message(&self) -> Option<String> {
-        self.status.as_ref()?.message.clone()
+        let ready = self.conditions().iter().find(|condition| condition.type_ == names::READY)?;
+        Some(ready.message.clone())
     }
 }
 

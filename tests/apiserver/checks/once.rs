@@ -26,7 +26,7 @@ fn slow(shop: &Shop, operation: &str, delay: Duration) {
 
 /// How many pieces are in the cart of the last answer that the dev server gave.
 fn sent(shop: &Shop) -> u64 {
-    shop.calls("writeActionPost") + shop.calls("writeActionPut")
+    shop.calls("writeFrontasticActionPost") + shop.calls("writeFrontasticActionPut")
 }
 
 #[tokio::test]
@@ -43,11 +43,11 @@ async fn a_write_is_sent_once_for_each_generation_and_survives_a_restart() {
     shop.sandbox.change(&check(&shop), &json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
     shop.kill_operator().await;
     shop.start_operator();
-    let change = json!({"spec": {"method": "PUT", "body": {"variant": {"sku": "B2", "count": 2}}}});
+    let change = json!({"spec": {"method": "PUT", "body": r#"{"variant": {"sku": "B2", "count": 2}}"#}});
     shop.sandbox.change(&check(&shop), &change).await.unwrap();
     let again = until_reason(&shop, "CheckPassed").await;
     assert_eq!(again.status.unwrap().checked_for.unwrap().generation, 2);
-    assert_eq!((shop.calls("writeActionPost"), shop.calls("writeActionPut")), (1, 1));
+    assert_eq!((shop.calls("writeFrontasticActionPost"), shop.calls("writeFrontasticActionPut")), (1, 1));
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn killed_after_the_intent_is_written_it_is_never_sent_again() {
 #[tokio::test]
 async fn killed_while_the_answer_is_awaited_it_is_never_sent_again() {
     let mut shop = Shop::open().await;
-    slow(&shop, "writeActionPost", Duration::from_secs(2));
+    slow(&shop, "writeFrontasticActionPost", Duration::from_secs(2));
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
     shop.kill_operator().await;
@@ -101,7 +101,7 @@ async fn killed_after_the_answer_it_is_never_sent_again() {
     let mut shop = Shop::without_operator(quick(), Clock::system()).await;
     let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     shop.start_operator_as(client);
-    slow(&shop, "writeActionPost", Duration::from_millis(500));
+    slow(&shop, "writeFrontasticActionPost", Duration::from_millis(500));
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
     cluster.begin(Which::StatusWrites, Wrong::Away);
@@ -118,7 +118,7 @@ async fn an_answer_is_written_even_if_labels_changed_or_the_cluster_failed_meanw
     let mut shop = Shop::without_operator(quick(), Clock::system()).await;
     let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     shop.start_operator_as(client);
-    slow(&shop, "writeActionPost", Duration::from_secs(1));
+    slow(&shop, "writeFrontasticActionPost", Duration::from_secs(1));
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
     cluster.begin(Which::StatusWrites, Wrong::Refused(500, "InternalError"));
@@ -162,11 +162,11 @@ async fn a_read_is_sent_at_its_interval() {
     let mut last = checked_at(&until_reason(&shop, "CheckPassed").await);
     for round in 2..4 {
         shop.clock.step(Duration::from_secs(59));
-        assert_eq!(shop.calls("readAction"), round - 1, "not before its time");
+        assert_eq!(shop.calls("readFrontasticAction"), round - 1, "not before its time");
         shop.clock.step(Duration::from_secs(1));
         let next = shop.until_object(CHECK, "the next", |object: &ActionCheck| checked_at(object) != last).await;
         last = checked_at(&next);
-        assert_eq!(shop.calls("readAction"), round);
+        assert_eq!(shop.calls("readFrontasticAction"), round);
     }
 }
 
@@ -184,5 +184,5 @@ async fn what_did_not_leave_is_sent_later() {
     let late = connect_operator::dev_server::DevServer::start_on(listener, quick(), Clock::system()).await.unwrap();
     shop.clock.step(Duration::from_mins(1));
     until_reason(&shop, "CheckPassed").await;
-    assert_eq!(late.counts()["writeActionPost"], 1);
+    assert_eq!(late.counts()["writeFrontasticActionPost"], 1);
 }

@@ -1,8 +1,7 @@
 //! Calls of actions, all of whose parts people write: none of them leads to another host, path or header.
 
-use connect_operator::connect::action::{Action, ActionMethod, ExtraHeader, Preset};
+use connect_operator::connect::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
 use connect_operator::connect::hosts::AllowedHosts;
-use serde_json::json;
 
 /// Parts of a host in the first three lines, then namespace, name, locale, page path, the name of a header, its value.
 pub(crate) fn actions(data: &[u8]) {
@@ -26,7 +25,7 @@ pub(crate) fn actions(data: &[u8]) {
         let action = Action {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            method: ActionMethod::Post(json!({})),
+            method: ActionMethod::Post(JsonText::default()),
             query: vec![(header.to_owned(), value.to_owned())],
             locale: locale.to_owned(),
             extension_version: "1".to_owned(),

@@ -101,7 +101,9 @@ fn check_filter(filter: &Filter, patterns: &mut Patterns) -> Result<(), String> 
         }
         Filter::Atom(FilterAtom::Test { expr, .. }) => match &**expr {
             Test::Function(function) => match &**function {
-                TestFunction::Match(..) | TestFunction::Search(..) => check_function(function, patterns),
+                TestFunction::Match(..) | TestFunction::Search(..) | TestFunction::Custom(..) => {
+                    check_function(function, patterns)
+                }
                 _ => Err("length(), count() and value() must be compared with something".to_owned()),
             },
             query => check_query(query, patterns),

@@ -5,9 +5,9 @@ use regex::{Regex, RegexBuilder};
 /// Longest pattern, in characters.
 pub const LONGEST_PATTERN: usize = 256;
 /// Largest compiled pattern, in bytes: what a repetition such as `(\w{100}){100}` comes to.
-const LARGEST: usize = 128 << 10;
+const LARGEST: usize = 256 << 10;
 /// Most memory for one search of a compiled pattern, in bytes; it needs more time with less.
-const CACHE: usize = 256 << 10;
+const CACHE: usize = 128 << 10;
 /// How deep groups may nest.
 const DEEPEST: u32 = 32;
 

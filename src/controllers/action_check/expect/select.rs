@@ -18,7 +18,7 @@ use super::path::{Path, sides, steps};
 /// Bytes that are compared for one step.
 const COMPARED: usize = 64;
 /// Steps for one byte that a regular expression looks at: it may be in many states at once.
-const MATCHED: usize = 8;
+const MATCHED: usize = 16;
 
 /// What is left to spend, in steps; a step takes some ten nanoseconds.
 #[derive(Debug)]

@@ -24,6 +24,8 @@ pub const REMOTE_ID: &str = "connect-operator.io/remote-id";
 pub const REDEPLOY_REQUESTED_AT: &str = "connect-operator.io/redeploy-requested-at";
 /// Annotation of people: any new value looks at the remote now.
 pub const RECONCILE_REQUESTED_AT: &str = "connect-operator.io/reconcile-requested-at";
+/// Annotation of people: any new value calls the action of an `ActionCheck` once more.
+pub const RERUN_REQUESTED_AT: &str = "connect-operator.io/rerun-requested-at";
 
 /// Lease of an install, unless another is named: of its replicas one holds it, and leads.
 pub const LEASE: &str = "connect-operator";

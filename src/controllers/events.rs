@@ -150,7 +150,7 @@ pub fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
     let held = object.finalizers().iter().any(|name| name == names::FINALIZER);
     // That we set it ourselves, before there is anything to hold, needs no run of its own.
     (!held && object.annotations().contains_key(names::REMOTE_ID)).hash(&mut hasher);
-    for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT] {
+    for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
     }
     Some(hasher.finish())
@@ -218,8 +218,9 @@ impl Lifes {
 }
 
 impl Lifes {
-    /// Takes note of an object, and wakes the checks that come after it and the staged connectors that wait for it: what it
-    /// has applied, and what passed, is in its status, whose changes wake nobody else.
+    /// Takes note of an object, and enqueues the checks that come after it or take their frontend from it, and the staged
+    /// connectors that wait for it: what it has applied, and what passed, is in its status, and a project's frontend is for
+    /// checks only, so these changes wake nobody else.
     fn seen<K: Ours>(&mut self, context: &Context, object: &K) {
         object.note(&context.keys);
         let subject = subject(object);
@@ -231,6 +232,10 @@ impl Lifes {
         };
         if let Some(named) = named {
             context.wake_users(named, &subject.namespace, &subject.name);
+        }
+        if K::KIND == Kind::Project {
+            let users = context.references.users(Named::Project, &subject.namespace, &subject.name);
+            users.into_iter().filter(is_check).for_each(|check| context.wake(check));
         }
         let comes = context.elsewhere.is_shard() && self.here.insert(subject.clone());
         if context.elsewhere.relabelled(&subject, object.labels()) || comes {

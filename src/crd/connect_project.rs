@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::duration::parse_duration;
+use super::frontend::Frontend;
 use super::schema;
 use super::shared::{RemoteIdentity, UNSEEN, is_default};
 use crate::names;
@@ -123,6 +124,9 @@ pub struct ConnectProjectSpec {
     /// Mirrors connectors of the registry into the cluster, as objects of kind Connector. Default: no mirror.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registry: Option<RegistryMirror>,
+    /// Frontend of this project, for ActionChecks that name this ConnectProject in projectRef. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frontend: Option<Frontend>,
 }
 
 impl ConnectProjectSpec {

@@ -10,6 +10,7 @@
 #![allow(unreachable_pub, reason = "the KubeSchema derive repeats each public struct inside a function")]
 
 pub mod action_check;
+pub mod action_check_expect;
 pub mod connect_project;
 pub mod connector;
 pub mod connector_configuration;
@@ -18,14 +19,16 @@ pub mod connector_deployment_status;
 pub mod connector_staged;
 pub mod connector_staged_status;
 pub mod duration;
+pub mod frontend;
 pub mod outputs;
 pub mod schema;
 pub mod shared;
 
 pub use action_check::{
-    ActionCheck, ActionCheckMethod, ActionCheckSpec, ActionCheckStatus, After, CheckOutcome, CheckedFor, Expectation,
-    Frontend, FrontendPreset, HeaderFrom,
+    ActionCheck, ActionCheckMethod, ActionCheckSpec, ActionCheckStatus, ActionName, After, CheckOutcome, CheckedFor,
+    HeaderFrom,
 };
+pub use action_check_expect::{BodyAssertion, Expectation, HeaderAssertion};
 pub use connect_project::{
     ConnectProject, ConnectProjectSpec, ConnectProjectStatus, CredentialsRef, DeploymentPaths, MirrorStatus,
     RegistryMirror,
@@ -51,6 +54,7 @@ pub use connector_staged_status::{
     StagedDeployable, StagedOperation, StagedOperationType, StagedVariable,
 };
 pub use duration::{InvalidDuration, parse_duration};
+pub use frontend::{Frontend, FrontendPreset};
 pub use outputs::{Output, OutputConfigMap, OutputKey, Outputs};
 pub use schema::{all, yaml};
 pub use shared::{ConfigMapKeyRef, NamedRef, ProjectKind, ProjectRef, RemoteIdentity, SecretKeyRef};

@@ -200,7 +200,7 @@ async fn stages_and_checks(shop: &Shop) {
         object.status.as_ref().is_some_and(|status| is(&status.conditions, "Staged"))
     })
     .await;
-    let check = json!({"frontend": {"url": shop.dev.url()}, "namespace": "cart", "action": "addToCart", "method": "POST",
+    let check = json!({"frontend": {"url": shop.dev.url()}, "action": {"namespace": "cart", "name": "addToCart"}, "method": "POST",
         "locale": "en-GB", "extensionVersion": "1.4.0", "body": {"variant": {"sku": "A1", "count": 1}}});
     shop.sandbox.apply(&named("add-to-cart", "ActionCheck", check)).await.unwrap();
     shop.until_object("add-to-cart", "checked", |object: &ActionCheck| {

@@ -83,7 +83,12 @@ fn report() -> Report {
     };
     let staged = vec![staging("kit", moved), staging("taken", taken), staging("made", made)];
     let [kind, namespace, name, message] = ["Secret", "shop", "tax", "no\nwords"].map(ToOwned::to_owned);
-    Report::of((deployments, staged), vec![Invalid { kind, namespace, name, message }], Vec::new(), Some("no key".to_owned()))
+    Report::of(
+        (deployments, staged),
+        vec![Invalid { kind, namespace, name, message }],
+        Vec::new(),
+        Some("no key".to_owned()),
+    )
 }
 
 #[test]

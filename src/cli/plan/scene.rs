@@ -328,9 +328,9 @@ impl Scene {
             None => Api::namespaced(self.client.clone(), namespace).get_opt(name).await?,
         };
         let before = self.staged.contains_key(&Subject::staged(namespace, name));
-        let status = found.as_ref().and_then(|found: &ConnectorStaged| {
-            Some((found.metadata.generation, found.status.as_ref()?))
-        });
+        let status = found
+            .as_ref()
+            .and_then(|found: &ConnectorStaged| Some((found.metadata.generation, found.status.as_ref()?)));
         let id = status.and_then(|(_, status)| status.id.clone());
         let deployable = match status {
             // What follows from the spec that is to be applied is planned for the staged connector itself.

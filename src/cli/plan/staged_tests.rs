@@ -50,7 +50,15 @@ fn a_staged_connector_is_played_forward_to_its_end() {
         ("new, to be proven", &waits, Value::Null, None, vec![Create, Preview], "", "ActionCheck cart is missing"),
         ("as it is", &none, ours(Some("2")), Some(record("2", &none)), vec![], "", ""),
         ("as it is and proven once", &waits, ours(Some("2")), Some(record("2", &none)), vec![], "", ""),
-        ("another tag", &none, ours(Some("1")), Some(record("1", &none)), vec![Update, Preview, Publish], "", "tag 1 2"),
+        (
+            "another tag",
+            &none,
+            ours(Some("1")),
+            Some(record("1", &none)),
+            vec![Update, Preview, Publish],
+            "",
+            "tag 1 2",
+        ),
         (
             "another tag, to be proven",
             &waits,
@@ -106,7 +114,15 @@ fn a_staged_connector_is_played_forward_to_its_end() {
             "CannotBeChanged",
             "",
         ),
-        ("suspended", &json!({"suspend": true}), ours(Some("1")), Some(record("1", &none)), vec![], "", "A change waits"),
+        (
+            "suspended",
+            &json!({"suspend": true}),
+            ours(Some("1")),
+            Some(record("1", &none)),
+            vec![],
+            "",
+            "A change waits",
+        ),
         (
             "being published",
             &none,

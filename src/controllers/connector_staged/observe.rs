@@ -8,8 +8,8 @@ use kube::Client;
 use kube::api::Api;
 
 use super::desired::{self, Fields};
-use super::proof::Objects;
 use super::ledger::{Ledger, Look, Phase, Preview, Seen};
+use super::proof::Objects;
 use super::stored;
 use crate::connect::model::{ConnectorStaged as Record, IsPreviewable};
 use crate::connect::{ApiError, ConnectApi, Selector};

@@ -97,7 +97,9 @@ fn proves<'a>(
 fn passed(check: &ActionCheck, deployment: &str, live: Option<&ConnectorDeploymentStatus>) -> Result<(), String> {
     let after = check.spec.after.as_ref().map(|after| after.deployment_ref.name.as_str());
     if after != Some(deployment) {
-        return Err(format!("does not come after that deployment: set its spec.after.deploymentRef.name to {deployment}"));
+        return Err(format!(
+            "does not come after that deployment: set its spec.after.deploymentRef.name to {deployment}"
+        ));
     }
     let yet = || Err("has not passed for this tag yet".to_owned());
     let Some(applied) = live.and_then(|status| status.applied.as_ref()) else { return yet() };

@@ -69,21 +69,37 @@ fn a_deployment_proves_a_tag_only_if_it_is_ready_with_exactly_that_tag() {
     for (case, patch, expected) in [
         ("it does", json!({}), ""),
         ("another connector", json!({"spec": {"connector": {"stagedRef": {"name": "other"}}}}), "does not deploy this"),
-        ("what is published", json!({"spec": {"connector": {"stagedRef": null, "key": "kit"}}}), "stagedRef.name to kit"),
+        (
+            "what is published",
+            json!({"spec": {"connector": {"stagedRef": null, "key": "kit"}}}),
+            "stagedRef.name to kit",
+        ),
         ("going", json!({"metadata": {"deletionTimestamp": AT}}), "is being deleted"),
         ("changed since", json!({"metadata": {"generation": 4}}), "has not been seen"),
         ("never seen", json!({"status": null}), "has not been seen"),
-        ("at work", json!({"status": {"operation": {
-            "type": "Redeploy", "state": "Accepted", "attempt": 1, "generation": 3, "startedAt": AT,
-        }}}), "is not Ready (Deployed)"),
-        ("failed", json!({"status": {"conditions": [{
-            "type": "Ready", "status": "False", "reason": "DeploymentFailed", "message": "", "observedGeneration": 3,
-            "lastTransitionTime": AT,
-        }]}}), "is not Ready (DeploymentFailed)"),
-        ("a condition from before", json!({"status": {"conditions": [{
-            "type": "Ready", "status": "True", "reason": "Deployed", "message": "", "observedGeneration": 2,
-            "lastTransitionTime": AT,
-        }]}}), "has not been seen"),
+        (
+            "at work",
+            json!({"status": {"operation": {
+                "type": "Redeploy", "state": "Accepted", "attempt": 1, "generation": 3, "startedAt": AT,
+            }}}),
+            "is not Ready (Deployed)",
+        ),
+        (
+            "failed",
+            json!({"status": {"conditions": [{
+                "type": "Ready", "status": "False", "reason": "DeploymentFailed", "message": "", "observedGeneration": 3,
+                "lastTransitionTime": AT,
+            }]}}),
+            "is not Ready (DeploymentFailed)",
+        ),
+        (
+            "a condition from before",
+            json!({"status": {"conditions": [{
+                "type": "Ready", "status": "True", "reason": "Deployed", "message": "", "observedGeneration": 2,
+                "lastTransitionTime": AT,
+            }]}}),
+            "has not been seen",
+        ),
         ("the tag before", json!({"status": {"connector": {"tag": "1"}}}), "does not run tag 2 yet, but 1"),
         ("a service that shows no tag", json!({"status": {"connector": {"tag": null}}}), "but none that is known"),
         ("another id", json!({"status": {"connector": {"id": "two"}}}), "does not run tag 2 yet"),

@@ -67,8 +67,13 @@ fn errors_in_a_report_are_no_failure_while_the_status_says_none() {
         };
         let look: Look = observe::seen(&object.spec, Some(&record));
         let memory = Memory::default();
-        let decision =
-            decide(&Case { ledger: &ledger, intent: &intent, look: &look, memory: &memory, now: Timestamp::UNIX_EPOCH });
+        let decision = decide(&Case {
+            ledger: &ledger,
+            intent: &intent,
+            look: &look,
+            memory: &memory,
+            now: Timestamp::UNIX_EPOCH,
+        });
         let told = tell(decision.verdict, "kit", Some(&record), &[]);
         assert_eq!(format!("{}: {}", told.reason, told.message), expected, "{case}");
     }

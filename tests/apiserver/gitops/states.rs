@@ -131,7 +131,9 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
             };
             json!(connector_staged::status::summarize(&ConnectorStagedStatus::default(), &facts, now))
         }
-        "ActionCheck" => json!(action_check::status::said(&ActionCheckStatus::default(), &told, GENERATION, now)),
+        "ActionCheck" => {
+            json!(action_check::status::said(&ActionCheckStatus::default(), &told, (GENERATION, false), now))
+        }
         _ => {
             let mirror = if beside {
                 let told = Told::new(Reason::RegistryReadInPart, "so it is");

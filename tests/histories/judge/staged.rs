@@ -133,7 +133,8 @@ impl Makers {
     }
 
     fn was_asked_at(&self, id: &str, row: &Row) -> bool {
-        self.asked.keys().any(|(other, tag, ..)| other == id && *tag == row.tag) || self.taken_over.contains(&(id.to_owned(), row.tag))
+        self.asked.keys().any(|(other, tag, ..)| other == id && *tag == row.tag)
+            || self.taken_over.contains(&(id.to_owned(), row.tag))
     }
 
     fn since(&self, id: &str, since: Timestamp) -> impl Iterator<Item = &Row> {

@@ -67,7 +67,11 @@ fn a_change_whose_answer_was_lost_is_sent_again_from_the_same_version_only() {
             of(Asks, wish(), granted()),
             "Settled(Staged)",
         ),
-        ("preview, the same version still shows that of the tag before", of(Asks, previewable(), same(granted())), "preview from 6 again"),
+        (
+            "preview, the same version still shows that of the tag before",
+            of(Asks, previewable(), same(granted())),
+            "preview from 6 again",
+        ),
         ("preview, somebody else changed it", of(Asks, previewable(), met()), "preview from 7"),
         ("publish, not arrived", of(Publish, published(), same(met())), "publish from 6 again"),
         (

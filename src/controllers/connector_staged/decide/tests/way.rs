@@ -109,7 +109,10 @@ fn a_tag_goes_its_way_step_by_step() {
         ("a status that is not known", Row::of(ours(), wish(), Seen { phase: Phase::Other, ..met() }), "Busy"),
     ]);
     for (name, row) in [
-        ("another tag was put there", Row::of(asked(), Intent { suspended: true, ..previewable() }, of_the_first_tag())),
+        (
+            "another tag was put there",
+            Row::of(asked(), Intent { suspended: true, ..previewable() }, of_the_first_tag()),
+        ),
         (
             "the tag before is wanted again, and was put there by somebody else",
             Row::of(Ledger { previewed: Some("1".into()), ..ours() }, wish(), granted()),

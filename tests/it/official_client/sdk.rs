@@ -118,7 +118,7 @@ async fn the_sdk_prepares_a_connector_and_deploys_with_two_scopes() {
         "configurations": [{"applicationName": "service", "standardConfiguration": [], "securedConfiguration": []}]});
     let project = json!(["withProjectKey", {"projectKey": "demo"}]);
     let deployed = sdk.works(json!([project, ["deployments"], ["post", {"body": draft}]])).await;
-    assert_eq!((&deployed["key"], &deployed["status"]), (&json!("crm"), &json!("Queued")));
+    assert_eq!((&deployed["key"], &deployed["status"]), (&json!("crm"), &json!("Deploying")));
     let crm = json!(["withKey", {"key": "crm"}]);
     let logs = sdk.works(json!([project, ["deployments"], crm, ["logs"], ["get"]])).await;
     assert!(logs["data"].is_array());

@@ -43,6 +43,8 @@ fn reason(error: &ApiError) -> Reason {
             | ErrorCode::DeploymentApplicationDoNotBelong
             | ErrorCode::DeploymentApplicationRequired
             | ErrorCode::DeploymentUnsupportedRegion
+            | ErrorCode::DeploymentInvalidRetryPolicy
+            | ErrorCode::DeploymentRetryPolicyOverrideNotAllowed
             | ErrorCode::DeploymentInvalidType,
         ) => return Reason::ConfigurationInvalid,
         Some(

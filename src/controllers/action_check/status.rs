@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::connect::mask::Masker;
-use crate::controllers::conditions::{self, Told, cut, whole_seconds};
+use crate::controllers::conditions::{self, Extra, Told, cut, whole_seconds};
 use crate::controllers::reason::Reason;
 use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};
 use crate::names;
@@ -107,9 +107,7 @@ pub fn said(
     (generation, suspended): (i64, bool),
     now: Timestamp,
 ) -> ActionCheckStatus {
-    let suspended =
-        suspended.then(|| (names::SUSPENDED, "Suspended", "The action is not called while suspend is true".to_owned()));
-    let extra = suspended.into_iter().collect();
+    let extra = vec![Extra::suspended(suspended)];
     let conditions = conditions::conditions(&before.conditions, told, extra, generation, now);
     ActionCheckStatus { observed_generation: generation, conditions, ..before.clone() }
 }

@@ -6,7 +6,7 @@
 //!
 //! The client side: [`http`] sends, [`paging`] reads lists to their end, [`hosts`] says where to, [`mask`] keeps secured
 //! values out of what comes back, [`fence`] holds back what a process may not send any more, [`observer`] hears what is
-//! sent, to be counted.
+//! sent, to be counted. Both sides know [`scopes`].
 
 pub mod action;
 pub mod api;
@@ -19,9 +19,11 @@ pub mod mask;
 pub mod model;
 pub mod observer;
 pub mod paging;
+pub mod rate;
 pub mod registry;
 mod resolver;
 pub mod routes;
+pub mod scopes;
 pub mod surroundings;
 pub mod trace;
 
@@ -31,5 +33,6 @@ pub use error::{ApiError, ErrorCode, Reaction};
 pub use fence::Fence;
 pub use http::HttpConnect;
 pub use observer::Observer;
+pub use rate::Rate;
 pub use registry::{RegistryApi, StagedApi};
 pub use surroundings::Surroundings;

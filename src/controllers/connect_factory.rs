@@ -1,9 +1,9 @@
 //! Makes the client of a remote project, for allowed hosts only.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::remote::{ConnectFactory, Connection, Settings};
+use crate::connect::Rate;
 use crate::connect::hosts::AllowedHosts;
 use crate::connect::http::{self, Credentials, HttpConnect, Limits};
 use crate::connect::surroundings::Surroundings;
@@ -54,7 +54,7 @@ impl ConnectFactory for HttpFactory {
 }
 
 impl Connection for HttpConnect {
-    fn set_rate(&self, requests_per_second: NonZeroU32) {
+    fn set_rate(&self, requests_per_second: Rate) {
         Self::set_rate(self, requests_per_second);
     }
 

@@ -28,6 +28,7 @@ use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
 use super::work::Work;
 use crate::clock::Clock;
+use crate::crd::DeletionPolicy;
 use crate::crd::shared::RemoteIdentity;
 
 /// Longest note of an Event (Kubernetes API: `note` of `events.k8s.io/v1`).
@@ -47,6 +48,8 @@ pub struct Context {
     pub recorder: Recorder,
     /// Which of them are repetitions.
     pub series: Series,
+    /// Deletion policy of `ConnectorDeployment`s that name none; `None`: it depends on their type.
+    pub default_deletion_policy: Option<DeletionPolicy>,
     /// Key of the digests.
     pub digest_key: DigestKey,
     /// Who names which Secret, ConfigMap, project or deployment.

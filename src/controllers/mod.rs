@@ -4,6 +4,7 @@ pub mod action_check;
 pub mod action_factory;
 pub mod alarms;
 pub mod backoff;
+pub mod bounds;
 pub mod conditions;
 pub mod connect_factory;
 pub mod connect_project;

@@ -42,6 +42,8 @@ fn reason(error: &ApiError) -> Reason {
             | ErrorCode::DeploymentEmptyRequiredGlobalConfigurationKey
             | ErrorCode::DeploymentApplicationRequired
             | ErrorCode::DeploymentUnsupportedRegion
+            | ErrorCode::DeploymentInvalidRetryPolicy
+            | ErrorCode::DeploymentRetryPolicyOverrideNotAllowed
             | ErrorCode::DeploymentInvalidType,
         ) => return Reason::ConfigurationInvalid,
         Some(ErrorCode::DeploymentApplicationDoNotBelong) => return Reason::ApplicationMissing,

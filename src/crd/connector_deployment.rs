@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::connector_configuration::{ApplicationConfiguration, ConfigurationValues};
 use super::connector_deployment_status::ConnectorDeploymentStatus;
 use super::duration::parse_duration;
+use super::outputs::Outputs;
 use super::schema;
 use super::shared::{NamedRef, ProjectRef, is_default};
 
@@ -33,6 +34,9 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
     namespaced,
     status = "ConnectorDeploymentStatus",
     derive = "PartialEq",
+    selectable = ".spec.projectRef.name",
+    selectable = ".spec.connector.key",
+    selectable = ".status.key",
     doc = "A connector, deployed into a project with the values given here. Deleting this object takes the \
         deployment down, unless deletionPolicy says otherwise.",
     validation = schema::added_must_match_status("key"),
@@ -65,6 +69,12 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
         description = "Whether the deployment is live with what the spec asks for"
     ),
     printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
+        description = "Why, in one word"
+    ),
+    printcolumn(
         name = "Age",
         type_ = "date",
         json_path = ".metadata.creationTimestamp",
@@ -90,6 +100,13 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
         json_path = ".status.deletionPolicy",
         priority = 1,
         description = "What happens to the remote deployment when this object is deleted"
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1,
+        description = "Why, in a sentence"
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -148,7 +165,8 @@ pub struct ConnectorDeploymentSpec {
     #[serde(default, skip_serializing_if = "is_default")]
     pub drift: Drift,
     /// What happens to the remote deployment when this object is deleted. Delete: it is taken down. Orphan: it stays.
-    /// May be changed at any time, also during a deletion. Default: Orphan for type production, else Delete.
+    /// May be changed at any time, also during a deletion. Default: Orphan for type production, else Delete; an install of
+    /// the operator may have another one (--default-deletion-policy).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
     /// Pause between two looks at the remote when all is settled, at least 30s; hours, minutes and seconds, as in
@@ -190,7 +208,13 @@ impl ConnectorDeploymentSpec {
     /// The deletion policy that is written, or `Orphan` for type production, else `Delete`.
     #[must_use]
     pub fn effective_deletion_policy(&self) -> DeletionPolicy {
-        self.deletion_policy.unwrap_or(match self.effective_type() {
+        self.deletion_policy_of(None)
+    }
+
+    /// The same for an install with a default of its own (`--default-deletion-policy`), which holds for every type.
+    #[must_use]
+    pub fn deletion_policy_of(&self, install: Option<DeletionPolicy>) -> DeletionPolicy {
+        self.deletion_policy.or(install).unwrap_or(match self.effective_type() {
             DeploymentType::Production => DeletionPolicy::Orphan,
             DeploymentType::Preview | DeploymentType::Sandbox => DeletionPolicy::Delete,
         })
@@ -340,16 +364,6 @@ pub struct IgnoredValue {
     pub key: String,
 }
 
-/// Where to write what the deployment offers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Outputs {
-    /// Name of a ConfigMap of the same namespace, made and kept by the operator, with the keys {applicationName}.url
-    /// and {applicationName}.topic. One that was made by somebody else is left alone, and said.
-    #[schemars(length(min = 1, max = 253), regex(pattern = schema::NAME_PATTERN))]
-    pub config_map_name: String,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,6 +397,10 @@ mod tests {
             let spec: ConnectorDeploymentSpec = serde_json::from_value(spec).expect("it is a spec");
             assert_eq!(spec.effective_type(), kind, "{case}");
             assert_eq!(spec.effective_deletion_policy(), deletion, "{case}");
+            for install in [Delete, Orphan] {
+                let written = spec.deletion_policy.unwrap_or(install);
+                assert_eq!(spec.deletion_policy_of(Some(install)), written, "{case}: the default of an install");
+            }
             assert_eq!(spec.effective_interval(), Duration::from_secs(seconds), "{case}");
         }
     }

@@ -24,7 +24,9 @@ use super::http::Shared;
 use super::refusal::Refusal;
 use super::variant::{Variant, parse_duration};
 use crate::connect::ErrorCode;
-use crate::connect::model::{DeclaredApplication, DeclaredGlobal, DeploymentStatus, LogSeverity, RedeployAction};
+use crate::connect::model::{
+    DeclaredApplication, DeclaredGlobal, DeploymentStatus, LogSeverity, LogType, RedeployAction,
+};
 
 type Answer = Result<Response, Refusal>;
 
@@ -156,6 +158,8 @@ enum Act {
     Finish,
     /// Someone else redeploys.
     Redeploy { redeploy: Option<RedeployAction> },
+    /// Someone else goes back to what was live before.
+    Rollback,
     /// It is gone at once.
     Remove,
     /// The version grows.
@@ -164,7 +168,13 @@ enum Act {
     SetStatus { status: DeploymentStatus },
     /// A line in the log of an application.
     #[serde(rename_all = "camelCase")]
-    WriteLog { application_name: String, severity: LogSeverity, text: String },
+    WriteLog {
+        application_name: String,
+        severity: LogSeverity,
+        text: String,
+        #[serde(rename = "type")]
+        kind: Option<LogType>,
+    },
 }
 
 async fn act(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: Bytes) -> Answer {
@@ -177,11 +187,13 @@ async fn act(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: By
             Act::FailUndeploy => world.fail_undeploy(&id, now),
             Act::Finish => world.finish(&id, now),
             Act::Redeploy { redeploy } => world.redeploy_elsewhere(&id, &redeploy.unwrap_or_default(), now).map(|_| ()),
+            Act::Rollback => world.rollback_elsewhere(&id, now).map(|_| ()),
             Act::Remove => world.remove(&id, now),
             Act::BumpVersion => world.bump_version(&id, now),
             Act::SetStatus { status } => world.set_status(&id, status, now),
-            Act::WriteLog { application_name, severity, text } => {
-                world.write_log(&id, &application_name, &severity, &text, now)
+            Act::WriteLog { application_name, severity, text, kind } => {
+                let kind = kind.unwrap_or(LogType::ApplicationText);
+                world.write_log_of(&id, &application_name, kind, &severity, &text, now)
             }
         }
     };

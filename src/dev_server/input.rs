@@ -166,10 +166,24 @@ impl Reader {
             self.text(application, "applicationName", &format!("{place}.applicationName"));
         }
         self.text(application, "schedule", &format!("{place}.schedule"));
+        if let Some(policy) = present(application, "retryPolicy") {
+            self.retry_policy(policy, &format!("{place}.retryPolicy"));
+        }
         for name in ["standardConfiguration", "securedConfiguration"] {
             let place = format!("{place}.{name}");
             let values = self.required_list(application, name, &place);
             self.values(values, &place, true);
+        }
+    }
+
+    /// Its shape; `checks.rs` has its rules.
+    fn retry_policy(&mut self, policy: &Value, place: &str) {
+        let Some(policy) = self.object(policy, place) else { return };
+        self.required_text(policy, "strategy", &format!("{place}.strategy"));
+        for name in ["minBackoffSeconds", "maxBackoffSeconds", "maxAttempts"] {
+            if present(policy, name).is_some() {
+                self.integer(policy, name, &format!("{place}.{name}"));
+            }
         }
     }
 

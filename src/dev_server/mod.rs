@@ -6,11 +6,14 @@
 //! `http.rs` for who asks, `catalogue.yaml` for what can be deployed, `openapi.yaml` for what is answered.
 
 mod actions;
+mod addresses;
 mod answers;
+mod applications;
 mod build;
 mod calls;
 mod catalogue;
 mod checks;
+mod cli_credentials;
 mod connection;
 mod connector;
 mod control;
@@ -36,10 +39,12 @@ mod variant;
 pub mod world;
 
 pub use actions::{ActionDefinition, ActionFile, ActionHeaders};
+pub use applications::parse_application;
 pub use build::{PlannedEntry, PlannedOutcome};
-pub use calls::{Answer, Call};
+pub use calls::{Answer, Asked, Call};
 pub use catalogue::{Catalogue, CatalogueError, Client, Project, REGIONS};
-pub use connector::{AllowedValues, ConnectorDefinition, Scripts};
+pub use cli_credentials::CliCredentialsError;
+pub use connector::{AllowedValues, Builds, ConnectorDefinition, Scripts};
 pub use faults::{Fault, FaultAnswer, FaultEffect, FaultFile};
 pub use history::{Happened, Moment};
 pub use list::ListQuery;
@@ -51,8 +56,8 @@ pub use staged::{KnownRepository, KnownTag, Outcomes, Specification};
 pub use state_file::StateError;
 pub use values::MASK;
 pub use variant::{
-    AddedApplications, BuildIds, Certification, CertifiedAgain, DeleteBusy, DeleteNotFound, LeftOutApplications,
-    NewTag, Normalise, Partial, PublishingCode, RepositoryCheck, StagedUpdates, VARIANTS, ValuesShow, Variant,
-    Versions, parse_duration,
+    Absent, AddedApplications, BuildIds, Certification, CertifiedAgain, DeleteBusy, DeleteNotFound, FirstStatus,
+    LeftOutApplications, Logs, NewDetails, NewTag, Normalise, Partial, PublishingCode, RepositoryCheck, StagedUpdates,
+    VARIANTS, ValuesShow, Variant, Versions, parse_duration,
 };
 pub use world::World;

@@ -23,12 +23,32 @@ pub(super) enum Operation {
     Connector(Selector),
     Search,
     Staged(StagedOperation),
-    Create { project: Option<String> },
-    List { project: String },
-    Read { project: String, selector: Selector },
-    Redeploy { project: Option<String>, selector: Selector },
-    Undeploy { project: String, selector: Selector },
-    Logs { project: String, selector: Selector },
+    Create {
+        project: Option<String>,
+    },
+    List {
+        project: String,
+    },
+    Read {
+        project: String,
+        selector: Selector,
+    },
+    Redeploy {
+        project: Option<String>,
+        selector: Selector,
+    },
+    Undeploy {
+        project: String,
+        selector: Selector,
+    },
+    Logs {
+        project: String,
+        selector: Selector,
+    },
+    /// Revisions of a deployment, which are documented without their bodies (contract section 5.2) and not offered here.
+    Revisions {
+        project: String,
+    },
 }
 
 /// An operation on staged connectors.
@@ -89,7 +109,8 @@ impl Operation {
         match self {
             Self::Create { .. } | Self::Redeploy { .. } | Self::Undeploy { .. } => true,
             Self::Staged(operation) => !matches!(operation, StagedOperation::List | StagedOperation::Read(_)),
-            Self::Connector(_) | Self::Search | Self::List { .. } | Self::Read { .. } | Self::Logs { .. } => false,
+            Self::Connector(_) | Self::Search | Self::List { .. } => false,
+            Self::Read { .. } | Self::Logs { .. } | Self::Revisions { .. } => false,
         }
     }
 
@@ -108,6 +129,7 @@ impl Operation {
             }
             Self::Redeploy { project: None, .. } => "updateDeploymentByKeyUnscoped",
             Self::Undeploy { selector, .. } => by(selector, "deleteDeploymentById", "deleteDeploymentByKey"),
+            Self::Revisions { .. } => "none",
             Self::Logs { selector, .. } => by(selector, "getDeploymentLogsById", "getDeploymentLogsByKey"),
         }
     }
@@ -180,6 +202,10 @@ fn of_project(method: &str, project: &str, rest: &[&str]) -> Result<Operation, N
         (_, [_]) => wrong("GET, POST, DELETE"),
         ("GET", [segment, "logs"]) => Ok(Operation::Logs { project, selector: selector(segment)? }),
         (_, [_, "logs"]) => wrong("GET"),
+        ("GET" | "POST", [segment, "revisions", ..]) => {
+            selector(segment)?;
+            Ok(Operation::Revisions { project })
+        }
         _ => Err(NoOperation::Unknown),
     }
 }
@@ -253,6 +279,9 @@ mod tests {
             ("DELETE", "/demo/deployments/key=tax", "deleteDeploymentByKey"),
             ("GET", &format!("/demo/deployments/{id}/logs"), "getDeploymentLogsById"),
             ("GET", "/demo/deployments/key=tax/logs", "getDeploymentLogsByKey"),
+            ("GET", "/demo/deployments/key=tax/revisions", "none"),
+            ("POST", &format!("/demo/deployments/{id}/revisions/7/rollback"), "none"),
+            ("GET", "/demo/deployments/key=a.b/revisions", "InvalidPathParam"),
             ("GET", "/service/action/cart/getCart", "readAction"),
             ("POST", "/service/action/cart/addToCart", "writeActionPost"),
             ("PUT", "/service/action/cart/addToCart", "writeActionPut"),

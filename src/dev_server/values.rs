@@ -11,7 +11,8 @@ use sha2::Sha256;
 use super::connector::ConnectorDefinition;
 use super::variant::{Normalise, Partial, Variant};
 use crate::connect::model::{
-    ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, SecuredKey, SecuredValue, StandardKey,
+    ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, RetryPolicy, SecuredKey, SecuredValue,
+    StandardKey,
 };
 
 /// What stands in answers where a secured value would be (contract section 13, row 11).
@@ -68,6 +69,8 @@ pub(super) struct ApplicationValues {
     pub(super) name: String,
     pub(super) values: ValueSet,
     pub(super) schedule: Option<String>,
+    #[serde(default)]
+    pub(super) retry_policy: Option<RetryPolicy>,
 }
 
 /// All values of a deployment.
@@ -179,6 +182,7 @@ impl Values {
                 name: name.clone(),
                 values: ValueSet::default(),
                 schedule: None,
+                retry_policy: None,
             });
             match sent.map(|sent| sent.iter().find(|sent| sent.application_name == *name)) {
                 Some(Some(sent)) => {
@@ -186,6 +190,9 @@ impl Values {
                     application.values.take(new, variant.partial);
                     if sent.schedule.is_some() || variant.partial == Partial::Replace {
                         application.schedule.clone_from(&sent.schedule);
+                    }
+                    if sent.retry_policy.is_some() || variant.partial == Partial::Replace {
+                        application.retry_policy.clone_from(&sent.retry_policy);
                     }
                 }
                 Some(None) if variant.partial == Partial::Replace => application.values = ValueSet::default(),
@@ -231,6 +238,7 @@ mod tests {
                 .map(|(key, value)| SecuredValue { key: (*key).into(), value: (*value).to_owned().into() })
                 .collect(),
             schedule: None,
+            retry_policy: None,
         }]
     }
 

@@ -44,6 +44,7 @@ use crate::clock::later;
 use crate::connect::model::{
     Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, LogPage, Paged, RedeployAction,
 };
+use crate::connect::scopes::Right;
 use crate::connect::{ErrorCode, Selector};
 
 /// Everything that the dev server remembers of deployments.
@@ -172,8 +173,8 @@ impl World {
         let connector = self.connector(&draft.connector, &project.key)?;
         if connector.api_client.is_some() && !may_generate {
             let text = format!(
-                "The connector has a generated API client: this needs the scope manage_api_clients:{}.",
-                project.key
+                "The connector has a generated API client: this needs {}.",
+                Right::GenerateApiClients.needed(&project.key)
             );
             return Err(Refusal::new(ErrorCode::AuthorizationError, text));
         }
@@ -244,7 +245,8 @@ impl World {
             work: None,
             before: None,
             stale: self.stale(None, now),
-            was_live: false,
+            went_live: 0,
+            revisions: Vec::new(),
             next_outcome: None,
             undeploy_fails: false,
             log: LogBook::default(),
@@ -335,7 +337,7 @@ impl World {
         shown
     }
 
-    /// A whole update: one redeploy. A second one would find the deployment queued, and all or nothing is done.
+    /// A whole update: one redeploy. A second one would find the deployment busy, and all or nothing is done.
     pub(super) fn update(
         &mut self,
         project: &str,
@@ -347,7 +349,7 @@ impl World {
             return self.redeploy(project, selector, update.version, action, now);
         }
         self.find(project, selector, now)?;
-        Err(checks::busy(&DeploymentStatus::Queued))
+        Err(checks::busy(&DeploymentStatus::Deploying))
     }
 
     /// `deleteDeploymentById`, `deleteDeploymentByKey`: starts undeploying. One that is undeploying stays as it is.
@@ -374,7 +376,7 @@ impl World {
     ///
     /// # Errors
     /// `ResourceNotFound`, `DeploymentApplicationDoesNotExist`, `DeploymentLogInvalidDate`,
-    /// `DeploymentLogInvalidPageToken`, `DeploymentLogMissingApplicationName`.
+    /// `DeploymentLogInvalidPageToken`, `DeploymentLogMissingApplicationName`; what `logs` of the variant says.
     pub fn logs(
         &mut self,
         project: &str,
@@ -382,6 +384,7 @@ impl World {
         query: &LogQuery,
         now: Timestamp,
     ) -> Result<LogPage, Refusal> {
+        checks::logs_are_served(self.variant.logs)?;
         let record = self.find(project, selector, now)?;
         checks::log_question(query, &record.connector, &record.region)?;
         record.log.page(&record.id, query, now)

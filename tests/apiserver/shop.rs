@@ -145,6 +145,7 @@ impl Shop {
             factory: Arc::new(factory),
             actions: self.actions.clone().unwrap_or_else(|| Arc::new(actions)),
             work,
+            default_deletion_policy: None,
             jitter_seed: 1,
         };
         let (stop, stopped) = oneshot::channel::<()>();

@@ -309,6 +309,7 @@ impl Simulation {
             standard_configuration: plain,
             secured_configuration: secured,
             schedule: None,
+            retry_policy: None,
         };
         let (values, visible, secured) = match act {
             Foreign::Visible => (Some(configuration(strange.clone(), Vec::new())), true, replaces),

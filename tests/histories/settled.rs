@@ -8,7 +8,9 @@ use connect_operator::controllers::connector_deployment::intent;
 use connect_operator::controllers::subject::Subject;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
-use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, ConnectorStaged, DriftPolicy, ManagementPolicy};
+use connect_operator::crd::{
+    AdoptionPolicy, ConnectorDeployment, ConnectorStaged, DriftPolicy, ManagementPolicy, PreviewPermission,
+};
 use connect_operator::names;
 use kube::ResourceExt;
 use serde::Deserialize;
@@ -63,7 +65,7 @@ fn unfollowed(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
         let staged = cluster.get(&Key::new(Kind::Staged, &key.namespace, name))?;
         let parsed = ConnectorStaged::deserialize(&**staged).expect("what is stored is of its kind");
         let may = |status: &ConnectorStagedStatus| {
-            conditions::is_ready(&status.conditions) && status.is_previewable.as_deref() == Some("true")
+            conditions::is_ready(&status.conditions) && status.previewable == Some(PreviewPermission::Granted)
         };
         let status = parsed.status.filter(may).unwrap_or_default();
         let Some(deployable) = status.deployable.map(|deployable| deployable.version) else { continue };
@@ -207,7 +209,7 @@ fn resource(
         return Some("a redeploy that was asked for is not served".to_owned());
     }
     let corrects = object.spec.drift.policy == DriftPolicy::Correct;
-    let unverified = status.conditions.iter().any(|condition| condition.type_ == names::SECRETS_UNVERIFIED);
+    let unverified = conditions::is_true(&status.conditions, names::SECRETS_UNVERIFIED);
     let plain = (state.foreign_visible && !corrects) || state.plain_is(&wanted.plain);
     let secured = state.foreign_secured || unverified || state.secured_is(&wanted.secured);
     let told = match state.status.as_str() {
@@ -225,9 +227,10 @@ fn resource(
     (!(plain && secured && told)).then(|| format!("it wants {wanted:?}, and there is {state:?}"))
 }
 
-/// `ValuesRetained` is there if, and only if, the deployment has a value that is not wanted; a default is none.
+/// `ValuesRetained` is true if, and only if, the deployment has a value that is not wanted; a default is none.
 fn retained(status: &ConnectorDeploymentStatus, state: &State, wanted: &Values) -> Option<String> {
-    let said = status.conditions.iter().find(|condition| condition.type_ == names::VALUES_RETAINED);
+    let of_type = status.conditions.iter().find(|condition| condition.type_ == names::VALUES_RETAINED);
+    let said = of_type.filter(|condition| condition.status == "True");
     let unwanted: Vec<_> = state
         .plain
         .iter()

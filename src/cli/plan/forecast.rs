@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use super::difference::{Change, Difference, Sides, differences};
 use crate::clock::later;
 use crate::connect::model::Deployment;
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::{self, Told};
 use crate::controllers::connector_deployment::decide::{self, CallKind, Case, Decision, Memory, Step, Verdict, Wanted};
 use crate::controllers::connector_deployment::desired::Desired;
 use crate::controllers::connector_deployment::intent::{self, Target};
-use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Look, OperationKind, Phase};
+use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Look, OperationKind, Phase, Sources};
 use crate::controllers::connector_deployment::observe::{self, Looked};
 use crate::controllers::connector_deployment::registered::{Registered, not_sent};
 use crate::controllers::connector_deployment::status::{self, WantedIdentity};
@@ -96,7 +96,7 @@ impl Outcome {
         Self { problem: Some(told), ..Self::nothing() }
     }
 
-    fn nothing() -> Self {
+    pub(super) fn nothing() -> Self {
         Self {
             action: Action::None,
             problem: None,
@@ -232,7 +232,7 @@ fn was_applied(premises: &Premises<'_>, earlier: &Desired, ledger: &Ledger) -> b
         Some(Comparison::Different) => false,
         Some(Comparison::Unknown) | None => {
             let generation = premises.before.and_then(|before| before.metadata.generation);
-            Some(applied.generation) == generation && applied.sources == earlier.sources
+            Some(applied.generation) == generation && applied.sources == Sources::of(&earlier.sources)
         }
     }
 }
@@ -397,7 +397,7 @@ fn settled(premises: &Premises<'_>, phase: Phase, verdict: Verdict) -> Told {
     let said = premises.after.status.as_ref().filter(|status| {
         status.conditions.iter().any(|it| it.type_ == names::READY && it.reason == told.reason.as_str())
     });
-    match (phase, said.and_then(|status| status.message.clone())) {
+    match (phase, said.and_then(|status| conditions::ready_message(&status.conditions)).map(str::to_owned)) {
         (_, Some(message)) => Told::new(told.reason, message),
         (Phase::Failed | Phase::UndeployFailed, None) => Told::new(
             told.reason,

@@ -15,6 +15,10 @@ use super::scene::{Invalid, Planned};
 use crate::controllers::connector_deployment::intent;
 use crate::controllers::subject::Subject;
 
+pub(super) mod staged;
+
+use self::staged::Staging;
+
 const NEW: Style = AnsiColor::Green.on_default();
 const OTHER: Style = AnsiColor::Yellow.on_default();
 const GONE: Style = AnsiColor::Red.on_default();
@@ -95,6 +99,7 @@ impl Planning {
 #[derive(Clone, Debug)]
 pub(super) struct Report {
     deployments: Vec<Planning>,
+    staged: Vec<Staging>,
     invalid: Vec<Invalid>,
     notes: Vec<String>,
 }
@@ -102,24 +107,28 @@ pub(super) struct Report {
 impl Report {
     /// `unkeyed`: why secured values could not be compared by the operator's digests.
     pub(super) fn of(
-        mut deployments: Vec<Planning>,
+        (mut deployments, mut staged): (Vec<Planning>, Vec<Staging>),
         invalid: Vec<Invalid>,
         mut notes: Vec<String>,
         unkeyed: Option<String>,
     ) -> Self {
         deployments.retain(Planning::is_of_interest);
+        staged.retain(Staging::is_of_interest);
         if let Some(why) = unkeyed.filter(|_| deployments.iter().any(Planning::compares_nothing)) {
             notes.push(format!("secured values could not be compared: {why}"));
         }
-        Self { deployments, invalid, notes }
+        Self { deployments, staged, invalid, notes }
     }
 
     pub(super) fn has_problems(&self) -> bool {
-        !self.invalid.is_empty() || self.deployments.iter().any(|planning| planning.problem.is_some())
+        !self.invalid.is_empty()
+            || self.deployments.iter().any(|planning| planning.problem.is_some())
+            || self.staged.iter().any(Staging::is_wrong)
     }
 
     pub(super) fn has_changes(&self) -> bool {
         self.deployments.iter().any(|planning| planning.action != Action::None)
+            || self.staged.iter().any(Staging::changes)
     }
 
     /// In this form, with colours where people look.
@@ -141,6 +150,7 @@ impl Report {
             "changes": self.has_changes(),
             "problems": self.has_problems(),
             "deployments": self.deployments,
+            "staged": self.staged,
             "invalid": self.invalid,
             "notes": self.notes,
         })
@@ -152,6 +162,9 @@ impl Report {
             let Invalid { kind, namespace, name, message } = invalid;
             line(&mut text, WRONG, &format!("! {kind} {namespace}/{name}: {message}"));
         }
+        for staging in &self.staged {
+            staging.lines(&mut text);
+        }
         for planning in &self.deployments {
             planning.lines(&mut text);
         }
@@ -159,17 +172,27 @@ impl Report {
             line(&mut text, PLAIN, &format!("Note: {note}"));
         }
         let count = |is: fn(&Planning) -> bool| self.deployments.iter().filter(|planning| is(planning)).count();
-        let wrong = count(|planning| planning.problem.is_some()) + self.invalid.len();
-        let still = count(|planning| planning.action == Action::None && planning.problem.is_none());
+        let staged = |is: fn(&Staging) -> bool| self.staged.iter().filter(|staging| is(staging)).count();
+        let wrong = count(|planning| planning.problem.is_some()) + staged(Staging::is_wrong) + self.invalid.len();
+        let still = count(|planning| planning.action == Action::None && planning.problem.is_none())
+            + staged(|staging| !staging.changes() && !staging.is_wrong());
+        let created = count(|planning| planning.action == Action::Create) + staged(Staging::creates);
         let mut parts = vec![
-            format!("{} to create", count(|planning| planning.action == Action::Create)),
+            format!("{created} to create"),
             format!(
                 "{} to deploy again",
                 count(|planning| matches!(planning.action, Action::Redeploy | Action::AdoptAndRedeploy))
             ),
-            format!("{} to take over", count(|it| matches!(it.action, Action::Adopt | Action::AdoptAndRedeploy))),
+            format!(
+                "{} to take over",
+                count(|it| matches!(it.action, Action::Adopt | Action::AdoptAndRedeploy)) + staged(Staging::adopts)
+            ),
             format!("{still} unchanged"),
         ];
+        let moved = staged(|staging| staging.changes() && !staging.creates() && !staging.adopts());
+        if moved > 0 {
+            parts.push(format!("{moved} to move on"));
+        }
         let unknown = count(|planning| planning.action == Action::Unknown);
         if unknown > 0 {
             parts.push(format!("{unknown} perhaps to deploy again"));

@@ -16,7 +16,6 @@ mod settings;
 mod token;
 mod wire;
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use http::Method;
@@ -38,6 +37,7 @@ use super::model::{
 };
 use super::routes;
 use crate::clock::Clock;
+use crate::connect::Rate;
 use crate::connect::surroundings::Surroundings;
 
 /// The Connect API of one project over HTTP. Share it: connections, token, rate and pauses belong to it.
@@ -72,7 +72,7 @@ impl HttpConnect {
     }
 
     /// Changes how many requests may leave in a second: several resources may share a client, and the lowest rate wins.
-    pub fn set_rate(&self, requests_per_second: NonZeroU32) {
+    pub fn set_rate(&self, requests_per_second: Rate) {
         self.wire.pace.set_rate(requests_per_second);
     }
 

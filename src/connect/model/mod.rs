@@ -28,7 +28,7 @@ pub use page::{LogEntry, LogPage, Paged};
 pub use report::{Report, ReportEntry};
 pub use staged::{CertificationInfo, CertificationInfoComment, ConnectorStaged, ConnectorStagedDraft};
 pub use staged_update::{ConnectorUpdate, ConnectorUpdateAction, RepositoryChange};
-pub use values::{ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, SecuredValue};
+pub use values::{ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, RetryPolicy, SecuredValue};
 pub use words::{
     ApplicationType, ConnectorStatus, DeploymentStatus, DeploymentType, EntryType, IntegrationType, IsPreviewable,
     LogSeverity, LogType,

@@ -1,7 +1,5 @@
 //! Reads what a run of a project needs: its credentials, and who names it. Changes nothing; keeps nothing.
 
-use std::num::NonZeroU32;
-
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::{Resource, ResourceExt};
@@ -9,6 +7,7 @@ use secrecy::SecretString;
 
 use super::copy;
 use super::status::Users;
+use crate::connect::Rate;
 use crate::connect::api::DeploymentPaths;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
@@ -133,6 +132,7 @@ pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<
         Some(text) if !text.is_empty() => Ok(text),
         _ => Err(Told::new(Reason::SecretMissing, format!("Secret {name} lacks the key {key}, or it is empty"))),
     };
+    let credentials = &object.spec.credentials_secret_ref;
     Ok(Settings {
         api_url: object.spec.effective_api_url(),
         auth_url: object.spec.effective_auth_url(),
@@ -141,9 +141,9 @@ pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<
             crd::DeploymentPaths::Project => DeploymentPaths::Project,
             crd::DeploymentPaths::Unscoped => DeploymentPaths::Unscoped,
         },
-        client_id: needed(names::CLIENT_ID)?,
-        client_secret: SecretString::from(needed(names::CLIENT_SECRET)?),
+        client_id: needed(credentials.client_id_key())?,
+        client_secret: SecretString::from(needed(credentials.client_secret_key())?),
         scopes: value(names::SCOPES)?.filter(|scopes| !scopes.is_empty()),
-        requests_per_second: NonZeroU32::new(object.spec.requests_per_second).unwrap_or(NonZeroU32::MIN),
+        requests_per_second: Rate::of(object.spec.requests_per_second),
     })
 }

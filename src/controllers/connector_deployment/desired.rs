@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use secrecy::{SecretSlice, SecretString};
 
 use super::decide::Wanted;
-use super::ledger::{Ledger, Payload, Source};
+use super::ledger::{Ledger, Payload, Source, Sources};
 use crate::controllers::conditions::Told;
 use crate::controllers::digest::DigestKey;
 use crate::controllers::reason::Reason;
@@ -106,7 +106,7 @@ impl Desired {
             payload: Payload {
                 digest: key.digest(&self.values),
                 tags: key.tags(&self.values),
-                sources: self.sources.clone(),
+                sources: Sources::of(&self.sources),
             },
             secured: self.values.secrets().next().is_some(),
         }
@@ -295,5 +295,6 @@ fn word(kind: Named) -> &'static str {
         Named::Project => "ConnectProject",
         Named::Deployment => "ConnectorDeployment",
         Named::Staged => "ConnectorStaged",
+        Named::Check => "ActionCheck",
     }
 }

@@ -6,11 +6,15 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 
 use super::desired::Declared;
-use crate::controllers::digest::Digest;
+use crate::controllers::digest::{Digest, hex};
 use crate::controllers::tags::{GLOBAL, Item, Kind, NOTHING, Tags};
 use crate::controllers::values::VisibleValues;
+
+/// Objects that [`Sources`] names. The rest is in its digest only, so that a status stays small.
+const FIRST_SOURCES: usize = 4;
 
 /// What must survive a restart. Secured values cannot be read back from the remote, so the digests of what was sent
 /// are all there is.
@@ -49,7 +53,7 @@ pub struct Applied {
     /// 6.1). With the tag [`FOREIGN`](crate::controllers::tags::FOREIGN) what was not sent from here.
     pub retained: Tags,
     /// Secrets and ConfigMaps that the values came from.
-    pub sources: Vec<Source>,
+    pub sources: Sources,
     /// When the end was seen; later than the start of our last write.
     pub at: Timestamp,
 }
@@ -89,7 +93,7 @@ pub struct Payload {
     /// A tag for each of them.
     pub tags: Tags,
     /// Secrets and ConfigMaps that they came from.
-    pub sources: Vec<Source>,
+    pub sources: Sources,
 }
 
 /// What an operation does.
@@ -110,6 +114,47 @@ pub enum OperationState {
     Planned,
     /// It was accepted.
     Accepted,
+}
+
+/// The objects that values came from: a digest of all of them, and the first few for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// How many there were.
+    pub count: u32,
+    /// Digest of all of them. Equal digests stand for the same objects in the same versions.
+    pub digest: String,
+    /// The first of them, by kind and name.
+    pub first: Vec<Source>,
+}
+
+impl Sources {
+    /// These objects, in whatever order.
+    #[must_use]
+    pub fn of(all: &[Source]) -> Self {
+        if all.is_empty() {
+            return Self::default();
+        }
+        let mut sorted: Vec<_> = all.iter().collect();
+        sorted.sort();
+        let mut hasher = Sha256::new();
+        for Source { kind, name, uid, resource_version } in &sorted {
+            for part in [kind, name, uid, resource_version] {
+                hasher.update(part.len().to_be_bytes());
+                hasher.update(part);
+            }
+        }
+        Self {
+            count: u32::try_from(all.len()).unwrap_or(u32::MAX),
+            digest: hex(&hasher.finalize()[..16]),
+            first: sorted.into_iter().take(FIRST_SOURCES).cloned().collect(),
+        }
+    }
+
+    /// Whether there were none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// An object that values came from, as it was then.

@@ -44,7 +44,7 @@ pub async fn contents(
         let found = match kind {
             Named::Secret => secret::read(&context.client, namespace, name).await?.map(of_secret),
             Named::ConfigMap => config_maps.get_opt(name).await?.map(of_config_map),
-            Named::Project | Named::Deployment | Named::Staged => None,
+            Named::Project | Named::Deployment | Named::Staged | Named::Check => None,
         };
         if let Some(found) = found {
             contents.insert(reference.clone(), found);

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Payload, Phase, Source};
-use crate::controllers::conditions::whole_seconds;
+use super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Payload, Phase, Source, Sources};
+use crate::controllers::bounds;
+use crate::controllers::conditions::{is_true, whole_seconds};
 use crate::controllers::digest::Digest;
 use crate::controllers::tags::{GLOBAL, Item, Kind, Tags};
 use crate::crd::connector_deployment_status as stored;
@@ -19,7 +20,7 @@ pub fn ledger(status: &stored::ConnectorDeploymentStatus) -> Ledger {
         applied: status.applied.as_ref().map(applied),
         operation: status.operation.as_ref().map(operation),
         handled_redeploy: status.handled_redeploy_request.clone(),
-        unverified: status.conditions.iter().any(|condition| condition.type_ == names::SECRETS_UNVERIFIED),
+        unverified: is_true(&status.conditions, names::SECRETS_UNVERIFIED),
     }
 }
 
@@ -49,7 +50,7 @@ fn applied(applied: &stored::Applied) -> Applied {
         shown: tags(&applied.shown_values),
         accepted: tags(&applied.accepted_values),
         retained: tags(&applied.retained_values),
-        sources: sources(&applied.sources),
+        sources: sources(applied.inputs.as_ref()),
         at: applied.at.as_ref().map(|at| at.0).unwrap_or_default(),
     }
 }
@@ -71,7 +72,7 @@ fn stored_applied(applied: &Applied) -> stored::Applied {
         shown_values: stored_tags(shown, stored::FEW_VALUES_SIZE),
         accepted_values: stored_tags(accepted, stored::FEW_VALUES_SIZE),
         retained_values: stored_tags(retained, stored::FEW_VALUES_SIZE),
-        sources: stored_sources(sources),
+        inputs: inputs(sources),
         at: Some(Time(whole_seconds(*at))),
     }
 }
@@ -92,7 +93,7 @@ fn operation(operation: &stored::Operation) -> Operation {
         payload: operation.digest.as_deref().map(|digest| Payload {
             digest: Digest::parse(digest),
             tags: tags(&operation.values),
-            sources: sources(&operation.sources),
+            sources: sources(operation.inputs.as_ref()),
         }),
         from_version: operation.from_version,
         from_build: operation.from_build_id.clone(),
@@ -132,7 +133,7 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
         digest: payload.as_ref().map(|payload| payload.digest.to_string()),
         values: payload.as_ref().map(|it| stored_tags(&it.tags, stored::VALUES_SIZE)).unwrap_or_default(),
         changes_visible: *changes_visible,
-        sources: payload.as_ref().map(|payload| stored_sources(&payload.sources)).unwrap_or_default(),
+        inputs: payload.as_ref().and_then(|payload| inputs(&payload.sources)),
         from_version: *from_version,
         from_build_id: from_build.clone(),
         seen_busy: *seen_busy,
@@ -156,13 +157,14 @@ fn tags(stored: &[stored::ValueDigests]) -> Tags {
 
 /// As many as fit into so many bytes of JSON, secured ones first: they cannot be read back.
 fn stored_tags(tags: &Tags, size: usize) -> Vec<stored::ValueDigests> {
-    const PLACE: usize = r#"{"application":"","standard":{},"secured":{},"schedule":""},"#.len();
-    const VALUE: usize = r#""":"","#.len();
+    const PLACE: usize = r#"{"application":,"standard":{},"secured":{},"schedule":""},"#.len();
+    const VALUE: usize = ":,".len();
     let mut places: BTreeMap<&str, stored::ValueDigests> = BTreeMap::new();
     let mut left = size;
     for (item, tag) in tags.iter() {
-        let new = if places.contains_key(item.application.as_str()) { 0 } else { PLACE + item.application.len() };
-        let needs = new + VALUE + item.key.len() + tag.len();
+        let new =
+            if places.contains_key(item.application.as_str()) { 0 } else { PLACE + bounds::size(&item.application) };
+        let needs = new + VALUE + bounds::size(&item.key) + bounds::size(&tag);
         if needs > left || (new > 0 && places.len() == stored::VALUE_PLACES) {
             continue;
         }
@@ -178,28 +180,27 @@ fn stored_tags(tags: &Tags, size: usize) -> Vec<stored::ValueDigests> {
     places.into_values().collect()
 }
 
-fn sources(sources: &[stored::Source]) -> Vec<Source> {
-    sources
-        .iter()
-        .map(|stored::Source { kind, name, uid, resource_version }| Source {
-            kind: kind.clone(),
-            name: name.clone(),
-            uid: uid.clone(),
-            resource_version: resource_version.clone(),
-        })
-        .collect()
+fn sources(inputs: Option<&stored::Inputs>) -> Sources {
+    let Some(stored::Inputs { count: count @ 1.., digest, first }) = inputs else { return Sources::default() };
+    let source = |stored::Source { kind, name, uid, resource_version }: &stored::Source| Source {
+        kind: kind.clone(),
+        name: name.clone(),
+        uid: uid.clone(),
+        resource_version: resource_version.clone(),
+    };
+    Sources { count: *count, digest: digest.clone(), first: first.iter().map(source).collect() }
 }
 
-fn stored_sources(sources: &[Source]) -> Vec<stored::Source> {
-    sources
-        .iter()
-        .map(|Source { kind, name, uid, resource_version }| stored::Source {
-            kind: kind.clone(),
-            name: name.clone(),
-            uid: uid.clone(),
-            resource_version: resource_version.clone(),
-        })
-        .collect()
+fn inputs(sources: &Sources) -> Option<stored::Inputs> {
+    let Sources { count, digest, first } = sources;
+    let source = |Source { kind, name, uid, resource_version }: &Source| stored::Source {
+        kind: kind.clone(),
+        name: name.clone(),
+        uid: uid.clone(),
+        resource_version: resource_version.clone(),
+    };
+    let inputs = || stored::Inputs { count: *count, digest: digest.clone(), first: first.iter().map(source).collect() };
+    (!sources.is_empty()).then(inputs)
 }
 
 #[cfg(test)]
@@ -248,8 +249,8 @@ mod tests {
         let source =
             Source { kind: "Secret".into(), name: "tax".into(), uid: "1".into(), resource_version: "2".into() };
         let time = Timestamp::from_second(1_000).expect("a time in range");
-        let payload =
-            Payload { digest: Digest::parse("key:hash"), tags: some("1a2b3c4d"), sources: vec![source.clone()] };
+        let sources = Sources::of(std::slice::from_ref(&source));
+        let payload = Payload { digest: Digest::parse("key:hash"), tags: some("1a2b3c4d"), sources: sources.clone() };
         for (kind, state) in [
             (OperationKind::Create, OperationState::Planned),
             (OperationKind::Redeploy, OperationState::Accepted),
@@ -267,7 +268,7 @@ mod tests {
                         shown: some("shown"),
                         accepted: some(""),
                         retained: some("*"),
-                        sources: vec![source.clone()],
+                        sources: sources.clone(),
                         at: time,
                     }),
                     operation: Some(Operation {

@@ -25,7 +25,7 @@ fn spec(plain: &[(&str, &str)], secured: &[&str]) -> Value {
     json!({"spec": service(plain, secured)})
 }
 
-/// What the condition says of values that stay; `None`: it is not there.
+/// What the condition says of values that stay; `None`: it is not true.
 fn retained(object: &ConnectorDeployment) -> Option<String> {
     let condition = condition(object, names::VALUES_RETAINED).filter(|condition| condition.status == "True");
     condition.map(|condition| condition.message.clone())

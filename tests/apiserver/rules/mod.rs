@@ -306,6 +306,16 @@ pub(crate) fn condition<'a>(object: &'a ConnectorDeployment, name: &str) -> Opti
     object.status.iter().flat_map(|status| &status.conditions).find(|condition| condition.type_ == name)
 }
 
+/// Whether the condition of this type is there and true.
+pub(crate) fn is(object: &ConnectorDeployment, name: &str) -> bool {
+    condition(object, name).is_some_and(|condition| condition.status == "True")
+}
+
+/// Message of Ready.
+pub(crate) fn message(object: &ConnectorDeployment) -> &str {
+    condition(object, "Ready").map_or("", |ready| &ready.message)
+}
+
 /// Status and reason of Ready.
 pub(crate) fn ready(object: &ConnectorDeployment) -> (&str, &str) {
     condition(object, "Ready").map_or(("", ""), |ready| (&ready.status, &ready.reason))

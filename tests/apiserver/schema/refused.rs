@@ -212,7 +212,33 @@ async fn what_is_out_of_bounds_is_refused() {
             ("days", json!({"interval": "1d"}), interval),
             ("21 lines", json!({"failureLogLines": 21}), "should be less than or equal to 20"),
             ("-1 lines", json!({"failureLogLines": -1}), "should be greater than or equal to 0"),
-            ("a name of a ConfigMap in capitals", json!({"outputs": {"configMapName": "Outputs"}}), "should match"),
+            (
+                "an output that nobody offers",
+                json!({"outputs": {"configMap": {"name": "a", "keys": [
+                    {"key": "A", "applicationName": "service", "output": "schedule"},
+                ]}}}),
+                r#"supported values: "url", "topic""#,
+            ),
+            (
+                "a key of an output with a blank",
+                json!({"outputs": {"configMap": {"name": "a", "keys": [
+                    {"key": "A B", "applicationName": "service", "output": "url"},
+                ]}}}),
+                "should match",
+            ),
+            (
+                "a key of an output twice",
+                json!({"outputs": {"configMap": {"name": "a", "keys": [
+                    {"key": "A", "applicationName": "service", "output": "url"},
+                    {"key": "A", "applicationName": "service", "output": "topic"},
+                ]}}}),
+                "uplicate",
+            ),
+            (
+                "a name of a ConfigMap in capitals",
+                json!({"outputs": {"configMap": {"name": "Outputs"}}}),
+                "should match",
+            ),
         ],
     )
     .await;
@@ -262,7 +288,12 @@ async fn a_project_that_cannot_be_reached_is_refused() {
             ("a slash at the end", json!({"apiUrl": "http://127.0.0.1:8787/"}), "spec.apiUrl in body should match"),
             ("a password in the address", json!({"apiUrl": "https://user:password@example.com"}), "should match"),
             ("another scheme", json!({"authUrl": "file:///etc/passwd"}), "spec.authUrl in body should match"),
-            ("no requests", json!({"requestsPerSecond": 0}), "should be greater than or equal to 1"),
+            ("no requests", json!({"requestsPerSecond": 0}), "should be greater than or equal to 0.01"),
+            (
+                "an empty key",
+                json!({"credentialsSecretRef": {"name": "shop", "clientIdKey": ""}}),
+                "at least 1 chars long",
+            ),
             ("1001 requests", json!({"requestsPerSecond": 1001}), "should be less than or equal to 1000"),
             ("other paths", json!({"deploymentPaths": "Both"}), r#"supported values: "Project", "Unscoped""#),
             ("no filter", json!({"registry": {}}), filter),

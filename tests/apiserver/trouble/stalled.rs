@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use connect_operator::connect::ErrorCode;
+use connect_operator::controllers::conditions::ready_message;
 use connect_operator::crd::ConnectProject;
 use connect_operator::dev_server::{Fault, FaultAnswer, Options};
 use serde_json::json;
@@ -24,7 +25,7 @@ async fn stalls(shop: &Shop, case: &str, reason: &str, named: &str) {
     assert_eq!(condition(&object, "Stalled"), Some("True"), "{case}");
     assert_eq!(condition(&object, "Reconciling"), None, "{case}");
     assert_eq!(condition(&object, "Ready"), Some("False"), "{case}");
-    let message = object.status.and_then(|status| status.message).unwrap_or_default();
+    let message = object.status.as_ref().and_then(|status| ready_message(&status.conditions)).unwrap_or_default();
     assert!(message.contains(named), "{case}: {message}");
 }
 

@@ -10,7 +10,7 @@ use connect_operator::controllers::connector_deployment::decide::{
 };
 use connect_operator::controllers::connector_deployment::ledger::{
     Applied, ConnectorName, Identity, Ledger, Look, Operation, OperationKind, OperationState, Payload, Phase, Seen,
-    Source,
+    Source, Sources,
 };
 use connect_operator::controllers::digest::Digest;
 use connect_operator::controllers::tags::{Item, Tags, UNKNOWN};
@@ -161,6 +161,7 @@ impl Make<'_, '_> {
             resource_version: version.into(),
         };
         let sources = self.bytes.one(&[vec![], vec![source("1")], vec![source("2")]]);
+        let sources = Sources::of(&sources);
         Payload { digest: self.digest(), tags: self.tags(), sources }
     }
 

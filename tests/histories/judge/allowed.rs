@@ -97,7 +97,7 @@ impl Judge {
 /// Rule 7: a digest under another key says nothing; the same objects in the same versions hold the same values.
 fn key_was_lost(applied: &Applied, operation: &Operation) -> bool {
     let key = |digest: &Option<String>| digest.as_ref().and_then(|text| text.split(':').next().map(str::to_owned));
-    let written = applied.sources != operation.sources || applied.generation != operation.generation;
+    let written = applied.inputs != operation.inputs || applied.generation != operation.generation;
     let known = applied.digest.is_some() && operation.digest.is_some();
-    known && key(&applied.digest) != key(&operation.digest) && (written || applied.sources.is_empty())
+    known && key(&applied.digest) != key(&operation.digest) && (written || applied.inputs.is_none())
 }

@@ -340,7 +340,7 @@ impl Judge {
         }
         let began = self.began.get(&subject).copied().unwrap_or(now);
         let since = self.since(&subject, now);
-        let has = |type_: &str| status.conditions.iter().any(|condition| condition.type_ == type_);
+        let has = |type_: &str| conditions::is_true(&status.conditions, type_);
         let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
         let any_plain = observed || has(names::DRIFTED) || object.spec.drift.policy == DriftPolicy::Ignore;
         let any_secured = observed || has(names::SECRETS_UNVERIFIED);

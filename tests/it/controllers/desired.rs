@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect_operator::controllers::connector_deployment::desired::{
     Content, Contents, Declared, DeclaredKeys, Desired, from_spec, references,
 };
-use connect_operator::controllers::connector_deployment::ledger::{Applied, Ledger, Phase, Source};
+use connect_operator::controllers::connector_deployment::ledger::{Applied, Ledger, Phase, Source, Sources};
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::tags::{FOREIGN, GLOBAL, Item, Tags};
@@ -61,7 +61,7 @@ fn rule_08_what_was_sent_and_is_removed_is_set_to_the_default_that_is_declared()
         shown: Tags::default(),
         accepted: Tags::default(),
         retained,
-        sources: Vec::new(),
+        sources: Sources::default(),
         at: jiff::Timestamp::UNIX_EPOCH,
     });
     let desired = fitted(&ledger, Some(&declared));

@@ -2,12 +2,14 @@
 //! random for each operation, and the description itself.
 //!
 //! Tests start their dev servers here ([`DevServer`]). Next: `description.rs` for what is checked of an answer, `random.rs`
-//! for the requests at random, `page.rs` for what is checked of the description.
+//! for the requests at random, `requests.rs` for what is checked of requests that our own client sends, `page.rs` for what is
+//! checked of the description.
 
 mod description;
 mod dice;
 mod page;
 mod random;
+mod requests;
 
 use std::ops::Deref;
 use std::sync::{Mutex, OnceLock};
@@ -18,6 +20,8 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::description::Description;
+
+pub(crate) use self::requests::check as check_request;
 
 /// The description that the dev server serves.
 fn description() -> &'static Description {
@@ -84,8 +88,10 @@ impl Drop for DevServer {
             return;
         }
         let invented = self.invented.lock().unwrap().clone();
-        let wrong: Vec<_> =
-            self.heard().iter().filter_map(|answer| description().check(answer, &invented).err()).collect();
+        let heard = self.heard();
+        let wrong: Vec<_> = heard.iter().filter_map(|answer| description().check(answer, &invented).err()).collect();
         assert!(wrong.is_empty(), "answers that the description does not have:\n{}", wrong.join("\n"));
+        let wrong: Vec<_> = heard.iter().filter_map(|answer| requests::check(answer).err()).collect();
+        assert!(wrong.is_empty(), "requests that the description does not have:\n{}", wrong.join("\n"));
     }
 }

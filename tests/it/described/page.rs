@@ -6,7 +6,7 @@ use connect_operator::clock::Clock;
 use connect_operator::connect::action::Preset;
 use connect_operator::connect::routes::OPERATIONS;
 use connect_operator::connect::{Selector, routes};
-use connect_operator::dev_server::{Answer, DESCRIPTION, DESCRIPTION_PATH, Options};
+use connect_operator::dev_server::{Answer, Asked, DESCRIPTION, DESCRIPTION_PATH, Options};
 use serde_json::{Value, json};
 
 use super::{DevServer, description};
@@ -142,6 +142,7 @@ fn answers_that_do_not_fit_are_found() {
         operation,
         method: method.to_owned(),
         target: target.to_owned(),
+        asked: Asked::default(),
         status,
         content_type: Some("application/json; charset=utf-8".to_owned()),
         body: body.to_string().into_bytes(),

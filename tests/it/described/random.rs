@@ -43,8 +43,10 @@ const TAGS: [&str; 6] = ["1.0.0", "1.1.0", "1.2.0-not-previewable", "1.2.0-not-p
 /// Statuses that are described and that the dev server never has: another server may.
 const ELSEWHERE: [(&str, &str); 2] = [("deleteDeploymentById", "200"), ("deleteDeploymentByKey", "200")];
 
-/// The one choice that leaves out what the API always has: a new deployment has no build until it ends.
-const UNDESCRIBED: &str = "build-ids=end";
+/// Choices that leave out what the API always has, show null for nothing, or answer like a server that failed.
+const UNDESCRIBED: [&str; 4] = ["build-ids=end", "new-details=empty", "absent=null", "logs=500"];
+/// A choice that is made more often than others, since a described status depends on it.
+const OFTEN: &str = "logs=410";
 
 /// What answers have shown of a resource.
 #[derive(Clone, Default)]
@@ -228,6 +230,11 @@ impl Player {
                 "creator": {"email": "dev@example.com"}, "privateProjects": ["europe-west1.gcp:demo"],
                 "repository": {"url": "https://github.com/example/demo-kit.git", "tag": self.dice.pick(&TAGS)}}),
             name if name.starts_with("updateConnector") => {
+                if self.dice.percent(10) {
+                    let url = "https://github.com/example/demo-kit.git";
+                    let action = json!({"action": "setRepository", "url": url, "tag": "none"});
+                    return json!({"version": known.version, "actions": [action]});
+                }
                 let action = json!({"$ref": "#/components/schemas/ConnectorUpdateAction"});
                 let count = 1 + self.dice.below(2);
                 let actions: Vec<_> = (0..count).map(|_| self.dice.value(description(), &action, 0)).collect();
@@ -250,8 +257,8 @@ impl Player {
         let (name, values) = self.dice.pick(&variants);
         let value = self.dice.pick(&values.split('|').collect::<Vec<_>>());
         let value = if value == "DURATION" { self.dice.pick(&["0s", "4s"]) } else { value };
-        let choice = format!("{name}={value}");
-        if choice != UNDESCRIBED && self.dice.percent(50) {
+        let choice = if self.dice.percent(15) { OFTEN.to_owned() } else { format!("{name}={value}") };
+        if !UNDESCRIBED.contains(&choice.as_str()) && self.dice.percent(50) {
             variant.set(&choice).expect("it is a choice");
         }
         self.server.world().variant = variant;

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use connect_operator::connect::api::DeploymentPaths;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::{self, Credentials, HttpConnect, Limits};
 use connect_operator::connect::model::Deployment;
-use connect_operator::connect::{ApiError, ConnectApi, Selector};
+use connect_operator::connect::{ApiError, ConnectApi, Rate, Selector};
 use connect_operator::controllers::connector_deployment::act::{self, Done};
 use connect_operator::controllers::connector_deployment::decide::{
     Answer, Case, Cause, Memory, Outcome, Step, Verdict, Wanted, answered, decide,
@@ -152,7 +151,7 @@ impl Desk {
         };
         let dev = DevServer::start(options.clone(), theirs).await.unwrap();
         let hosts = AllowedHosts::parse(["127.0.0.1"]).unwrap();
-        let rate = NonZeroU32::new(10_000).unwrap();
+        let rate = Rate::per_second(10_000);
         let settings = http::Settings {
             api_url: hosts.endpoint(&dev.url()).unwrap(),
             auth_url: hosts.endpoint(&dev.url()).unwrap(),

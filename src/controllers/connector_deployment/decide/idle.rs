@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::ledger::{Applied, Ledger, Look, OperationKind, Phase, Seen};
+use super::super::ledger::{Applied, Ledger, Look, OperationKind, Phase, Seen, Sources};
 use super::case::serve;
 use super::retained;
 use super::{CallKind, Case, Change, Decision, GATHER, GATHER_AT_MOST, LAG, LIMIT, TOO_LONG, Verdict, Wanted};
@@ -93,7 +93,7 @@ fn take_over(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         shown: Tags::default(),
         accepted: Tags::default(),
         retained: Tags::default(),
-        sources: Vec::new(),
+        sources: Sources::default(),
         at: case.now,
     });
     case.anew(ledger)

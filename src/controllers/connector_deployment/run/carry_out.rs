@@ -9,7 +9,7 @@ use super::super::act::{self, Done};
 use super::super::decide::{self, Answer, Call, CallKind, Decision, Outcome, Step, Verdict, Wanted};
 use super::super::ledger::{Look, OperationKind, OperationState, Phase};
 use super::super::observe::Looked;
-use super::super::status::{self, Sight};
+use super::super::status::{self, Comparison, Sight};
 use super::super::{applications, logs, outputs};
 use crate::clock::{between, later};
 use crate::connect::{ApiError, ConnectApi};
@@ -42,7 +42,7 @@ impl Run<'_> {
             Step::Rest => self.rest(remote, api, &known, &looked, look, &decision).await,
             Step::Send(call) => {
                 let told = status::tell(&decision.verdict, &known.wanted.key, None, &[]);
-                self.say(&known, &decision.ledger, told, Sight::NotLooked, None, false).await?;
+                self.say(&known, &decision.ledger, told, Sight::NotLooked, None, Comparison::None).await?;
                 self.remembered.seen = decision.memory.clone();
                 // In a box of its own: most runs send nothing.
                 Box::pin(self.send(remote, api, &known, &looked, call.clone(), decision)).await
@@ -64,10 +64,17 @@ impl Run<'_> {
         let before = self.status();
         let lines = logs::after_failure(api, &self.object, &before, &known.masker, record, &decision.verdict).await;
         let mut told = self.tell(known, decision, record);
-        let drifted =
-            matches!(decision.verdict, Verdict::Settled { drifted: true, .. } | Verdict::NotApplied { drifted: true })
-                && self.object.spec.drift.policy != DriftPolicy::Ignore;
-        if matches!(decision.verdict, Verdict::Settled { .. } | Verdict::NotApplied { .. })
+        let drifted = match decision.verdict {
+            Verdict::Settled { drifted, .. } | Verdict::NotApplied { drifted } => Some(drifted),
+            _ => None,
+        };
+        let comparison = match drifted {
+            _ if self.object.spec.drift.policy == DriftPolicy::Ignore => Comparison::Ignored,
+            Some(true) => Comparison::Different,
+            Some(false) => Comparison::Same,
+            None => Comparison::None,
+        };
+        if drifted.is_some()
             && let Some(record) = record
             && let Err(problem) = outputs::write(self.context, &self.object, record).await?
         {
@@ -75,7 +82,8 @@ impl Run<'_> {
         }
         let sent = before.operation.as_ref().filter(|operation| operation.operation_type != OperationType::Undeploy);
         let reason = told.reason;
-        self.say(known, &decision.ledger, told, record.map_or(Sight::Nothing, Sight::Record), lines, drifted).await?;
+        self.say(known, &decision.ledger, told, record.map_or(Sight::Nothing, Sight::Record), lines, comparison)
+            .await?;
         self.context.work.settled(self.subject, reason);
         let live = decision.ledger.applied.as_ref().is_some_and(|applied| applied.outcome == Phase::Deployed);
         if let Some(sent) = sent.filter(|_| live && decision.ledger.operation.is_none()) {

@@ -26,7 +26,7 @@ impl Run<'_> {
         looked: &Looked,
     ) -> Result<Known, kube::Error> {
         let spec = &self.object.spec;
-        let deleting = intent::deletion(&self.object).is_some();
+        let deleting = intent::is_deleting(&self.object);
         // A report of a failed undeploy is masked as far as the values can still be read.
         let failed = looked.record.as_ref().is_some_and(|record| record.status == DeploymentStatus::UndeployFailed);
         if spec.management_policy == ManagementPolicy::ObserveOnly || (deleting && !failed) {

@@ -15,7 +15,7 @@ use kube::ResourceExt;
 use kube::api::Api;
 
 use self::registered::Obstacle;
-use super::decide::{self, Case, Memory, Wanted};
+use super::decide::{self, Case, Intent, Memory, Wanted};
 use super::desired::{Declared, Desired};
 use super::intent::{self, Target};
 use super::ledger::Ledger;
@@ -155,6 +155,7 @@ impl<'a> Run<'a> {
         known.target.clone_from(&target);
         let look = observe::seen(&looked, &intent::ignored(&self.object));
         let intent = intent::intent(&self.object, &known.wanted, target.as_ref(), known.latest);
+        let intent = Intent { deletion: self.deletion(), ..intent };
         let now = self.context.clock.now();
         let decide = |memory: &Memory, wanted: Option<&Wanted>| {
             decide::decide(&Case { ledger: &ledger, intent: &intent, wanted, look: &look, memory, now })

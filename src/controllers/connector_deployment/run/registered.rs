@@ -40,7 +40,7 @@ impl Run<'_> {
     /// What the registry says; `None`: it is being asked, and wakes us.
     pub(super) fn registered(&mut self, remote: &Remote, target: Option<&Target>) -> Option<Registered> {
         let spec = &self.object.spec;
-        let concerned = spec.management_policy == ManagementPolicy::Full && intent::deletion(&self.object).is_none();
+        let concerned = spec.management_policy == ManagementPolicy::Full && !intent::is_deleting(&self.object);
         let Some(target) = target.filter(|_| concerned) else {
             remote.forget_offer(self.subject);
             return Some(Registered::default());

@@ -11,7 +11,7 @@ use super::super::desired::{self};
 use super::super::intent;
 use super::super::ledger::{Ledger, OperationKind};
 use super::super::observe::{self};
-use super::super::status::{self, Facts, Newer, Sight, Texts, WantedIdentity};
+use super::super::status::{self, Comparison, Facts, Newer, Sight, Texts, WantedIdentity};
 use crate::connect::ApiError;
 use crate::connect::model::Deployment;
 use crate::controllers::conditions::{self, Told};
@@ -81,7 +81,7 @@ impl Run<'_> {
             }
             (Some(wanted), _) if !wanted.secured && !had_sources(ledger) => Texts::Masked(&known.masker),
             // Nothing is known to mask with.
-            (None, _) if intent::deletion(&self.object).is_some() => Texts::Unchanged,
+            (None, _) if intent::is_deleting(&self.object) => Texts::Unchanged,
             _ => Texts::Titles(&known.masker),
         }
     }
@@ -94,19 +94,19 @@ impl Run<'_> {
         told: Told,
         seen: Sight<'_>,
         lines: Option<Vec<String>>,
-        drifted: bool,
+        comparison: Comparison,
     ) -> Result<(), kube::Error> {
         let served = self.remembered.asked.as_ref().map(|(request, _)| request.clone());
         let facts = Facts {
             generation: self.object.metadata.generation.unwrap_or_default(),
             ledger,
             told,
-            drifted,
+            comparison,
             secured: known.payload.as_ref().is_none_or(|wanted| wanted.secured),
             suspended: self.object.spec.suspend,
             newer: self.newer(known, seen),
             wanted: Some(known.wanted.clone()),
-            deletion_policy: self.object.spec.effective_deletion_policy(),
+            deletion_policy: self.object.spec.deletion_policy_of(self.context.default_deletion_policy),
             seen,
             texts: self.texts(known, ledger),
             lines,
@@ -129,7 +129,7 @@ impl Run<'_> {
     ) -> Result<(), kube::Error> {
         loop {
             let sight = seen.map_or(Sight::NotLooked, Sight::Record);
-            match self.say(known, ledger, told.clone(), sight, None, false).await {
+            match self.say(known, ledger, told.clone(), sight, None, Comparison::None).await {
                 Err(kube::Error::Api(status))
                     if status.code == 409 && object::is_still_stored(&self.api, &mut self.object).await? => {}
                 answer => return answer,
@@ -160,12 +160,12 @@ impl Run<'_> {
             generation: self.object.metadata.generation.unwrap_or_default(),
             ledger: &ledger,
             told,
-            drifted: false,
+            comparison: Comparison::None,
             secured: true,
             suspended: self.object.spec.suspend,
             newer: Newer::Unknown,
             wanted,
-            deletion_policy: self.object.spec.effective_deletion_policy(),
+            deletion_policy: self.object.spec.deletion_policy_of(self.context.default_deletion_policy),
             seen: Sight::NotLooked,
             texts: Texts::Unchanged,
             lines: None,
@@ -182,7 +182,7 @@ impl Run<'_> {
         let status = self.status();
         let ledger = self.ledger();
         let generation = self.object.metadata.generation.unwrap_or_default();
-        let seen = status.observed_generation == generation && intent::deletion(&self.object).is_none();
+        let seen = status.observed_generation == generation && !intent::is_deleting(&self.object);
         if seen && ledger.operation.is_none() && is_settled(&status) && self.is_applied(&ledger).await? {
             return Ok(Next::Again(None));
         }

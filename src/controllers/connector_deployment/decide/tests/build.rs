@@ -9,6 +9,7 @@ use crate::controllers::connector_deployment::decide::{
 };
 use crate::controllers::connector_deployment::ledger::{
     Applied, ConnectorName, Identity, Ledger, Look, Operation, OperationKind, OperationState, Payload, Phase, Seen,
+    Sources,
 };
 use crate::controllers::digest::Digest;
 use crate::controllers::tags::{Item, Tags};
@@ -68,7 +69,7 @@ pub(super) fn wanting(plain: &[(&str, &str)], secured: &[(&str, &str)]) -> Wante
         tags.set(Item::secured("service", key), *value);
     }
     let digest = Digest::parse(&format!("key:{plain:?}-{secured:?}"));
-    Wanted { payload: Payload { digest, tags, sources: Vec::new() }, secured: !secured.is_empty() }
+    Wanted { payload: Payload { digest, tags, sources: Sources::default() }, secured: !secured.is_empty() }
 }
 
 pub(super) fn seen(phase: Phase) -> Seen {
@@ -139,7 +140,7 @@ impl Scene {
             shown: Tags::default(),
             accepted: Tags::default(),
             retained: Tags::default(),
-            sources: Vec::new(),
+            sources: Sources::default(),
             at: ago(86_400),
         };
         let ledger = Ledger { id: Some("id-1".into()), applied: Some(applied), ..Ledger::default() };

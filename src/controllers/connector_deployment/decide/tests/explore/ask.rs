@@ -8,7 +8,7 @@ use crate::controllers::connector_deployment::decide::tests::build::{self, ident
 use crate::controllers::connector_deployment::decide::{
     Call, CallKind, Case, Deletion, Intent, Step, Verdict, Wanted, decide,
 };
-use crate::controllers::connector_deployment::ledger::{Ledger, Look, Phase, Seen, Source};
+use crate::controllers::connector_deployment::ledger::{Ledger, Look, Phase, Seen, Source, Sources};
 use crate::controllers::digest::Digest;
 use crate::controllers::tags::Item;
 
@@ -79,7 +79,7 @@ impl Explorer {
         wanted.payload.tags.set(Item::secured("service", "T"), format!("{key}-{secret}"));
         if self.settings.sources {
             let (kind, name, uid) = ("Secret".into(), "secret".into(), "uid".into());
-            wanted.payload.sources = vec![Source { kind, name, uid, resource_version: secret.to_string() }];
+            wanted.payload.sources = Sources::of(&[Source { kind, name, uid, resource_version: secret.to_string() }]);
         }
         wanted
     }

@@ -149,7 +149,7 @@ fn record(connector: model::Connector) -> ConnectorStatus {
     status
 }
 
-/// Removes a half of the list that can be missed most, and says which; `None`: nothing is left to remove.
+/// Halves the list that can be missed most, and returns its path; `None`: nothing is left to remove.
 fn halve(status: &mut ConnectorStatus) -> Option<&'static str> {
     fn half<T>(list: &mut Vec<T>, least: usize) -> bool {
         let cut = list.len() > least;
@@ -158,7 +158,9 @@ fn halve(status: &mut ConnectorStatus) -> Option<&'static str> {
         }
         cut
     }
-    if status.configurations.as_mut().is_some_and(|all| half(all, 0)) {
+    // Whichever of the two is larger.
+    let of_all = size(&status.global_configuration) > size(&status.configurations);
+    if !of_all && status.configurations.as_mut().is_some_and(|all| half(all, 0)) {
         return Some("configurations");
     }
     if let Some(global) = &mut status.global_configuration

@@ -136,7 +136,7 @@ fn what_is_too_large_is_cut_and_said() {
                     .collect();
                 record["globalConfiguration"] = json!({"standardConfiguration": keys, "securedConfiguration": keys});
             }),
-            &["globalConfiguration"],
+            &["configurations[].description", "globalConfiguration"],
         ),
         (
             "long lists of long words",

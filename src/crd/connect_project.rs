@@ -111,11 +111,13 @@ pub struct ConnectProjectSpec {
     pub auth_url: Option<String>,
     /// Secret of the same namespace with the API client.
     pub credentials_secret_ref: CredentialsRef,
-    /// Most requests a second to this project, 0.01 to 1000; 0.1 is one request in ten seconds. Where several
-    /// ConnectProjects name the same project and API client, the lowest number holds for all. Default: 10.
+    /// Most requests a second to this project: more than 0, at most 1000, in steps of 0.001; 0.1 is one request in ten
+    /// seconds. Where several ConnectProjects name the same project and API client, the lowest number holds for all.
+    /// Default: 10.
     #[serde(default = "default_requests_per_second", skip_serializing_if = "is_default_requests_per_second")]
     #[serde(serialize_with = "whole_if_it_is")]
-    #[schemars(range(min = 0.01, max = 1000.0))]
+    // The API server compares a whole number with the whole part of a bound, so a minimum of 0.01 would let 0 pass.
+    #[schemars(range(max = 1000.0), extend("minimum" = 0, "exclusiveMinimum" = true))]
     pub requests_per_second: f64,
     /// Which form of address is called to create and update deployments. Project: with the project key in the path.
     /// Unscoped: without. Default: Project.

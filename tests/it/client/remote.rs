@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::described::check_request;
+use crate::described::{check_request, prepare};
 
 pub(super) const CLIENT_SECRET: &str = "dev-secret";
 
@@ -103,6 +103,7 @@ impl Remote {
     }
 
     pub(super) fn on(address: SocketAddr) -> Self {
+        prepare();
         Self { address, api: Arc::default(), tokens: Arc::default(), problems: Arc::default() }
     }
 

@@ -29,6 +29,11 @@ fn description() -> &'static Description {
     READ.get_or_init(|| Description::parse(DESCRIPTION))
 }
 
+/// Reads the description, which takes a while, before a call with a time limit depends on it.
+pub(crate) fn prepare() {
+    description();
+}
+
 /// A dev server whose every answer has to fit the description: else the test fails when it lets the server go.
 #[derive(Debug)]
 pub(crate) struct DevServer {

@@ -6,7 +6,7 @@
 //!
 //! The client side: [`http`] sends, [`paging`] reads lists to their end, [`hosts`] says where to, [`mask`] keeps secured
 //! values out of what comes back, [`fence`] holds back what a process may not send any more, [`observer`] hears what is
-//! sent, to be counted.
+//! sent, to be counted. Both sides know [`scopes`].
 
 pub mod action;
 pub mod api;
@@ -22,6 +22,7 @@ pub mod paging;
 pub mod registry;
 mod resolver;
 pub mod routes;
+pub mod scopes;
 pub mod surroundings;
 pub mod trace;
 

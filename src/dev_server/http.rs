@@ -29,10 +29,11 @@ use super::path::{self, Operation, Route};
 use super::query;
 use super::refusal::Refusal;
 use super::state_file::{self, StateError};
-use super::tokens::{Grant, Right, Tokens};
+use super::tokens::{Grant, Tokens};
 use super::world::World;
 use crate::clock::Clock;
 use crate::connect::ErrorCode;
+use crate::connect::scopes::Right;
 
 /// Number of a call, for support: the caller's, or one that is made.
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
@@ -302,7 +303,8 @@ async fn done(
         Operation::Create { project } => {
             let project = manage(project.as_ref())?;
             let draft = input::draft(body)?;
-            let created = shared.world().create(&project, &draft, grant.may_generate(&project), now)?;
+            let created =
+                shared.world().create(&project, &draft, grant.allows(Right::GenerateApiClients, &project), now)?;
             Ok(answers::json_answer(StatusCode::CREATED, &created))
         }
         Operation::Redeploy { project, selector } => {

@@ -42,6 +42,7 @@ use crate::clock::later;
 use crate::connect::model::{
     Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, LogPage, Paged, RedeployAction,
 };
+use crate::connect::scopes::Right;
 use crate::connect::{ErrorCode, Selector};
 
 /// Everything that the dev server remembers of deployments.
@@ -170,8 +171,8 @@ impl World {
         let connector = self.connector(&draft.connector, &project.key)?;
         if connector.api_client.is_some() && !may_generate {
             let text = format!(
-                "The connector has a generated API client: this needs the scope manage_api_clients:{}.",
-                project.key
+                "The connector has a generated API client: this needs {}.",
+                Right::GenerateApiClients.needed(&project.key)
             );
             return Err(Refusal::new(ErrorCode::AuthorizationError, text));
         }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::Shared;
 use crate::connect::Selector;
 use crate::connect::model::Repository;
+use crate::connect::scopes::Right;
 use crate::dev_server::answers::json_answer;
 use crate::dev_server::input;
 use crate::dev_server::path::StagedOperation;
@@ -18,7 +19,7 @@ use crate::dev_server::refusal::Refusal;
 use crate::dev_server::repositories;
 use crate::dev_server::staged::Specifications;
 use crate::dev_server::staged::repository::known;
-use crate::dev_server::tokens::{Grant, Right};
+use crate::dev_server::tokens::Grant;
 use crate::dev_server::variant::DeleteNotFound;
 
 /// Reads a published connector.

@@ -44,6 +44,8 @@ pub const DRIFTED: &str = "Drifted";
 pub const UPDATE_AVAILABLE: &str = "UpdateAvailable";
 /// Condition, there only while true: secured values at the remote were never seen to be sent by us.
 pub const SECRETS_UNVERIFIED: &str = "SecretsUnverified";
+/// Condition of a deployment with `spec.verify`: what it names exists and points to the deployment.
+pub const VERIFIED: &str = "Verified";
 /// Condition, there only while true: `spec.suspend` is set.
 pub const SUSPENDED: &str = "Suspended";
 /// Condition of a `ConnectProject` with `spec.registry`: the Connector objects are what the registry has.

@@ -28,6 +28,7 @@ pub struct ConnectorDeploymentStatus {
     pub observed_generation: i64,
     /// Ready (the deployment is live with what the spec asks for), and, only while true: Reconciling (something runs or
     /// may come by itself), Stalled (a person has to act), Drifted, UpdateAvailable, SecretsUnverified, Suspended.
+    /// With spec.verify also Verified (what it names exists and points to the deployment).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -20,6 +20,7 @@ pub mod connector_staged_status;
 pub mod duration;
 pub mod schema;
 pub mod shared;
+pub mod verify;
 
 pub use action_check::{
     ActionCheck, ActionCheckMethod, ActionCheckSpec, ActionCheckStatus, After, CheckOutcome, CheckedFor, Expectation,
@@ -49,3 +50,4 @@ pub use connector_staged_status::{
 pub use duration::{InvalidDuration, parse_duration};
 pub use schema::{all, yaml};
 pub use shared::{ConfigMapKeyRef, NamedRef, ProjectKind, ProjectRef, RemoteIdentity, SecretKeyRef};
+pub use verify::{ReadyWhen, VerifiedResource, Verify};

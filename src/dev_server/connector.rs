@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::{REGIONS, is_key};
+use super::resources::ScriptResource;
 use crate::connect::model::{
     ApplicationType, Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, DeployedConnector,
     IntegrationType, IsPreviewable, Repository,
@@ -106,6 +107,9 @@ pub struct ConnectorDefinition {
     /// Cron expressions of its `connect.yaml`, by job application.
     #[serde(default)]
     pub schedules: BTreeMap<String, String>,
+    /// What its `postDeploy` script creates in the project, and its `preUndeploy` script removes.
+    #[serde(default)]
+    pub creates: Vec<ScriptResource>,
 }
 
 fn first_version() -> i64 {
@@ -243,6 +247,17 @@ impl ConnectorDefinition {
         for name in self.schedules.keys().chain(self.allowed_values.iter().map(|allowed| &allowed.application_name)) {
             if self.application(name).is_none() {
                 return Err(format!("schedules and allowedValues name the application `{name}`, which is not there"));
+            }
+        }
+        for created in &self.creates {
+            if !is_key(&created.key, 256) {
+                return Err(format!("creates: key `{}` must be 2 to 256 characters of A-Z a-z 0-9 _ -", created.key));
+            }
+            if self.application(&created.application_name).is_none() {
+                return Err(format!(
+                    "creates names the application `{}`, which is not there",
+                    created.application_name
+                ));
             }
         }
         Ok(())

@@ -33,6 +33,7 @@ use super::tokens::{Grant, Tokens};
 use super::world::World;
 use crate::clock::Clock;
 use crate::connect::ErrorCode;
+use crate::connect::commerce::ResourceKind;
 use crate::connect::scopes::Right;
 
 /// Number of a call, for support: the caller's, or one that is made.
@@ -299,6 +300,15 @@ async fn done(
             let query = query::logs(&parts.uri)?;
             let page = shared.world().logs(&project, selector, &query, now)?;
             Ok(answers::json_answer(ok, &page))
+        }
+        Operation::Resource { project, name } => {
+            let right = match name.kind {
+                ResourceKind::Extension => Right::ReadExtensions,
+                ResourceKind::Subscription => Right::ReadSubscriptions,
+            };
+            let project = grant.project(Some(project), right)?;
+            let found = shared.world().resource(&project, name, now)?;
+            Ok(answers::json_answer(ok, &found))
         }
         Operation::Create { project } => {
             let project = manage(project.as_ref())?;

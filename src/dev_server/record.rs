@@ -10,9 +10,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::build::{self, PlannedOutcome};
-use super::connector::ConnectorDefinition;
+use super::connector::{ConnectorDefinition, Scripts};
 use super::ids::Ids;
 use super::logs::LogBook;
+use super::resources::Creation;
 use super::values::{ValueSet, Values};
 use super::variant::{BuildIds, ValuesShow, Variant, Versions};
 use crate::clock::later;
@@ -77,6 +78,12 @@ pub(super) struct Record {
     pub(super) next_outcome: Option<PlannedOutcome>,
     /// The next undeploy fails.
     pub(super) undeploy_fails: bool,
+    /// The `postDeploy` scripts of the build that ended last worked, and what they create is not there yet.
+    #[serde(default)]
+    pub(super) scripts_ran: bool,
+    /// What its scripts do in place of what the catalogue says, if a test chose that.
+    #[serde(default)]
+    pub(super) creation: Option<Creation>,
     pub(super) log: LogBook,
 }
 
@@ -186,6 +193,7 @@ impl Record {
         }
         if status == DeploymentStatus::Deployed {
             self.was_live = true;
+            self.scripts_ran = !skip_scripts && self.connector.scripts == Scripts::Succeed;
             self.log.note(at, &names, &LogSeverity::Default, "Listening on port 8080");
         }
         self.report = Some(report);

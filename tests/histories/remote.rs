@@ -14,7 +14,7 @@ use connect_operator::connect::model::{
     Paged, RedeployAction,
 };
 use connect_operator::connect::registry::{ConnectorQuery, RegistryApi};
-use connect_operator::connect::{ApiError, ConnectApi, Selector};
+use connect_operator::connect::{ApiError, CommerceApi, ConnectApi, Selector};
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
 use connect_operator::controllers::subject::Subject;
 use connect_operator::dev_server::{ListQuery, LogQuery, Refusal, World};
@@ -100,6 +100,10 @@ pub(crate) struct Line {
 impl ConnectFactory for Line {
     fn connect(&self, _: &Settings) -> Result<Arc<dyn Connection>, String> {
         Ok(Arc::new(self.clone()))
+    }
+
+    fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
+        Err("no history looks anything up".into())
     }
 }
 

@@ -123,6 +123,27 @@ where
 /// # Errors
 /// What the Secret lacks.
 pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<Settings, Told> {
+    let settings = Settings {
+        api_url: object.spec.effective_api_url(),
+        auth_url: object.spec.effective_auth_url(),
+        project_key: object.spec.project_key.clone(),
+        deployment_paths: match object.spec.deployment_paths {
+            crd::DeploymentPaths::Project => DeploymentPaths::Project,
+            crd::DeploymentPaths::Unscoped => DeploymentPaths::Unscoped,
+        },
+        client_id: String::new(),
+        client_secret: SecretString::default(),
+        scopes: None,
+        requests_per_second: NonZeroU32::new(object.spec.requests_per_second).unwrap_or(NonZeroU32::MIN),
+    };
+    with_credentials(settings, name, secret)
+}
+
+/// The same project with the API client of the Secret of that name.
+///
+/// # Errors
+/// What the Secret lacks.
+pub fn with_credentials(settings: Settings, name: &str, secret: &Secret) -> Result<Settings, Told> {
     let value = |key: &str| {
         let bytes = secret.data.as_ref().and_then(|data| data.get(key));
         let text = bytes.map(|bytes| std::str::from_utf8(&bytes.0).map(|text| text.trim().to_owned()));
@@ -134,16 +155,9 @@ pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<
         _ => Err(Told::new(Reason::SecretMissing, format!("Secret {name} lacks the key {key}, or it is empty"))),
     };
     Ok(Settings {
-        api_url: object.spec.effective_api_url(),
-        auth_url: object.spec.effective_auth_url(),
-        project_key: object.spec.project_key.clone(),
-        deployment_paths: match object.spec.deployment_paths {
-            crd::DeploymentPaths::Project => DeploymentPaths::Project,
-            crd::DeploymentPaths::Unscoped => DeploymentPaths::Unscoped,
-        },
         client_id: needed(names::CLIENT_ID)?,
         client_secret: SecretString::from(needed(names::CLIENT_SECRET)?),
         scopes: value(names::SCOPES)?.filter(|scopes| !scopes.is_empty()),
-        requests_per_second: NonZeroU32::new(object.spec.requests_per_second).unwrap_or(NonZeroU32::MIN),
+        ..settings
     })
 }

@@ -49,6 +49,8 @@ pub struct Facts<'a> {
     pub lines: Option<Vec<String>>,
     /// The reconcile request that this run has served.
     pub handled_reconcile: Option<String>,
+    /// What the condition `Verified` says; `None`: nothing is verified.
+    pub verified: Option<Told>,
 }
 
 /// What the status says of the remote deployment even before it exists.
@@ -134,6 +136,10 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
     status.message = Some(cut(&facts.told.message, MESSAGE_LENGTH));
     status.conditions =
         conditions::conditions(&before.conditions, &facts.told, extra(before, facts), facts.generation, now);
+    let verified = facts.verified.as_ref();
+    let verified =
+        verified.map(|told| conditions::about(&before.conditions, names::VERIFIED, told, facts.generation, now));
+    status.conditions.extend(verified);
     status
 }
 
@@ -254,7 +260,7 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
             Told::new(Reason::RequestRejected, "The API refused the last request")
         }
         Verdict::HeldBySuspend => Told::new(Reason::Suspended, "A change waits: set suspend to false to send it"),
-        Verdict::Observed(Phase::Deployed) => Told::new(Reason::Observed, "Live; only observed"),
+        Verdict::Observed(Phase::Deployed) => Told::new(Reason::Observed, "Deployed; only observed"),
         Verdict::Observed(other) => tell_settled(*other, record, report),
         Verdict::NothingToObserve => {
             Told::new(Reason::RemoteDisappeared, format!("There is no deployment with key {key} to observe"))
@@ -299,8 +305,8 @@ fn tell_settled(phase: Phase, record: Option<&Deployment>, report: &[ReportEntry
     let finding = report::worst(report);
     match phase {
         Phase::Deployed => match finding {
-            Some(finding) => Told::new(Reason::DeployedWithWarnings, format!("Live, with findings: {finding}")),
-            None => Told::new(Reason::Deployed, "Live"),
+            Some(finding) => Told::new(Reason::DeployedWithWarnings, format!("Deployed, with findings: {finding}")),
+            None => Told::new(Reason::Deployed, "Deployed"),
         },
         Phase::Failed => Told::new(
             Reason::DeploymentFailed,

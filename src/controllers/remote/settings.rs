@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::connect::ConnectApi;
 use crate::connect::api::DeploymentPaths;
 use crate::connect::registry::{RegistryApi, StagedApi};
+use crate::connect::{CommerceApi, ConnectApi};
 
 /// What is needed to reach one remote project. `Debug` does not show the secret.
 #[derive(Clone, Debug)]
@@ -83,4 +83,10 @@ pub trait ConnectFactory: Send + Sync {
     /// # Errors
     /// A sentence that says which setting is wrong, such as a host that is not allowed.
     fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String>;
+
+    /// A client of the HTTP API at `url`, with the credentials and the project of `settings`, which has called nothing yet.
+    ///
+    /// # Errors
+    /// As [`ConnectFactory::connect`].
+    fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String>;
 }

@@ -5,6 +5,7 @@ mod actions;
 mod faults;
 mod registry;
 mod repositories;
+mod resources;
 mod wrong_input;
 
 use std::time::Duration;

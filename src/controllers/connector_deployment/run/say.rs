@@ -95,6 +95,7 @@ impl Run<'_> {
             texts: self.texts(known, ledger),
             lines,
             handled_reconcile: served,
+            verified: self.verified(ledger),
         };
         let after = status::summarize(&self.status(), &facts, self.context.clock.now());
         self.write(after, &facts.told).await?;
@@ -154,6 +155,7 @@ impl Run<'_> {
             texts: Texts::Unchanged,
             lines: None,
             handled_reconcile: None,
+            verified: self.verified(&ledger),
         };
         let after = status::summarize(&self.status(), &facts, self.context.clock.now());
         self.write(after, &facts.told).await?;

@@ -4,12 +4,19 @@
 default:
     @just --list
 
-# Run all tests; the first run builds etcd and kube-apiserver once.
+# Run all tests; the first run downloads or builds etcd and kube-apiserver once.
 test:
     cargo test
 
 # Let everything break at once and count what must not be: 200 kills, 200 resources (about 15 minutes).
 storm:
+    STORM=full cargo test --release --test storm
+
+# Hours: random histories with a seed of today, the whole crash matrix, every world of the operation table, the full storm.
+nightly:
+    HISTORIES=10000 HISTORIES_SEED=$(date +%Y%m%d) cargo test --release --test histories whatever_happens_nothing -- --nocapture
+    CRASHES=full cargo test --release --test histories wherever -- --nocapture
+    EXPLORE=full cargo test --release --lib explore -- --nocapture --test-threads 2
     STORM=full cargo test --release --test storm
 
 # Check format and lints; warnings are errors.
@@ -29,7 +36,7 @@ book:
 
 # Show the main job on this machine, until Ctrl-C.
 demo:
-    cargo run --release -- demo
+    cargo run -- demo
 
 # Serve the Connect API on 127.0.0.1:8787, with /_dev to let things go wrong.
 dev:

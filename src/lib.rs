@@ -14,4 +14,8 @@ pub mod leader;
 pub mod local_cluster;
 pub mod metrics;
 pub mod names;
+#[cfg(test)]
+#[path = "../tests/common/patience.rs"]
+#[allow(dead_code, reason = "each test binary asks other things of it")]
+mod patience;
 pub mod telemetry;

@@ -20,13 +20,17 @@ use kube::{Api, Client, Resource, ResourceExt};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::TcpListener;
 use tokio::process::{Child, ChildStdout, Command};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
+#[path = "common/patience.rs"]
+#[allow(dead_code, reason = "each test binary asks other things of it")]
+mod patience;
 
-/// How long anything may take. Only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_mins(3);
+use patience::in_time;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 
 /// The steps of an unattended demo on a cluster of its own, as standard output has them after the seconds.
 const STEPS: [&str; 17] = [
@@ -58,7 +62,7 @@ struct Demo {
 impl Demo {
     /// Starts `demo` with these arguments, with no kubectl in its path.
     async fn start(arguments: &[&str], kubeconfig: &Path) -> Self {
-        // Built here, if need be: there is no Go in the path of the demo.
+        // Downloaded or built here, if need be: there is no Go in the path of the demo.
         Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl");
         let temporary = tempfile::tempdir().unwrap();
         let mut process = Command::new("/bin/sh")
@@ -93,7 +97,7 @@ impl Demo {
             }
             false
         };
-        let found = tokio::time::timeout(PATIENCE, lines).await.unwrap_or_default();
+        let found = in_time(lines).await.unwrap_or_default();
         assert!(found, "not seen: {text}\n{}", seen.join("\n"));
         seen
     }
@@ -118,7 +122,7 @@ impl Demo {
             tokio::join!(lines, async { messages.read_to_string(&mut stderr).await.unwrap() });
             self.process.wait().await.unwrap()
         };
-        let status = tokio::time::timeout(PATIENCE, end).await.expect("it ends, and everything that it started");
+        let status = in_time(end).await.expect("it ends, and everything that it started");
         let left: Vec<_> =
             std::fs::read_dir(self.temporary.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!(left, Vec::<PathBuf>::new(), "{stderr}");
@@ -200,7 +204,7 @@ async fn interrupted_while_the_api_server_starts_it_leaves_nothing() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, started).await.expect("a folder of the cluster");
+    in_time(started).await.expect("a folder of the cluster");
     demo.terminate();
     let (status, lines, stderr) = demo.end().await;
     assert_eq!((status.code(), lines.len()), (Some(1), 0), "{stderr}");
@@ -219,6 +223,47 @@ async fn what_cannot_be_used_is_named() {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(1) && stderr.contains(expected), "{case}: {stderr}");
     }
+}
+
+/// The programs come from a host that only the proxy of the environment can reach, which refuses; and there is no Go.
+#[tokio::test]
+async fn without_network_and_go_every_way_to_an_api_server_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", proxy.local_addr().unwrap());
+    let demo = |build_with_go: &str| {
+        let mut command = Command::new(PROGRAM);
+        command.arg("demo").env_clear().env("PATH", folder.path()).env("XDG_CACHE_HOME", folder.path());
+        command.env("HTTPS_PROXY", &address).env("CONNECT_OPERATOR_BUILD_WITH_GO", build_with_go);
+        command.kill_on_drop(true);
+        async move { command.output().await.unwrap() }
+    };
+    let refuse = async {
+        let (mut connection, _) = proxy.accept().await.unwrap();
+        let mut line = String::new();
+        BufReader::new(&mut connection).read_line(&mut line).await.unwrap();
+        connection.write_all(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+        line
+    };
+    let both = async { tokio::join!(demo(""), refuse) };
+    let (output, asked) = tokio::time::timeout(PATIENCE, both).await.expect("it asks the proxy, and ends");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), asked.as_str()), (Some(1), "CONNECT github.com:443 HTTP/1.1\r\n"), "{stderr}");
+    for part in [
+        "asking github.com for etcd, kube-apiserver and kubectl\n",
+        "not downloaded, so they are built with Go: no answer of github.com: ",
+        "can neither be downloaded nor built:\n- https://github.com/kubernetes-sigs/controller-tools/",
+        "(HTTPS_PROXY)",
+        "set KUBEBUILDER_ASSETS",
+        "install it from https://go.dev/dl",
+    ] {
+        assert!(stderr.contains(part), "{part}\n{stderr}");
+    }
+
+    let output = tokio::time::timeout(PATIENCE, demo("1")).await.expect("it asks nobody");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && stderr.contains("but go cannot be run"), "{stderr}");
+    assert!(!stderr.contains("github.com"), "{stderr}");
 }
 
 #[tokio::test]
@@ -272,7 +317,7 @@ async fn finalize_a_namespace(client: &Client) {
     let deleted = watcher(api.clone(), watcher::Config::default())
         .applied_objects()
         .try_filter(|namespace| std::future::ready(namespace.metadata.deletion_timestamp.is_some()));
-    let deleted = tokio::time::timeout(PATIENCE, Box::pin(deleted).next()).await.expect("a deleted namespace");
+    let deleted = in_time(Box::pin(deleted).next()).await.expect("a deleted namespace");
     let mut namespace = deleted.expect("the watch goes on").expect("the watch works");
     assert!(namespace.name_any().starts_with("connect-operator-demo-"));
     let left = [

@@ -99,6 +99,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::patience::patience;
 
     /// What is said of an operator that gives this answer, and what it was asked.
     async fn asked(answer: &'static str) -> (Result<(), ReadyError>, String) {
@@ -111,7 +112,7 @@ mod tests {
             stream.write_all(answer.as_bytes()).await.expect("it is read");
             String::from_utf8_lossy(&request[..length]).into_owned()
         });
-        let said = run(Args { address, timeout: Duration::from_secs(10) }).await;
+        let said = run(Args { address, timeout: patience() }).await;
         (said, operator.await.expect("it ends"))
     }
 
@@ -142,7 +143,7 @@ mod tests {
         let error = run(silent.clone()).await.expect_err("it says nothing").to_string();
         assert!(error.contains("nothing within 1ms"), "{error}");
         drop(listener);
-        let error = run(Args { timeout: Duration::from_secs(10), ..silent }).await.expect_err("nobody is there");
+        let error = run(Args { timeout: patience(), ..silent }).await.expect_err("nobody is there");
         assert!(error.to_string().contains("--health-listen"), "{error}");
     }
 

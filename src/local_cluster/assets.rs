@@ -1,12 +1,17 @@
-//! Where the programs of a local cluster come from: `KUBEBUILDER_ASSETS`, or the user's cache folder, into which they
-//! are built once. Next: `build.rs` for the building.
+//! Where the programs of a local cluster come from: the folder that `KUBEBUILDER_ASSETS` names, or the user's cache folder.
+//! Next: `cache.rs` for how they get there.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::build::Workshop;
-use super::{Error, versions};
+use super::Error;
+use super::archive::Archive;
+use super::cache::Cache;
+use crate::clock::Clock;
+
+/// Set to anything, programs are built with Go; nothing is downloaded ready-made, nor used if it was.
+const BUILD_WITH_GO: &str = "CONNECT_OPERATOR_BUILD_WITH_GO";
 
 /// Names of the programs, as they are called in every folder of assets.
 pub(super) const PROGRAMS: [&str; 3] = ["etcd", "kube-apiserver", "kubectl"];
@@ -23,10 +28,27 @@ pub struct Assets {
 }
 
 /// What happens while programs are looked for. Displayed, it is a line for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Another process builds the same programs; this one waits until it has ended.
-    WaitingForAnotherBuild,
+    /// Another process downloads or builds the same programs; this one waits until it has ended.
+    WaitingForAnotherProcess,
+    /// The host of the published archive is asked for it.
+    Asking {
+        /// The host.
+        host: String,
+    },
+    /// The archive begins to arrive.
+    Downloading {
+        /// Its size, if it is announced.
+        bytes: Option<u64>,
+    },
+    /// The archive had the right sum, and its programs are there.
+    Downloaded,
+    /// There is no archive; the programs are built instead.
+    NotDownloaded {
+        /// Why.
+        why: String,
+    },
     /// A program is missing and gets built; this takes minutes.
     Building {
         /// Name of the program.
@@ -41,11 +63,34 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// Whether something has ended with it, so that nothing runs until the next step.
+    #[must_use]
+    pub fn is_an_end(&self) -> bool {
+        matches!(self, Self::Downloaded | Self::NotDownloaded { .. } | Self::Built { .. })
+    }
+}
+
 impl fmt::Display for Step {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::WaitingForAnotherBuild => {
-                write!(formatter, "waiting for another process that builds the same programs")
+            Self::WaitingForAnotherProcess => {
+                write!(formatter, "waiting for another process that downloads or builds the same programs")
+            }
+            Self::Asking { host } => write!(formatter, "asking {host} for etcd, kube-apiserver and kubectl"),
+            Self::Downloading { bytes: Some(bytes) } => {
+                write!(
+                    formatter,
+                    "downloading etcd, kube-apiserver and kubectl, once; {} MB",
+                    bytes.div_ceil(1_000_000)
+                )
+            }
+            Self::Downloading { bytes: None } => {
+                write!(formatter, "downloading etcd, kube-apiserver and kubectl, once")
+            }
+            Self::Downloaded => write!(formatter, "downloaded etcd, kube-apiserver and kubectl"),
+            Self::NotDownloaded { why } => {
+                write!(formatter, "not downloaded, so they are built with Go: {why}")
             }
             Self::Building { program, usually } => {
                 write!(formatter, "building {program} with Go, once; on 2 cores this usually takes {usually}")
@@ -57,20 +102,23 @@ impl fmt::Display for Step {
 
 impl Assets {
     /// The programs of the folder that `KUBEBUILDER_ASSETS` names, or those of the cache folder (`XDG_CACHE_HOME` or
-    /// `~/.cache`, then `connect-operator`), where missing ones are built with the Go toolchain first: minutes, a
-    /// gigabyte of downloads and 4 GB in Go's own caches, once. `report` hears of every step.
+    /// `~/.cache`, then `connect-operator`). If there are none, the archive that is published for envtest is downloaded,
+    /// about 90 MB. If that cannot be done, or `CONNECT_OPERATOR_BUILD_WITH_GO` is set, they are built with the Go
+    /// toolchain: minutes, a gigabyte of downloads and 4 GB in Go's own caches. Either happens once. `report` hears of every
+    /// step.
     ///
-    /// Dropping the future ends a build; nothing half-built is ever taken for a program.
+    /// Dropping the future ends a download or a build; nothing unfinished is ever taken for a program.
     ///
     /// # Errors
-    /// [`Error::AssetsMissing`], [`Error::NoCacheFolder`], [`Error::Go`], [`Error::Build`] and [`Error::File`].
+    /// [`Error::AssetsMissing`], [`Error::NoCacheFolder`], [`Error::NoPrograms`], [`Error::Go`], [`Error::Build`] and
+    /// [`Error::File`].
     pub async fn find_or_build(report: impl Fn(Step)) -> Result<Self, Error> {
         if let Some(folder) = variable("KUBEBUILDER_ASSETS") {
             return Self::of(Path::new(&folder));
         }
         let folder = cache_folder(variable("XDG_CACHE_HOME"), variable("HOME")).ok_or(Error::NoCacheFolder)?;
-        Workshop { folder: folder.clone(), go: "go".into() }.build_missing(&report).await?;
-        Ok(Self::at(&folder))
+        let archive = if variable(BUILD_WITH_GO).is_some() { None } else { Archive::published() };
+        Cache { folder, archive, go: "go".into(), clock: Clock::system() }.programs(&report).await
     }
 
     /// The programs of `folder`.
@@ -86,7 +134,8 @@ impl Assets {
         }
     }
 
-    fn at(folder: &Path) -> Self {
+    /// The programs of `folder`, in which they are.
+    pub(super) fn at(folder: &Path) -> Self {
         let [etcd, kube_apiserver, kubectl] = PROGRAMS.map(|program| folder.join(program));
         Self { etcd, kube_apiserver, kubectl }
     }
@@ -101,7 +150,7 @@ fn variable(name: &str) -> Option<OsString> {
 fn cache_folder(xdg_cache_home: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let cache = xdg_cache_home.map(PathBuf::from).filter(|folder| folder.is_absolute());
     let cache = cache.or_else(|| home.map(|home| Path::new(&home).join(".cache")))?;
-    Some(cache.join("connect-operator").join(format!("kubernetes-{}-etcd-{}", versions::KUBERNETES, versions::ETCD)))
+    Some(cache.join("connect-operator"))
 }
 
 #[cfg(test)]
@@ -110,7 +159,6 @@ mod tests {
 
     #[test]
     fn the_cache_folder_follows_the_environment() {
-        let tail = format!("connect-operator/kubernetes-{}-etcd-{}", versions::KUBERNETES, versions::ETCD);
         for (case, xdg, home, expected) in [
             ("only HOME", None, Some("/home/a"), Some("/home/a/.cache")),
             ("both", Some("/cache"), Some("/home/a"), Some("/cache")),
@@ -118,7 +166,7 @@ mod tests {
             ("neither", None, None, None),
         ] {
             let folder = cache_folder(xdg.map(Into::into), home.map(Into::into));
-            assert_eq!(folder, expected.map(|expected| Path::new(expected).join(&tail)), "{case}");
+            assert_eq!(folder, expected.map(|expected| Path::new(expected).join("connect-operator")), "{case}");
         }
     }
 

@@ -1,25 +1,18 @@
 //! Builds etcd, kube-apiserver and kubectl with the Go toolchain, from module files that are part of this program.
 //!
 //! Sums of every module are in `modules/`, so what gets built is what was looked at. A program appears in the folder
-//! under its name only when it is whole, and one process builds at a time. However this process ends, no process of a
-//! build is left. Next: `running_build.rs` for that, `assets.rs` for which folder.
+//! under its name only when it is whole. One process may build at a time: `cache.rs` sees to that. However this process
+//! ends, no process of a build is left. Next: `running_build.rs` for that.
 
 use std::ffi::OsString;
-use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
 
 use tokio::process::Command;
-
-use crate::clock::Clock;
 
 use super::assets::{PROGRAMS, Step};
 use super::running_build::RunningBuild;
 use super::{Error, versions};
-
-/// Pause between two looks at whether another process still builds.
-const LOOK_AT_LOCK: Duration = Duration::from_millis(500);
 
 /// How many lines of a failed build are shown.
 const LAST_LINES: usize = 15;
@@ -69,14 +62,8 @@ pub(super) struct Workshop {
 }
 
 impl Workshop {
-    /// Builds the programs that are not there.
+    /// Builds the programs that are not there. Only one may do so at a time.
     pub(super) async fn build_missing(&self, report: &impl Fn(Step)) -> Result<(), Error> {
-        if self.missing().next().is_none() {
-            return Ok(());
-        }
-        std::fs::create_dir_all(&self.folder).map_err(Error::file(&self.folder))?;
-        let _lock = self.lock(report).await?;
-        // Looked at again: another process may have built them while this one waited.
         let missing: Vec<_> = self.missing().collect();
         for recipe in &missing {
             self.write_module(recipe.module)?;
@@ -94,24 +81,6 @@ impl Workshop {
 
     fn missing(&self) -> impl Iterator<Item = &'static Recipe> {
         RECIPES.iter().filter(|recipe| !self.folder.join(recipe.program).is_file())
-    }
-
-    /// Held until the file is dropped; the system lets go of it if this process dies.
-    async fn lock(&self, report: &impl Fn(Step)) -> Result<File, Error> {
-        let path = self.folder.join("lock");
-        let file = File::create(&path).map_err(Error::file(&path))?;
-        let mut waiting = false;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::Error(source)) => return Err(Error::File { path, source }),
-                Err(TryLockError::WouldBlock) if !waiting => {
-                    waiting = true;
-                    report(Step::WaitingForAnotherBuild);
-                }
-                Err(TryLockError::WouldBlock) => Clock::system().sleep(LOOK_AT_LOCK).await,
-            }
-        }
     }
 
     fn module_folder(&self, module: &Module) -> PathBuf {
@@ -250,22 +219,6 @@ mod tests {
         workshop.build_missing(&|_| {}).await.expect("built");
         assert_eq!(std::fs::read_to_string(workshop.folder.join("etcd")).expect("it was built"), "whole\n");
         assert!(!unfinished.exists());
-    }
-
-    #[tokio::test]
-    async fn two_at_once_build_once() {
-        let (_folder, workshop) = workshop("works");
-        let waited = RefCell::new(0);
-        let report = |step: Step| {
-            if step == Step::WaitingForAnotherBuild {
-                *waited.borrow_mut() += 1;
-            }
-        };
-        let (first, second) = tokio::join!(workshop.build_missing(&report), workshop.build_missing(&report));
-        first.expect("built");
-        second.expect("built by the other");
-        assert_eq!(builds(&workshop), packages());
-        assert_eq!(waited.into_inner(), 1, "said once");
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ pub enum Error {
     /// `KUBEBUILDER_ASSETS` names a folder that lacks programs.
     #[error(
         "KUBEBUILDER_ASSETS is {folder}, which has no {}: point it at a folder with etcd, kube-apiserver and kubectl, \
-         or unset it to have them built once with Go",
+         or unset it to have them downloaded or built once",
         missing.join(", ")
     )]
     AssetsMissing {
@@ -19,11 +19,27 @@ pub enum Error {
         /// Names of the programs that are not there.
         missing: Vec<&'static str>,
     },
-    /// There is no folder for built programs.
+    /// There is no folder to keep programs in.
     #[error(
-        "neither XDG_CACHE_HOME nor HOME is set, so there is no folder for what is built: set one of them, or KUBEBUILDER_ASSETS"
+        "neither XDG_CACHE_HOME nor HOME is set, so there is no folder to keep etcd, kube-apiserver and kubectl in: set one of \
+         them, or KUBEBUILDER_ASSETS"
     )]
     NoCacheFolder,
+    /// The programs can neither be downloaded nor built.
+    #[error(
+        "etcd, kube-apiserver and kubectl can neither be downloaded nor built:\n\
+         - {address}: {why}. Make it reachable (HTTPS_PROXY), or unpack it elsewhere and set KUBEBUILDER_ASSETS to the folder \
+         with the programs\n\
+         - {go}"
+    )]
+    NoPrograms {
+        /// Where the archive is.
+        address: String,
+        /// Why there is no archive.
+        why: String,
+        /// Why they cannot be built: [`Error::Go`], [`Error::Build`] or [`Error::File`].
+        go: Box<Error>,
+    },
     /// Go is missing or too old.
     #[error(
         "etcd and kube-apiserver are built once with Go {} or newer, but {problem}: install it from https://go.dev/dl, \

@@ -1,15 +1,18 @@
 //! The real etcd and kube-apiserver on this machine, without containers, for `demo` and for tests.
 //!
-//! [`Assets`] finds or builds the programs, [`LocalCluster`] runs them: everything in one temporary folder that only
+//! [`Assets`] finds, downloads or builds the programs, [`LocalCluster`] runs them: everything in one temporary folder that only
 //! this user can read, on one port of 127.0.0.1, gone with the process that started it however that ends. There are no
 //! nodes and no controllers: Pods are never run and owned objects never collected.
 //!
 //! Nothing here knows the kinds of this operator, and nothing else of the operator depends on this module, so that an
 //! image can do without it. Next: `guardian.rs` for who runs the programs, `flags.rs` for how.
 
+mod archive;
 mod assets;
 mod build;
+mod cache;
 mod conversation;
+mod download;
 mod error;
 mod flags;
 mod guardian;

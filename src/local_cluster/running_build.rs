@@ -104,7 +104,7 @@ impl Drop for RunningBuild {
 }
 
 /// Removes a folder, if it is there.
-fn remove(folder: &Path) -> io::Result<()> {
+pub(super) fn remove(folder: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
@@ -117,6 +117,7 @@ mod tests {
     use tokio::process::ChildStderr;
 
     use super::*;
+    use crate::patience::in_time;
 
     /// A build that never ends. What it answers ends when nothing of the build runs any more.
     async fn started(folder: &Path) -> (RunningBuild, BufReader<ChildStderr>) {
@@ -134,7 +135,7 @@ mod tests {
     async fn ended(mut said: BufReader<ChildStderr>) {
         let mut rest = Vec::new();
         let ended = said.read_to_end(&mut rest);
-        tokio::time::timeout(Duration::from_secs(30), ended).await.expect("nothing runs").expect("it can be read");
+        in_time(ended).await.expect("nothing runs").expect("it can be read");
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use crate::patience::{in_time, patience};
 use connect_operator::crd::{self, ConnectorDeployment};
 use connect_operator::local_cluster::{Assets, LocalCluster, Options};
 use connect_operator::names;
@@ -15,8 +16,6 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
-
-use crate::shop::PATIENCE;
 
 /// The shared cluster.
 pub(crate) struct Cluster {
@@ -154,8 +153,8 @@ impl Sandbox {
             let conditions = object.and_then(|object| object.status.as_ref()).map(|status| &status.conditions);
             conditions.into_iter().flatten().any(|it| it.type_ == names::READY && it.reason == reason)
         };
-        let seen = tokio::time::timeout(PATIENCE, wait::await_condition(api.clone(), name, is)).await;
-        assert!(seen.is_ok(), "not within {PATIENCE:?}: {reason}\n{:#?}", api.get_opt(name).await);
+        let seen = in_time(wait::await_condition(api.clone(), name, is)).await;
+        assert!(seen.is_ok(), "not in time: {reason}\n{:#?}", api.get_opt(name).await);
     }
 
     /// Runs kubectl as the administrator in this namespace, with `input` as its standard input.
@@ -165,7 +164,7 @@ impl Sandbox {
         Command::new(&self.cluster.kubectl)
             .arg("--kubeconfig")
             .arg(self.cluster.local.kubeconfig_path())
-            .args(["--namespace", &self.namespace, "--request-timeout", "30s"])
+            .args(["--namespace", &self.namespace, "--request-timeout", &format!("{}s", patience().as_secs())])
             .args(arguments)
             .stdin(std::fs::File::open(file.path()).unwrap())
             .kill_on_drop(true)

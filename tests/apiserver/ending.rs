@@ -7,7 +7,8 @@ use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 
-use crate::shop::{PATIENCE, Shop};
+use crate::patience::in_time;
+use crate::shop::Shop;
 
 /// A kind of object that a shop has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ impl Shop {
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             }
         };
-        if tokio::time::timeout(PATIENCE, emptied).await.is_err() {
+        if in_time(emptied).await.is_err() {
             let projects = self.api::<ConnectProject>().list(&ListParams::default()).await.unwrap().items;
             let deployments = self.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap().items;
             panic!("still there: {projects:#?}\n{deployments:#?}\ncalls: {:?}", self.dev.counts());

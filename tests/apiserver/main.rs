@@ -25,6 +25,9 @@ mod main_job;
 mod manifests;
 mod mirror;
 mod pages;
+#[path = "../common/patience.rs"]
+#[allow(dead_code, reason = "each test binary asks other things of it")]
+mod patience;
 mod plan;
 mod rules;
 mod schema;

@@ -30,7 +30,8 @@ use tokio::task::AbortHandle;
 
 use crate::cluster::Sandbox;
 use crate::manifests::{deployment, documents, project, with_spec};
-use crate::shop::{CREDENTIALS, NAME, PATIENCE, PROJECT, SECRET, Shop};
+use crate::patience::{in_time, timeout_option};
+use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
 const PAGE: &str = include_str!("../../docs/security.md");
 
@@ -123,7 +124,7 @@ pub(crate) async fn a_whole_life(shop: &Shop, own: &Sandbox, client: Client, wat
             Clock::system().sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, served).await.expect("the kinds are served");
+    in_time(served).await.expect("the kinds are served");
     let key = digest_key::load_or_create(&client, &own.namespace, "connect-operator-digest-key").await.unwrap();
     digest_key::load_or_create(&client, &own.namespace, "connect-operator-digest-key").await.unwrap();
     let (clock, lease) = (Clock::system(), format!("{}/connect-operator", own.namespace).parse().unwrap());
@@ -175,7 +176,7 @@ pub(crate) async fn a_whole_life(shop: &Shop, own: &Sandbox, client: Client, wat
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret"), ("scopes", "a")]).await;
     let scoped = |project: &ConnectProject| project.status.as_ref().is_some_and(|status| status.last_look_at.is_some());
     shop.until_project("the project works", scoped).await;
-    shop.sandbox.succeed(&["delete", "ctp,cst,acheck", "--all", "--timeout=30s"], "").await;
+    shop.sandbox.succeed(&["delete", "ctp,cst,acheck", "--all", &timeout_option()], "").await;
     assert_eq!(copies().await, 0);
 }
 

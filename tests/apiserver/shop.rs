@@ -29,10 +29,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::cluster::Sandbox;
+use crate::patience::in_time;
 use crate::unreliable;
-
-/// How long anything may take to show. Only a failing test waits for it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Names that every shop uses.
 pub(crate) const PROJECT: &str = "shop";
@@ -160,7 +158,7 @@ impl Shop {
     pub(crate) async fn stop_operator(&mut self) {
         let operator = self.operator.take().expect("an operator runs");
         let _ = operator.stop.send(());
-        let ended = tokio::time::timeout(PATIENCE, operator.ended).await.expect("the operator ends when it is told to");
+        let ended = in_time(operator.ended).await.expect("the operator ends when it is told to");
         ended.expect("the operator ends without a panic");
     }
 
@@ -308,9 +306,9 @@ impl Shop {
             + 'static,
     {
         let seen = wait::await_condition(self.api::<K>(), name, |object: Option<&K>| object.is_some_and(&is));
-        let Ok(found) = tokio::time::timeout(PATIENCE, seen).await else {
+        let Ok(found) = in_time(seen).await else {
             let object = self.api::<K>().get_opt(name).await.unwrap();
-            panic!("not within {PATIENCE:?}: {what}\n{object:#?}\ncalls: {:?}", self.dev.counts());
+            panic!("not in time: {what}\n{object:#?}\ncalls: {:?}", self.dev.counts());
         };
         found.expect("watching works").expect("a condition on an object")
     }
@@ -321,7 +319,7 @@ impl Shop {
             wait::await_condition(self.api::<ConnectorDeployment>(), NAME, |object: Option<&ConnectorDeployment>| {
                 object.is_none()
             });
-        let Ok(gone) = tokio::time::timeout(PATIENCE, gone).await else {
+        let Ok(gone) = in_time(gone).await else {
             panic!("still there: {:#?}\ncalls: {:?}", self.get().await, self.dev.counts());
         };
         gone.expect("watching works");

@@ -18,7 +18,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
 use crate::cluster::Sandbox;
-use crate::shop::{CREDENTIALS, PATIENCE, SECRET, Shop};
+use crate::patience::in_time;
+use crate::shop::{CREDENTIALS, SECRET, Shop};
 
 /// Our CRDs, with a change to the schema of deployments.
 fn changed(change: impl Fn(&mut Value)) -> Vec<CustomResourceDefinition> {
@@ -81,7 +82,7 @@ async fn with_older_definitions_the_operator_waits_and_with_newer_ones_it_keeps_
         }
         panic!("it ended");
     };
-    let line = tokio::time::timeout(PATIENCE, waits).await.expect("it says that it waits");
+    let line = in_time(waits).await.expect("it says that it waits");
     assert!(line.contains("connectordeployments.connect-operator.io: .status.operation"), "{line}");
     let read_on = tokio::spawn(async move { while let Ok(Some(_)) = log.next_line().await {} });
     assert_eq!(shop.dev.calls().len(), 0, "nothing was sent");
@@ -154,7 +155,7 @@ async fn told(shop: &Shop, reason: &str) -> String {
         };
         future::ready(Ok(note))
     });
-    let first = tokio::time::timeout(PATIENCE, pin!(notes).next()).await.expect("an Event");
+    let first = in_time(pin!(notes).next()).await.expect("an Event");
     first.expect("the watch does not end").expect("the Events can be watched")
 }
 

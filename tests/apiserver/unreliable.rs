@@ -1,6 +1,7 @@
 //! A cluster that goes wrong on demand: what the operator's client sends is refused, lost, late, or never leaves.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use kube::Client;
 use kube::core::Status;
 use tokio::sync::watch;
 use tower::BoxError;
+
+use crate::patience::in_time;
 
 /// Which requests go wrong.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +47,8 @@ pub(crate) enum Wrong {
 pub(crate) struct Unreliable {
     clock: Clock,
     wrong: Arc<Mutex<Option<(Which, Wrong)>>>,
+    /// How many requests of those go right before.
+    spared: Arc<AtomicU64>,
     /// How many requests went wrong.
     met: watch::Sender<u64>,
     /// Changes when watches are to end.
@@ -54,7 +59,7 @@ impl Unreliable {
     /// A client that goes wrong on demand, and what lets it.
     pub(crate) fn client(client: &Client, clock: &Clock) -> (Self, Client) {
         let (met, cut) = (watch::Sender::new(0), watch::Sender::new(0));
-        let unreliable = Self { clock: clock.clone(), wrong: Arc::default(), met, cut };
+        let unreliable = Self { clock: clock.clone(), wrong: Arc::default(), spared: Arc::default(), met, cut };
         let (inner, outer) = (client.clone(), unreliable.clone());
         let service = tower::service_fn(move |request| {
             let (inner, outer) = (inner.clone(), outer.clone());
@@ -65,7 +70,13 @@ impl Unreliable {
 
     /// From now on.
     pub(crate) fn begin(&self, which: Which, wrong: Wrong) {
+        self.begin_after(0, which, wrong);
+    }
+
+    /// The same once so many of these requests have gone right, so that nobody has to be in time between two of them.
+    pub(crate) fn begin_after(&self, spared: u64, which: Which, wrong: Wrong) {
         self.met.send_replace(0);
+        self.spared.store(spared, Ordering::SeqCst);
         *self.wrong.lock().unwrap() = Some((which, wrong));
     }
 
@@ -81,7 +92,8 @@ impl Unreliable {
 
     /// Returns once so many requests went wrong.
     pub(crate) async fn until_met(&self, times: u64) {
-        self.met.subscribe().wait_for(|met| *met >= times).await.unwrap();
+        let mut met = self.met.subscribe();
+        in_time(met.wait_for(|met| *met >= times)).await.expect("so many requests go wrong").unwrap();
     }
 
     async fn pass(&self, inner: &Client, request: Request<kube::client::Body>) -> Result<Response<Body>, BoxError> {
@@ -92,6 +104,10 @@ impl Unreliable {
             Which::Writes => request.method() != Method::GET,
             Which::StatusWrites => writes_status,
             Which::Watches => watches,
+        });
+        let wrong = wrong.filter(|_| {
+            let spared = |left: u64| left.checked_sub(1);
+            self.spared.fetch_update(Ordering::SeqCst, Ordering::SeqCst, spared).is_err()
         });
         if wrong.is_some() {
             self.met.send_modify(|met| *met += 1);

@@ -1,11 +1,11 @@
 //! `wait`, as a process: how it ends, and what it says.
 
 use std::process::Output;
-use std::time::Duration;
 
 use serde_json::json;
 use tokio::process::Command;
 
+use crate::patience::{brief, in_time};
 use crate::rules::level;
 use crate::shop::{SECRET, Shop};
 
@@ -18,8 +18,7 @@ async fn wait(shop: &Shop, arguments: &[&str]) -> (Option<i32>, String) {
         .env("KUBECONFIG", shop.sandbox.kubeconfig())
         .kill_on_drop(true)
         .output();
-    let Output { status, stdout, stderr } =
-        tokio::time::timeout(Duration::from_mins(1), command).await.expect("it ends").unwrap();
+    let Output { status, stdout, stderr } = in_time(command).await.expect("it ends").unwrap();
     (status.code(), [stdout, stderr].map(|text| String::from_utf8(text).unwrap()).join(""))
 }
 
@@ -31,8 +30,10 @@ async fn it_ends_when_it_is_ready_when_a_person_is_needed_and_when_the_time_is_o
 
     // Its Secret is not there, which may come by itself.
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    let (code, said) = wait(&shop, &["deployment/tax", "--timeout", "3s"]).await;
-    assert!(code == Some(1) && said.contains("not ready after 3s: SecretMissing"), "{said}");
+    shop.until_reason("SecretMissing").await;
+    let limit = format!("{}s", brief().as_secs().max(1));
+    let (code, said) = wait(&shop, &["deployment/tax", "--timeout", &limit]).await;
+    assert!(code == Some(1) && said.contains(&format!("not ready after {limit}: SecretMissing")), "{said}");
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     let (code, said) = wait(&shop, &["cdep/tax"]).await;
     assert!(code == Some(0) && said.contains("deployment/tax: Deployed: Live"), "{said}");

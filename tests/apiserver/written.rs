@@ -7,6 +7,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use tokio::process::Command;
 
+use crate::patience::in_time;
 use crate::shop::Shop;
 
 /// Where the dev server listens if nothing else is said, and where pages look for it.
@@ -65,7 +66,7 @@ impl Shell {
             .env("ALLOWED_API_HOSTS", "127.0.0.1")
             .kill_on_drop(true)
             .output();
-        let output = tokio::time::timeout(crate::shop::PATIENCE * 4, output).await;
+        let output = in_time(output).await;
         let output = output.unwrap_or_else(|_| panic!("{place} does not end: {lines}")).unwrap();
         let [said, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
         assert_eq!(output.status.code(), Some(code), "{place}: {lines}\n{said}{error}");

@@ -10,6 +10,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
 use crate::described::DevServer;
+use crate::patience::in_time;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 
@@ -168,7 +169,7 @@ async fn logs_are_printed_and_followed_each_entry_once() {
                 }
             }
         };
-        tokio::time::timeout(std::time::Duration::from_secs(30), found).await.expect("the line comes");
+        in_time(found).await.expect("the line comes");
         if let Some(next) = next {
             write(next);
         }
@@ -187,7 +188,7 @@ async fn a_log_that_is_followed_ends_quietly_when_nobody_reads_it_any_more() {
     drop(reader);
     let mut following = program(&dev, &["deployments", "logs", "shop_tax", "--follow"]);
     let ended = following.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output();
-    let output = tokio::time::timeout(std::time::Duration::from_secs(30), ended).await.expect("it ends").unwrap();
+    let output = in_time(ended).await.expect("it ends").unwrap();
     assert_eq!((output.status.code(), texts(&output).1.as_str()), (Some(0), ""));
 }
 

@@ -19,10 +19,14 @@ mod golden;
 #[path = "../common/helm.rs"]
 mod helm;
 mod official_client;
+#[path = "../common/patience.rs"]
+#[allow(dead_code, reason = "each test binary asks other things of it")]
+mod patience;
 mod reliability;
 mod secrecy;
 mod seen;
 mod shell;
 mod sources;
+mod timeouts;
 #[path = "../common/tls_listener.rs"]
 mod tls_listener;

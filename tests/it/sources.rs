@@ -162,7 +162,7 @@ fn item(words: &[String]) -> &[String] {
 }
 
 /// Splits a source into words and leaves comments out. Strings are one word each, with their quotation marks.
-fn words(text: &str) -> Vec<String> {
+pub(crate) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {

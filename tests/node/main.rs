@@ -14,6 +14,9 @@
 mod commands;
 mod installed;
 mod node;
+#[path = "../common/patience.rs"]
+#[allow(dead_code, reason = "each test binary asks other things of it")]
+mod patience;
 mod shop;
 
 use node::Node;

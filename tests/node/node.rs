@@ -2,14 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::commands::{feed, run};
-
-/// How long anything may take that a node does: starting a pod, ending one, taking over a lease.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+use crate::patience::seen_in_time;
 
 /// A real cluster.
 pub(crate) struct Node {
@@ -65,16 +62,8 @@ impl Node {
         self.kubectl(&["label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted"]);
     }
 
-    /// Waits until `look` finds what it looks for; fails with `what` after [`PATIENCE`]. Returns what was found, and how
-    /// long that took.
-    pub(crate) fn until<T>(&self, what: &str, mut look: impl FnMut(&Self) -> Option<T>) -> (T, Duration) {
-        let start = Instant::now();
-        loop {
-            if let Some(found) = look(self) {
-                return (found, start.elapsed());
-            }
-            assert!(start.elapsed() < PATIENCE, "no {what} within {PATIENCE:?}");
-            std::thread::sleep(Duration::from_millis(500));
-        }
+    /// Waits until `look` finds what it looks for, and returns it; fails with `what` if it does not.
+    pub(crate) fn until<T>(&self, what: &str, mut look: impl FnMut(&Self) -> Option<T>) -> T {
+        seen_in_time(|| look(self)).unwrap_or_else(|hung| panic!("no {what}: {hung:?}"))
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::node::Node;
+use crate::patience::timeout_option;
 
 /// The manifests that people start with.
 const DEV_SERVER: &str = include_str!("../../examples/dev-server.yaml");
@@ -25,7 +26,7 @@ impl<'a> Shop<'a> {
         let published = concat!("image: ghcr.io/connect-operator/connect-operator:", env!("CARGO_PKG_VERSION"));
         assert!(DEV_SERVER.contains(published), "the example names the image of this version");
         node.apply(namespace, &DEV_SERVER.replace(published, &image));
-        node.kubectl(&["--namespace", namespace, "rollout", "status", "deployment/dev-server", "--timeout=120s"]);
+        node.kubectl(&["--namespace", namespace, "rollout", "status", "deployment/dev-server", &timeout_option()]);
         Self { node, namespace }
     }
 
@@ -47,7 +48,7 @@ impl<'a> Shop<'a> {
 
     /// Waits until the operator has come to rest with what is asked for now, and that is live.
     pub(crate) fn ready(&self) {
-        let arguments = ["--namespace", self.namespace, "wait", "cdep/tax", "--for=condition=Ready", "--timeout=120s"];
+        let arguments = ["--namespace", self.namespace, "wait", "cdep/tax", "--for=condition=Ready", &timeout_option()];
         self.node.kubectl(&arguments);
     }
 

@@ -9,7 +9,7 @@ use kube::api::DeleteParams;
 
 use crate::judge::Verdict;
 use crate::place::{DIGEST_KEY, Place};
-use crate::size::{self, pick};
+use crate::size::pick;
 use crate::watched::digest_keys;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -39,13 +39,13 @@ async fn a_lost_digest_key_sends_nothing_and_a_rotation_is_one_redeploy() {
             }
             start.now()
         };
-        let again = place.watched.until(size::patience(), |latest| {
+        let again = place.watched.until(|latest| {
             let new = digest_keys(latest);
             new.len() == 1 && new.is_disjoint(&old)
         });
         assert!(again.await, "{case}: digests are made with a new key");
         Verdict::must_settle(&place).await;
-        tokio::time::sleep(size::quiet()).await;
+        place.look_again().await;
         let expected = if rotate { names.len() } else { 0 };
         assert_eq!(redeploys(&place) - before, expected, "{case}: redeploys after the restart");
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use connect_operator::clock::later;
-use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use connect_operator::dev_server::{Call, Fault, FaultAnswer, Options};
 use futures::future::join_all;
 use jiff::Timestamp;
 use rand::RngExt;
@@ -14,18 +14,14 @@ use rustix::process::Signal;
 use crate::judge::Verdict;
 use crate::life;
 use crate::operator::{Operator, last_lines};
+use crate::patience::in_time;
 use crate::place::Place;
 use crate::size::{self, pick};
 
 /// Resources of a pair.
 const RESOURCES: usize = 16;
-/// How long it may take until another leads.
-const TAKEN_OVER: Duration = Duration::from_secs(25);
-/// How long one that was woken may run.
-const ENDS: Duration = Duration::from_secs(10);
-
-/// After this time a call is answered and in the log of who sent it, unless that one is frozen.
-const LOGGED: Duration = Duration::from_secs(1);
+/// A call that a process sent before it ended arrives within this time.
+const ARRIVES: Duration = Duration::from_secs(1);
 
 /// A leader that was frozen and woken.
 struct Moment {
@@ -56,7 +52,8 @@ async fn pair_of_replicas(pair: usize, freezes: u32) {
     let storm = freeze(&place, replicas, freezes);
     let (replicas, moments) = life::lives(&place, RESOURCES, Duration::from_secs(3), storm).await;
     Verdict::must_settle(&place).await;
-    let late = late_calls(&place, &moments);
+    let ever = moments.len() + replicas.len();
+    let late: Vec<_> = moments.iter().map(|moment| late_calls(&place, moment, ever)).collect();
     assert!(late.iter().all(|calls| calls.len() <= 1), "more than one call after it was woken: {late:#?}");
     let late = late.iter().map(Vec::len).sum::<usize>();
     let done = [("moments", u64::from(freezes)), ("calls after a wake", late as u64)];
@@ -71,18 +68,21 @@ async fn freeze(place: &Place, mut replicas: Vec<Operator>, freezes: u32) -> (Ve
     let mut number = replicas.len();
     let mut leading = until_one_leads(&replicas).await;
     for _ in 0..freezes {
-        // Not before all that was sent when the last one ended is in a log.
-        tokio::time::sleep(LOGGED * 2 + Duration::from_secs(3).mul_f64(chance.random_range(0.0..1.0))).await;
+        tokio::time::sleep(ARRIVES * 2 + Duration::from_secs(3).mul_f64(chance.random_range(0.0..1.0))).await;
+        // Who is frozen does not log what it has just sent.
+        if let Some(last) = moments.last() {
+            until_all_is_in_a_log(place, last, number).await;
+        }
         let frozen = replicas.remove(leading);
         frozen.signal(Signal::STOP);
-        let taken = tokio::time::timeout(TAKEN_OVER, until_one_leads(&replicas)).await;
-        assert!(taken.is_ok(), "{}: nobody took over within {TAKEN_OVER:?}", place.part);
+        let taken = until_one_leads(&replicas).await;
         // The new leader is at work when the old one wakes.
+        in_time(until_it_works(place, &replicas[taken])).await.expect("the new leader works");
         tokio::time::sleep(Duration::from_secs(2).mul_f64(chance.random_range(0.0..1.0))).await;
         let woken = place.dev.now();
         frozen.signal(Signal::CONT);
         let log = frozen.log().to_owned();
-        let (_, status) = frozen.ended(ENDS).await;
+        let (_, status) = frozen.ended().await;
         assert_eq!(status.code(), Some(1), "it ends with an error: {}", last_lines(&log, ""));
         assert_ne!(last_lines(&log, "this process ends"), "", "and says why");
         moments.push(Moment { log, woken, ended: place.dev.now() });
@@ -93,32 +93,54 @@ async fn freeze(place: &Place, mut replicas: Vec<Operator>, freezes: u32) -> (Ve
     (replicas, moments)
 }
 
-/// The one that leads, once there is one. Of those that run only one ever did.
-async fn until_one_leads(replicas: &[Operator]) -> usize {
+/// Returns once a change that this one sent is in its log.
+async fn until_it_works(place: &Place, leader: &Operator) {
     loop {
-        if let Some(leading) = replicas.iter().position(Operator::leads) {
-            return leading;
+        let log = std::fs::read_to_string(leader.log()).unwrap_or_default();
+        if changes(place).iter().any(|call| log.contains(&call.correlation_id)) {
+            return;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
-/// Changes that a woken leader sent, for each moment: those that arrived while it ran and that no other process knows of.
-fn late_calls(place: &Place, moments: &[Moment]) -> Vec<Vec<String>> {
-    let logs = (0..moments.len() + 2).map(|number| place.replica(&format!("replica-{number}")).log);
-    let logs: Vec<_> = logs.map(|log| (std::fs::read_to_string(&log).unwrap_or_default(), log)).collect();
-    let calls = place.dev.calls();
-    let changes: Vec<_> = calls.iter().filter(|call| call.method != "GET" && call.operation != "token").collect();
-    assert!(
-        changes.iter().any(|call| logs.iter().any(|(log, _)| log.contains(&call.correlation_id))),
-        "logs tell calls"
-    );
-    let late = moments.iter().map(|moment| {
-        let until = later(moment.ended, LOGGED);
-        let here = changes.iter().filter(|call| call.at >= moment.woken && call.at <= until);
-        let others = |id: &str| logs.iter().any(|(log, path)| *path != moment.log && log.contains(id));
-        let late = here.filter(|call| !others(&call.correlation_id));
-        late.map(|call| format!("{} {} {} {}", call.at, call.method, call.path, call.status)).collect()
-    });
-    late.collect()
+/// Returns once no more of the calls of a moment than the one that the woken leader may have sent is in no other's log.
+async fn until_all_is_in_a_log(place: &Place, moment: &Moment, replicas: usize) {
+    let logged = async {
+        while late_calls(place, moment, replicas).len() > 1 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let logged = in_time(logged).await;
+    assert!(logged.is_ok(), "more than one call after it was woken: {:#?}", late_calls(place, moment, replicas));
+}
+
+/// The one that leads, once there is one. Of those that run only one ever did.
+async fn until_one_leads(replicas: &[Operator]) -> usize {
+    let leads = async {
+        loop {
+            if let Some(leading) = replicas.iter().position(Operator::leads) {
+                return leading;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    in_time(leads).await.expect("somebody leads")
+}
+
+/// Calls that change something, as they arrived.
+fn changes(place: &Place) -> Vec<Call> {
+    let calls = place.dev.calls().into_iter();
+    calls.filter(|call| call.method != "GET" && call.operation != "token").collect()
+}
+
+/// Changes that a woken leader sent: those that arrived while it ran and that no other of so many processes knows of.
+fn late_calls(place: &Place, moment: &Moment, replicas: usize) -> Vec<String> {
+    let logs = (0..replicas).map(|number| place.replica(&format!("replica-{number}")).log);
+    let others: Vec<_> = logs.filter(|log| *log != moment.log).collect();
+    let others: Vec<_> = others.iter().map(|log| std::fs::read_to_string(log).unwrap_or_default()).collect();
+    let until = later(moment.ended, ARRIVES);
+    let here = changes(place).into_iter().filter(|call| call.at >= moment.woken && call.at <= until);
+    let late = here.filter(|call| !others.iter().any(|log| log.contains(&call.correlation_id)));
+    late.map(|call| format!("{} {} {} {}", call.at, call.method, call.path, call.status)).collect()
 }

@@ -9,7 +9,6 @@ use connect_operator::clock::later;
 use connect_operator::connect::model::DeploymentStatus;
 use connect_operator::dev_server::{Happened, Moment, World};
 use futures::future::join_all;
-use jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::ledger::{Asked, Revision};
@@ -18,7 +17,8 @@ use crate::place::Place;
 use crate::size;
 use crate::watched::{Sight, is_ready, written_at};
 
-/// How much later than the API server's answer a watch may tell, on a busy machine.
+/// How much later than the API server's answer a watch may tell what replaced a version that said Ready. One that tells
+/// later is believed if the replacement itself was written in time.
 const LATE: Duration = Duration::from_secs(10);
 
 /// What must not be.
@@ -71,7 +71,9 @@ impl Verdict {
     pub(crate) async fn at_the_end(place: &Place, others: &[&Place], operators: Vec<Operator>, done: &[(&str, u64)]) {
         let settled = place.settle().await;
         let operators = join_all(operators.into_iter().map(Operator::restart)).await;
-        tokio::time::sleep(size::quiet()).await;
+        if settled {
+            place.look_again().await;
+        }
         let mut verdict = Self::of(place, others);
         if settled {
             place.clear().await;
@@ -181,8 +183,7 @@ impl Verdict {
         for (at, sight) in sights.iter().enumerate() {
             if sight.object.as_ref().is_some_and(|object| is_ready(object)) {
                 ready += 1;
-                let until = sights.get(at + 1).map(|next| next.at);
-                if let Err(why) = case.check_ready(sight, until) {
+                if let Err(why) = case.check_ready(sight, sights.get(at + 1)) {
                     self.add(Crime::FalseReady, name, why);
                 }
             }
@@ -266,7 +267,7 @@ impl Verdict {
 
 impl Case<'_> {
     /// Whether what a Ready resource claims was so when it was written, and no longer than until it said otherwise.
-    fn check_ready(&self, sight: &Sight, until: Option<Timestamp>) -> Result<(), String> {
+    fn check_ready(&self, sight: &Sight, next: Option<&Sight>) -> Result<(), String> {
         let object = sight.object.as_ref().expect("it is there");
         let status = object.status.as_ref().expect("it is Ready");
         let version = object.resource_version().unwrap_or_default();
@@ -287,8 +288,11 @@ impl Case<'_> {
         if written_at(object).is_none_or(|written| written > end.at) {
             return told(&format!("written after {}", line(end, None)));
         }
-        let until = until.unwrap_or(Timestamp::MAX);
-        if until > later(end.at, LATE) { told(&format!("it stayed after {}", line(end, None))) } else { Ok(()) }
+        let replaced = next.is_some_and(|next| {
+            let written = next.object.as_ref().and_then(|object| written_at(object));
+            next.at <= later(end.at, LATE) || written.is_some_and(|written| written <= end.at)
+        });
+        if replaced { Ok(()) } else { told(&format!("it stayed after {}", line(end, None))) }
     }
 }
 

@@ -43,7 +43,7 @@ async fn life(place: &Place, number: usize, pause: Duration, mut stopped: watch:
             _ => {
                 place.delete(&name).await;
                 // The name can be used again; if it never goes, the judge will say so.
-                is_there = !place.watched.until_gone(&name, size::patience()).await;
+                is_there = !place.watched.until_gone(&name).await;
                 if is_there {
                     return;
                 }
@@ -60,6 +60,8 @@ async fn life(place: &Place, number: usize, pause: Duration, mut stopped: watch:
 
 /// Waits for a random time around `pause`; returns whether it is all over.
 async fn wait(pause: Duration, chance: &mut StdRng, stopped: &mut watch::Receiver<bool>) -> bool {
-    let over = stopped.wait_for(|stopped| *stopped);
-    tokio::time::timeout(pause.mul_f64(chance.random_range(0.0..2.0)), over).await.is_ok()
+    tokio::select! {
+        () = tokio::time::sleep(pause.mul_f64(chance.random_range(0.0..2.0))) => false,
+        _ = stopped.wait_for(|stopped| *stopped) => true,
+    }
 }

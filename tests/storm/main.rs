@@ -16,6 +16,9 @@ mod ledger;
 mod life;
 mod namespace;
 mod operator;
+#[path = "../common/patience.rs"]
+#[allow(dead_code, reason = "each test binary asks other things of it")]
+mod patience;
 mod place;
 mod size;
 mod trial;

@@ -11,6 +11,7 @@ use kube::runtime::wait;
 use kube::{Api, ResourceExt};
 
 use crate::judge::Verdict;
+use crate::patience::in_time;
 use crate::place::{DIGEST_KEY, PROJECT, Place};
 use crate::size::{self, pick};
 
@@ -46,7 +47,7 @@ async fn end(place: &Place) {
     Verdict::must_settle(place).await;
     let no_project = |project: Option<&ConnectProject>| project.is_none();
     let gone = wait::await_condition(place.api::<ConnectProject>(), PROJECT, no_project);
-    let gone = tokio::time::timeout(size::patience(), gone).await;
+    let gone = in_time(gone).await;
     assert!(gone.is_ok_and(|gone| gone.is_ok()), "the project goes once nothing uses it any more");
 
     let mut namespace = namespaces.get(place.part).await.unwrap();

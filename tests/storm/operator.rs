@@ -10,6 +10,8 @@ use rand::rngs::StdRng;
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 
+use crate::patience::in_time;
+
 /// A running operator.
 pub(crate) struct Operator {
     start: Start,
@@ -65,8 +67,8 @@ impl Operator {
     }
 
     /// How it ended, by itself.
-    pub(crate) async fn ended(mut self, patience: Duration) -> (Start, ExitStatus) {
-        let ended = tokio::time::timeout(patience, self.process.wait()).await;
+    pub(crate) async fn ended(mut self) -> (Start, ExitStatus) {
+        let ended = in_time(self.process.wait()).await;
         let status = ended.unwrap_or_else(|_| panic!("it still runs; log: {}", last_lines(&self.start.log, "")));
         (self.start, status.unwrap())
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use connect_operator::clock::Clock;
@@ -9,6 +10,7 @@ use connect_operator::connect::model::DeploymentDraft;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{DevServer, Options};
 use connect_operator::local_cluster::LocalCluster;
+use connect_operator::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Client, Resource, ResourceExt};
@@ -237,12 +239,38 @@ impl Place {
     pub(crate) async fn settle(&self) -> bool {
         let asked = self.ledger.all();
         self.watched
-            .until(size::patience(), |latest| {
+            .until(|latest| {
                 asked.iter().all(|(name, asked)| {
                     latest.get(name).map_or(!asked.wanted, |object| asked.wanted && asked.is_met_by(object))
                 })
             })
             .await
+    }
+
+    /// Has the operator look at everything that is to be there, and returns once it has, and all is at rest. Runs of one
+    /// resource come one after the other, so what an operator does by itself when it starts is known by then: a redeploy
+    /// that it wants shows as not Ready from the run that plans it.
+    ///
+    /// # Panics
+    /// If it does not come to that in time.
+    pub(crate) async fn look_again(&self) {
+        static LOOKS: AtomicU64 = AtomicU64::new(0);
+        let request = format!("look-{}", LOOKS.fetch_add(1, Ordering::Relaxed));
+        let names = self.ledger.wanted();
+        let note = Patch::Merge(json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: request}}}));
+        for name in &names {
+            self.api::<ConnectorDeployment>().patch(name, &PatchParams::default(), &note).await.expect("it is there");
+        }
+        let asked = self.ledger.all();
+        let looked = self.watched.until(|latest| {
+            names.iter().all(|name| {
+                latest.get(name).is_some_and(|object| {
+                    let handled = object.status.as_ref().and_then(|it| it.handled_reconcile_request.as_ref());
+                    handled == Some(&request) && asked[name].is_met_by(object)
+                })
+            })
+        });
+        assert!(looked.await, "{}: an operator looks at everything and finds it as it is to be", self.part);
     }
 
     /// Deletes everything that is there and waits until it is gone.

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use crate::judge::Verdict;
 use crate::ledger::{plain, token};
 use crate::place::Place;
-use crate::size;
 
 #[tokio::test]
 async fn the_judge_finds_each_of_what_must_not_be() {
@@ -54,7 +53,7 @@ async fn the_judge_finds_each_of_what_must_not_be() {
     // All four that are wanted, as there is no operator.
     expect("never at rest", 4);
 
-    let seen = place.watched.until(size::patience(), |latest| {
+    let seen = place.watched.until(|latest| {
         let lying = latest.get("lying").is_some_and(|object| crate::watched::is_ready(object));
         let stuck = latest.get("stuck").is_some_and(|object| object.metadata.deletion_timestamp.is_some());
         lying && stuck && latest.len() == 5

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
@@ -13,6 +12,9 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, ResourceExt};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+use crate::patience::in_time;
+use crate::size::TIMES_TO_REST;
 
 /// A version of a resource.
 #[derive(Clone, Debug)]
@@ -59,14 +61,19 @@ impl Watched {
     }
 
     /// Whether it came to be so in time.
-    pub(crate) async fn until(&self, within: Duration, is: impl FnMut(&Latest) -> bool) -> bool {
+    pub(crate) async fn until(&self, mut is: impl FnMut(&Latest) -> bool) -> bool {
         let mut latest = self.latest.subscribe();
-        tokio::time::timeout(within, latest.wait_for(is)).await.is_ok_and(|seen| seen.is_ok())
+        for _ in 0..TIMES_TO_REST {
+            if in_time(latest.wait_for(&mut is)).await.is_ok_and(|seen| seen.is_ok()) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether nothing of this name is there any more, in time.
-    pub(crate) async fn until_gone(&self, name: &str, within: Duration) -> bool {
-        self.until(within, |latest| !latest.contains_key(name)).await
+    pub(crate) async fn until_gone(&self, name: &str) -> bool {
+        self.until(|latest| !latest.contains_key(name)).await
     }
 }
 

@@ -37,7 +37,9 @@ const PORT: u16 = 8787;
 /// actions and changes its Secret; then publishes another connector with examples/staged.yaml, deploys it, publishes its next
 /// version and follows that; then stays up to try things, until Ctrl-C.
 ///
-/// The API server is that of `KUBEBUILDER_ASSETS`, if set; else it is built once with Go, which takes some minutes.
+/// The API server is that of `KUBEBUILDER_ASSETS`, if set; else it is downloaded once from the releases of
+/// kubernetes-sigs/controller-tools, or, where that cannot be done or `CONNECT_OPERATOR_BUILD_WITH_GO` is set, built once with
+/// Go, which takes some minutes.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
     /// Use the cluster of this context of the kubeconfig. The CRDs are applied there if they are not there, and stay;

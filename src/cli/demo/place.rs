@@ -24,7 +24,7 @@ use super::display::Display;
 use crate::clock::Clock;
 use crate::controllers::served_crds;
 use crate::crd::{self, ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
-use crate::local_cluster::{Assets, LocalCluster, Options, Step, versions};
+use crate::local_cluster::{Assets, LocalCluster, Options, Step};
 use crate::names;
 
 /// How long an existing cluster may take to answer at all.
@@ -59,21 +59,22 @@ enum Kind {
 }
 
 impl Place {
-    /// Starts an API server, after building it if need be; dropping the future ends both.
+    /// Starts an API server, after downloading or building it if need be; dropping the future ends both.
     pub(super) async fn own(display: &Display) -> Result<Self, Error> {
         let clock = Clock::system();
         let assets = {
-            // A spinner while something is built; the last one goes with the block.
+            // A spinner while something is downloaded or built; the last one goes with the block.
             let busy = RefCell::new(None);
             let report = |step: Step| {
                 display.say(&step.to_string());
-                let built = matches!(step, Step::Built { .. });
-                busy.replace((!built).then(|| display.busy(&step.to_string())));
+                // First the old spinner goes, which would take the new one along.
+                drop(busy.take());
+                busy.replace((!step.is_an_end()).then(|| display.busy(&step.to_string())));
             };
             Assets::find_or_build(report).await?
         };
         if clock.elapsed() > Duration::from_secs(1) {
-            display.done("etcd, kube-apiserver and kubectl are built and kept for the next time", clock.elapsed());
+            display.done("etcd, kube-apiserver and kubectl are there, and kept for the next time", clock.elapsed());
         }
         let clock = Clock::system();
         let busy = display.busy("etcd and kube-apiserver start");
@@ -81,9 +82,12 @@ impl Place {
         let guardian = std::env::current_exe().map_err(Error::Program)?;
         let cluster = LocalCluster::start(Options::new(assets, guardian)).await?;
         drop(busy);
-        display.done(&format!("API server {} and its etcd are ready", versions::KUBERNETES), clock.elapsed());
+        let took = clock.elapsed();
+        let client = cluster.client()?;
+        let version = client.apiserver_version().await?.git_version;
+        display.done(&format!("API server {version} and its etcd are ready"), took);
         Ok(Self {
-            client: cluster.client()?,
+            client,
             config: cluster.config(),
             namespace: "default".to_owned(),
             kind: Kind::Own { cluster: Box::new(cluster), kubectl },

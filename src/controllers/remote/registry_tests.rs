@@ -6,6 +6,7 @@ use super::*;
 use crate::connect::error::Failure;
 use crate::controllers::remote::testing::{Factory, Mood, START, Service, failure, id, settings, subject, until, work};
 use crate::controllers::remote::{Health, NotNow, Pace, TroubleKind};
+use crate::patience::in_time;
 
 struct Bench {
     clock: Clock,
@@ -30,7 +31,7 @@ impl Bench {
 
     /// The next one that is woken; a test that waits for nobody fails.
     async fn next(&mut self) -> Subject {
-        let next = tokio::time::timeout(Duration::from_secs(20), self.woken.recv()).await;
+        let next = in_time(self.woken.recv()).await;
         next.expect("somebody is woken").expect("the registry lives")
     }
 

@@ -57,7 +57,7 @@ async fn an_answer_of_10_mb_is_not_read_to_its_end() {
 
 #[tokio::test]
 async fn an_answer_that_does_not_come_in_time_fails() {
-    let answer = FaultAnswer { delay_ms: 5_000, ..FaultAnswer::default() };
+    let answer = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
     let (_shop, seen) = failing(answer, true, json!({"timeout": "1s"})).await;
     assert_eq!(seen.status.as_ref().and_then(|status| status.http_status), None);
     assert!(message(&seen).contains("1s"), "{}", message(&seen));

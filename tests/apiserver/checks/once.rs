@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use connect_operator::clock::Clock;
 use connect_operator::crd::{ActionCheck, CheckOutcome};
-use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use connect_operator::dev_server::Options;
 use serde_json::json;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use super::{CHECK, check, has, message, outcome, reading, until_reason};
 use crate::manifests::with_spec;
+use crate::patience::in_time;
 use crate::shop::{SECRET, Shop};
 use crate::unreliable::{Unreliable, Which, Wrong};
 
@@ -16,12 +20,33 @@ fn quick() -> Options {
     Options { deploy_duration: Duration::from_millis(200), ..Options::default() }
 }
 
-/// Lets the next call of an operation take that long, also for whoever waits for it in vain.
-fn slow(shop: &Shop, operation: &str, delay: Duration) {
-    let delay_ms = u64::try_from(delay.as_millis()).expect("it is short");
-    let answer = FaultAnswer { delay_ms, ..FaultAnswer::default() };
-    let fault = Fault { operation: Some(operation.into()), count: Some(1), answer, ..Fault::default() };
-    shop.dev.fault(fault.after_the_effect()).expect("it is right");
+/// A frontend that takes requests and never answers.
+struct Silent {
+    url: String,
+    asked: watch::Receiver<u64>,
+}
+
+impl Silent {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (asking, asked) = watch::channel(0);
+        tokio::spawn(async move {
+            let mut open = Vec::new();
+            while let Ok((mut connection, _)) = listener.accept().await {
+                if connection.read(&mut [0; 1024]).await.is_ok_and(|length| length > 0) {
+                    asking.send_modify(|asked| *asked += 1);
+                }
+                open.push(connection);
+            }
+        });
+        Self { url, asked }
+    }
+
+    /// Returns once it was asked so often.
+    async fn until_asked(&mut self, times: u64) {
+        in_time(self.asked.wait_for(|asked| *asked >= times)).await.expect("it is asked").expect("it listens");
+    }
 }
 
 /// How many pieces are in the cart of the last answer that the dev server gave.
@@ -87,24 +112,27 @@ async fn killed_after_the_intent_is_written_it_is_never_sent_again() {
 #[tokio::test]
 async fn killed_while_the_answer_is_awaited_it_is_never_sent_again() {
     let mut shop = Shop::open().await;
-    slow(&shop, "writeActionPost", Duration::from_secs(2));
-    shop.sandbox.apply(&check(&shop)).await.unwrap();
-    shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
+    let mut silent = Silent::start().await;
+    let check = with_spec(check(&shop), &json!({"frontend": {"url": silent.url}}));
+    shop.sandbox.apply(&check).await.unwrap();
+    silent.until_asked(1).await;
     shop.kill_operator().await;
     shop.start_operator();
     until_reason(&shop, "AnswerLost").await;
-    assert!(sent(&shop) <= 1);
+    // Only a change of the spec sends it again, and whatever had been sent without one came before.
+    shop.sandbox.change(&check, &json!({"spec": {"locale": "de-DE"}})).await.unwrap();
+    silent.until_asked(2).await;
+    assert_eq!(*silent.asked.borrow(), 2);
 }
 
 #[tokio::test]
 async fn killed_after_the_answer_it_is_never_sent_again() {
     let mut shop = Shop::without_operator(quick(), Clock::system()).await;
     let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    // The intent is stored, and what came of it is not.
+    cluster.begin_after(1, Which::StatusWrites, Wrong::Away);
     shop.start_operator_as(client);
-    slow(&shop, "writeActionPost", Duration::from_millis(500));
     shop.sandbox.apply(&check(&shop)).await.unwrap();
-    shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
-    cluster.begin(Which::StatusWrites, Wrong::Away);
     cluster.until_met(1).await;
     assert_eq!(sent(&shop), 1, "it was answered");
     shop.kill_operator().await;
@@ -117,11 +145,10 @@ async fn killed_after_the_answer_it_is_never_sent_again() {
 async fn an_answer_is_written_even_if_labels_changed_or_the_cluster_failed_meanwhile() {
     let mut shop = Shop::without_operator(quick(), Clock::system()).await;
     let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    cluster.begin_after(1, Which::StatusWrites, Wrong::Refused(500, "InternalError"));
     shop.start_operator_as(client);
-    slow(&shop, "writeActionPost", Duration::from_secs(1));
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     shop.until_object(CHECK, "the intent", |object: &ActionCheck| outcome(object) == Some(CheckOutcome::Sent)).await;
-    cluster.begin(Which::StatusWrites, Wrong::Refused(500, "InternalError"));
     shop.sandbox.change(&check(&shop), &json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
     cluster.until_met(1).await;
     cluster.end();
@@ -159,14 +186,19 @@ async fn a_read_is_sent_at_its_interval() {
     let shop = Shop::with(quick(), clock).await;
     shop.sandbox.apply(&with_spec(reading(&shop), &json!({"interval": "1m"}))).await.unwrap();
     let checked_at = |object: &ActionCheck| object.status.as_ref().and_then(|status| status.checked_at.clone());
-    let mut last = checked_at(&until_reason(&shop, "CheckPassed").await);
-    for round in 2..4 {
+    until_reason(&shop, "CheckPassed").await;
+    let mut reads = 1;
+    for locale in ["de-DE", "fr-FR"] {
         shop.clock.step(Duration::from_secs(59));
-        assert_eq!(shop.calls("readAction"), round - 1, "not before its time");
-        shop.clock.step(Duration::from_secs(1));
-        let next = shop.until_object(CHECK, "the next", |object: &ActionCheck| checked_at(object) != last).await;
-        last = checked_at(&next);
-        assert_eq!(shop.calls("readAction"), round);
+        // A new generation is read for at once, and by then whatever came too early has arrived.
+        shop.sandbox.change(&reading(&shop), &json!({"spec": {"locale": locale}})).await.unwrap();
+        let last = checked_at(&until_reason(&shop, "CheckPassed").await);
+        reads += 1;
+        assert_eq!(shop.calls("readAction"), reads, "none before its time");
+        shop.clock.step(Duration::from_mins(1));
+        shop.until_object(CHECK, "the next", |object: &ActionCheck| checked_at(object) != last).await;
+        reads += 1;
+        assert_eq!(shop.calls("readAction"), reads);
     }
 }
 
@@ -180,7 +212,7 @@ async fn what_did_not_leave_is_sent_later() {
     let waiting = until_reason(&shop, "FrontendUnavailable").await;
     assert_eq!(outcome(&waiting), Some(CheckOutcome::NotSent));
     assert!(has(&waiting, "Reconciling"));
-    let listener = tokio::net::TcpListener::bind(nobody).await.unwrap();
+    let listener = TcpListener::bind(nobody).await.unwrap();
     let late = connect_operator::dev_server::DevServer::start_on(listener, quick(), Clock::system()).await.unwrap();
     shop.clock.step(Duration::from_mins(1));
     until_reason(&shop, "CheckPassed").await;

@@ -3,13 +3,16 @@
 use serde_json::Value;
 
 use super::{dev_server_of, ownership, seen_by};
+use crate::patience::timeout_option;
 use crate::written::Shell;
 
 const EXAMPLES: [&str; 4] = ["quickstart.yaml", "check.yaml", "registry.yaml", "staged.yaml"];
 /// Deploys what another one publishes.
 const PUBLISHED: &str = "pinned.yaml";
 
-const READY: &str = "kubectl wait ctp,cst,cdep,acheck --all --for=condition=Ready --timeout=60s";
+fn until_ready() -> String {
+    format!("kubectl wait ctp,cst,cdep,acheck --all --for=condition=Ready {}", timeout_option())
+}
 
 #[tokio::test]
 async fn kubectl_diff_shows_nothing_after_a_client_side_apply() {
@@ -31,10 +34,10 @@ async fn nothing_differs(how: &str) {
         differs_in_nothing(&shell, how, file).await;
     }
     shop.start_operator();
-    shell.run("all are Ready", READY, 0).await;
+    shell.run("all are Ready", &until_ready(), 0).await;
     let apply = format!("kubectl apply {how} --validate=strict -f examples/{PUBLISHED}");
     shell.run("what is published by now", &apply, 0).await;
-    shell.run("all are Ready", READY, 0).await;
+    shell.run("all are Ready", &until_ready(), 0).await;
     for file in EXAMPLES.into_iter().chain([PUBLISHED]) {
         differs_in_nothing(&shell, how, file).await;
         // Applied once more it changes nothing: the generation stays.

@@ -11,6 +11,7 @@ use tokio::sync::OnceCell;
 use crate::cluster::Sandbox;
 use crate::go_tools;
 use crate::manifests::{documents, with_spec};
+use crate::patience::timeout_option;
 
 /// Definitions that stand as files in a module: the module, and the file in it.
 const FILES: [(&str, &str); 5] = [
@@ -105,7 +106,7 @@ pub(crate) async fn install(sandbox: &Sandbox) {
     let install = async || {
         let definitions = tokio::task::spawn_blocking(definitions).await.unwrap();
         sandbox.succeed(&["apply", "--server-side", "--filename", "-"], &definitions).await;
-        sandbox.succeed(&["wait", "crd", "--all", "--for=condition=Established", "--timeout=30s"], "").await;
+        sandbox.succeed(&["wait", "crd", "--all", "--for=condition=Established", &timeout_option()], "").await;
     };
     INSTALLED.get_or_init(install).await;
 }

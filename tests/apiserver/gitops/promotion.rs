@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::dev_server_of;
 use crate::manifests::documents;
+use crate::patience::timeout_option;
 use crate::shop::{CREDENTIALS, NAME, SECRET};
 
 #[tokio::test]
@@ -47,7 +48,7 @@ async fn each_stage_of_the_promotion_example_becomes_live_as_its_overlay_says() 
 
 /// A stage that is deleted as a whole, as by a prune: projects wait for deployments, in whatever order they go.
 async fn taken_away(shop: &crate::shop::Shop, undeployed: u64) {
-    let everything = ["delete", "ctp,cdep", "--all", "--timeout=30s"];
+    let everything = ["delete", "ctp,cdep", "--all", &timeout_option()];
     shop.sandbox.succeed(&everything, "").await;
     assert_eq!(shop.calls("deleteDeploymentById"), undeployed);
     let deployments: Api<ConnectorDeployment> = shop.api();

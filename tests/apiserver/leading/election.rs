@@ -1,11 +1,18 @@
-//! The election on a real Lease. Each replica has a clock of its own, which runs twenty times as fast as the machine's.
+//! The election on a real Lease. Each replica has a clock of its own, which runs twenty times as fast as the machine's and
+//! stands still while a request of a replica is on its way: the Lease's seconds are those of the clocks, so that a slow API
+//! server costs nobody the lead.
 
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use axum::body::Body;
 use connect_operator::clock::Clock;
 use connect_operator::connect::Fence;
 use connect_operator::leader::{Election, LeaseName, Lost, Scope, State, Timing, fenced};
 use connect_operator::names;
+use http::{Request, Response};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -13,9 +20,10 @@ use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 use tokio::task::JoinHandle;
+use tower::BoxError;
 
 use crate::cluster::Sandbox;
-use crate::shop::PATIENCE;
+use crate::patience::in_time;
 use crate::unreliable::{Unreliable, Which, Wrong};
 
 const LEASE: &str = "tax";
@@ -35,23 +43,78 @@ impl Drop for Replica {
     }
 }
 
-/// A clock of its own, and what drives it.
-fn fast() -> (Clock, JoinHandle<()>) {
-    let clock = Clock::stepped(Timestamp::now());
-    let driven = clock.clone();
-    let ticking = tokio::spawn(async move {
-        loop {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            driven.step(Duration::from_millis(100));
-        }
-    });
-    (clock, ticking)
+/// The namespace of a test, and the requests of its replicas.
+struct Stage {
+    sandbox: Sandbox,
+    /// What replicas call the API server with.
+    client: Client,
+    /// How many of their requests have not been answered yet.
+    under_way: Arc<AtomicUsize>,
+}
+
+impl Deref for Stage {
+    type Target = Sandbox;
+
+    fn deref(&self) -> &Sandbox {
+        &self.sandbox
+    }
+}
+
+/// Counts a request until its answer is here.
+struct UnderWay(Arc<AtomicUsize>);
+
+impl UnderWay {
+    fn one(counter: &Arc<AtomicUsize>) -> Self {
+        counter.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(counter))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let sandbox = Sandbox::new().await;
+        let under_way = Arc::new(AtomicUsize::new(0));
+        let (inner, counter) = (sandbox.client.clone(), Arc::clone(&under_way));
+        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+            let (inner, counter) = (inner.clone(), Arc::clone(&counter));
+            async move {
+                let _counted = UnderWay::one(&counter);
+                let (head, body) = inner.send(request).await?.into_parts();
+                // A Lease is short, and its answer is here when all of it is.
+                let body = axum::body::to_bytes(Body::new(body), usize::MAX).await?;
+                Ok::<_, BoxError>(Response::from_parts(head, Body::from(body)))
+            }
+        });
+        let client = Client::new(service, sandbox.namespace.clone());
+        Self { sandbox, client, under_way }
+    }
+
+    /// A clock of its own, and what drives it.
+    fn fast(&self) -> (Clock, JoinHandle<()>) {
+        let clock = Clock::stepped(Timestamp::now());
+        let (driven, under_way) = (clock.clone(), Arc::clone(&self.under_way));
+        let ticking = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                if under_way.load(Ordering::SeqCst) == 0 {
+                    driven.step(Duration::from_millis(100));
+                }
+            }
+        });
+        (clock, ticking)
+    }
 }
 
 impl Replica {
-    fn start(sandbox: &Sandbox, identity: &str) -> Self {
-        let (clock, ticking) = fast();
-        Self::with(sandbox, sandbox.client.clone(), identity, clock, ticking)
+    fn start(stage: &Stage, identity: &str) -> Self {
+        let (clock, ticking) = stage.fast();
+        Self::with(stage, stage.client.clone(), identity, clock, ticking)
     }
 
     fn with(sandbox: &Sandbox, client: Client, identity: &str, clock: Clock, ticking: JoinHandle<()>) -> Self {
@@ -63,17 +126,14 @@ impl Replica {
         Self { election: Some(election), state, fence, clock, ticking }
     }
 
-    async fn leads(sandbox: &Sandbox, identity: &str) -> Self {
-        let mut replica = Self::start(sandbox, identity);
+    async fn leads(stage: &Stage, identity: &str) -> Self {
+        let mut replica = Self::start(stage, identity);
         replica.until_it_leads().await;
         replica
     }
 
     async fn until_it_leads(&mut self) {
-        tokio::time::timeout(PATIENCE, self.election().won())
-            .await
-            .expect("it leads in time")
-            .expect("nothing is lost");
+        in_time(self.election().won()).await.expect("it leads in time").expect("nothing is lost");
         assert!(self.state.leads() && self.fence.holds());
     }
 
@@ -88,7 +148,7 @@ impl Replica {
     }
 
     async fn until_it_lost(&mut self) -> Lost {
-        let lost = tokio::time::timeout(PATIENCE, self.election().lost()).await.expect("it is lost in time");
+        let lost = in_time(self.election().lost()).await.expect("it is lost in time");
         assert!(!self.state.leads() && !self.fence.holds());
         lost
     }
@@ -112,14 +172,14 @@ async fn until(sandbox: &Sandbox, what: &str, is: impl Fn(&Lease) -> bool) -> Le
             }
         }
     };
-    tokio::time::timeout(PATIENCE, wanted).await.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
+    in_time(wanted).await.unwrap_or_else(|_| panic!("not in time: {what}"))
 }
 
 #[tokio::test]
 async fn one_of_many_leads_and_says_what_its_install_works_on() {
-    let sandbox = Sandbox::new().await;
-    let replicas: Vec<_> = (0..4).map(|number| Replica::start(&sandbox, &format!("replica-{number}"))).collect();
-    let lease = until(&sandbox, "somebody leads", |lease| lease.spec.is_some()).await;
+    let stage = Stage::new().await;
+    let replicas: Vec<_> = (0..4).map(|number| Replica::start(&stage, &format!("replica-{number}"))).collect();
+    let lease = until(&stage, "somebody leads", |lease| lease.spec.is_some()).await;
     for replica in &replicas {
         // Each has looked at it at least twice.
         let from = replica.clock.elapsed();
@@ -132,15 +192,15 @@ async fn one_of_many_leads_and_says_what_its_install_works_on() {
     assert_eq!(replicas.iter().filter(|replica| replica.fence.holds()).count(), 1);
     assert_eq!(lease.annotations()[names::WATCH_NAMESPACES], "shop");
     assert_eq!(lease.annotations()[names::SELECTOR], "team=tax");
-    let spec = spec(&sandbox).await;
+    let spec = spec(&stage).await;
     assert_eq!((spec.lease_duration_seconds, spec.lease_transitions), (Some(15), Some(0)));
 }
 
 #[tokio::test]
 async fn another_takes_over_when_the_leader_is_gone_and_not_earlier() {
-    let sandbox = Sandbox::new().await;
-    let first = Replica::leads(&sandbox, "first").await;
-    let mut second = Replica::start(&sandbox, "second");
+    let stage = Stage::new().await;
+    let first = Replica::leads(&stage, "first").await;
+    let mut second = Replica::start(&stage, "second");
     let began = second.clock.elapsed();
     // It follows for longer than the lease lasts, since that is renewed.
     while second.clock.elapsed().saturating_sub(began) < Duration::from_secs(40) {
@@ -154,63 +214,63 @@ async fn another_takes_over_when_the_leader_is_gone_and_not_earlier() {
     let took = second.clock.elapsed().saturating_sub(gone);
     assert!(took >= Duration::from_secs(10), "{took:?}: the first may have renewed it up to two looks ago");
     assert_eq!(
-        (spec(&sandbox).await.holder_identity.as_deref(), spec(&sandbox).await.lease_transitions),
+        (spec(&stage).await.holder_identity.as_deref(), spec(&stage).await.lease_transitions),
         (Some("second"), Some(1))
     );
 }
 
 #[tokio::test]
 async fn what_is_given_up_is_taken_at_the_next_look() {
-    let sandbox = Sandbox::new().await;
-    let mut first = Replica::leads(&sandbox, "first").await;
-    let mut second = Replica::start(&sandbox, "second");
+    let stage = Stage::new().await;
+    let mut first = Replica::leads(&stage, "first").await;
+    let mut second = Replica::start(&stage, "second");
     let before = second.clock.elapsed();
     first.give_up().await;
     second.until_it_leads().await;
     let took = second.clock.elapsed().saturating_sub(before);
     assert!(took < Duration::from_secs(12), "{took:?}");
-    assert_eq!(spec(&sandbox).await.lease_transitions, Some(1));
+    assert_eq!(spec(&stage).await.lease_transitions, Some(1));
     second.give_up().await;
-    let spec = spec(&sandbox).await;
+    let spec = spec(&stage).await;
     assert_eq!((spec.holder_identity, spec.lease_duration_seconds), (None, Some(1)));
 }
 
 #[tokio::test]
 async fn one_that_never_led_gives_nothing_up() {
-    let sandbox = Sandbox::new().await;
-    let first = Replica::leads(&sandbox, "first").await;
-    let mut second = Replica::start(&sandbox, "second");
+    let stage = Stage::new().await;
+    let first = Replica::leads(&stage, "first").await;
+    let mut second = Replica::start(&stage, "second");
     second.give_up().await;
-    assert_eq!(spec(&sandbox).await.holder_identity.as_deref(), Some("first"));
+    assert_eq!(spec(&stage).await.holder_identity.as_deref(), Some("first"));
     assert!(first.state.leads());
 }
 
 #[tokio::test]
 async fn what_people_write_beside_the_record_costs_nobody_the_lead() {
-    let sandbox = Sandbox::new().await;
-    let mut replica = Replica::leads(&sandbox, "first").await;
+    let stage = Stage::new().await;
+    let mut replica = Replica::leads(&stage, "first").await;
     let note = Patch::Merge(json!({"metadata": {"annotations": {"note": "mine", names::SELECTOR: "changed"}}}));
-    leases(&sandbox).patch(LEASE, &PatchParams::default(), &note).await.unwrap();
+    leases(&stage).patch(LEASE, &PatchParams::default(), &note).await.unwrap();
     let put_right = |lease: &Lease| lease.annotations()[names::SELECTOR] == "team=tax";
-    let lease = until(&sandbox, "it is renewed over the change", put_right).await;
+    let lease = until(&stage, "it is renewed over the change", put_right).await;
     assert_eq!(lease.annotations()["note"], "mine");
-    leases(&sandbox).delete(LEASE, &DeleteParams::default()).await.unwrap();
-    until(&sandbox, "it is made again", |_| true).await;
+    leases(&stage).delete(LEASE, &DeleteParams::default()).await.unwrap();
+    until(&stage, "it is made again", |_| true).await;
     assert!(replica.state.leads());
-    let spec = spec(&sandbox).await;
+    let spec = spec(&stage).await;
     assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("first"), Some(0)));
     replica.give_up().await;
 }
 
 #[tokio::test]
 async fn who_finds_another_in_its_place_has_lost_at_once() {
-    let sandbox = Sandbox::new().await;
-    let mut replica = Replica::leads(&sandbox, "first").await;
+    let stage = Stage::new().await;
+    let mut replica = Replica::leads(&stage, "first").await;
     let other = Patch::Merge(json!({"spec": {"holderIdentity": "by-hand"}}));
-    leases(&sandbox).patch(LEASE, &PatchParams::default(), &other).await.unwrap();
+    leases(&stage).patch(LEASE, &PatchParams::default(), &other).await.unwrap();
     let lost = replica.until_it_lost().await;
     assert!(matches!(&lost, Lost::Taken { holder, .. } if holder == "by-hand"), "{lost}");
-    assert_eq!(spec(&sandbox).await.holder_identity.as_deref(), Some("by-hand"), "it writes nothing more");
+    assert_eq!(spec(&stage).await.holder_identity.as_deref(), Some("by-hand"), "it writes nothing more");
 }
 
 #[tokio::test]
@@ -220,10 +280,10 @@ async fn rule_25_without_the_api_server_the_fence_closes_at_the_deadline_and_the
         ("it refuses", Wrong::Refused(503, "ServiceUnavailable"), "refused"),
         ("it hangs", Wrong::Late(Duration::from_mins(10)), "no answer within 5s"),
     ] {
-        let sandbox = Sandbox::new().await;
-        let (clock, ticking) = fast();
-        let (unreliable, client) = Unreliable::client(&sandbox.client, &clock);
-        let mut replica = Replica::with(&sandbox, client, "first", clock.clone(), ticking);
+        let stage = Stage::new().await;
+        let (clock, ticking) = stage.fast();
+        let (unreliable, client) = Unreliable::client(&stage.client, &clock);
+        let mut replica = Replica::with(&stage, client, "first", clock.clone(), ticking);
         replica.until_it_leads().await;
         unreliable.begin(Which::All, wrong);
         unreliable.until_met(1).await;
@@ -234,23 +294,23 @@ async fn rule_25_without_the_api_server_the_fence_closes_at_the_deadline_and_the
         assert!(took > Duration::from_secs(7) && took < Duration::from_secs(17), "{case}: {took:?}");
         assert!(lost.to_string().contains(why) && lost.to_string().contains("within 10s"), "{case}: {lost}");
         unreliable.end();
-        assert_eq!(spec(&sandbox).await.holder_identity.as_deref(), Some("first"), "{case}: nothing is given up");
+        assert_eq!(spec(&stage).await.holder_identity.as_deref(), Some("first"), "{case}: nothing is given up");
     }
 }
 
 #[tokio::test]
 async fn an_answer_that_comes_after_the_deadline_makes_nobody_lead() {
-    let sandbox = Sandbox::new().await;
-    let (clock, ticking) = fast();
+    let stage = Stage::new().await;
+    let (clock, ticking) = stage.fast();
     ticking.abort();
-    let (unreliable, client) = Unreliable::client(&sandbox.client, &clock);
+    let (unreliable, client) = Unreliable::client(&stage.client, &clock);
     unreliable.begin(Which::All, Wrong::Away);
-    let replica = Replica::with(&sandbox, client, "first", clock.clone(), ticking);
+    let replica = Replica::with(&stage, client, "first", clock.clone(), ticking);
     unreliable.until_met(1).await;
     // The Lease is made, and the process sleeps until after its deadline before it hears of that.
     unreliable.begin(Which::Writes, Wrong::Late(Duration::from_secs(2)));
     clock.step(Duration::from_secs(2));
-    until(&sandbox, "it is made", |_| true).await;
+    until(&stage, "it is made", |_| true).await;
     unreliable.begin(Which::Writes, Wrong::Away);
     clock.step(Duration::from_secs(11));
     // When it tries to write again it has heard, or given up.
@@ -269,11 +329,11 @@ async fn an_answer_that_comes_after_the_deadline_makes_nobody_lead() {
 
 #[tokio::test]
 async fn rule_25_behind_the_fence_a_client_reads_and_writes_nothing() {
-    let sandbox = Sandbox::new().await;
+    let stage = Stage::new().await;
     let clock = Clock::stepped(Timestamp::now());
     let fence = Fence::closed(clock.clone());
-    let client = fenced::client(sandbox.client.clone(), fence.clone());
-    let api = Api::<ConfigMap>::namespaced(client, &sandbox.namespace);
+    let client = fenced::client(stage.client.clone(), fence.clone());
+    let api = Api::<ConfigMap>::namespaced(client, &stage.namespace);
     let metadata = ObjectMeta { name: Some("note".to_owned()), ..ObjectMeta::default() };
     let note = ConfigMap { metadata, ..ConfigMap::default() };
     fence.hold_until(clock.elapsed() + Duration::from_secs(10));

@@ -21,13 +21,14 @@ use connect_operator::metrics::Metrics;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::runtime::{conditions, wait};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::cluster::Sandbox;
-use crate::shop::{CREDENTIALS, NAME, PATIENCE, PROJECT, SECRET, Shop};
+use crate::patience::in_time;
+use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
 /// An install of the operator: its controllers, and the one replica that leads.
 struct Install {
@@ -37,24 +38,29 @@ struct Install {
     ended: JoinHandle<()>,
 }
 
+/// So that nobody loses a Lease because the machine is slow.
+const PATIENT: Timing =
+    Timing { lease: Duration::from_hours(2), renew_deadline: Duration::from_hours(1), retry: Duration::from_secs(2) };
+
 impl Install {
     /// One that holds the Lease of this name in the namespace `home`, and works on what the selector says.
     async fn start(shop: &Shop, home: &Sandbox, lease: &str, selector: &str) -> Self {
-        Self::start_as(shop, home.client.clone(), home, Some(lease), selector).await
+        Self::start_as(shop, home, Some((lease, PATIENT)), selector).await
     }
 
-    /// The same with a client of the test's, or without a Lease.
-    async fn start_as(shop: &Shop, client: Client, home: &Sandbox, lease: Option<&str>, selector: &str) -> Self {
+    /// The same with other times, or without a Lease.
+    async fn start_as(shop: &Shop, home: &Sandbox, lease: Option<(&str, Timing)>, selector: &str) -> Self {
+        let (client, timing) = (home.client.clone(), lease.map(|(_, timing)| timing));
+        let lease = lease.map(|(name, _)| name);
         let clock = Clock::system();
         let scope = Scope::new(std::slice::from_ref(&shop.sandbox.namespace), selector).expect("a selector");
         let name = LeaseName { namespace: home.namespace.clone(), name: lease.unwrap_or("none").to_owned() };
-        let mut election = lease.map(|_| {
+        let mut election = timing.map(|timing| {
             let fence = Fence::closed(clock.clone());
-            let timing = Timing::default();
             Election::start(home.client.clone(), &name, &scope, name.to_string(), timing, &clock, &fence)
         });
         if let Some(election) = &mut election {
-            tokio::time::timeout(PATIENCE, election.won()).await.expect("it leads in time").expect("it leads");
+            in_time(election.won()).await.expect("it leads in time").expect("it leads");
         }
         let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
         let metrics = Metrics::new(clock.now());
@@ -86,7 +92,7 @@ impl Install {
     /// As on SIGTERM.
     async fn end(self) {
         let _ = self.end.send(());
-        tokio::time::timeout(PATIENCE, self.ended).await.expect("it ends in time").expect("it ends well");
+        in_time(self.ended).await.expect("it ends in time").expect("it ends well");
         if let Some(election) = self.election {
             election.give_up().await;
         }
@@ -153,7 +159,7 @@ async fn rotate(shop: &Shop, value: &str, redeploys: u64) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, carried).await.expect("the new value is carried in time");
+    in_time(carried).await.expect("the new value is carried in time");
 }
 
 /// How often each change of the remote was asked for: create, redeploy, undeploy.
@@ -219,14 +225,14 @@ async fn rule_26_what_a_living_install_has_claimed_is_left_alone_and_said_once()
     .await;
     let before = shop.get().await.resource_version();
     let second = Install::start(&shop, &home, "second", "team=tax").await;
-    let other = Install::start_as(&shop, home.client.clone(), &home, None, "").await;
+    let other = Install::start_as(&shop, &home, None, "").await;
     let said = async {
         // Of the deployment and of the project, by each of the two.
         while shop.events("ManagedElsewhere").await.len() < 2 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, said).await.expect("it is said in time");
+    in_time(said).await.expect("it is said in time");
     for note in shop.events("ManagedElsewhere").await {
         assert!(note.contains(&first.name.to_string()) && note.contains("--selector"), "{note}");
     }
@@ -250,7 +256,7 @@ async fn rule_26_what_an_install_leaves_behind_is_taken_over_without_anything_be
     first.end().await;
     until_live(&shop, NAME, Some(&second.name)).await;
     // An install that dies keeps its claim until its Lease has run out, or is deleted.
-    let third = Install::start_as(&shop, home.client.clone(), &home, None, "").await;
+    let third = Install::start_as(&shop, &home, None, "").await;
     second.die().await;
     let leases = Api::<Lease>::namespaced(home.client.clone(), &home.namespace);
     leases.delete("second", &DeleteParams::default()).await.unwrap();
@@ -263,7 +269,7 @@ async fn rule_26_what_an_install_leaves_behind_is_taken_over_without_anything_be
 #[tokio::test]
 async fn a_lease_that_runs_out_is_noticed_by_itself() {
     let (shop, home) = shop(team("tax")).await;
-    let first = Install::start(&shop, &home, "first", "").await;
+    let first = Install::start_as(&shop, &home, Some(("first", Timing::default())), "").await;
     shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();
     until_live(&shop, NAME, Some(&first.name)).await;
     first.die().await;
@@ -293,14 +299,14 @@ async fn rule_24_a_project_stays_while_a_deployment_of_another_shard_names_it() 
         let uid = deployments.get(name).await.unwrap().uid().unwrap();
         deployments.delete(name, &DeleteParams::default()).await.unwrap();
         let gone = wait::await_condition(deployments.clone(), name, conditions::is_deleted(&uid));
-        tokio::time::timeout(PATIENCE, gone).await.expect("it goes in time").unwrap();
+        in_time(gone).await.expect("it goes in time").unwrap();
         if left {
             assert!(projects.get_opt(PROJECT).await.unwrap().is_some(), "the other still needs it");
         }
     }
     let uid = project.uid().unwrap();
     let gone = wait::await_condition(projects, PROJECT, conditions::is_deleted(&uid));
-    tokio::time::timeout(PATIENCE, gone).await.expect("the project goes in time").unwrap();
+    in_time(gone).await.expect("the project goes in time").unwrap();
     assert_eq!(changes(&shop), (2, 0, 2));
     tax.end().await;
     cart.end().await;

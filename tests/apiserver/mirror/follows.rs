@@ -4,6 +4,7 @@ use connect_operator::crd::{ConnectProject, Connector};
 use kube::api::DeleteParams;
 
 use super::*;
+use crate::patience::in_time;
 
 #[tokio::test]
 async fn the_catalogue_is_there_to_browse() {
@@ -118,7 +119,7 @@ async fn objects_go_with_the_project() {
         kube::runtime::wait::await_condition(shop.api::<ConnectProject>(), PROJECT, |it: Option<&ConnectProject>| {
             it.is_none()
         });
-    tokio::time::timeout(PATIENCE, gone).await.expect("it goes").unwrap();
+    in_time(gone).await.expect("it goes").unwrap();
     assert_eq!(names_of(&shop).await, Vec::<String>::new());
 }
 

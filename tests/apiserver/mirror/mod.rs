@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 use tower::BoxError;
 
 use crate::manifests::with_spec;
-use crate::shop::{PATIENCE, PROJECT, Shop};
+use crate::patience::in_time;
+use crate::shop::{PROJECT, Shop};
 
 /// A ConnectProject of this name that mirrors what has a word in its name.
 fn mirroring(shop: &Shop, name: &str, filter: &Value) -> Value {
@@ -128,8 +129,8 @@ async fn until_there_are(shop: &Shop, names: &[&str]) {
             }
         }
     };
-    let seen = tokio::time::timeout(PATIENCE, seen).await;
-    assert!(seen.is_ok(), "not within {PATIENCE:?}: {wanted:?}, but {:?}", names_of(shop).await);
+    let seen = in_time(seen).await;
+    assert!(seen.is_ok(), "not in time: {wanted:?}, but {:?}", names_of(shop).await);
 }
 
 /// Returns once something beside what is watched is so.
@@ -139,8 +140,8 @@ async fn until_so(shop: &Shop, what: &str, is: impl AsyncFn() -> bool) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let so = tokio::time::timeout(PATIENCE, so).await;
-    assert!(so.is_ok(), "not within {PATIENCE:?}: {what}\ncalls: {:?}", shop.dev.counts());
+    let so = in_time(so).await;
+    assert!(so.is_ok(), "not in time: {what}\ncalls: {:?}", shop.dev.counts());
 }
 
 /// How often the operator wrote or removed a Connector object.

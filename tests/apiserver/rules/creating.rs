@@ -11,6 +11,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{CALM, DEPLOYING, Leaping, QUIET, condition, is_accepted, level, ready, status};
+use crate::patience::in_time;
 use crate::shop::NAME;
 
 #[tokio::test]
@@ -80,7 +81,7 @@ async fn intercept_operations(
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(crate::shop::PATIENCE, wait).await.expect("the policy is in force");
+    in_time(wait).await.expect("the policy is in force");
 }
 
 /// The operator meets the deployment, and a second run of it shows that the first one is over.

@@ -13,7 +13,8 @@ use serde_json::json;
 
 use super::{DEPLOYING, Leaping, ready};
 use crate::ending::{Content, SECRETS_FIRST};
-use crate::shop::{CREDENTIALS, NAME, PATIENCE, SECRET, Shop};
+use crate::patience::in_time;
+use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
 
 /// DELETEs that were accepted, by path.
 fn undeployed(shop: &Shop) -> Vec<String> {
@@ -131,8 +132,8 @@ async fn until(shop: &Shop, what: &str, is: impl AsyncFn(&Shop) -> bool) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let seen = tokio::time::timeout(PATIENCE, so).await;
-    assert!(seen.is_ok(), "not within {PATIENCE:?}: {what}\n{:?}", shop.dev.counts());
+    let seen = in_time(so).await;
+    assert!(seen.is_ok(), "not in time: {what}\n{:?}", shop.dev.counts());
 }
 
 #[tokio::test]

@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use super::{CALM, DEPLOYING, Leaping, QUIET, condition, is_accepted, level, ready, status};
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
-use crate::shop::{CREDENTIALS, NAME, PATIENCE, PROJECT, SECRET};
+use crate::patience::in_time;
+use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET};
 
 const KEY: &str = "tax-eu";
 
@@ -68,8 +69,8 @@ where
         + 'static,
 {
     let seen = wait::await_condition(api::<K>(sandbox), name, |object: Option<&K>| object.is_some_and(&is));
-    let Ok(found) = tokio::time::timeout(PATIENCE, seen).await else {
-        panic!("not within {PATIENCE:?}: {what}\n{:#?}", api::<K>(sandbox).get_opt(name).await.unwrap());
+    let Ok(found) = in_time(seen).await else {
+        panic!("not in time: {what}\n{:#?}", api::<K>(sandbox).get_opt(name).await.unwrap());
     };
     found.expect("watching works").expect("a condition on an object")
 }
@@ -80,7 +81,7 @@ async fn delete(sandbox: &Sandbox, name: &str) {
 
 async fn until_gone(sandbox: &Sandbox, name: &str) {
     let gone = wait::await_condition(api(sandbox), name, |object: Option<&ConnectorDeployment>| object.is_none());
-    tokio::time::timeout(PATIENCE, gone).await.expect("it goes").expect("watching works");
+    in_time(gone).await.expect("it goes").expect("watching works");
 }
 
 /// Lets time pass, then has the operator look at this one; returns once it has.
@@ -314,7 +315,7 @@ async fn rule_04_a_winner_that_goes_to_another_project_leaves_the_key() {
     let projects = shop.api::<ConnectProject>();
     projects.delete("elsewhere", &DeleteParams::default()).await.unwrap();
     let gone = wait::await_condition(projects, "elsewhere", |object: Option<&ConnectProject>| object.is_none());
-    tokio::time::timeout(PATIENCE, gone).await.expect("nothing uses it").unwrap();
+    in_time(gone).await.expect("nothing uses it").unwrap();
     shop.change(&json!({"spec": {"projectRef": {"name": "elsewhere"}}})).await;
     shop.until_reason("ProjectMissing").await;
     elsewhere["spec"]["projectKey"] = json!("demo");

@@ -9,7 +9,8 @@ use connect_operator::dev_server::{BuildIds, Fault, FaultAnswer, Options, Varian
 use serde_json::json;
 
 use super::{CALM, DEPLOYING, GATHER, Leaping, QUIET, condition, is_accepted, level, ready, status};
-use crate::shop::{PATIENCE, SECRET};
+use crate::patience::in_time;
+use crate::shop::SECRET;
 
 /// Longer than any test: the operator dies before it is over.
 const FOR_EVER: u64 = 60_000;
@@ -135,7 +136,7 @@ async fn rule_06_an_operator_that_dies_during_an_undeploy_goes_on_with_it() {
     shop.delete().await;
     die_during(&mut shop, "deleteDeploymentById", |there| there == [DeploymentStatus::Undeploying]).await;
     shop.clock.step(DEPLOYING);
-    tokio::time::timeout(PATIENCE, shop.until_gone()).await.unwrap();
+    in_time(shop.until_gone()).await.unwrap();
     assert_eq!(shop.sent()[0], 1);
     let now = shop.dev.now();
     assert!(shop.dev.world().all(now).is_empty());

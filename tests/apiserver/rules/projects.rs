@@ -13,7 +13,8 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, Leaping, ready};
-use crate::shop::{CREDENTIALS, PATIENCE, PROJECT, SECRET, Shop};
+use crate::patience::in_time;
+use crate::shop::{CREDENTIALS, PROJECT, SECRET, Shop};
 
 const GOOD: [(&str, &str); 2] = [("clientId", "dev-client"), ("clientSecret", "dev-secret")];
 
@@ -34,7 +35,7 @@ async fn delete_credentials(shop: &Shop) {
 async fn until_project_gone(shop: &Shop, project: &ConnectProject) {
     let uid = project.uid().unwrap();
     let gone = wait::await_condition(shop.api::<ConnectProject>(), PROJECT, conditions::is_deleted(&uid));
-    let Ok(gone) = tokio::time::timeout(PATIENCE, gone).await else {
+    let Ok(gone) = in_time(gone).await else {
         panic!("still there: {:#?}", shop.api::<ConnectProject>().get(PROJECT).await);
     };
     gone.unwrap();
@@ -51,7 +52,7 @@ async fn until_copies(shop: &Shop, what: &str, are: impl Fn(&[Secret]) -> bool) 
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, wanted).await.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
+    in_time(wanted).await.unwrap_or_else(|_| panic!("not in time: {what}"))
 }
 
 fn data(copy: &Secret) -> Vec<(&str, &str)> {

@@ -10,6 +10,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, Leaping, condition, is_accepted, level, ready, status};
+use crate::patience::timeout_option;
 use crate::shop::SECRET;
 
 fn outputs() -> Value {
@@ -147,6 +148,6 @@ async fn kubectl_shows_what_people_look_for() {
     assert_eq!(projects[0], ["NAME", "PROJECT", "REGION", "READY", "DEPLOYMENTS", "AGE"]);
     assert_eq!(projects[1][..5], ["shop", "demo", "europe-west1.gcp", "True", "1"]);
     assert!(get(&["get", "connect"]).await.len() >= 4, "the category holds both kinds");
-    let waited = get(&["wait", "--for=condition=Ready", "cdep/tax", "--timeout=10s"]).await;
+    let waited = get(&["wait", "--for=condition=Ready", "cdep/tax", &timeout_option()]).await;
     assert_eq!(waited.len(), 1);
 }

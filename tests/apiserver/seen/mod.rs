@@ -16,7 +16,7 @@ use connect_operator::controllers::work::Work;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::shop::PATIENCE;
+use crate::patience::in_time;
 
 /// The samples of a scrape by name and labels, as they are written.
 pub(crate) fn scrape(work: &Work) -> BTreeMap<String, f64> {
@@ -36,15 +36,16 @@ pub(crate) async fn until(
     what: &str,
     is: impl Fn(&BTreeMap<String, f64>) -> bool,
 ) -> BTreeMap<String, f64> {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    loop {
-        let samples = scrape(work);
-        if is(&samples) {
-            return samples;
+    let wanted = async {
+        loop {
+            let samples = scrape(work);
+            if is(&samples) {
+                return samples;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        assert!(tokio::time::Instant::now() < deadline, "not within {PATIENCE:?}: {what}\n{samples:#?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    };
+    in_time(wanted).await.unwrap_or_else(|_| panic!("not in time: {what}\n{:#?}", scrape(work)))
 }
 
 /// What a server answers to a GET, as it is.

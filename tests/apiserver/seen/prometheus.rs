@@ -9,13 +9,10 @@ use connect_operator::clock::Clock;
 use connect_operator::dev_server::{Fault, FaultAnswer, Options};
 use serde_json::Value;
 use tokio::process::{Child, Command};
-use tokio::time::Instant;
 
 use super::{get, traced};
+use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
-
-/// For everything to be scraped, and rates to be there.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
@@ -67,15 +64,16 @@ async fn query(address: SocketAddr, expression: &str) -> Vec<Value> {
 
 /// Returns once a query gives something.
 async fn until(address: SocketAddr, expression: &str) -> Vec<Value> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let samples = query(address, expression).await;
-        if !samples.is_empty() {
-            return samples;
+    let some = async {
+        loop {
+            let samples = query(address, expression).await;
+            if !samples.is_empty() {
+                return samples;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
         }
-        assert!(Instant::now() < deadline, "no data within {PATIENCE:?}: {expression}");
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
+    };
+    in_time(some).await.unwrap_or_else(|_| panic!("no data: {expression}"))
 }
 
 /// Expressions of the dashboard, as Grafana sends them.

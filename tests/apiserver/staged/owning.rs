@@ -7,13 +7,14 @@ use serde_json::json;
 
 use super::{KIT, apply, change, has, kit, message, open, record, records, until_reason, updates};
 use crate::manifests::with_spec;
-use crate::shop::{PATIENCE, PROJECT, Shop};
+use crate::patience::in_time;
+use crate::shop::{PROJECT, Shop};
 
 async fn delete(shop: &Shop) {
     shop.api::<ConnectorStaged>().delete(KIT, &DeleteParams::default()).await.unwrap();
     let gone =
         wait::await_condition(shop.api::<ConnectorStaged>(), KIT, |object: Option<&ConnectorStaged>| object.is_none());
-    tokio::time::timeout(PATIENCE, gone).await.expect("it goes in time").expect("watching works");
+    in_time(gone).await.expect("it goes in time").expect("watching works");
 }
 
 #[tokio::test]
@@ -51,7 +52,7 @@ async fn rule_4_of_two_with_one_key_one_has_it() {
     let gone = wait::await_condition(shop.api::<ConnectorStaged>(), "second", |object: Option<&ConnectorStaged>| {
         object.is_none()
     });
-    tokio::time::timeout(PATIENCE, gone).await.expect("it goes in time").expect("watching works");
+    in_time(gone).await.expect("it goes in time").expect("watching works");
     assert_eq!(record(&shop).name, "Kit", "nothing was touched");
 }
 
@@ -70,7 +71,7 @@ async fn rule_24_a_project_stays_while_a_staged_connector_names_it() {
     delete(&shop).await;
     assert!(records(&shop).is_empty(), "it could still be deleted at the remote");
     let gone = wait::await_condition(projects, PROJECT, |object: Option<&ConnectProject>| object.is_none());
-    tokio::time::timeout(PATIENCE, gone).await.expect("it goes in time").expect("watching works");
+    in_time(gone).await.expect("it goes in time").expect("watching works");
 }
 
 #[tokio::test]

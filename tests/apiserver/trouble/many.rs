@@ -11,6 +11,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
+use crate::patience::in_time;
 use crate::shop::{SECRET, Shop};
 
 const MANY: usize = 50;
@@ -43,7 +44,7 @@ async fn fifty_cost_what_they_must_and_nothing_while_nothing_changes() {
         }
     };
     let all_ready = meanwhile(&shop.clock, FINE, all_ready);
-    tokio::time::timeout(Duration::from_mins(1), all_ready).await.expect("all get ready");
+    in_time(all_ready).await.expect("all get ready");
 
     assert_eq!(shop.calls("createDeployment"), MANY as u64);
     assert_eq!(shop.calls("updateDeploymentById"), 0);

@@ -1,9 +1,8 @@
 //! What a resource needs is not there yet: its own reason, a message that names it, and healing within seconds of its
 //! appearing.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use connect_operator::clock::Clock;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::Options;
 use k8s_openapi::api::core::v1::Secret;
@@ -11,14 +10,18 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::condition;
+use super::pace::{FINE, meanwhile, stepped};
 use crate::shop::{CREDENTIALS, SECRET, Shop};
 
-/// From the event in the cluster to the call that it leads to.
+/// From the event in the cluster to the call that it leads to, on a clock that hardly moves: what waits for a timer
+/// instead of the event never gets there.
 const HEALS_WITHIN: Duration = Duration::from_secs(5);
+/// How far the clock moves in each beat: requests take turns by it. Less than [`HEALS_WITHIN`] while a test waits.
+const HARDLY: Duration = Duration::from_micros(100);
 
 /// Waits for the reason, and sees that people and kstatus are told what is missing, and that nothing is sent.
 async fn waits(shop: &Shop, reason: &str, named: &str) {
-    let object = shop.until_reason(reason).await;
+    let object = meanwhile(&shop.clock, HARDLY, shop.until_reason(reason)).await;
     assert_eq!(condition(&object, "Reconciling"), Some("True"), "{reason} may come by itself");
     assert_eq!(condition(&object, "Stalled"), None, "{reason} may come by itself");
     let message = object.status.and_then(|status| status.message).unwrap_or_default();
@@ -28,18 +31,20 @@ async fn waits(shop: &Shop, reason: &str, named: &str) {
 
 /// Does what was missing, and measures until the deployment is on its way.
 async fn heals(shop: &Shop, appears: impl Future<Output = ()>) {
-    let started = Instant::now();
+    let started = shop.clock.elapsed();
     appears.await;
-    shop.until("created", |object| object.status.as_ref().is_some_and(|status| status.id.is_some())).await;
-    assert!(started.elapsed() < HEALS_WITHIN, "it took {:?}", started.elapsed());
-    shop.until_reason("Deployed").await;
+    let created = shop.until("created", |object| object.status.as_ref().is_some_and(|status| status.id.is_some()));
+    meanwhile(&shop.clock, HARDLY, created).await;
+    let took = shop.clock.elapsed().saturating_sub(started);
+    assert!(took < HEALS_WITHIN, "it took {took:?}");
+    meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
     assert_eq!(shop.calls("createDeployment"), 1);
     assert_eq!(shop.calls("updateDeploymentById"), 0);
 }
 
 async fn empty_shop() -> Shop {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    Shop::with(options, Clock::system()).await
+    Shop::with(options, stepped()).await
 }
 
 #[tokio::test]
@@ -48,7 +53,8 @@ async fn a_secret_and_then_its_key_are_waited_for_and_named() {
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     waits(&shop, "SecretMissing", "Secret tax").await;
     shop.put_secret(SECRET, &[("other", "something else")]).await;
-    shop.until("the key is named", |object| message(object).contains("tax (key token)")).await;
+    let named = shop.until("the key is named", |object| message(object).contains("tax (key token)"));
+    meanwhile(&shop.clock, HARDLY, named).await;
     waits(&shop, "SecretMissing", "tax (key token)").await;
     heals(&shop, shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")])).await;
 }
@@ -101,7 +107,8 @@ async fn the_credentials_of_the_project_are_waited_for_and_named() {
         if let Some(data) = &broken {
             shop.put_secret(CREDENTIALS, data).await;
         }
-        let project = shop.until_project(case, |project| ready(project) == Some("SecretMissing")).await;
+        let missing = shop.until_project(case, |project| ready(project) == Some("SecretMissing"));
+        let project = meanwhile(&shop.clock, HARDLY, missing).await;
         let told = serde_json::to_string(&project.status).unwrap();
         assert!(told.contains(CREDENTIALS), "{case}: {told}");
         shop.sandbox.apply(&shop.deployment()).await.unwrap();

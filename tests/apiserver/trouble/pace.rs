@@ -7,6 +7,7 @@ use connect_operator::clock::{Clock, between};
 use connect_operator::dev_server::Call;
 use jiff::Timestamp;
 
+use crate::patience::in_time;
 use crate::shop::Shop;
 
 /// Real time between two steps.
@@ -48,7 +49,7 @@ pub(crate) async fn until_called(shop: &Shop, operation: &str, times: u64) {
             shop.clock.sleep(FINE).await;
         }
     };
-    let patient = tokio::time::timeout(Duration::from_secs(30), meanwhile(&shop.clock, FINE, called)).await;
+    let patient = in_time(meanwhile(&shop.clock, FINE, called)).await;
     assert!(patient.is_ok(), "{operation} was to be called {times} times: {:?}", shop.dev.counts());
 }
 

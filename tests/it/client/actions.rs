@@ -12,6 +12,7 @@ use connect_operator::connect::action::{
 use connect_operator::connect::error::{ApiError, Effect, Failure};
 use connect_operator::connect::http::{ActionClient, ActionLimits, ActionSettings};
 use connect_operator::connect::model::ActionError;
+use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -19,6 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::limits::closed_port;
 use super::remote::{Remote, answer, endpoint, json_answer, no_hurry, with_header};
+use crate::patience::{brief, patience};
 
 fn action(method: ActionMethod) -> Action {
     Action {
@@ -37,9 +39,9 @@ fn writing() -> Action {
     action(ActionMethod::Post(json!({"variant": {"sku": "A1", "count": 1}})))
 }
 
-/// Short, for those that wait for a limit.
-fn short() -> ActionLimits {
-    ActionLimits { call: Duration::from_millis(500), ..ActionLimits::default() }
+/// Limits of which only the call's can run out, and only for those that wait for it.
+fn limits(call: Duration) -> ActionLimits {
+    ActionLimits { connect: patience(), call, ..ActionLimits::default() }
 }
 
 fn client(url: &str, limits: ActionLimits) -> ActionClient {
@@ -163,26 +165,32 @@ async fn serve(mut connection: TcpStream, odd: Odd, requests: Arc<AtomicUsize>) 
 
 #[tokio::test]
 async fn a_lost_answer_is_no_answer_and_the_call_was_sent_once() {
-    for (case, what, said) in [
-        ("closed before an answer", Odd::Close(""), "the connection broke"),
-        ("closed within the head", Odd::Close("HTTP/1.1 200"), "the connection broke"),
-        ("not HTTP", Odd::Close("SSH-2.0-x\r\n\r\n"), "the connection broke"),
+    let brief = brief();
+    let (never, half) =
+        (format!("no answer within {brief:?}"), format!("status 200, but no whole body within {brief:?}"));
+    for (case, what, said, call_limit) in [
+        ("closed before an answer", Odd::Close(""), "the connection broke", patience()),
+        ("closed within the head", Odd::Close("HTTP/1.1 200"), "the connection broke", patience()),
+        ("not HTTP", Odd::Close("SSH-2.0-x\r\n\r\n"), "the connection broke", patience()),
         (
             "closed within the body",
             Odd::Close("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
             "status 200, but the body broke off",
+            patience(),
         ),
-        ("no answer in time", Odd::Silent(""), "no answer within 500ms"),
+        ("no answer in time", Odd::Silent(""), never.as_str(), brief),
         (
             "a body that does not end",
             Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
-            "status 200, but no whole body within 500ms",
+            half.as_str(),
+            brief,
         ),
     ] {
-        for method in [ActionMethod::Post(json!({})), ActionMethod::Put(json!({})), ActionMethod::Get] {
+        let methods = [ActionMethod::Post(json!({})), ActionMethod::Put(json!({})), ActionMethod::Get];
+        join_all(methods.map(async |method| {
             let (address, connections, requests) = odd(what).await;
             let action = action(method);
-            let error = call(&format!("http://{address}"), &action, short()).await.expect_err(case);
+            let error = call(&format!("http://{address}"), &action, limits(call_limit)).await.expect_err(case);
             assert_eq!(
                 (error.failure.clone(), error.effect()),
                 (Failure::NoAnswer, Effect::Unknown),
@@ -191,7 +199,8 @@ async fn a_lost_answer_is_no_answer_and_the_call_was_sent_once() {
             assert!(error.message.starts_with(said), "{case}: {error}");
             assert_eq!(error.operation, action.operation(&Preset::SERVICE), "{case}");
             assert_eq!((connections.load(Ordering::SeqCst), requests.load(Ordering::SeqCst)), (1, 1), "{case}");
-        }
+        }))
+        .await;
     }
 }
 

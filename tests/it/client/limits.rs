@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::remote::{Remote, answer, draft, no_hurry, settings};
+use crate::patience::{brief, patience};
 
 /// An address where nobody listens, nor can as long as the socket is held.
 pub(super) fn closed_port() -> (SocketAddr, TcpSocket) {
@@ -89,29 +90,39 @@ async fn read(api: &HttpConnect) -> ApiError {
 #[tokio::test]
 async fn answers_that_are_not_whole_are_no_answers() {
     const OK: &str = "HTTP/1.1 200 OK\r\n";
+    // Nothing runs out but what is to run out, however slow the machine is.
+    let long = Limits { connect: patience(), call: patience(), silence: patience(), ..Limits::default() };
+    let never_answered = Limits { call: brief(), ..long };
+    let pauses = Limits { silence: brief(), ..long };
     let cases = [
-        ("closed before an answer", Odd::Close(""), "the connection broke"),
-        ("closed within the head", Odd::Close("HTTP/1.1 200"), "the connection broke"),
-        ("not HTTP", Odd::Close("SSH-2.0-x\r\n\r\n"), "the connection broke"),
-        ("closed within the body", Odd::Close("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"), "broke off"),
+        ("closed before an answer", Odd::Close(""), "the connection broke", long),
+        ("closed within the head", Odd::Close("HTTP/1.1 200"), "the connection broke", long),
+        ("not HTTP", Odd::Close("SSH-2.0-x\r\n\r\n"), "the connection broke", long),
+        ("closed within the body", Odd::Close("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"), "broke off", long),
         (
             "closed within a body of chunks",
             Odd::Close("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n{"),
             "broke off",
+            long,
         ),
-        ("closed within an error", Odd::Close("HTTP/1.1 400 Bad\r\ncontent-length: 9\r\n\r\n{"), "status 400, but"),
-        ("no answer at all", Odd::Silent(""), "no answer within"),
-        ("no end of the head", Odd::Silent(OK), "no answer within"),
-        ("a body that pauses", Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"), "the body paused"),
-        ("100 MB announced", Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 104857600\r\n\r\n"), "more than"),
+        (
+            "closed within an error",
+            Odd::Close("HTTP/1.1 400 Bad\r\ncontent-length: 9\r\n\r\n{"),
+            "status 400, but",
+            long,
+        ),
+        ("no answer at all", Odd::Silent(""), "no answer within", never_answered),
+        ("no end of the head", Odd::Silent(OK), "no answer within", never_answered),
+        ("a body that pauses", Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"), "the body paused", pauses),
+        ("100 MB announced", Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 104857600\r\n\r\n"), "more than", long),
         (
             "beyond every number",
             Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 9223372036854775807\r\n\r\n"),
             "more than",
+            long,
         ),
     ];
-    let limits = Limits { call: Duration::from_secs(2), silence: Duration::from_millis(200), ..Limits::default() };
-    join_all(cases.map(|(case, what, said)| async move {
+    join_all(cases.map(|(case, what, said, limits)| async move {
         let (address, _) = odd(what).await;
         let error = read(&client(address, limits).await).await;
         assert_eq!((error.failure.clone(), error.effect()), (Failure::NoAnswer, Effect::Unknown), "{case}: {error}");
@@ -148,9 +159,10 @@ async fn an_error_without_end_is_left_earlier() {
 #[tokio::test]
 async fn a_body_that_trickles_is_left_when_the_call_is_over() {
     let (address, _) = odd(Odd::Trickling("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")).await;
-    let api = client(address, Limits { call: Duration::from_secs(1), ..Limits::default() }).await;
+    let api = client(address, Limits { call: brief(), ..Limits::default() }).await;
     let error = read(&api).await;
-    assert_eq!((error.failure, error.message.as_str()), (Failure::NoAnswer, "status 200, but no whole body within 1s"));
+    let said = format!("status 200, but no whole body within {:?}", brief());
+    assert_eq!((error.failure, error.message), (Failure::NoAnswer, said));
 }
 
 #[tokio::test]

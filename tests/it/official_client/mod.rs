@@ -10,18 +10,16 @@ mod sdk;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
-use std::time::Duration;
 
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
-/// Time for one command; the first installation is the longest.
-const LIMIT: Duration = Duration::from_mins(5);
+use crate::patience::in_time;
 
 /// Runs a command to its end.
 async fn run(command: &mut Command) -> Output {
     let output = command.stdin(Stdio::null()).kill_on_drop(true).output();
-    let output = tokio::time::timeout(LIMIT, output).await.expect("the command ends in time");
+    let output = in_time(output).await.expect("the command ends in time");
     output.expect("the command starts")
 }
 

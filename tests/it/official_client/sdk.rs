@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::{LIMIT, clients};
+use super::clients;
 use crate::described::DevServer;
+use crate::patience::in_time;
 
 /// The SDK in a process of its own, which keeps its token between calls.
 struct Sdk {
@@ -41,7 +42,7 @@ impl Sdk {
     /// A call, as the chain of the SDK's methods; its status, and its body or error.
     async fn call(&mut self, chain: Value) -> Value {
         self.questions.write_all(format!("{chain}\n").as_bytes()).await.expect("it reads");
-        let line = tokio::time::timeout(LIMIT, self.answers.next_line()).await.expect("it answers in time");
+        let line = in_time(self.answers.next_line()).await.expect("it answers in time");
         serde_json::from_str(&line.expect("it can be read").expect("it goes on")).expect("it is JSON")
     }
 

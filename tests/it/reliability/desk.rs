@@ -45,6 +45,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use super::faults::{Fault, How};
 use crate::described::DevServer;
+use crate::patience::brief;
 
 /// When every test begins.
 pub(super) const START: &str = "2026-01-01T00:00:00Z";
@@ -62,7 +63,7 @@ const MOST_LOOKS: usize = 200;
 fn limits(takes_time: bool) -> Limits {
     let (page_body, body, small_body) = (128 << 10, 128 << 10, 32 << 10);
     let usual = Limits { page_body, body, small_body, ..Limits::default() };
-    if takes_time { Limits { call: Duration::from_secs(3), silence: Duration::from_secs(2), ..usual } } else { usual }
+    if takes_time { Limits { call: brief(), silence: brief() * 2 / 3, ..usual } } else { usual }
 }
 
 /// A clock that stands still, but for the turns of requests, which go by it too: without them one would wait for ever.

@@ -12,8 +12,6 @@ mod faults;
 mod page;
 mod skew;
 
-use std::time::Duration;
-
 use connect_operator::connect::ErrorCode;
 use futures::{StreamExt as _, stream};
 
@@ -21,14 +19,12 @@ use self::cells::{Cell, Operation, cell};
 use self::expected::expected;
 use self::faults::{CODES, Fault, How, all};
 use crate::golden::assert_golden_parts;
+use crate::patience::in_time;
 
 /// Cells that are under way at once.
 const QUICK_AT_ONCE: usize = 16;
 /// The same of those that only wait.
 const SLOW_AT_ONCE: usize = 32;
-
-/// No cell needs this long. Only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A fault at an operation, and what came of it.
 struct Met<'a> {
@@ -56,7 +52,7 @@ async fn matrix(faults: &[Fault]) -> Vec<Met<'_>> {
 
 async fn meet(pairs: Vec<(Operation, &Fault)>, at_once: usize) -> Vec<Met<'_>> {
     let cells = pairs.into_iter().map(async |(operation, fault)| {
-        let met = tokio::time::timeout(PATIENCE, Box::pin(cell(operation, fault))).await;
+        let met = in_time(Box::pin(cell(operation, fault))).await;
         let cell = met.unwrap_or_else(|_| panic!("{operation:?} does not come to an end: {}", fault.name));
         Met { fault, operation, cell }
     });

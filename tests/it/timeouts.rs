@@ -1,0 +1,76 @@
+//! Tests wait for as long as `tests/common/patience.rs` says, and assert no time that a slower machine does not keep.
+
+use std::path::{Path, PathBuf};
+
+use crate::sources::words;
+
+/// Where the limits are.
+const ONE_PLACE: &str = "tests/common/patience.rs";
+
+/// What a limit of real time, or a bound on it, is written as.
+const LIMITS: [&str; 7] = [
+    "timeout (",
+    "timeout_at (",
+    ". elapsed ( ) <",
+    ". elapsed ( ) >",
+    "Instant :: now ( ) <",
+    "Instant :: now ( ) >",
+    "Instant :: now ( ) +",
+];
+
+/// Every file of tests below this folder: in `tests/` all of them, in `src/` those that are named so.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") && path.to_str().unwrap().contains("test") {
+            found.push(path);
+        }
+    }
+}
+
+/// The limits that stand in a source.
+fn limits(text: &str) -> Vec<String> {
+    let words = words(text);
+    let says = |phrase: &str| {
+        let phrase: Vec<_> = phrase.split(' ').collect();
+        words.windows(phrase.len()).any(|words| words == phrase)
+    };
+    let calls = LIMITS.iter().filter(|phrase| says(phrase)).map(ToString::to_string);
+    let options = words.iter().filter(|word| {
+        word.split("timeout=").skip(1).any(|value| value.starts_with(|first: char| first.is_ascii_digit()))
+    });
+    calls.chain(options.cloned()).collect()
+}
+
+#[test]
+fn every_limit_of_real_time_is_in_one_place() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for folder in ["src", "tests"] {
+        files(&root.join(folder), &mut found);
+    }
+    let inside = |path: &PathBuf| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+    let all: Vec<_> = found.iter().map(|path| (inside(path), std::fs::read_to_string(path).unwrap())).collect();
+    assert!(all.len() > 250, "{} files were read", all.len());
+    let elsewhere = all.iter().filter(|(path, _)| path != ONE_PLACE && !path.ends_with("it/timeouts.rs"));
+    let wrong: Vec<_> =
+        elsewhere.map(|(path, text)| (path, limits(text))).filter(|(_, limits)| !limits.is_empty()).collect();
+    assert_eq!(wrong, Vec::new(), "take it from {ONE_PLACE}");
+}
+
+#[test]
+fn a_limit_is_found_however_it_is_written() {
+    for (text, expected) in [
+        ("tokio::time::timeout(limit, call).await", &["timeout ("][..]),
+        ("assert!(start.elapsed() < LIMIT);", &[". elapsed ( ) <"]),
+        ("while Instant::now() < deadline {}", &["Instant :: now ( ) <"]),
+        ("kubectl(&[\"wait\", \"--timeout=30s\"])", &["\"--timeout=30s\""]),
+        ("in_time(call).await; // timeout(limit, call)", &[]),
+        ("let took = clock.elapsed() - from; assert!(took < LEASE)", &[]),
+        ("&[\"--timeout\", \"--request-timeout\"]", &[]),
+    ] {
+        assert_eq!(limits(text), expected, "{text}");
+    }
+}

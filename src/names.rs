@@ -48,6 +48,8 @@ pub const UPDATE_AVAILABLE: &str = "UpdateAvailable";
 pub const VALUES_RETAINED: &str = "ValuesRetained";
 /// Condition: secured values at the remote were never seen to be sent by us.
 pub const SECRETS_UNVERIFIED: &str = "SecretsUnverified";
+/// Condition of a deployment with `spec.verify`: what it names exists and points to the deployment.
+pub const VERIFIED: &str = "Verified";
 /// Condition: `spec.suspend` is set.
 pub const SUSPENDED: &str = "Suspended";
 /// Condition of a `ConnectProject` with `spec.registry`: the Connector objects are what the registry has.
@@ -61,6 +63,7 @@ pub const CONDITIONS: &[&str] = &[
     UPDATE_AVAILABLE,
     VALUES_RETAINED,
     SECRETS_UNVERIFIED,
+    VERIFIED,
     SUSPENDED,
     REGISTRY_MIRRORED,
 ];

@@ -10,6 +10,7 @@
 
 pub mod action;
 pub mod api;
+pub mod commerce;
 pub mod error;
 pub mod fence;
 pub mod hosts;
@@ -29,6 +30,7 @@ pub mod trace;
 
 pub use action::ActionApi;
 pub use api::{ConnectApi, Selector};
+pub use commerce::CommerceApi;
 pub use error::{ApiError, ErrorCode, Reaction};
 pub use fence::Fence;
 pub use http::HttpConnect;

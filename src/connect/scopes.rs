@@ -17,9 +17,25 @@ pub const VIEW_CONNECTORS_DEPLOYMENTS: &str = "view_connectors_deployments";
 /// Lets a deployment generate an API client. No other scope contains it.
 pub const MANAGE_API_CLIENTS: &str = "manage_api_clients";
 
+/// Reads and changes Extensions. A scope of the HTTP API, which has none for reading alone; [`MANAGE_PROJECT`] contains
+/// it. Not in the contract: the vendor's reference of the HTTP API.
+pub const MANAGE_EXTENSIONS: &str = "manage_extensions";
+/// Reads and changes Subscriptions. The same holds for it.
+pub const MANAGE_SUBSCRIPTIONS: &str = "manage_subscriptions";
+
 /// Each scope that contains others, with those others.
 const CONTAINED: [(&str, &[&str]); 3] = [
-    (MANAGE_PROJECT, &[MANAGE_CONNECTORS, VIEW_CONNECTORS, MANAGE_CONNECTORS_DEPLOYMENTS, VIEW_CONNECTORS_DEPLOYMENTS]),
+    (
+        MANAGE_PROJECT,
+        &[
+            MANAGE_CONNECTORS,
+            VIEW_CONNECTORS,
+            MANAGE_CONNECTORS_DEPLOYMENTS,
+            VIEW_CONNECTORS_DEPLOYMENTS,
+            MANAGE_EXTENSIONS,
+            MANAGE_SUBSCRIPTIONS,
+        ],
+    ),
     (MANAGE_CONNECTORS, &[VIEW_CONNECTORS]),
     (MANAGE_CONNECTORS_DEPLOYMENTS, &[VIEW_CONNECTORS_DEPLOYMENTS]),
 ];
@@ -37,16 +53,22 @@ pub enum Right {
     ManageDeployments,
     /// Create a deployment whose API client is generated, beside [`Right::ManageDeployments`].
     GenerateApiClients,
+    /// Read Extensions, for `spec.verify`.
+    ReadExtensions,
+    /// Read Subscriptions, for `spec.verify`.
+    ReadSubscriptions,
 }
 
 impl Right {
-    /// All rights, in the order of contract section 2.
-    pub const ALL: [Self; 5] = [
+    /// All rights, in the order of contract section 2, then those of the HTTP API.
+    pub const ALL: [Self; 7] = [
         Self::ViewConnectors,
         Self::ManageConnectors,
         Self::ViewDeployments,
         Self::ManageDeployments,
         Self::GenerateApiClients,
+        Self::ReadExtensions,
+        Self::ReadSubscriptions,
     ];
 
     /// The scopes of which any one is enough. The last one allows the least.
@@ -58,6 +80,8 @@ impl Right {
             Self::ViewDeployments => &[MANAGE_PROJECT, MANAGE_CONNECTORS_DEPLOYMENTS, VIEW_CONNECTORS_DEPLOYMENTS],
             Self::ManageDeployments => &[MANAGE_PROJECT, MANAGE_CONNECTORS_DEPLOYMENTS],
             Self::GenerateApiClients => &[MANAGE_API_CLIENTS],
+            Self::ReadExtensions => &[MANAGE_PROJECT, MANAGE_EXTENSIONS],
+            Self::ReadSubscriptions => &[MANAGE_PROJECT, MANAGE_SUBSCRIPTIONS],
         }
     }
 
@@ -70,6 +94,8 @@ impl Right {
             Self::ViewDeployments => "to read deployments and their logs",
             Self::ManageDeployments => "to create, redeploy and delete deployments",
             Self::GenerateApiClients => "to deploy a connector whose API client is generated",
+            Self::ReadExtensions => "to read Extensions",
+            Self::ReadSubscriptions => "to read Subscriptions",
         }
     }
 
@@ -115,6 +141,9 @@ mod tests {
             ("manage_project:demo", "view_connectors:demo", true),
             ("manage_project:demo", "manage_connectors_deployments:demo", true),
             ("manage_project:demo", "view_connectors_deployments:demo", true),
+            ("manage_project:demo", "manage_extensions:demo", true),
+            ("manage_project:demo", "manage_subscriptions:demo", true),
+            ("manage_connectors:demo", "manage_extensions:demo", false),
             ("manage_project:demo", "manage_api_clients:demo", false),
             ("manage_project:demo", "view_connectors:other", false),
             ("manage_project:demo", "something:demo", false),

@@ -147,6 +147,8 @@ pub struct Project {
     pub identity: RemoteIdentity,
     /// Its region, the default of its deployments.
     pub region: String,
+    /// Address of its HTTP API.
+    pub http_api_url: String,
     /// How to reach it, or why that is not possible.
     pub remote: Result<Arc<Remote>, Told>,
     /// The credentials that it is called with.
@@ -166,6 +168,7 @@ impl Projects {
         let same = projects.get(subject).is_some_and(|before| {
             before.identity == project.identity
                 && before.region == project.region
+                && before.http_api_url == project.http_api_url
                 && before.login == project.login
                 && match (&before.remote, &project.remote) {
                     (Ok(one), Ok(other)) => Arc::ptr_eq(one, other),

@@ -109,6 +109,11 @@ pub struct ConnectProjectSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub auth_url: Option<String>,
+    /// Address of the HTTP API of the project, without a slash at its end. It is called only for ConnectorDeployments
+    /// with verify. Default: https://api.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
+    pub http_api_url: Option<String>,
     /// Secret of the same namespace with the API client.
     pub credentials_secret_ref: CredentialsRef,
     /// Most requests a second to this project: more than 0, at most 1000, in steps of 0.001; 0.1 is one request in ten
@@ -142,6 +147,12 @@ impl ConnectProjectSpec {
     #[must_use]
     pub fn effective_auth_url(&self) -> String {
         self.auth_url.clone().unwrap_or_else(|| format!("https://auth.{}.commercetools.com", self.region))
+    }
+
+    /// Address of the HTTP API: what is written, word by word, or the region's.
+    #[must_use]
+    pub fn effective_http_api_url(&self) -> String {
+        self.http_api_url.clone().unwrap_or_else(|| format!("https://api.{}.commercetools.com", self.region))
     }
 }
 
@@ -329,6 +340,7 @@ mod tests {
         let spec: ConnectProjectSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");
         assert_eq!(spec.effective_api_url(), "https://connect.us-east-2.aws.commercetools.com");
         assert_eq!(spec.effective_auth_url(), "https://auth.us-east-2.aws.commercetools.com");
+        assert_eq!(spec.effective_http_api_url(), "https://api.us-east-2.aws.commercetools.com");
         assert!(is_default_requests_per_second(&spec.requests_per_second));
         assert_eq!(spec.credentials_secret_ref.client_id_key(), "clientId");
         assert_eq!(spec.credentials_secret_ref.client_secret_key(), "clientSecret");

@@ -18,6 +18,7 @@ use super::duration::parse_duration;
 use super::outputs::Outputs;
 use super::schema;
 use super::shared::{NamedRef, ProjectRef, is_default};
+use super::verify::{ReadyWhen, Verify};
 
 /// Pause between two looks at a settled deployment whose spec names no other.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
@@ -125,6 +126,9 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
 #[x_kube(validation = Rule::new("!has(self.interval) || duration(self.interval) >= duration('30s')")
     .message("interval must be at least 30s, as in 30s, 5m or 1h30m")
     .field_path(".interval"))]
+#[x_kube(validation = Rule::new("!has(self.readyWhen) || self.readyWhen != 'Verified' || has(self.verify)")
+    .message("readyWhen Verified needs to know what to look for: name Extensions or Subscriptions in verify")
+    .field_path(".readyWhen"))]
 pub struct ConnectorDeploymentSpec {
     /// The ConnectProject, in the same namespace, in which to deploy.
     pub project_ref: ProjectRef,
@@ -181,6 +185,15 @@ pub struct ConnectorDeploymentSpec {
     /// Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
+    /// When Ready is True. Deployed: the service says Deployed, which does not prove that the connector's scripts worked.
+    /// NoWarnings: and its report has neither warnings nor errors. Verified: and what verify names exists and points to
+    /// this deployment. Default: Deployed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ready_when: ReadyWhen,
+    /// What the scripts of the connector create in the project, to be looked up after each operation and at each
+    /// interval. The condition Verified says what was found. Default: nothing is looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verify>,
     /// Where to write what the deployment offers, for other workloads. Default: nowhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Outputs>,

@@ -46,7 +46,8 @@ pub struct ConnectorDeploymentStatus {
     pub observed_generation: i64,
     /// Always there: Ready (the deployment is live with what the spec asks for), Drifted, UpdateAvailable,
     /// ValuesRetained, SecretsUnverified and Suspended. Only while true: Reconciling (something runs or may come by itself), Stalled (a
-    /// person has to act). Conditions of others are kept.
+    /// person has to act). With spec.verify also Verified (what it names exists and points to the deployment). Conditions
+    /// of others are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -23,6 +23,7 @@ pub mod frontend;
 pub mod outputs;
 pub mod schema;
 pub mod shared;
+pub mod verify;
 
 pub use action_check::{
     ActionCheck, ActionCheckMethod, ActionCheckSpec, ActionCheckStatus, ActionName, After, CheckOutcome, CheckedFor,
@@ -58,3 +59,4 @@ pub use frontend::{Frontend, FrontendPreset};
 pub use outputs::{Output, OutputConfigMap, OutputKey, Outputs};
 pub use schema::{all, yaml};
 pub use shared::{ConfigMapKeyRef, NamedRef, ProjectKind, ProjectRef, RemoteIdentity, SecretKeyRef};
+pub use verify::{ReadyWhen, VerifiedResource, Verify};

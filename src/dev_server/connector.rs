@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::{REGIONS, is_key};
+use super::resources::ScriptResource;
 use crate::connect::model::{
     ApplicationType, Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, DeployedConnector,
     IntegrationType, IsPreviewable, Repository, RetryPolicy,
@@ -127,6 +128,9 @@ pub struct ConnectorDefinition {
     /// Endpoints of its `connect.yaml`, by application: the end of the address of a service.
     #[serde(default)]
     pub endpoints: BTreeMap<String, String>,
+    /// What its `postDeploy` script creates in the project, and its `preUndeploy` script removes.
+    #[serde(default)]
+    pub creates: Vec<ScriptResource>,
 }
 
 fn first_version() -> i64 {
@@ -267,6 +271,17 @@ impl ConnectorDefinition {
             return Err(format!(
                 "schedules, retryPolicies, endpoints and allowedValues name the application `{name}`, which is not there"
             ));
+        }
+        for created in &self.creates {
+            if !is_key(&created.key, 256) {
+                return Err(format!("creates: key `{}` must be 2 to 256 characters of A-Z a-z 0-9 _ -", created.key));
+            }
+            if self.application(&created.application_name).is_none() {
+                return Err(format!(
+                    "creates names the application `{}`, which is not there",
+                    created.application_name
+                ));
+            }
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ use super::connector::ConnectorDefinition;
 use super::faults::Fault;
 use super::http::Shared;
 use super::refusal::Refusal;
+use super::resources::{Creation, ScriptResourceType};
 use super::variant::{Variant, parse_duration};
 use crate::connect::ErrorCode;
 use crate::connect::model::{
@@ -40,6 +41,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
         .route("/tokens", axum::routing::delete(revoke_tokens))
         .route("/deployments", get(list_deployments))
         .route("/deployments/{id}", post(act))
+        .route("/resources", get(list_resources).delete(remove_resource))
         .route("/connectors/{key}/versions", post(raise))
         .route("/staged", get(staged::list))
         .route("/staged/{id}", post(staged::act))
@@ -166,6 +168,10 @@ enum Act {
     BumpVersion,
     /// Any status, also one that the contract does not list.
     SetStatus { status: DeploymentStatus },
+    /// What its scripts do about resources from the running or next build on; null: what the catalogue says.
+    PlanResources { creation: Option<Creation> },
+    /// Its scripts run once more, now, and do this.
+    CreateResources { creation: Creation },
     /// A line in the log of an application.
     #[serde(rename_all = "camelCase")]
     WriteLog {
@@ -191,6 +197,8 @@ async fn act(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: By
             Act::Remove => world.remove(&id, now),
             Act::BumpVersion => world.bump_version(&id, now),
             Act::SetStatus { status } => world.set_status(&id, status, now),
+            Act::PlanResources { creation } => world.plan_resources(&id, creation, now),
+            Act::CreateResources { creation } => world.create_resources(&id, creation, now),
             Act::WriteLog { application_name, severity, text, kind } => {
                 let kind = kind.unwrap_or(LogType::ApplicationText);
                 world.write_log_of(&id, &application_name, kind, &severity, &text, now)
@@ -198,6 +206,27 @@ async fn act(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: By
         }
     };
     done?;
+    saved(&shared).await
+}
+
+async fn list_resources(State(shared): State<Arc<Shared>>) -> Response {
+    let now = shared.clock.now();
+    ok(&json!(shared.world().resources(now)))
+}
+
+/// A resource that someone removes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Removed {
+    project: String,
+    #[serde(rename = "type")]
+    kind: ScriptResourceType,
+    key: String,
+}
+
+async fn remove_resource(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
+    let Removed { project, kind, key } = read(&body)?;
+    shared.world().remove_resource(&project, kind, &key)?;
     saved(&shared).await
 }
 

@@ -39,6 +39,7 @@ use super::variant::Absent;
 use super::world::World;
 use crate::clock::Clock;
 use crate::connect::ErrorCode;
+use crate::connect::commerce::ResourceKind;
 use crate::connect::scopes::Right;
 
 /// Number of a call, for support: the caller's, or one that is made.
@@ -352,6 +353,15 @@ async fn done(
         Operation::Revisions { project } => {
             view(project)?;
             Err(Refusal::new(ErrorCode::ResourceNotFound, "Revisions of deployments are not offered here."))
+        }
+        Operation::Resource { project, name } => {
+            let right = match name.kind {
+                ResourceKind::Extension => Right::ReadExtensions,
+                ResourceKind::Subscription => Right::ReadSubscriptions,
+            };
+            let project = grant.project(Some(project), right)?;
+            let found = shared.world().resource(&project, name, now)?;
+            Ok(answers::json_answer(ok, &found))
         }
         Operation::Create { project } => {
             let project = manage(project.as_ref())?;

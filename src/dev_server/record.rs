@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::addresses::Place;
 use super::build::{self, PlannedOutcome};
-use super::connector::ConnectorDefinition;
+use super::connector::{ConnectorDefinition, Scripts};
 use super::ids::Ids;
 use super::logs::LogBook;
+use super::resources::Creation;
 use super::values::{ValueSet, Values};
 use super::variant::{BuildIds, FirstStatus, LeftOutApplications, NewDetails, ValuesShow, Variant, Versions};
 use crate::clock::later;
@@ -92,6 +93,12 @@ pub(super) struct Record {
     pub(super) next_outcome: Option<PlannedOutcome>,
     /// The next undeploy fails.
     pub(super) undeploy_fails: bool,
+    /// The `postDeploy` scripts of the build that ended last worked, and what they create is not there yet.
+    #[serde(default)]
+    pub(super) scripts_ran: bool,
+    /// What its scripts do in place of what the catalogue says, if a test chose that.
+    #[serde(default)]
+    pub(super) creation: Option<Creation>,
     pub(super) log: LogBook,
 }
 
@@ -204,6 +211,8 @@ impl Record {
             self.log.note(at, if of_entry.is_empty() { &names } else { &of_entry }, &LogSeverity::Error, text);
         }
         if status == DeploymentStatus::Deployed {
+            self.scripts_ran =
+                !skip_scripts && !matches!(self.connector.scripts, Scripts::Warn | Scripts::FailSilently);
             self.went_live(at);
         }
         self.report = Some(report);

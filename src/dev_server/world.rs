@@ -16,6 +16,7 @@ mod kept_tests;
 #[cfg(test)]
 mod life_tests;
 mod registry;
+mod resources;
 mod staged_elsewhere;
 mod staged_known;
 
@@ -37,6 +38,7 @@ use super::list::{self, ListQuery};
 use super::logs::{LogBook, LogQuery};
 use super::record::{Advanced, Record, Stale};
 use super::refusal::Refusal;
+use super::resources::Resources;
 use super::staged::{Rules, StagedBook};
 use super::values::{FingerprintKey, Values};
 use super::variant::{DeleteBusy, ValuesShow, Variant};
@@ -73,6 +75,9 @@ pub(super) struct Kept {
     /// Staged connectors, and what was published of them.
     #[serde(default)]
     staged: StagedBook,
+    /// What scripts have created.
+    #[serde(default)]
+    resources: Resources,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -91,7 +96,8 @@ impl World {
         let mut staged = StagedBook::default();
         staged.seed(&catalogue);
         let (records, held_keys, raised) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let kept = Kept { fingerprints, sequence: 0, records, held_keys, raised, staged };
+        let resources = Resources::default();
+        let kept = Kept { fingerprints, sequence: 0, records, held_keys, raised, staged, resources };
         Self { catalogue, variant, deploy_duration, ids, history: History::default(), kept }
     }
 
@@ -122,15 +128,20 @@ impl World {
         let Self { kept, variant, ids, history, .. } = self;
         kept.staged.advance(now, Rules { variant, lasts: self.deploy_duration });
         kept.held_keys.retain(|held| now < held.until);
-        let held = &mut kept.held_keys;
+        let (held, resources) = (&mut kept.held_keys, &mut kept.resources);
         kept.records.retain(|_, record| match record.advance(now, variant, ids) {
             Advanced::There => true,
             Advanced::Moved(at) => {
                 history.note(at, record, Happened::Became(record.status.clone()));
+                if std::mem::take(&mut record.scripts_ran) {
+                    let (scripted, applications) = (&record.connector.creates, record.show_truly(variant).applications);
+                    resources.create(&record.project, &record.id, scripted, &applications, record.creation, ids);
+                }
                 true
             }
             Advanced::Gone(at) => {
                 history.note(at, record, Happened::Gone);
+                resources.undeployed(&record.id);
                 let until = later(at, variant.key_held);
                 if let Some(key) = record.key.take().filter(|_| now < until) {
                     held.push(HeldKey { project: record.project.clone(), key, until });
@@ -249,6 +260,8 @@ impl World {
             revisions: Vec::new(),
             next_outcome: None,
             undeploy_fails: false,
+            scripts_ran: false,
+            creation: None,
             log: LogBook::default(),
         };
         record.start_build(false, now, self.deploy_duration, &self.variant, &mut self.ids);

@@ -173,6 +173,7 @@ impl Shop {
                 "region": "europe-west1.gcp",
                 "apiUrl": self.dev.url(),
                 "authUrl": self.dev.url(),
+                "httpApiUrl": self.dev.url(),
                 "credentialsSecretRef": {"name": CREDENTIALS},
                 "requestsPerSecond": 1000,
             },

@@ -13,7 +13,7 @@ use connect_operator::connect::model::{
     Paged, RedeployAction,
 };
 use connect_operator::connect::registry::{ConnectorQuery, RegistryApi};
-use connect_operator::connect::{ApiError, ConnectApi, Rate, Selector};
+use connect_operator::connect::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
 use connect_operator::controllers::subject::Subject;
 use connect_operator::dev_server::{ListQuery, LogQuery, Refusal, World};
@@ -99,6 +99,10 @@ pub(crate) struct Line {
 impl ConnectFactory for Line {
     fn connect(&self, _: &Settings) -> Result<Arc<dyn Connection>, String> {
         Ok(Arc::new(self.clone()))
+    }
+
+    fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
+        Err("no history looks anything up".into())
     }
 }
 

@@ -12,8 +12,9 @@ use serde_json::json;
 use super::difference::{Change, Difference, Kind};
 use super::forecast::{Action, Outcome};
 use super::scene::{Invalid, Planned};
-use crate::controllers::connector_deployment::intent;
+use crate::controllers::connector_deployment::{intent, verification};
 use crate::controllers::subject::Subject;
+use crate::crd::{ConnectorDeploymentSpec, ReadyWhen};
 
 pub(super) mod staged;
 
@@ -67,10 +68,19 @@ struct Versions {
     after: i64,
 }
 
+/// What `Ready` waits for once the deployment is deployed.
+fn proof(spec: &ConnectorDeploymentSpec) -> Option<String> {
+    let verify = spec.verify.as_ref().filter(|_| spec.ready_when == ReadyWhen::Verified)?;
+    let names = verification::resources(verify);
+    let names: Vec<_> = names.iter().map(|name| format!("{} {}", name.kind.as_str(), name.key)).collect();
+    Some(format!("it is ready once these point to it: {}", names.join(", ")))
+}
+
 impl Planning {
     pub(super) fn of(subject: &Subject, planned: &Planned, outcome: Outcome) -> Self {
         let Outcome { action, problem, connector, differences, undeclared, mut notes } = outcome;
         notes.extend(planned.unchecked.clone());
+        notes.extend(proof(&planned.after.spec).filter(|_| action != Action::None));
         Self {
             namespace: subject.namespace.clone(),
             name: planned.after.name_any(),

@@ -160,3 +160,17 @@ fn every_member_of_the_json_is_on_the_page_and_no_other() {
         assert!(page.contains(&format!("`{}`", word.trim_matches('"'))), "{word}");
     }
 }
+
+#[test]
+fn what_is_to_be_verified_is_named() {
+    let spec = |more: &serde_json::Value| -> ConnectorDeploymentSpec {
+        let mut spec = json!({"projectRef": {"name": "shop"}, "connector": {"key": "demo"}});
+        spec.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        serde_json::from_value(spec).expect("it is a spec")
+    };
+    let verify = json!({"extensions": [{"key": "cart"}], "subscriptions": [{"key": "orders"}]});
+    assert_eq!(proof(&spec(&json!({}))), None);
+    assert_eq!(proof(&spec(&json!({"verify": verify}))), None, "Ready does not wait for it");
+    let noted = proof(&spec(&json!({"verify": verify, "readyWhen": "Verified"})));
+    assert_eq!(noted.as_deref(), Some("it is ready once these point to it: Extension cart, Subscription orders"));
+}

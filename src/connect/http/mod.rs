@@ -1,5 +1,5 @@
 //! The Connect API over HTTP: [`HttpConnect`] turns each operation of [`ConnectApi`] into one request, and so those of
-//! registry and staged connectors (`registry`). Frontend actions have a client of their own (`action`), which shares
+//! registry and staged connectors (`registry`). A client of the HTTP API is made in the same way (`commerce`). Frontend actions have a client of their own (`action`), which shares
 //! nothing with it but how connections are made (`connection`).
 //!
 //! The only thing that it repeats by itself is a call whose token was refused, once and with a new token. It logs
@@ -9,6 +9,7 @@
 mod action;
 pub mod answer;
 mod call;
+mod commerce;
 mod connection;
 mod pace;
 mod registry;

@@ -4,6 +4,7 @@
 //! `SecretString`s, so that neither `Debug` nor an error shows them. Next: [`super::api`] for what can be done.
 
 mod action;
+mod commerce;
 mod connector;
 mod deployment;
 mod draft;
@@ -16,6 +17,7 @@ mod values;
 mod words;
 
 pub use action::ActionError;
+pub use commerce::{Destination, Extension, Subscription};
 pub use connector::{
     Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, Repository, SecuredKey, StandardKey,
 };

@@ -14,7 +14,7 @@ use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::Settings;
 use crate::controllers::{secret, served_crds};
-use crate::crd::{self, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use crate::crd::{self, ConnectProject, ConnectorDeployment, ConnectorStaged, CredentialsRef};
 use crate::names;
 
 /// Objects in one page of a LIST.
@@ -122,6 +122,32 @@ where
 /// # Errors
 /// What the Secret lacks.
 pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<Settings, Told> {
+    let settings = Settings {
+        api_url: object.spec.effective_api_url(),
+        auth_url: object.spec.effective_auth_url(),
+        project_key: object.spec.project_key.clone(),
+        deployment_paths: match object.spec.deployment_paths {
+            crd::DeploymentPaths::Project => DeploymentPaths::Project,
+            crd::DeploymentPaths::Unscoped => DeploymentPaths::Unscoped,
+        },
+        client_id: String::new(),
+        client_secret: SecretString::default(),
+        scopes: None,
+        requests_per_second: Rate::of(object.spec.requests_per_second),
+    };
+    with_credentials(settings, &object.spec.credentials_secret_ref, name, secret)
+}
+
+/// The same project with the API client of the Secret of that name, from the keys that `credentials` names.
+///
+/// # Errors
+/// What the Secret lacks.
+pub fn with_credentials(
+    settings: Settings,
+    credentials: &CredentialsRef,
+    name: &str,
+    secret: &Secret,
+) -> Result<Settings, Told> {
     let value = |key: &str| {
         let bytes = secret.data.as_ref().and_then(|data| data.get(key));
         let text = bytes.map(|bytes| std::str::from_utf8(&bytes.0).map(|text| text.trim().to_owned()));
@@ -132,18 +158,10 @@ pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<
         Some(text) if !text.is_empty() => Ok(text),
         _ => Err(Told::new(Reason::SecretMissing, format!("Secret {name} lacks the key {key}, or it is empty"))),
     };
-    let credentials = &object.spec.credentials_secret_ref;
     Ok(Settings {
-        api_url: object.spec.effective_api_url(),
-        auth_url: object.spec.effective_auth_url(),
-        project_key: object.spec.project_key.clone(),
-        deployment_paths: match object.spec.deployment_paths {
-            crd::DeploymentPaths::Project => DeploymentPaths::Project,
-            crd::DeploymentPaths::Unscoped => DeploymentPaths::Unscoped,
-        },
         client_id: needed(credentials.client_id_key())?,
         client_secret: SecretString::from(needed(credentials.client_secret_key())?),
         scopes: value(names::SCOPES)?.filter(|scopes| !scopes.is_empty()),
-        requests_per_second: Rate::of(object.spec.requests_per_second),
+        ..settings
     })
 }

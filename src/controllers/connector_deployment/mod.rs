@@ -23,6 +23,7 @@ pub mod registered;
 mod run;
 pub mod status;
 pub mod stored;
+pub mod verification;
 
 use std::sync::Arc;
 

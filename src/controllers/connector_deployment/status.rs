@@ -55,6 +55,8 @@ pub struct Facts<'a> {
     pub lines: Option<Vec<String>>,
     /// The reconcile request that this run has served.
     pub handled_reconcile: Option<String>,
+    /// What the condition `Verified` says; `None`: nothing is verified.
+    pub verified: Option<Told>,
 }
 
 /// What the status says of the remote deployment even before it exists.
@@ -152,6 +154,10 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
     }
     status.conditions =
         conditions::conditions(&before.conditions, &facts.told, extra(before, facts), facts.generation, now);
+    let verified = facts.verified.as_ref();
+    let verified =
+        verified.map(|told| conditions::about(&before.conditions, names::VERIFIED, told, facts.generation, now));
+    status.conditions.extend(verified);
     bounded(status)
 }
 
@@ -369,7 +375,7 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
         }
         Verdict::HeldBySuspend => Told::new(Reason::Suspended, "A change waits: set suspend to false to send it"),
         Verdict::Observed(Phase::Deployed) => {
-            lacking(record).unwrap_or_else(|| Told::new(Reason::Observed, "Live; only observed"))
+            lacking(record).unwrap_or_else(|| Told::new(Reason::Observed, "Deployed; only observed"))
         }
         Verdict::Observed(other) => tell_settled(*other, record, report),
         Verdict::NothingToObserve => {
@@ -421,8 +427,8 @@ fn tell_settled(phase: Phase, record: Option<&Deployment>, report: &[ReportEntry
     let finding = report::worst(report);
     match phase {
         Phase::Deployed => lacking(record).unwrap_or_else(|| match finding {
-            Some(finding) => Told::new(Reason::DeployedWithWarnings, format!("Live, with findings: {finding}")),
-            None => Told::new(Reason::Deployed, "Live"),
+            Some(finding) => Told::new(Reason::DeployedWithWarnings, format!("Deployed, with findings: {finding}")),
+            None => Told::new(Reason::Deployed, "Deployed"),
         }),
         Phase::Failed => Told::new(
             Reason::DeploymentFailed,

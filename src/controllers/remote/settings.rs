@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::connect::api::DeploymentPaths;
 use crate::connect::registry::{RegistryApi, StagedApi};
-use crate::connect::{ConnectApi, Rate};
+use crate::connect::{CommerceApi, ConnectApi, Rate};
 
 /// What is needed to reach one remote project. `Debug` does not show the secret.
 #[derive(Clone, Debug)]
@@ -82,4 +82,10 @@ pub trait ConnectFactory: Send + Sync {
     /// # Errors
     /// A sentence that says which setting is wrong, such as a host that is not allowed.
     fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String>;
+
+    /// A client of the HTTP API at `url`, with the credentials and the project of `settings`, which has called nothing yet.
+    ///
+    /// # Errors
+    /// As [`ConnectFactory::connect`].
+    fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String>;
 }

@@ -19,7 +19,7 @@ use crate::connect::model::{
     RedeployAction,
 };
 use crate::connect::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
-use crate::connect::{ApiError, ConnectApi, ErrorCode, Rate, Selector};
+use crate::connect::{ApiError, CommerceApi, ConnectApi, ErrorCode, Rate, Selector};
 use crate::controllers::subject::Subject;
 use crate::controllers::work::Work;
 use crate::metrics::Metrics;
@@ -281,6 +281,10 @@ impl ConnectFactory for Factory {
         }
         self.0.world().clients.push(settings.clone());
         Ok(self.0.clone())
+    }
+
+    fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
+        Err("nothing here is looked up".into())
     }
 }
 

@@ -116,6 +116,7 @@ impl World {
         let record = self.by_id(id, now)?.clone();
         self.history.note(now, &record, Happened::Gone);
         self.kept.records.remove(id);
+        self.kept.resources.undeployed(id);
         Ok(())
     }
 

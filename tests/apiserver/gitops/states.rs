@@ -115,6 +115,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 texts: connector_deployment::status::Texts::Masked(&masker),
                 lines: None,
                 handled_reconcile: None,
+                verified: beside.then(|| Told::new(Reason::NotFound, "Extension tax does not exist")),
             };
             json!(connector_deployment::status::summarize(&ConnectorDeploymentStatus::default(), &facts, now))
         }

@@ -18,6 +18,7 @@ mod readiness;
 mod redeploying;
 mod taking_over;
 mod telling;
+mod verifying;
 mod versions;
 
 use std::ops::{Deref, DerefMut};

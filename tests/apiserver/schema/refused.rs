@@ -57,6 +57,29 @@ async fn a_connector_is_named_in_exactly_one_way() {
 }
 
 #[tokio::test]
+async fn verified_needs_to_know_what_to_look_for() {
+    let nothing = "verify names nothing: give at least one entry of extensions or subscriptions";
+    let unnamed = "readyWhen Verified needs to know what to look for";
+    let key = |key: &str| json!({"verify": {"extensions": [{"key": key}]}});
+    let many: Vec<_> = (0..21).map(|number| json!({"key": format!("key-{number}")})).collect();
+    refuse(
+        deployment,
+        vec![
+            ("Verified without verify", json!({"readyWhen": "Verified"}), unnamed),
+            ("nothing in it", json!({"verify": {}}), nothing),
+            ("empty lists", json!({"verify": {"extensions": [], "subscriptions": []}}), nothing),
+            ("credentials only", json!({"verify": {"credentialsRef": {"name": "verifier"}}}), nothing),
+            ("no such word", json!({"readyWhen": "Live"}), "Unsupported value"),
+            ("no key", json!({"verify": {"subscriptions": [{"application": "events"}]}}), "key: Required value"),
+            ("a key that is none", key("a/b"), "should match"),
+            ("too many", json!({"verify": {"extensions": many}}), "must have at most 20 items"),
+            ("twice", json!({"verify": {"extensions": [{"key": "tax"}, {"key": "tax"}]}}), "Duplicate value"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn preview_is_for_staged_connectors_and_only_that() {
     let words = "type preview is for staged connectors, and only that: set connector.staged to true";
     refuse(

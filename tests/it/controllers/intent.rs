@@ -25,6 +25,7 @@ fn project() -> Project {
     Project {
         identity: RemoteIdentity { api_url: "https://connect.test".into(), project_key: "demo".into() },
         region: "europe-west1.gcp".into(),
+        http_api_url: "https://api.europe-west1.gcp.commercetools.com".into(),
         remote: Err(Told::new(Reason::Queued, "not needed here")),
         login: None,
     }

@@ -33,7 +33,7 @@ fn facts(ledger: &Ledger) -> Facts<'_> {
     Facts {
         generation: 4,
         ledger,
-        told: Told::new(Reason::Deployed, "Live"),
+        told: Told::new(Reason::Deployed, "Deployed"),
         comparison: Comparison::Same,
         secured: true,
         suspended: false,
@@ -44,6 +44,7 @@ fn facts(ledger: &Ledger) -> Facts<'_> {
         texts: Texts::Unchanged,
         lines: None,
         handled_reconcile: None,
+        verified: None,
     }
 }
 

@@ -46,6 +46,8 @@ fn routes_and_described_paths_are_the_same() {
             vec![routes::deployment(project, &id), routes::deployment(project, &key), routes::deployment(None, &key)],
         ),
         ("logs", vec![routes::logs("projectKey", &id), routes::logs("projectKey", &key)]),
+        ("extension", vec![routes::extension("projectKey", &key)]),
+        ("subscription", vec![routes::subscription("projectKey", &key)]),
         ("action", vec![action(Preset::SERVICE, "action_name"), action(Preset::FRONTASTIC, "action")]),
     ];
     let described = description().document["paths"].as_object().expect("paths").keys();

@@ -68,7 +68,7 @@ struct Player {
     dice: Dice,
     server: DevServer,
     http: reqwest::Client,
-    /// By what they may: all, nothing here, only look; then one that does not count.
+    /// By what they may: all, nothing here, only look, all in another project; then one that does not count.
     tokens: Vec<String>,
     /// By the first literal of their paths.
     seen: BTreeMap<&'static str, Vec<Seen>>,
@@ -81,10 +81,23 @@ fn kind(operation: &Operation) -> &'static str {
         .unwrap_or("")
 }
 
+fn reads_resources(operation: &Operation) -> bool {
+    operation.path.contains("/extensions/") || operation.path.contains("/subscriptions/")
+}
+
 impl Player {
     async fn new(seed: u64) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let clients = json!({"clients": [
+        // What creates resources, whatever the others do: no request here names its key.
+        let creates = json!([{"type": "Extension", "key": "seen", "applicationName": "service"},
+            {"type": "Subscription", "key": "orders", "applicationName": "events"}]);
+        let creator = json!({"key": "creator", "name": "Creator", "creates": creates, "integrationTypes": ["other"],
+            "creator": {"email": "dev@example.com"},
+            "repository": {"url": "https://github.com/example/creator.git", "tag": "1.0.0"},
+            "configurations": [
+                {"applicationName": "service", "applicationType": "service"},
+                {"applicationName": "events", "applicationType": "event"}]});
+        let clients = json!({"connectors": [creator], "clients": [
             {"id": "elsewhere", "secret": "dev-secret", "scopes": ["manage_api_clients:demo"]},
             {"id": "looks", "secret": "dev-secret", "scopes": ["view_connectors:demo", "view_connectors_deployments:demo"]},
         ]});
@@ -92,9 +105,15 @@ impl Player {
         let start: Timestamp = "2026-03-01T12:00:00Z".parse().expect("it is a date");
         let options = Options { catalogue, seed: Some(seed), ..Options::default() };
         let server = DevServer::start(options, Clock::stepped(start)).await.expect("a port is free");
+        let draft = json!({"key": "creates", "type": "sandbox", "connector": {"key": "creator"},
+            "region": "europe-west1.gcp",
+            "configurations": [{"applicationName": "service"}, {"applicationName": "events"}]});
+        let draft = serde_json::from_value(draft).expect("it is a draft");
+        let created = server.world().create("demo-production", &draft, true, start).expect("it can be deployed");
+        server.world().finish(&created.id, start).expect("it is there");
         let http = reqwest::Client::builder().no_proxy().build().expect("the settings are right");
         let mut tokens = Vec::new();
-        for client in ["dev-client", "elsewhere", "looks"] {
+        for client in ["dev-client", "elsewhere", "looks", "production-client"] {
             let request = http.post(format!("{}/oauth/token", server.url())).basic_auth(client, Some("dev-secret"));
             let answer = request.form(&[("grant_type", "client_credentials")]).send().await.expect("it answers");
             let body: Value = serde_json::from_slice(&answer.bytes().await.expect("whole")).expect("it is JSON");
@@ -128,7 +147,10 @@ impl Player {
         for parameter in operation.parameters.iter().filter(|parameter| parameter["in"] == "path") {
             let name = parameter["name"].as_str().expect("a name");
             let likely = match name {
+                "projectKey" if reads_resources(operation) => self.dice.pick(&["demo-production", "demo", "d"]),
                 "projectKey" => self.dice.pick(&["demo", "demo", "demo", "demo", "demo-production", "d", "%FF"]),
+                "key" if operation.path.contains("/extensions/") => self.dice.pick(&["seen", "seen", "none"]),
+                "key" if operation.path.contains("/subscriptions/") => self.dice.pick(&["orders", "orders", "none"]),
                 "key" if self.dice.percent(30) => self.dice.pick(&KEYS),
                 "key" => &known.key,
                 "id" if self.dice.percent(10) => self.dice.pick(&NOWHERE),
@@ -184,7 +206,8 @@ impl Player {
             let chosen = if self.dice.percent(70) { basic[0] } else { self.dice.pick(&basic) };
             headers.push(("Authorization".into(), chosen.into()));
         } else {
-            let which = if self.dice.percent(75) { 0 } else { self.dice.below(self.tokens.len()) };
+            let usual = if reads_resources(operation) { 3 } else { 0 };
+            let which = if self.dice.percent(75) { usual } else { self.dice.below(self.tokens.len()) };
             headers.push(("Authorization".into(), format!("Bearer {}", self.tokens[which])));
         }
         headers

@@ -6,6 +6,7 @@ mod applications;
 mod faults;
 mod registry;
 mod repositories;
+mod resources;
 mod wrong_input;
 
 use std::time::Duration;

@@ -13,7 +13,7 @@ use connect_operator::connect::api::DeploymentPaths;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::{self, Credentials, HttpConnect, Limits};
 use connect_operator::connect::model::Deployment;
-use connect_operator::connect::{ApiError, ConnectApi, Rate, Selector};
+use connect_operator::connect::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::connector_deployment::act::{self, Done};
 use connect_operator::controllers::connector_deployment::decide::{
     Answer, Case, Cause, Memory, Outcome, Step, Verdict, Wanted, answered, decide,
@@ -80,6 +80,10 @@ struct Factory(Arc<HttpConnect>);
 
 impl ConnectFactory for Factory {
     fn connect(&self, _: &Settings) -> Result<Arc<dyn Connection>, String> {
+        Ok(self.0.clone())
+    }
+
+    fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
         Ok(self.0.clone())
     }
 }

@@ -10,7 +10,7 @@ use super::super::decide::{self, Answer, Call, CallKind, Decision, Outcome, Step
 use super::super::ledger::{Look, OperationKind, OperationState, Phase};
 use super::super::observe::Looked;
 use super::super::status::{self, Comparison, Sight};
-use super::super::{applications, logs, outputs};
+use super::super::{applications, logs, outputs, verification};
 use crate::clock::{between, later};
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::object::Next;
@@ -80,6 +80,9 @@ impl Run<'_> {
         {
             told = problem;
         }
+        self.verify(remote, looked, &decision.verdict).await?;
+        let findings = record.is_some_and(verification::has_findings);
+        told = verification::ready(told, self.object.spec.ready_when, findings, self.verified.as_ref());
         let sent = before.operation.as_ref().filter(|operation| operation.operation_type != OperationType::Undeploy);
         let reason = told.reason;
         self.say(known, &decision.ledger, told, record.map_or(Sight::Nothing, Sight::Record), lines, comparison)

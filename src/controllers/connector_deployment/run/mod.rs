@@ -7,6 +7,7 @@ mod known;
 mod prepare;
 mod registered;
 mod say;
+mod verify;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +46,8 @@ pub(super) struct Run<'a> {
     api: Api<ConnectorDeployment>,
     object: Arc<ConnectorDeployment>,
     remembered: Remembered,
+    /// What this run found of what `spec.verify` names; `None`: it has not looked.
+    verified: Option<Told>,
 }
 
 /// What a run has learned before it decides.
@@ -68,7 +71,7 @@ impl<'a> Run<'a> {
         remembered: Remembered,
     ) -> Self {
         let api = Api::namespaced(context.client.clone(), &subject.namespace);
-        Self { context, subject, api, object, remembered }
+        Self { context, subject, api, object, remembered, verified: None }
     }
 
     pub(super) fn into_remembered(self) -> Remembered {

@@ -31,6 +31,8 @@ impl Run<'_> {
                 self.object.spec.outputs.iter().map(|outputs| (Named::ConfigMap, outputs.config_map.name.clone())),
             );
         }
+        let verifies = self.object.spec.verify.iter().filter_map(|verify| verify.credentials_ref.as_ref());
+        named.extend(verifies.map(|reference| (Named::Secret, reference.name.clone())));
         let staged = self.object.spec.connector.staged_ref.iter();
         named.extend(staged.map(|reference| (Named::Staged, reference.name.clone())));
         let project = self.object.spec.project_ref.name.clone();

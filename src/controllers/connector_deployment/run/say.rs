@@ -111,6 +111,7 @@ impl Run<'_> {
             texts: self.texts(known, ledger),
             lines,
             handled_reconcile: served,
+            verified: self.verified(ledger),
         };
         let after = status::summarize(&self.status(), &facts, self.context.clock.now());
         self.write(after, &facts.told).await?;
@@ -170,6 +171,7 @@ impl Run<'_> {
             texts: Texts::Unchanged,
             lines: None,
             handled_reconcile: None,
+            verified: self.verified(&ledger),
         };
         let after = status::summarize(&self.status(), &facts, self.context.clock.now());
         self.write(after, &facts.told).await?;

@@ -1,12 +1,12 @@
 //! What the answer to an `ActionCheck` has to be.
 
 use kube::KubeSchema;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// What an answer has to be: all of it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Expectation {
     /// HTTP status. Default: any of 200 to 299.
@@ -16,10 +16,12 @@ pub struct Expectation {
     /// Assertions over headers of the answer; 16 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub headers: Vec<HeaderAssertion>,
     /// Assertions over the JSON of the answer; 16 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub body: Vec<BodyAssertion>,
 }
 
@@ -37,8 +39,8 @@ pub struct HeaderAssertion {
     pub exists: Option<bool>,
     /// Its whole value; values of a header that was sent several times are joined with a comma and a blank.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "text")]
-    pub equals: Option<Value>,
+    #[schemars(length(max = 1024))]
+    pub equals: Option<String>,
     /// Regular expression that is found in its value; 256 characters at most. Anchor it with ^ and $ to mean the whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
@@ -74,10 +76,6 @@ fn scalar(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "x-kubernetes-preserve-unknown-fields": true, "maxLength": 1024, "maxItems": 0, "maxProperties": 0,
     })
-}
-
-fn text(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "maxLength": 1024})
 }
 
 /// A value that is there, also one that is `null`.

@@ -31,7 +31,6 @@ fn answers() -> Vec<String> {
         list("[]"),
         list("{\"\":0}"),
         list("{\"a\":{\"a\":{\"a\":{\"a\":0}}}}"),
-        list("\"\\u0061\""),
         format!("{{{}\"a\":0}}", "\"a\":0,".repeat(LARGEST_ANSWER / 6 - 8)),
         format!("{{\"{}\":[{}0]}}", &text[..LARGEST_ANSWER / 2], "0,".repeat(LARGEST_ANSWER / 4 - 32)),
         format!(
@@ -39,7 +38,6 @@ fn answers() -> Vec<String> {
             list("0").get(..LARGEST_ANSWER / 2 - 300).map(|it| format!("{it},0]")).unwrap_or_default()
         ),
         format!("[\"{text}\",\"{text}\"]").replace(&text, &text[..LARGEST_ANSWER / 2 - 32]),
-        list("[[[[[[[[0]]]]]]]]"),
     ]
 }
 

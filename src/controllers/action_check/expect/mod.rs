@@ -9,6 +9,8 @@ pub mod path;
 pub mod pattern;
 pub mod select;
 
+use std::borrow::Cow;
+
 use http::HeaderMap;
 use regex::Regex;
 use serde_json::Value;
@@ -43,7 +45,7 @@ pub struct Compiled<'e> {
 #[derive(Debug)]
 enum Wanted<'e> {
     Exists(bool),
-    Equals(&'e Value),
+    Equals(Cow<'e, Value>),
     Matches(Regex),
 }
 
@@ -54,12 +56,13 @@ enum Wanted<'e> {
 pub fn compile(expected: &Expectation) -> Result<Compiled<'_>, String> {
     let (mut headers, mut body) = (Vec::new(), Vec::new());
     for (index, HeaderAssertion { exists, equals, matches, .. }) in expected.headers.iter().enumerate() {
-        let wanted = Wanted::of(*exists, equals.as_ref(), matches.as_deref());
+        let equals = equals.as_ref().map(|text| Cow::Owned(Value::from(text.as_str())));
+        let wanted = Wanted::of(*exists, equals, matches.as_deref());
         headers.push(wanted.map_err(|why| format!("expect.headers[{index}]{why}"))?);
     }
     for (index, BodyAssertion { json_path, exists, equals, matches }) in expected.body.iter().enumerate() {
         let path = Path::read(json_path).map_err(|why| format!("expect.body[{index}].jsonPath: {why}"))?;
-        let wanted = Wanted::of(*exists, equals.as_ref(), matches.as_deref());
+        let wanted = Wanted::of(*exists, equals.as_ref().map(Cow::Borrowed), matches.as_deref());
         body.push((path, wanted.map_err(|why| format!("expect.body[{index}]{why}"))?));
     }
     let own = headers.iter().chain(body.iter().map(|(_, wanted)| wanted));
@@ -72,10 +75,10 @@ pub fn compile(expected: &Expectation) -> Result<Compiled<'_>, String> {
 }
 
 impl<'e> Wanted<'e> {
-    fn of(exists: Option<bool>, equals: Option<&'e Value>, matches: Option<&str>) -> Result<Self, String> {
+    fn of(exists: Option<bool>, equals: Option<Cow<'e, Value>>, matches: Option<&str>) -> Result<Self, String> {
         match (exists, equals, matches) {
             (Some(exists), None, None) => Ok(Self::Exists(exists)),
-            (None, Some(Value::Array(_) | Value::Object(_)), None) => {
+            (None, Some(value), None) if value.is_array() || value.is_object() => {
                 Err(".equals: it must be a string, a number or a boolean".to_owned())
             }
             (None, Some(value), None) => Ok(Self::Equals(value)),
@@ -89,11 +92,7 @@ impl<'e> Wanted<'e> {
     fn is_met_by(&self, value: &Json<'_>, budget: &mut Budget) -> Result<bool, Stop> {
         Ok(match (self, value) {
             (Self::Exists(wanted), _) => *wanted,
-            (Self::Equals(Value::Null), Json::Null) => true,
-            (Self::Equals(Value::Bool(one)), Json::Bool(two)) => one == two,
-            (Self::Equals(Value::Number(one)), Json::Number(two)) => same_number(one, two),
-            (Self::Equals(Value::String(one)), Json::Text(two)) => one == two,
-            (Self::Equals(_), _) => false,
+            (Self::Equals(wanted), value) => is_equal(wanted, value),
             (Self::Matches(pattern), Json::Text(text)) => is_match(pattern, text, budget)?,
             (Self::Matches(pattern), Json::Number(number)) => is_match(pattern, &number.to_string(), budget)?,
             (Self::Matches(pattern), Json::Bool(value)) => is_match(pattern, &value.to_string(), budget)?,
@@ -109,6 +108,16 @@ impl<'e> Wanted<'e> {
             Self::Equals(value) => format!("equal {}", cut(&value.to_string(), LONGEST_QUOTE)),
             Self::Matches(pattern) => format!("match {}", cut(pattern.as_str(), LONGEST_QUOTE)),
         }
+    }
+}
+
+fn is_equal(wanted: &Value, value: &Json<'_>) -> bool {
+    match (wanted, value) {
+        (Value::Null, Json::Null) => true,
+        (Value::Bool(one), Json::Bool(two)) => one == two,
+        (Value::Number(one), Json::Number(two)) => same_number(one, two),
+        (Value::String(one), Json::Text(two)) => one == two,
+        _ => false,
     }
 }
 

@@ -36,7 +36,7 @@ fn check(patch: &Value) -> ActionCheck {
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ActionCheck",
         "metadata": {"name": "cart", "generation": 5},
         "spec": {
-            "frontend": {"url": "http://127.0.0.1:8787"}, "namespace": "cart", "action": "getCart", "method": "GET",
+            "frontend": {"url": "http://127.0.0.1:8787"}, "action": {"namespace": "cart", "name": "getCart"}, "method": "GET",
             "locale": "en-GB", "extensionVersion": "1.4.0", "after": {"deploymentRef": {"name": "preview"}},
         },
         "status": {

@@ -285,8 +285,9 @@ fn retry_policies_are_checked_kept_and_shown() {
             let id = created.expect(case).id;
             stage.step(Duration::from_secs(10));
             stage.redeploy(&id, &RedeployAction::default()).expect(case);
-            let shown = stage.read(&id).expect(case).applications[1].retry_policy.clone();
-            assert_eq!(serde_json::to_value(shown).expect(case), policy, "{case}");
+            let read = stage.read(&id).expect(case);
+            let shown = read.applications.iter().find(|it| it.application_name == application).expect(case);
+            assert_eq!(serde_json::to_value(&shown.retry_policy).expect(case), policy, "{case}");
             continue;
         };
         let refusal = created.expect_err(case);

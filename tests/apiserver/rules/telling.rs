@@ -187,7 +187,9 @@ async fn kubectl_waits_for_any_condition_and_those_of_others_are_kept() {
         condition(object, names::UPDATE_AVAILABLE).is_some_and(|condition| condition.status == "False")
     })
     .await;
-    for condition in ["Drifted=False", "UpdateAvailable=False", "SecretsUnverified=False", "Suspended=False"] {
+    for condition in
+        ["Drifted=False", "UpdateAvailable=False", "ValuesRetained=False", "SecretsUnverified=False", "Suspended=False"]
+    {
         kubectl(&["wait", &format!("--for=condition={condition}"), "cdep/tax", &timeout_option()]).await;
     }
     let theirs = json!([{"op": "add", "path": "/status/conditions/-", "value": {

@@ -3,11 +3,14 @@
 use connect_operator::connect::mask::Masker;
 use connect_operator::connect::model::Deployment;
 use connect_operator::controllers::conditions::Told;
-use connect_operator::controllers::connector_deployment::ledger::{Ledger, Operation, OperationKind, OperationState};
+use connect_operator::controllers::connector_deployment::ledger::{
+    Applied, Ledger, Operation, OperationKind, OperationState, Phase, Sources,
+};
 use connect_operator::controllers::connector_deployment::status::{
     Comparison, Facts, Newer, Sight, Texts, WantedIdentity, summarize,
 };
 use connect_operator::controllers::reason::Reason;
+use connect_operator::controllers::tags::{Item, Tags};
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, LOG_LINES, REPORT_ENTRIES};
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{DeletionPolicy, DeploymentType};
@@ -149,32 +152,47 @@ fn conditions_beside_the_main_ones_are_always_there() {
     let (known, unverified) = (Ledger::default(), Ledger { unverified: true, ..Ledger::default() });
     let newer = Newer::Yes { running: 1, latest: 2 };
     let compared = |comparison| Facts { comparison, ..facts(&known) };
-    // Drifted, UpdateAvailable, SecretsUnverified, Suspended.
+    let (nothing_retained, retained) = (applied(&[]), applied(&["OLD", ""]));
+    // Drifted, UpdateAvailable, SecretsUnverified, Suspended, ValuesRetained.
     for (case, facts, expected) in [
         (
             "nothing",
             facts(&known),
-            ["False ValuesMatch", "False NoNewerVersion", "False NothingUnverified", "False NotSuspended"],
+            [
+                "False ValuesMatch",
+                "False NoNewerVersion",
+                "False NothingUnverified",
+                "False NotSuspended",
+                "Unknown NotCompared",
+            ],
         ),
-        ("drifted", compared(Comparison::Different), ["True ValuesDiffer", "", "", ""]),
-        ("ignored", compared(Comparison::Ignored), ["False Ignored", "", "", ""]),
-        ("not compared", compared(Comparison::None), ["Unknown NotCompared", "", "", ""]),
-        ("a newer version", Facts { newer, ..facts(&known) }, ["", "True NewerVersion", "", ""]),
+        ("drifted", compared(Comparison::Different), ["True ValuesDiffer", "", "", "", ""]),
+        ("ignored", compared(Comparison::Ignored), ["False Ignored", "", "", "", ""]),
+        ("not compared", compared(Comparison::None), ["Unknown NotCompared", "", "", "", ""]),
+        ("a newer version", Facts { newer, ..facts(&known) }, ["", "True NewerVersion", "", "", ""]),
         (
             "the registry was not read",
             Facts { newer: Newer::Unknown, ..facts(&known) },
-            ["", "Unknown RegistryNotRead", "", ""],
+            ["", "Unknown RegistryNotRead", "", "", ""],
         ),
-        ("unverified", facts(&unverified), ["", "", "True NotSentFromHere", ""]),
+        ("unverified", facts(&unverified), ["", "", "True NotSentFromHere", "", ""]),
         (
             "unverified, without secrets",
             Facts { secured: false, ..facts(&unverified) },
-            ["", "", "False NothingUnverified", ""],
+            ["", "", "False NothingUnverified", "", ""],
         ),
-        ("suspended", Facts { suspended: true, ..facts(&known) }, ["", "", "", "True Suspended"]),
+        ("suspended", Facts { suspended: true, ..facts(&known) }, ["", "", "", "True Suspended", ""]),
+        ("nothing is retained", facts(&nothing_retained), ["", "", "", "", "False NothingRetained"]),
+        ("a value is retained", facts(&retained), ["", "", "", "", "True NotInSpec"]),
     ] {
         let status = after(&facts);
-        let types = [names::DRIFTED, names::UPDATE_AVAILABLE, names::SECRETS_UNVERIFIED, names::SUSPENDED];
+        let types = [
+            names::DRIFTED,
+            names::UPDATE_AVAILABLE,
+            names::SECRETS_UNVERIFIED,
+            names::SUSPENDED,
+            names::VALUES_RETAINED,
+        ];
         for (type_, expected) in types.into_iter().zip(expected) {
             let found = status.conditions.iter().find(|condition| condition.type_ == type_).expect(type_);
             if !expected.is_empty() {
@@ -182,6 +200,27 @@ fn conditions_beside_the_main_ones_are_always_there() {
             }
         }
     }
+}
+
+/// Something was applied, and these plain values are retained.
+fn applied(retained: &[&str]) -> Ledger {
+    let mut tags = Tags::default();
+    for key in retained {
+        tags.set(Item::standard("service", key), "1a2b3c4d");
+    }
+    let applied = Applied {
+        generation: 1,
+        digest: None,
+        outcome: Phase::Deployed,
+        from_version: None,
+        sent: Some(Tags::default()),
+        shown: Tags::default(),
+        accepted: Tags::default(),
+        retained: tags,
+        sources: Sources::default(),
+        at: Timestamp::UNIX_EPOCH,
+    };
+    Ledger { applied: Some(applied), ..Ledger::default() }
 }
 
 #[test]

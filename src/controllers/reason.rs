@@ -140,8 +140,8 @@ reasons! {
     FrontendUnavailable, Waiting, "The frontend cannot be reached, and nothing was sent: it is tried again every minute.";
     CheckFailing, Failing, "The action did not answer as expected; the message says how. It is called again at the interval.";
     RegistryReadInPart, Failing, "The registry could not be read as a whole, so nothing is removed; what was read is mirrored. It is read again at the interval. If it stays so, narrow `spec.registry`.";
-    CheckFailed, Stalled, "The action did not answer as expected, and a POST or PUT is not repeated: put right what the message says, then ask for a rerun with the annotation `connect-operator.io/rerun-requested-at`, change the spec, or have the deployment of `spec.after` applied anew.";
-    AnswerLost, Stalled, "The call may have been sent, and the operator ended before it knew the answer: look what came of it, then ask for a rerun with the annotation `connect-operator.io/rerun-requested-at`, or change the spec, to send it once more.";
+    CheckFailed, Stalled, "The action did not answer as expected, and a POST or PUT is not repeated: put right what the message says, then ask for a rerun with the annotation `rerun-requested-at`, change the spec, or have the deployment of `spec.after` applied anew.";
+    AnswerLost, Stalled, "The call may have been sent, and the operator ended before it knew the answer: look what came of it, then ask for a rerun with the annotation `rerun-requested-at`, or change the spec, to send it once more.";
     ExpectInvalid, Stalled, "An assertion of `spec.expect` cannot be used: the message names it and says why. Nothing was sent.";
     HostNotAllowed, Stalled, "The operator does not call this host: correct `spec.frontend`, or have the host added to `--allowed-action-hosts`.";
     OutputConflict, Stalled, "The ConfigMap of `spec.outputs` exists and is not ours: choose another name, or delete it.";

@@ -34,9 +34,9 @@ pub const LOG_LINE_LENGTH: usize = 512;
 pub const VALUE_PLACES: usize = 65;
 /// Most bytes of a list of values that were sent, as JSON. What does not fit is not remembered by name, plain values first:
 /// that it was removed costs a redeploy then, and shows only as far as the remote lists it.
-pub const VALUES_SIZE: usize = 8 * 1024;
+pub const VALUES_SIZE: usize = 6 * 1024;
 /// The same for the other lists of values.
-pub const FEW_VALUES_SIZE: usize = 2 * 1024;
+pub const FEW_VALUES_SIZE: usize = 1536;
 
 /// What the operator says about the deployment. Written by the operator only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -289,7 +289,6 @@ fn secured_values_are_secret_strings() {
         ("controllers/connector_deployment/desired", "keys of secured values, not the values"),
         ("controllers/connector_deployment/ledger", "names of secured values, not the values"),
         ("crd/connector_deployment_status", "names of secured values with their keyed digests, not the values"),
-        ("crd/connector_staged_status", "names of secured values, not the values"),
         ("crd/connect_project", "the name of an entry of a Secret, not its value"),
         ("cli/plan/mod", "the name of a Secret"),
         ("cli/run", "the name of a Secret"),

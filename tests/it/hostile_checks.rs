@@ -13,12 +13,12 @@ use jsonpath_rust::JsonPath as _;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::{Value, json};
 
+use crate::patience::is_in_time;
+
 /// Set for the process with little memory: what it does.
 const DOES: &str = "CONNECT_OPERATOR_TEST_HOSTILE_CHECKS";
 /// Memory that evaluating may need beyond what the process has, in bytes.
 const MORE: u64 = 24 << 20;
-/// Far more than the slowest of them was seen to need in a build without optimisation, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The largest answers, each made of something else.
 fn answers() -> Vec<String> {
@@ -100,7 +100,7 @@ fn evaluate(all: &[(Value, Expectation)], answers: &[ActionAnswer]) -> usize {
         for (index, answer) in answers.iter().enumerate() {
             let started = Instant::now();
             let _ = compiled.evaluate(answer);
-            assert!(started.elapsed() < PATIENCE, "{text} over answer {index} took {:?}", started.elapsed());
+            assert!(is_in_time(started), "{text} over answer {index} took {:?}", started.elapsed());
         }
     }
     usable

@@ -116,7 +116,7 @@ fn no_field_names_a_namespace() {
         let schema = serde_json::to_value(&definition.spec.versions[0].schema).expect("a schema is JSON");
         members("", &schema["openAPIV3Schema"]["properties"]["spec"], &mut |path, name, member| {
             // A part of the path of an action, and nothing of the cluster.
-            let of_an_action = definition.spec.names.kind == "ActionCheck" && path == ".namespace";
+            let of_an_action = definition.spec.names.kind == "ActionCheck" && path == ".action.namespace";
             assert!(of_an_action || !name.to_lowercase().contains("namespace"), "{path} names a namespace");
             let parent = path.trim_end_matches(name).trim_end_matches('.').rsplit('.').next().unwrap_or_default();
             if name == "name" && (parent.ends_with("Ref") || parent == "configMap") {

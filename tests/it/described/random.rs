@@ -280,7 +280,7 @@ impl Player {
         let (name, values) = self.dice.pick(&variants);
         let value = self.dice.pick(&values.split('|').collect::<Vec<_>>());
         let value = if value == "DURATION" { self.dice.pick(&["0s", "4s"]) } else { value };
-        let choice = if self.dice.percent(15) { OFTEN.to_owned() } else { format!("{name}={value}") };
+        let choice = if self.dice.percent(40) { OFTEN.to_owned() } else { format!("{name}={value}") };
         if !UNDESCRIBED.contains(&choice.as_str()) && self.dice.percent(50) {
             variant.set(&choice).expect("it is a choice");
         }

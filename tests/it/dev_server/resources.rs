@@ -15,10 +15,14 @@ const SUBSCRIPTION: &str = "/demo/subscriptions/key=demo-orders";
 async fn deploying() -> (Caller, String) {
     let caller = Caller::new(Options { control: true, ..Options::default() }).await;
     let draft = json!({"key": "pipeline", "connector": {"key": "demo-pipeline"}, "region": "europe-west1.gcp",
-        "globalConfiguration": {"standardConfiguration": [{"key": "SHOP_NAME", "value": "Shop"}],
-            "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "canary"}]},
-        "configurations": [{"applicationName": "intake"}, {"applicationName": "order-events"},
-            {"applicationName": "nightly-export", "standardConfiguration": [{"key": "TARGET", "value": "x"}]}]});
+    "globalConfiguration": {"standardConfiguration": [{"key": "SHOP_NAME", "value": "Shop"}],
+        "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "canary"}]},
+    "configurations": [
+        {"applicationName": "intake", "standardConfiguration": [], "securedConfiguration": []},
+        {"applicationName": "order-events", "standardConfiguration": [], "securedConfiguration": []},
+        {"applicationName": "nightly-export", "standardConfiguration": [{"key": "TARGET", "value": "x"}],
+            "securedConfiguration": []},
+    ]});
     let (status, body) = caller.call(Method::POST, "/demo/deployments", Some(&draft)).await;
     assert_eq!(status, 201, "{body}");
     let id = body["id"].as_str().expect("an id").to_owned();

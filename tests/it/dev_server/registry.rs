@@ -163,7 +163,7 @@ async fn searches_and_lists_keep_every_parameter() {
     let catalogue = Catalogue::built_in().and(more.expect("it is a catalogue"));
     let caller = Caller::new(Options { catalogue, ..Options::default() }).await;
     let all: Vec<_> = caller.keys("/connectors/search").await.1;
-    assert_eq!(all.len(), 8, "{all:?}");
+    assert_eq!(all.len(), 7, "{all:?}");
     let (_, ours) = caller.get("/connectors/key=ours").await;
     let id = ours["id"].as_str().expect("it is a string");
     for (query, expected) in [

@@ -55,8 +55,8 @@ pub(super) struct Args {
     #[arg(long = "application", value_name = "NAME=URL", value_parser = parse_application)]
     pub applications: Vec<(String, Url)>,
 
-    /// Write a login of the official command line client, DIR/.commercetools/credentials. Another login is kept. Run the
-    /// client with HOME=DIR and CTP_CLI_CONNECT_API_URL set to the address of the dev server.
+    /// Write a login of the official command line client, DIR/.commercetools/credentials. Another login is kept. The
+    /// command that uses it is printed at the start.
     #[arg(long, value_name = "DIR")]
     pub write_cli_credentials: Option<PathBuf>,
 

@@ -49,15 +49,15 @@ impl Frontend {
     #[must_use]
     pub fn or(&self, shared: &Self) -> Self {
         let named = self.project_name.is_some() || self.company_name.is_some() || self.tld.is_some();
-        let names = |own: &Option<String>, theirs: &Option<String>| match self.url {
+        let inherited = |own: &Option<String>, theirs: &Option<String>| match self.url {
             Some(_) => None,
             None => own.clone().or_else(|| theirs.clone()),
         };
         Self {
             url: self.url.clone().or_else(|| shared.url.clone().filter(|_| !named)),
-            project_name: names(&self.project_name, &shared.project_name),
-            company_name: names(&self.company_name, &shared.company_name),
-            tld: names(&self.tld, &shared.tld),
+            project_name: inherited(&self.project_name, &shared.project_name),
+            company_name: inherited(&self.company_name, &shared.company_name),
+            tld: inherited(&self.tld, &shared.tld),
             preset: self.preset.or(shared.preset),
             path: self.path.clone().or_else(|| shared.path.clone()),
         }

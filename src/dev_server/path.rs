@@ -115,8 +115,13 @@ impl Operation {
         match self {
             Self::Create { .. } | Self::Redeploy { .. } | Self::Undeploy { .. } => true,
             Self::Staged(operation) => !matches!(operation, StagedOperation::List | StagedOperation::Read(_)),
-            Self::Connector(_) | Self::Search | Self::List { .. } => false,
-            Self::Read { .. } | Self::Logs { .. } | Self::Revisions { .. } | Self::Resource { .. } => false,
+            Self::Connector(_)
+            | Self::Search
+            | Self::List { .. }
+            | Self::Read { .. }
+            | Self::Logs { .. }
+            | Self::Revisions { .. }
+            | Self::Resource { .. } => false,
         }
     }
 

@@ -141,6 +141,7 @@ fn members(value: &serde_json::Value, path: &str, found: &mut std::collections::
 
 #[test]
 fn every_member_of_the_json_is_on_the_page_and_no_other() {
+    use staged::Action as Step;
     let page = include_str!("../../../docs/plan.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next().map(ToOwned::to_owned));
     let described: std::collections::BTreeSet<String> =
@@ -154,7 +155,6 @@ fn every_member_of_the_json_is_on_the_page_and_no_other() {
         let word = serde_json::to_string(&action).expect("a word");
         assert!(page.contains(&format!("`{}`", word.trim_matches('"'))), "{word}");
     }
-    use staged::Action as Step;
     for action in [Step::Create, Step::Adopt, Step::Update, Step::Preview, Step::Publish] {
         let word = serde_json::to_string(&action).expect("a word");
         assert!(page.contains(&format!("`{}`", word.trim_matches('"'))), "{word}");

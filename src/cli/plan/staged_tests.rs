@@ -39,6 +39,7 @@ fn of(object: &ConnectorStaged, record: Option<&Record>) -> Outcome {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one table")]
 fn a_staged_connector_is_played_forward_to_its_end() {
     use Action::{Adopt, Create, Preview, Publish, Update};
     let ours = |previewed: Option<&str>| json!({"observedGeneration": 1, "id": "one", "previewedTag": previewed});

@@ -37,13 +37,11 @@ pub(super) async fn frontend(
 ) -> Result<Result<Frontend, Told>, kube::Error> {
     let Some(project) = &spec.project_ref else { return Ok(Ok(spec.frontend.clone())) };
     let api = Api::<ConnectProject>::namespaced(context.client.clone(), namespace);
-    Ok(match api.get_opt(&project.name).await? {
-        Some(object) => Ok(spec.frontend.or(&object.spec.frontend.unwrap_or_default())),
-        None => {
-            let message = format!("ConnectProject {} is missing in this namespace", project.name);
-            Err(Told::new(Reason::ProjectMissing, message))
-        }
-    })
+    let Some(object) = api.get_opt(&project.name).await? else {
+        let message = format!("ConnectProject {} is missing in this namespace", project.name);
+        return Ok(Err(Told::new(Reason::ProjectMissing, message)));
+    };
+    Ok(Ok(spec.frontend.or(&object.spec.frontend.unwrap_or_default())))
 }
 
 /// What a call would be made for, without what it comes after. `remembered`: what the last one was made for.

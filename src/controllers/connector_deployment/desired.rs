@@ -12,7 +12,7 @@ use crate::controllers::conditions::Told;
 use crate::controllers::digest::DigestKey;
 use crate::controllers::reason::Reason;
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind};
+use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, Tags};
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::{ConfigurationValues, ConnectorDeploymentSpec};
 
@@ -73,7 +73,7 @@ pub struct Desired {
 fn held(ledger: &Ledger) -> impl Iterator<Item = &Item> {
     let sent = ledger.applied.iter().flat_map(|applied| applied.sent.iter().chain([&applied.retained]));
     let begun = ledger.operation.iter().filter_map(|operation| operation.payload.as_ref()).map(|payload| &payload.tags);
-    let all = sent.chain(begun).flat_map(|tags| tags.iter());
+    let all = sent.chain(begun).flat_map(Tags::iter);
     all.filter(|(_, tag)| *tag != FOREIGN).map(|(item, _)| item)
 }
 

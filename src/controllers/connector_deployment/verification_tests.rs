@@ -179,6 +179,7 @@ fn all_findings_are_told_and_the_one_that_comes_first_is_the_reason() {
 
 #[test]
 fn ready_waits_for_what_the_spec_asks_for_and_hides_no_finding() {
+    use ReadyWhen::{Deployed, NoWarnings, Verified};
     let deployed = || Told::new(Reason::Deployed, "Deployed");
     let warned = || Told::new(Reason::DeployedWithWarnings, "Deployed, with findings: slow");
     let failed = || Told::new(Reason::DeploymentFailed, "no");
@@ -186,7 +187,6 @@ fn ready_waits_for_what_the_spec_asks_for_and_hides_no_finding() {
     let missing = Told::new(Reason::NotFound, "Extension tax does not exist");
     let unchecked = Told::new(Reason::NotChecked, "Being looked up");
     let forbidden = Told::new(Reason::PermissionMissing, "lacks");
-    use ReadyWhen::{Deployed, NoWarnings, Verified};
     for (case, told, when, findings, found, expected) in [
         ("the default", deployed(), Deployed, false, None, Reason::Deployed),
         ("the default, with warnings", warned(), Deployed, true, None, Reason::DeployedWithWarnings),

@@ -27,7 +27,7 @@ fn lookup() -> Lookup {
 }
 
 fn see(lookups: &mut Lookups, lookup: &Lookup, left: u64, found: [Found; 2], now: u64) -> bool {
-    lookups.see(&subject(0), lookup, at(left), found.to_vec(), at(now), &mut Jitter::new(1))
+    lookups.see(&subject(0), lookup, at(left), found.into(), at(now), &mut Jitter::new(1))
 }
 
 fn broken() -> Found {

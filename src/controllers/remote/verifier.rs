@@ -141,10 +141,11 @@ impl Remote {
 fn read(error: &ApiError) -> Found {
     tracing::debug!(%error, "a resource of the project cannot be looked up");
     match &error.failure {
-        Failure::CredentialsRefused => Found::CredentialsRefused(error.message.clone()),
         Failure::Answered { status: 403, .. } => Found::Forbidden,
         Failure::Answered { codes, .. } if codes.contains(&ErrorCode::AuthorizationError) => Found::Forbidden,
-        Failure::Answered { status: 401, .. } => Found::CredentialsRefused(error.message.clone()),
+        Failure::CredentialsRefused | Failure::Answered { status: 401, .. } => {
+            Found::CredentialsRefused(error.message.clone())
+        }
         _ => Found::Unreadable(error.to_string()),
     }
 }

@@ -238,6 +238,7 @@ fn jobs_health_checks_and_retry_policies() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one table")]
 fn variables_and_what_is_inherited() {
     let place = "[deployAs.0.configuration.standardConfiguration.0";
     for (case, standard, secured, inherited, expected) in [

@@ -38,7 +38,7 @@ fn live(stage: &mut Stage, names: &[&str]) -> String {
     let id = stage.create(&read_draft(json!({
         "connector": {"key": "demo-warning"}, "region": "europe-west1.gcp", "configurations": entries(names),
     })));
-    stage.step(Duration::from_secs(60));
+    stage.step(Duration::from_mins(1));
     id.id
 }
 

@@ -56,14 +56,13 @@ fn depth(text: &str) -> usize {
             (Some(_), _) if escaped => escaped = false,
             (Some(_), '\\') => escaped = true,
             (Some(open), close) if open == close => quote = None,
-            (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(character),
             (None, '(' | '[') => {
                 depth += 1;
                 deepest = deepest.max(depth);
             }
             (None, ')' | ']') => depth = depth.saturating_sub(1),
-            (None, _) => {}
+            _ => {}
         }
     }
     deepest

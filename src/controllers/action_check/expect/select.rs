@@ -188,8 +188,8 @@ impl<'j> Walk<'_, 'j> {
     fn tests(&mut self, test: &'j Test, node: &'j Json<'j>) -> Result<bool, Stop> {
         if let Test::Function(function) = test {
             return match &**function {
-                TestFunction::Match(text, pattern) => self.matches(text, pattern, true, node),
-                TestFunction::Search(text, pattern) => self.matches(text, pattern, false, node),
+                TestFunction::Match(subject, pattern) => self.matches(subject, pattern, true, node),
+                TestFunction::Search(subject, pattern) => self.matches(subject, pattern, false, node),
                 // `path.rs` refuses the others here.
                 _ => Ok(false),
             };

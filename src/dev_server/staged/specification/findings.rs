@@ -22,7 +22,7 @@ pub(super) struct Path(String);
 pub(super) struct Members<'a> {
     line: u64,
     path: Path,
-    members: &'a [(String, Node)],
+    all: &'a [(String, Node)],
 }
 
 impl Path {
@@ -46,8 +46,7 @@ impl Findings {
         let Some(mut told) = texts.next() else { return Ok(()) };
         while let Some(text) = texts.next() {
             if told.len() + text.len() > LONGEST {
-                told.push_str(&format!("; and {} more", texts.count() + 1));
-                break;
+                return Err(format!("{told}; and {} more", texts.count() + 1));
             }
             told.push_str("; ");
             told.push_str(&text);
@@ -73,7 +72,7 @@ impl Findings {
                 self.wrong(&place, member.line, "must not be null; leave it out");
             }
         }
-        Some(Members { line: node.line, path: path.clone(), members })
+        Some(Members { line: node.line, path: path.clone(), all: members })
     }
 
     /// The items of a list, each with its path.
@@ -135,13 +134,13 @@ impl<'a> Members<'a> {
 
     /// A member that is there and not null.
     pub(super) fn get(&self, name: &str) -> Option<&'a Node> {
-        let found = self.members.iter().find(|(known, _)| known == name);
+        let found = self.all.iter().find(|(known, _)| known == name);
         found.map(|(_, node)| node).filter(|node| !matches!(node.kind, Kind::Null))
     }
 
     /// A member that has to be there. One that is null was told already.
     pub(super) fn required(&self, name: &str, findings: &mut Findings) -> Option<&'a Node> {
-        if self.members.iter().all(|(known, _)| known != name) {
+        if self.all.iter().all(|(known, _)| known != name) {
             findings.wrong(&self.path(name), self.line, "is required");
         }
         self.get(name)

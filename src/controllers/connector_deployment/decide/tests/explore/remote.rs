@@ -66,7 +66,7 @@ fn created(settings: &Settings, world: &World, call: Request) -> World {
     let id = world.next_id;
     let visible_before = visible;
     let first = Deployment { id, owner, version: 1, build: 1, ..Deployment::default() };
-    next.remote = Deployment { visible, secret, second, visible_before, ..first };
+    next.remote = Deployment { visible, secret, visible_before, second, ..first };
     next.next_id += 1;
     next.owed &= call.serves != world.resources[0].request;
     if world.created & (1 << owner) != 0 {

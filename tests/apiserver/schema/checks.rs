@@ -139,7 +139,7 @@ async fn an_assertion_says_exactly_one_thing_and_is_bounded() {
             ("equals and matches", body(json!({"jsonPath": "$", "equals": "a", "matches": "a"})), one),
             ("a long value", body(json!({"jsonPath": "$", "equals": "x".repeat(1_025)})), "may not be more than 1024"),
             ("a list", body(json!({"jsonPath": "$", "equals": [1]})), "must have at most 0 items"),
-            ("an object", body(json!({"jsonPath": "$", "equals": {"a": 1}})), "must have at most 0 properties"),
+            ("an object", body(json!({"jsonPath": "$", "equals": {"a": 1}})), "must have at most 0 items"),
             ("a long pattern", body(json!({"jsonPath": "$", "matches": "x".repeat(257)})), "may not be more than 256"),
             ("17", json!({"expect": {"body": many(17)}}), "must have at most 16 items"),
             ("a header with nothing", header(json!({"name": "Age"})), "give exactly one of exists, equals and matches"),

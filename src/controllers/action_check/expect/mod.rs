@@ -4,6 +4,7 @@
 //! bounded: the size of the answer, what a path or a pattern may be (`path.rs`, `pattern.rs`), and the steps of all of them
 //! together (`select.rs`).
 
+mod compare;
 pub mod json;
 pub mod path;
 pub mod pattern;
@@ -15,9 +16,10 @@ use http::HeaderMap;
 use regex::Regex;
 use serde_json::Value;
 
+use self::compare::same_number;
 use self::json::Json;
 use self::path::Path;
-use self::select::{Budget, Stop, same_number};
+use self::select::{Budget, Stop};
 use crate::connect::action::ActionAnswer;
 use crate::controllers::conditions::cut;
 use crate::crd::{BodyAssertion, Expectation, HeaderAssertion};

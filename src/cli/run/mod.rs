@@ -73,7 +73,7 @@ pub(in crate::cli) struct Args {
     pub allowed_action_hosts: Vec<String>,
 
     /// What happens to the remote deployment of a ConnectorDeployment that names no deletionPolicy, when it is deleted.
-    /// ConnectorStaged are not concerned. Default: Orphan for type production, else Delete.
+    /// Staged connectors are not concerned. Default: Orphan for type production, else Delete.
     #[arg(long, value_name = "POLICY", env = "DEFAULT_DELETION_POLICY", value_enum)]
     pub default_deletion_policy: Option<DefaultDeletionPolicy>,
 

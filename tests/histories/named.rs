@@ -40,6 +40,7 @@ fn all_come_to(rows: Vec<(&str, History, (u64, u64, u64))>) {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one table")]
 fn each_named_history_comes_to_what_was_asked_for() {
     use Trouble::{DieAfter, DieBefore, Late, LostBack};
     let shape = Shape::default();

@@ -234,7 +234,7 @@ fn retained(status: &ConnectorDeploymentStatus, state: &State, wanted: &Values) 
     let unwanted: Vec<_> = state
         .plain
         .iter()
-        .filter(|(key, value)| !wanted.plain.contains_key(*key) && !(*key == "LOG_LEVEL" && *value == "info"))
+        .filter(|(key, value)| !(wanted.plain.contains_key(*key) || *key == "LOG_LEVEL" && *value == "info"))
         .map(|(key, _)| key)
         .collect();
     let right = match said {

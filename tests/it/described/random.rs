@@ -109,8 +109,8 @@ impl Player {
             "region": "europe-west1.gcp",
             "configurations": [{"applicationName": "service"}, {"applicationName": "events"}]});
         let draft = serde_json::from_value(draft).expect("it is a draft");
-        let created = server.world().create("demo-production", &draft, true, start).expect("it can be deployed");
-        server.world().finish(&created.id, start).expect("it is there");
+        let deployment = server.world().create("demo-production", &draft, true, start).expect("it can be deployed");
+        server.world().finish(&deployment.id, start).expect("it is there");
         let http = reqwest::Client::builder().no_proxy().build().expect("the settings are right");
         let mut tokens = Vec::new();
         for client in ["dev-client", "elsewhere", "looks", "production-client"] {

@@ -8,7 +8,7 @@ pub const VERSION: &str = "v1alpha1";
 pub const FIELD_MANAGER: &str = "connect-operator";
 /// Name under which Events are reported.
 pub const EVENT_REPORTER: &str = "connect-operator";
-/// Category of every kind that people write (`kubectl get connect`).
+/// Category of every kind (`kubectl get connect`).
 pub const CATEGORY: &str = "connect";
 
 /// Variable with which a shell asks for completions; its value is the name of the shell.
@@ -24,6 +24,8 @@ pub const REMOTE_ID: &str = "connect-operator.io/remote-id";
 pub const REDEPLOY_REQUESTED_AT: &str = "connect-operator.io/redeploy-requested-at";
 /// Annotation of people: any new value looks at the remote now.
 pub const RECONCILE_REQUESTED_AT: &str = "connect-operator.io/reconcile-requested-at";
+/// Annotation of people: any new value calls the action of an `ActionCheck` once more.
+pub const RERUN_REQUESTED_AT: &str = "connect-operator.io/rerun-requested-at";
 
 /// Lease of an install, unless another is named: of its replicas one holds it, and leads.
 pub const LEASE: &str = "connect-operator";
@@ -38,16 +40,33 @@ pub const READY: &str = "Ready";
 pub const RECONCILING: &str = "Reconciling";
 /// Condition, there only while true: a person has to act.
 pub const STALLED: &str = "Stalled";
-/// Condition, there only while true: visible values were changed elsewhere.
+/// Condition: visible values were changed elsewhere.
 pub const DRIFTED: &str = "Drifted";
-/// Condition, there only while true: the registry has a newer version of the connector (rule 15).
+/// Condition: the registry has a newer version of the connector (rule 15).
 pub const UPDATE_AVAILABLE: &str = "UpdateAvailable";
-/// Condition, there only while true: secured values at the remote were never seen to be sent by us.
+/// Condition: the deployment still has values that the spec does not name any more.
+pub const VALUES_RETAINED: &str = "ValuesRetained";
+/// Condition: secured values at the remote were never seen to be sent by us.
 pub const SECRETS_UNVERIFIED: &str = "SecretsUnverified";
-/// Condition, there only while true: `spec.suspend` is set.
+/// Condition of a deployment with `spec.verify`: what it names exists and points to the deployment.
+pub const VERIFIED: &str = "Verified";
+/// Condition: `spec.suspend` is set.
 pub const SUSPENDED: &str = "Suspended";
 /// Condition of a `ConnectProject` with `spec.registry`: the Connector objects are what the registry has.
 pub const REGISTRY_MIRRORED: &str = "RegistryMirrored";
+/// Types of the conditions that the operator writes. Every other condition belongs to somebody else, and is kept.
+pub const CONDITIONS: &[&str] = &[
+    READY,
+    RECONCILING,
+    STALLED,
+    DRIFTED,
+    UPDATE_AVAILABLE,
+    VALUES_RETAINED,
+    SECRETS_UNVERIFIED,
+    VERIFIED,
+    SUSPENDED,
+    REGISTRY_MIRRORED,
+];
 
 /// Secret in the operator's namespace with the key of the digests, unless another is named.
 pub const DIGEST_KEY_SECRET: &str = "connect-operator-digest-key";

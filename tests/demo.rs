@@ -146,7 +146,7 @@ async fn unattended_it_sees_the_whole_job_and_leaves_nothing() {
     let (status, lines, stderr) = demo.end().await;
     assert!(status.success(), "{status}\n{}\n{stderr}", lines.join("\n"));
     assert_steps(&lines, &STEPS, &stderr);
-    for shown in ["Event Normal Deployed", "remote Queued", "answered 202", "Event Warning DeploymentFailed"] {
+    for shown in ["Event Normal Deployed", "remote Deploying", "answered 202", "Event Warning DeploymentFailed"] {
         assert!(stderr.contains(shown), "{shown}: {stderr}");
     }
     assert!(!stderr.contains("my-first-token") && !stderr.contains("dev-secret"), "{stderr}");

@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::net::TcpListener;
+use url::Url;
 
 use crate::clock::Clock;
-use crate::dev_server::{self, ActionFile, Catalogue, DevServerError, FaultFile, Options, Variant, parse_duration};
+use crate::dev_server::{
+    self, ActionFile, Catalogue, DevServerError, FaultFile, Options, Variant, parse_application, parse_duration,
+};
 
 /// Serves the Connect API of commercetools on this machine, with a catalogue of connectors to try things with.
 #[derive(Clone, Debug, clap::Args)]
@@ -47,8 +50,19 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
 
+    /// Let the address of an application in records lead to a process on this machine, NAME=http://127.0.0.1:PORT; may be
+    /// given several times. Bodies of up to 16 MiB are passed on, answers within 5 minutes.
+    #[arg(long = "application", value_name = "NAME=URL", value_parser = parse_application)]
+    pub applications: Vec<(String, Url)>,
+
+    /// Write a login of the official command line client, DIR/.commercetools/credentials. Another login is kept. The
+    /// command that uses it is printed at the start.
+    #[arg(long, value_name = "DIR")]
+    pub write_cli_credentials: Option<PathBuf>,
+
     /// Choose something that the API leaves open; may be given several times. One of: read-lag=DURATION,
-    /// redeploy-shows-old=DURATION, versions=update|status, build-ids=start|end|never, values-show=start|end,
+    /// redeploy-shows-old=DURATION, first-status=deploying|queued, new-details=build|empty, absent=omitted|null,
+    /// logs=served|400|404|410|500, versions=update|status, build-ids=start|end|never, values-show=start|end,
     /// normalise=no|trim|defaults, partial=merge|replace, key-held=DURATION, delete-busy=accept|refuse,
     /// certification=automatic|by-hand, certified-again=changed|never, new-tag=keeps-preview|resets-preview,
     /// repository-check=at-once|later, publishing-code=in-certification|preview-request|invalid,
@@ -169,6 +183,8 @@ async fn options(args: &Args) -> Result<Options, Error> {
         control: args.control,
         state_file: args.state.clone(),
         repositories: args.repositories.clone(),
+        applications: args.applications.iter().cloned().collect(),
+        cli_credentials: args.write_cli_credentials.clone(),
         seed: None,
     })
 }
@@ -195,6 +211,15 @@ fn greet(address: SocketAddr, options: &Options) {
     }
     let connectors: Vec<_> = options.catalogue.connectors.iter().map(|connector| connector.key.as_str()).collect();
     eprintln!("Connectors: {}", connectors.join(", "));
+    for (name, target) in &options.applications {
+        eprintln!("Application {name}: http://{address}/_applications/{name}, passed on to {target}");
+    }
+    if let Some(home) = &options.cli_credentials {
+        let home = home.display();
+        eprintln!(
+            "Official client: HOME={home} CTP_CLI_CONNECT_API_URL=http://{address} commercetools connect deployment list"
+        );
+    }
     if options.control {
         eprintln!(
             "Control: http://{address}/_dev/ (faults, calls, clock, variant, tokens, deployments, staged, reset)"
@@ -228,6 +253,7 @@ mod tests {
         for (case, args, expected) in [
             ("span without a unit", &["--deploy-duration", "5"][..], "500ms, 5s"),
             ("unknown variant", &["--variant", "moon=full"], "read-lag=DURATION"),
+            ("an application elsewhere", &["--application", "service=http://10.0.0.1"], "of this machine"),
             ("a stepped clock that nobody can step", &["--stepped-clock"], "--control"),
         ] {
             let error = parse(args).expect_err(case).to_string();

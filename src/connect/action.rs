@@ -10,7 +10,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use thiserror::Error;
 use url::Url;
@@ -46,7 +46,7 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// The default (contract section 12, rows 1 to 5).
+    /// As the seed document has it (contract section 11).
     pub const SERVICE: Self = Self {
         host: "service",
         prefix: "/service/action",
@@ -56,7 +56,7 @@ impl Preset {
         operations: ["readAction", "writeActionPost", "writeActionPut"],
     };
 
-    /// As the public description of the frontend API has it.
+    /// The default: as the public description of the frontend API has it, and the official frontend client.
     pub const FRONTASTIC: Self = Self {
         host: "frontastic",
         prefix: "/frontastic/action",
@@ -73,7 +73,7 @@ impl Preset {
         self.operations.get(at).copied()
     }
 
-    /// `https://{projectName}-{companyName}.service{tld}`, or of another host part. Whether that host may be called is
+    /// `https://{projectName}-{companyName}.frontastic{tld}`, or with another host part. Whether that host may be called is
     /// for [`super::hosts::AllowedHosts`] to say.
     ///
     /// # Errors
@@ -129,14 +129,43 @@ pub struct Action {
 }
 
 /// What a call does. A body is sent as JSON, also an empty object.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ActionMethod {
     /// Reads.
     Get,
     /// Writes; not safe to repeat.
-    Post(Value),
+    Post(JsonText),
     /// Writes; not safe to repeat.
-    Put(Value),
+    Put(JsonText),
+}
+
+/// A text that is JSON, sent as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonText(String);
+
+impl JsonText {
+    /// The text, if it is JSON. Nothing is built from it.
+    ///
+    /// # Errors
+    /// With where it is not JSON.
+    pub fn read(text: impl Into<String>) -> Result<Self, String> {
+        let text = text.into();
+        serde_json::from_str::<IgnoredAny>(&text).map_err(|error| error.to_string())?;
+        Ok(Self(text))
+    }
+}
+
+impl Default for JsonText {
+    /// An empty object.
+    fn default() -> Self {
+        Self("{}".to_owned())
+    }
+}
+
+impl From<Value> for JsonText {
+    fn from(value: Value) -> Self {
+        Self(value.to_string())
+    }
 }
 
 /// A header whose value nobody may see.
@@ -320,7 +349,7 @@ impl Action {
         if body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        let body = body.map(|body| body.to_string().into_bytes());
+        let body = body.map(|JsonText(text)| text.clone().into_bytes());
         Ok(ActionRequest { operation: self.operation(preset), method, url, headers, body, masker: self.masker() })
     }
 

@@ -75,6 +75,12 @@ open_enum! {
         DeploymentUnknownGlobalConfigurationKey = "DeploymentUnknownGlobalConfigurationKey",
         /// Not a region for this deployment.
         DeploymentUnsupportedRegion = "DeploymentUnsupportedRegion",
+        /// A retry policy breaks its rules.
+        DeploymentInvalidRetryPolicy = "DeploymentInvalidRetryPolicy",
+        /// This application cannot replace its retry policy.
+        DeploymentRetryPolicyOverrideNotAllowed = "DeploymentRetryPolicyOverrideNotAllowed",
+        /// The deployment cannot go back to an earlier revision.
+        DeploymentRollbackNotAllowed = "DeploymentRollbackNotAllowed",
         /// Logs of an application that the connector lacks.
         DeploymentApplicationDoesNotExist = "DeploymentApplicationDoesNotExist",
         /// Wrong start or end.
@@ -140,6 +146,9 @@ impl ErrorCode {
             | Self::DeploymentUnknownApplicationConfigurationKey
             | Self::DeploymentUnknownGlobalConfigurationKey
             | Self::DeploymentUnsupportedRegion
+            | Self::DeploymentInvalidRetryPolicy
+            | Self::DeploymentRetryPolicyOverrideNotAllowed
+            | Self::DeploymentRollbackNotAllowed
             | Self::DeploymentApplicationDoesNotExist
             | Self::DeploymentLogInvalidDate
             | Self::DeploymentLogInvalidPageToken
@@ -300,8 +309,8 @@ mod tests {
     }
 
     #[test]
-    fn the_contract_lists_36_codes_and_each_has_a_reaction() {
-        assert_eq!(ErrorCode::KNOWN.len(), 36);
+    fn the_contract_lists_39_codes_and_each_has_a_reaction() {
+        assert_eq!(ErrorCode::KNOWN.len(), 39);
         for word in ErrorCode::KNOWN {
             assert!(ErrorCode::from(*word).reaction().is_some(), "{word}");
         }

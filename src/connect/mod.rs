@@ -6,10 +6,11 @@
 //!
 //! The client side: [`http`] sends, [`paging`] reads lists to their end, [`hosts`] says where to, [`mask`] keeps secured
 //! values out of what comes back, [`fence`] holds back what a process may not send any more, [`observer`] hears what is
-//! sent, to be counted.
+//! sent, to be counted. Both sides know [`scopes`].
 
 pub mod action;
 pub mod api;
+pub mod commerce;
 pub mod error;
 pub mod fence;
 pub mod hosts;
@@ -19,17 +20,21 @@ pub mod mask;
 pub mod model;
 pub mod observer;
 pub mod paging;
+pub mod rate;
 pub mod registry;
 mod resolver;
 pub mod routes;
+pub mod scopes;
 pub mod surroundings;
 pub mod trace;
 
 pub use action::ActionApi;
 pub use api::{ConnectApi, Selector};
+pub use commerce::CommerceApi;
 pub use error::{ApiError, ErrorCode, Reaction};
 pub use fence::Fence;
 pub use http::HttpConnect;
 pub use observer::Observer;
+pub use rate::Rate;
 pub use registry::{RegistryApi, StagedApi};
 pub use surroundings::Surroundings;

@@ -58,6 +58,18 @@ pub fn connector_staged(selector: &Selector) -> String {
     format!("{CONNECTORS_STAGED}/{}", selector.segment())
 }
 
+/// One Extension, on the host of the HTTP API.
+#[must_use]
+pub fn extension(project: &str, selector: &Selector) -> String {
+    format!("/{}/extensions/{}", encode(project), selector.segment())
+}
+
+/// One Subscription, on the host of the HTTP API.
+#[must_use]
+pub fn subscription(project: &str, selector: &Selector) -> String {
+    format!("/{}/subscriptions/{}", encode(project), selector.segment())
+}
+
 /// A frontend action, below the prefix of its preset.
 #[must_use]
 pub fn action(prefix: &str, namespace: &str, name: &str) -> String {
@@ -80,8 +92,8 @@ fn encode(segment: &str) -> String {
     encoded
 }
 
-/// Names of the operations (contract sections 5 and 11), and `token`: what faults are set for and requests are counted by.
-pub const OPERATIONS: [&str; 30] = [
+/// Names of the operations (contract sections 5 and 11), the two reads of the HTTP API, and `token`: what faults are set for and requests are counted by.
+pub const OPERATIONS: [&str; 32] = [
     "token",
     "searchConnectors",
     "getConnectorById",
@@ -106,6 +118,8 @@ pub const OPERATIONS: [&str; 30] = [
     "deleteDeploymentByKey",
     "getDeploymentLogsById",
     "getDeploymentLogsByKey",
+    "getExtensionByKey",
+    "getSubscriptionByKey",
     "readAction",
     "writeActionPost",
     "writeActionPut",
@@ -126,6 +140,8 @@ mod tests {
             (deployment(Some("demo"), &Selector::Key("tax-eu".into())), "/demo/deployments/key=tax-eu"),
             (deployment(None, &Selector::Key("a_b".into())), "/deployments/key=a_b"),
             (logs("demo", &Selector::Id("1".into())), "/demo/deployments/1/logs"),
+            (extension("demo", &Selector::Key("tax-cart".into())), "/demo/extensions/key=tax-cart"),
+            (subscription("demo", &Selector::Key("a/b".into())), "/demo/subscriptions/key=a%2Fb"),
             (connector(&Selector::Key("demo-connector".into())), "/connectors/key=demo-connector"),
             (connector(&Selector::Id("../drafts".into())), "/connectors/%2E%2E%2Fdrafts"),
             (connector_staged(&Selector::Id("1".into())), "/connectors/drafts/1"),

@@ -9,8 +9,7 @@ use crate::connect::http::{ActionClient, ActionLimits, ActionSettings};
 use crate::connect::surroundings::Surroundings;
 
 /// Hosts of frontends (contract section 11), for those who name no others.
-pub const DEFAULT_ACTION_HOSTS: &str =
-    "*.service.live,*.service.io,*.service.rocks,*.frontastic.live,*.frontastic.io,*.frontastic.rocks";
+pub const DEFAULT_ACTION_HOSTS: &str = "*.frontastic.live,*.frontastic.io,*.frontastic.rocks";
 
 /// Makes clients of frontends.
 pub trait ActionFactory: Send + Sync {
@@ -62,12 +61,13 @@ mod tests {
         let around = Surroundings::plain(Clock::system());
         let factory = HttpActionFactory { allowed_hosts, around, extra_ca_pem: None };
         for (url, allowed) in [
-            ("https://shop-example.service.live", true),
-            ("https://shop-example.service.io", true),
+            ("https://shop-example.frontastic.live", true),
+            ("https://shop-example.frontastic.io", true),
             ("https://shop-example.frontastic.rocks", true),
-            ("http://shop-example.service.live", false),
-            ("https://service.live", false),
-            ("https://shop-example.service.live.example.com", false),
+            ("https://shop-example.service.live", false),
+            ("http://shop-example.frontastic.live", false),
+            ("https://frontastic.live", false),
+            ("https://shop-example.frontastic.live.example.com", false),
             ("https://connect.europe-west1.gcp.commercetools.com", false),
             ("http://127.0.0.1:8787", false),
             ("https://kubernetes.default.svc", false),

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::reason::{Reason, Stance};
+use crate::crd::schema::MOST_CONDITIONS;
 use crate::names;
 
 /// Longest message of a condition, in bytes; the API server refuses more than 32 KiB.
@@ -26,10 +27,40 @@ impl Told {
     }
 }
 
-/// Conditions beside the main three, each there only while true: type, reason, message.
-pub type Extra = (&'static str, &'static str, String);
+/// A condition beside the main three. It is always there, so that `kubectl wait` can wait for either status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extra {
+    /// Its type.
+    pub type_: &'static str,
+    /// Whether it is so; `None`: not known.
+    pub holds: Option<bool>,
+    /// Why, in one word.
+    pub reason: String,
+    /// Why, in a sentence.
+    pub message: String,
+}
 
-/// The conditions that say `told`, and `extra`. `lastTransitionTime` moves only with the status.
+impl Extra {
+    /// A condition of this type.
+    #[must_use]
+    pub fn new(type_: &'static str, holds: Option<bool>, reason: &str, message: impl Into<String>) -> Self {
+        Self { type_, holds, reason: reason.to_owned(), message: message.into() }
+    }
+
+    /// Whether `spec.suspend` is set.
+    #[must_use]
+    pub fn suspended(suspend: bool) -> Self {
+        let (reason, message) = if suspend {
+            ("Suspended", "Nothing is sent while suspend is true")
+        } else {
+            ("NotSuspended", "suspend is not set")
+        };
+        Self::new(names::SUSPENDED, Some(suspend), reason, message)
+    }
+}
+
+/// The conditions that say `told`, and `extra`, and those of `before` that are not the operator's own.
+/// `lastTransitionTime` moves only with the status.
 #[must_use]
 pub fn conditions(
     before: &[Condition],
@@ -50,9 +81,13 @@ pub fn conditions(
         Stance::Stalled => conditions.push(condition(names::STALLED, "True", reason, &told.message)),
         Stance::Ready | Stance::Paused | Stance::Failing => {}
     }
-    for (type_, reason, message) in extra {
-        conditions.push(condition(type_, "True", reason, &message));
+    for Extra { type_, holds, reason, message } in extra {
+        let status = holds.map_or("Unknown", |holds| if holds { "True" } else { "False" });
+        conditions.push(condition(type_, status, &reason, &message));
     }
+    let foreign = before.iter().filter(|condition| !names::CONDITIONS.contains(&condition.type_.as_str()));
+    // More would make the API server refuse the whole status.
+    conditions.extend(foreign.take(MOST_CONDITIONS - names::CONDITIONS.len()).cloned());
     conditions
 }
 
@@ -93,7 +128,13 @@ fn condition(
 /// Whether `Ready` is true.
 #[must_use]
 pub fn is_ready(conditions: &[Condition]) -> bool {
-    conditions.iter().any(|condition| condition.type_ == names::READY && condition.status == "True")
+    is_true(conditions, names::READY)
+}
+
+/// Whether the condition of this type is there and true.
+#[must_use]
+pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
+    find(conditions, type_).is_some_and(|condition| condition.status == "True")
 }
 
 /// The reason of `Ready`.
@@ -102,10 +143,20 @@ pub fn ready_reason(conditions: &[Condition]) -> Option<&str> {
     reason(conditions, names::READY)
 }
 
+/// The message of `Ready`.
+#[must_use]
+pub fn ready_message(conditions: &[Condition]) -> Option<&str> {
+    find(conditions, names::READY).map(|condition| condition.message.as_str())
+}
+
 /// The reason of the condition of this type.
 #[must_use]
 pub fn reason<'c>(conditions: &'c [Condition], type_: &str) -> Option<&'c str> {
-    conditions.iter().find(|condition| condition.type_ == type_).map(|condition| condition.reason.as_str())
+    find(conditions, type_).map(|condition| condition.reason.as_str())
+}
+
+fn find<'c>(conditions: &'c [Condition], type_: &str) -> Option<&'c Condition> {
+    conditions.iter().find(|condition| condition.type_ == type_)
 }
 
 /// A time as the API keeps it.
@@ -156,6 +207,43 @@ mod tests {
         assert_eq!(second[0].last_transition_time.0, at(10), "Unknown stays Unknown");
         let third = conditions(&second, &Told::new(Reason::Deployed, "c"), Vec::new(), 2, at(30));
         assert_eq!(third[0].last_transition_time.0, at(30));
+    }
+
+    #[test]
+    fn conditions_of_others_are_kept_as_they_are_and_not_too_many_of_them() {
+        let told = Told::new(Reason::Deployed, "Live");
+        let extra = || vec![Extra::suspended(false)];
+        let ours = conditions(&[], &told, extra(), 1, Timestamp::UNIX_EPOCH);
+        let theirs = |name: &str| Condition {
+            type_: name.to_owned(),
+            status: "False".to_owned(),
+            reason: "Theirs".to_owned(),
+            message: "so they say".to_owned(),
+            observed_generation: None,
+            last_transition_time: Time(Timestamp::from_second(5).expect("a time in range")),
+        };
+        let mut before = vec![theirs("example.com/Approved")];
+        before.extend(ours.clone());
+        let after = conditions(&before, &told, extra(), 2, Timestamp::from_second(60).expect("a time in range"));
+        assert_eq!(after.last(), Some(&theirs("example.com/Approved")));
+        assert_eq!(after.len(), ours.len() + 1);
+        let again = conditions(&after, &told, extra(), 2, Timestamp::from_second(90).expect("a time in range"));
+        assert_eq!(again, after, "their place settles after one write");
+
+        let many: Vec<_> = (0..100).map(|number| theirs(&format!("example.com/{number}"))).collect();
+        let after = conditions(&many, &told, extra(), 1, Timestamp::UNIX_EPOCH);
+        assert!(after.len() <= MOST_CONDITIONS, "{}", after.len());
+    }
+
+    #[test]
+    fn a_condition_beside_the_main_ones_is_true_false_or_unknown() {
+        let told = Told::new(Reason::Deployed, "Live");
+        for (holds, status) in [(Some(true), "True"), (Some(false), "False"), (None, "Unknown")] {
+            let extra = vec![Extra::new(names::DRIFTED, holds, "Why", "because")];
+            let conditions = conditions(&[], &told, extra, 1, Timestamp::UNIX_EPOCH);
+            assert_eq!(conditions.last().map(|condition| condition.status.as_str()), Some(status));
+            assert_eq!(is_true(&conditions, names::DRIFTED), holds == Some(true));
+        }
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Makes the client of a remote project, for allowed hosts only.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::remote::{ConnectFactory, Connection, Settings};
 use crate::connect::hosts::AllowedHosts;
 use crate::connect::http::{self, Credentials, HttpConnect, Limits};
 use crate::connect::surroundings::Surroundings;
+use crate::connect::{CommerceApi, Rate};
 
 /// Makes clients over HTTP.
 pub struct HttpFactory {
@@ -26,11 +26,16 @@ impl HttpFactory {
     /// # Errors
     /// A sentence that says which setting is wrong, such as a host that is not allowed.
     pub fn client(&self, settings: &Settings) -> Result<HttpConnect, String> {
+        self.client_of("apiUrl", &settings.api_url, settings)
+    }
+
+    /// The same for the API at `url`, which `name` names.
+    fn client_of(&self, name: &str, url: &str, settings: &Settings) -> Result<HttpConnect, String> {
         let endpoint = |name: &str, url: &str| {
             self.allowed_hosts.endpoint(url).map_err(|refused| format!("{name}: {refused} (--allowed-api-hosts)"))
         };
         let settings = http::Settings {
-            api_url: endpoint("apiUrl", &settings.api_url)?,
+            api_url: endpoint(name, url)?,
             auth_url: endpoint("authUrl", &settings.auth_url)?,
             project_key: settings.project_key.clone(),
             deployment_paths: settings.deployment_paths,
@@ -51,10 +56,14 @@ impl ConnectFactory for HttpFactory {
     fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String> {
         Ok(Arc::new(self.client(settings)?))
     }
+
+    fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String> {
+        Ok(Arc::new(self.client_of("httpApiUrl", url, settings)?))
+    }
 }
 
 impl Connection for HttpConnect {
-    fn set_rate(&self, requests_per_second: NonZeroU32) {
+    fn set_rate(&self, requests_per_second: Rate) {
         Self::set_rate(self, requests_per_second);
     }
 

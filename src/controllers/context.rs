@@ -28,6 +28,7 @@ use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
 use super::work::Work;
 use crate::clock::Clock;
+use crate::crd::DeletionPolicy;
 use crate::crd::shared::RemoteIdentity;
 
 /// Longest note of an Event (Kubernetes API: `note` of `events.k8s.io/v1`).
@@ -47,6 +48,8 @@ pub struct Context {
     pub recorder: Recorder,
     /// Which of them are repetitions.
     pub series: Series,
+    /// Deletion policy of `ConnectorDeployment`s that name none; `None`: it depends on their type.
+    pub default_deletion_policy: Option<DeletionPolicy>,
     /// Key of the digests.
     pub digest_key: DigestKey,
     /// Who names which Secret, ConfigMap, project or deployment.
@@ -144,6 +147,8 @@ pub struct Project {
     pub identity: RemoteIdentity,
     /// Its region, the default of its deployments.
     pub region: String,
+    /// Address of its HTTP API.
+    pub http_api_url: String,
     /// How to reach it, or why that is not possible.
     pub remote: Result<Arc<Remote>, Told>,
     /// The credentials that it is called with.
@@ -163,6 +168,7 @@ impl Projects {
         let same = projects.get(subject).is_some_and(|before| {
             before.identity == project.identity
                 && before.region == project.region
+                && before.http_api_url == project.http_api_url
                 && before.login == project.login
                 && match (&before.remote, &project.remote) {
                     (Ok(one), Ok(other)) => Arc::ptr_eq(one, other),

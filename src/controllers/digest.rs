@@ -1,10 +1,8 @@
 //! Digests that tell whether something changed, without showing what. Pure.
 //!
 //! [`Digest`] covers secured values, so it is keyed (design rule 7: otherwise short secrets could be guessed from a
-//! status that many may read). [`VisibleDigest`] covers what anybody who may read the deployment sees, so that it
-//! survives the loss of that key.
+//! status that many may read). Next: `tags.rs`, which says the same of each value.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -12,7 +10,8 @@ use secrecy::ExposeSecret;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-use super::values::{Values, VisibleValues};
+use super::tags::{GLOBAL, Item, Tags};
+use super::values::{ApplicationValues, Values};
 
 /// Length of a digest key in bytes: the output size of SHA-256 (RFC 2104 section 3).
 pub const KEY_LENGTH: usize = 32;
@@ -64,6 +63,28 @@ impl DigestKey {
         }
         Digest { key: self.name.clone(), hash: hex(&hash.finalize().into_bytes()) }
     }
+
+    /// A tag for each of these values: those of secured ones under this key.
+    ///
+    /// # Panics
+    /// Never: HMAC takes a key of any length (RFC 2104 section 2).
+    #[must_use]
+    #[allow(clippy::missing_panics_doc, reason = "HMAC takes keys of any length (RFC 2104 section 2)")]
+    pub fn tags(&self, values: &Values) -> Tags {
+        let mut tags = Tags::visible(&values.visible());
+        let mut add = |place: &str, values: &ApplicationValues| {
+            for (key, value) in &values.secured {
+                let mut hash = Hmac::<Sha256>::new_from_slice(self.key.as_slice()).expect("HMAC takes any length");
+                feed(&mut hash, &["tag", place, key, value.expose_secret()]);
+                tags.set(Item::secured(place, key), hex(&hash.finalize().into_bytes()[..4]));
+            }
+        };
+        for (name, application) in &values.applications {
+            add(name, application);
+        }
+        add(GLOBAL, &values.global);
+        tags
+    }
 }
 
 impl fmt::Debug for DigestKey {
@@ -86,7 +107,7 @@ pub enum Comparison {
     Same,
     /// Other values.
     Different,
-    /// Made under different keys, or with other values left out: nothing is known.
+    /// Made under different keys: nothing is known.
     Unknown,
 }
 
@@ -115,146 +136,12 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Digest of visible values, written `{hash}[~{what is ignored}~{hash of the rest}][.{application whose schedule counts}]…`:
-/// at most 650 characters.
-///
-/// A schedule that was not sent is the one of `connect.yaml` and shows all the same, so a digest says of which
-/// applications it holds the schedule; the same is asked of what is seen. Two digests of the same values are the same,
-/// whatever is ignored; of others, only those that ignore the same can be compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VisibleDigest {
-    hash: String,
-    ignoring: Option<Ignoring>,
-    scheduled: BTreeSet<String>,
-}
-
-/// What is left when `spec.drift.ignore` is applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Ignoring {
-    /// Names the list of what is ignored.
-    list: String,
-    /// Hash without it.
-    hash: String,
-}
-
-impl VisibleDigest {
-    /// Digest of values that are sent.
-    #[must_use]
-    pub fn of(values: &VisibleValues) -> Self {
-        let scheduled = values.applications.iter().filter(|(_, application)| application.schedule.is_some());
-        Self::with(values, scheduled.map(|(name, _)| short(name)).collect())
-    }
-
-    /// The same question asked of other values: those schedules that this digest holds.
-    #[must_use]
-    pub fn again(&self, seen: &VisibleValues) -> Self {
-        Self::with(seen, self.scheduled.clone())
-    }
-
-    /// Whether these are the values behind the digest, as far as they are not ignored.
-    #[must_use]
-    pub fn fits(&self, seen: &VisibleValues) -> bool {
-        self.compare(&self.again(seen)) == Comparison::Same
-    }
-
-    /// Compares the values behind two digests.
-    #[must_use]
-    pub fn compare(&self, other: &Self) -> Comparison {
-        if self.scheduled != other.scheduled {
-            return Comparison::Unknown;
-        }
-        let same = match (&self.ignoring, &other.ignoring) {
-            _ if self.hash == other.hash => true,
-            (None, None) => false,
-            (Some(mine), Some(theirs)) if mine.list == theirs.list => mine.hash == theirs.hash,
-            _ => return Comparison::Unknown,
-        };
-        if same { Comparison::Same } else { Comparison::Different }
-    }
-
-    /// Whether both ignore the same.
-    #[must_use]
-    pub fn ignores_the_same(&self, other: &Self) -> bool {
-        self.ignoring.as_ref().map(|ignoring| &ignoring.list) == other.ignoring.as_ref().map(|ignoring| &ignoring.list)
-    }
-
-    fn with(values: &VisibleValues, scheduled: BTreeSet<String>) -> Self {
-        let nothing = BTreeSet::new();
-        let ignoring = (!values.ignored.is_empty()).then(|| {
-            let mut list = Sha256::new();
-            for (application, key) in &values.ignored {
-                feed(&mut list, &[application, key]);
-            }
-            Ignoring { list: hex(&list.finalize()[..4]), hash: visible_hash(values, &scheduled, &values.ignored) }
-        });
-        Self { hash: visible_hash(values, &scheduled, &nothing), ignoring, scheduled }
-    }
-
-    /// Reads the written form.
-    #[must_use]
-    pub fn parse(text: &str) -> Self {
-        let mut parts = text.split('.');
-        let head = parts.next().unwrap_or_default();
-        let (hash, rest) = head.split_once('~').map_or((head, None), |(hash, rest)| (hash, Some(rest)));
-        let ignoring = rest.map(|rest| {
-            let (list, hash) = rest.split_once('~').unwrap_or((rest, ""));
-            Ignoring { list: list.to_owned(), hash: hash.to_owned() }
-        });
-        Self { hash: hash.to_owned(), ignoring, scheduled: parts.map(ToOwned::to_owned).collect() }
-    }
-}
-
-impl fmt::Display for VisibleDigest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.hash)?;
-        if let Some(Ignoring { list, hash }) = &self.ignoring {
-            write!(formatter, "~{list}~{hash}")?;
-        }
-        for application in &self.scheduled {
-            write!(formatter, ".{application}")?;
-        }
-        Ok(())
-    }
-}
-
-fn visible_hash(values: &VisibleValues, scheduled: &BTreeSet<String>, ignored: &BTreeSet<(String, String)>) -> String {
-    let mut hash = Sha256::new();
-    for (name, application) in &values.applications {
-        let schedule = application.schedule.as_deref().filter(|_| scheduled.contains(&short(name)));
-        let standard: Vec<_> = application
-            .standard
-            .iter()
-            .filter(|(key, _)| !ignored.iter().any(|(application, ignored)| application == name && ignored == *key))
-            .collect();
-        // An entry without values is the same as none.
-        if standard.is_empty() && schedule.is_none() {
-            continue;
-        }
-        feed(&mut hash, &["application", name]);
-        for (key, value) in standard {
-            feed(&mut hash, &["standard", key, value]);
-        }
-        if let Some(schedule) = schedule {
-            feed(&mut hash, &["schedule", schedule]);
-        }
-    }
-    for (key, value) in &values.global {
-        feed(&mut hash, &["global standard", key, value]);
-    }
-    hex(&hash.finalize()[..16])
-}
-
 /// Feeds fields with their lengths, so that no two lists of fields feed the same bytes.
-fn feed(hash: &mut impl sha2::digest::Update, fields: &[&str]) {
+pub(super) fn feed(hash: &mut impl sha2::digest::Update, fields: &[&str]) {
     for field in fields {
         hash.update(&(field.len() as u64).to_be_bytes());
         hash.update(field.as_bytes());
     }
-}
-
-/// Eight hexadecimal digits of the SHA-256 of a text: enough to tell 64 applications apart.
-fn short(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes())[..4])
 }
 
 /// Lower-case hexadecimal digits.
@@ -271,7 +158,6 @@ pub fn hex(bytes: &[u8]) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::values::{ApplicationValues, VisibleApplication};
     use super::*;
 
     fn values(standard: &[(&str, &str)], secured: &[(&str, &str)], schedule: Option<&str>) -> Values {
@@ -314,70 +200,19 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_that_was_not_sent_does_not_count() {
-        let sent = VisibleDigest::of(&values(&[("A", "1")], &[], None).visible());
-        let mut seen = values(&[("A", "1")], &[], Some("from connect.yaml")).visible();
-        seen.applications.insert("other".into(), VisibleApplication::default());
-        assert!(sent.fits(&seen), "an application without values and an inherited schedule change nothing");
-        let scheduled = VisibleDigest::of(&values(&[("A", "1")], &[], Some("0 5 * * *")).visible());
-        assert!(!scheduled.fits(&seen));
-        assert_ne!(sent, scheduled);
-        assert_eq!(VisibleDigest::parse(&scheduled.to_string()), scheduled);
-    }
-
-    #[test]
-    fn ignored_values_do_not_count() {
-        let ignored: BTreeSet<_> = [("service".to_owned(), "A".to_owned())].into();
-        let sent = VisibleDigest::of(&values(&[("A", "1"), ("B", "1")], &[], None).visible().ignoring(ignored.clone()));
-        for (case, seen, fits) in [
-            ("an ignored value differs", &[("A", "2"), ("B", "1")], true),
-            ("another value differs", &[("A", "1"), ("B", "2")], false),
+    fn the_tag_of_a_secured_value_is_made_under_the_key_and_that_of_a_visible_one_is_not() {
+        let (one, other) = (DigestKey::new([1; KEY_LENGTH]), DigestKey::new([2; KEY_LENGTH]));
+        let given = values(&[("A", "1")], &[("T", "secret")], Some("0 5 * * *"));
+        let (tags, again) = (one.tags(&given), other.tags(&given));
+        for (item, same) in [
+            (Item::standard("service", "A"), true),
+            (Item::schedule("service"), true),
+            (Item::secured("service", "T"), false),
         ] {
-            let seen = values(seen, &[], None).visible();
-            assert_eq!(sent.fits(&seen.clone().ignoring(ignored.clone())), fits, "{case}");
-            assert!(!sent.fits(&seen), "{case}, and nothing is ignored any more");
+            assert!(tags.has(&item), "{item}");
+            assert_eq!(tags.get(&item) == again.get(&item), same, "{item}");
         }
-        assert_eq!(VisibleDigest::parse(&sent.to_string()), sent);
-    }
-
-    #[test]
-    fn the_same_values_fit_though_something_else_is_ignored_now() {
-        let plain = values(&[("A", "1")], &[], None).visible();
-        let other = values(&[("A", "2")], &[], None).visible();
-        let ignored = |key: &str| BTreeSet::from([("service".to_owned(), key.to_owned())]);
-        let lists = [BTreeSet::new(), ignored("A"), ignored("B")];
-        for before in &lists {
-            for after in &lists {
-                let sent = VisibleDigest::of(&plain.clone().ignoring(before.clone()));
-                let same = VisibleDigest::of(&plain.clone().ignoring(after.clone()));
-                let differs = VisibleDigest::of(&other.clone().ignoring(after.clone()));
-                assert_eq!(sent.ignores_the_same(&same), before == after);
-                assert_eq!(sent.compare(&same), Comparison::Same, "{before:?} {after:?}");
-                let expected = match (before == after, before == &ignored("A")) {
-                    (false, _) => Comparison::Unknown,
-                    (true, true) => Comparison::Same,
-                    (true, false) => Comparison::Different,
-                };
-                assert_eq!(sent.compare(&differs), expected, "{before:?} {after:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn digests_that_hold_other_schedules_say_nothing_of_each_other() {
-        let without = VisibleDigest::of(&values(&[("A", "1")], &[], None).visible());
-        let with = VisibleDigest::of(&values(&[("A", "1")], &[], Some("0 5 * * *")).visible());
-        assert_eq!(without.compare(&with), Comparison::Unknown);
-    }
-
-    #[test]
-    fn the_longest_written_form_fits_into_the_status() {
-        let application = |number: u8| {
-            let values = VisibleApplication { schedule: Some("0 5 * * *".into()), ..VisibleApplication::default() };
-            (format!("application-{number}"), values)
-        };
-        let longest = VisibleValues { applications: (0..64).map(application).collect(), ..VisibleValues::default() }
-            .ignoring([("application-1".to_owned(), "A".to_owned())].into());
-        assert_eq!(VisibleDigest::of(&longest).to_string().len(), 650);
+        let rotated = one.tags(&values(&[("A", "1")], &[("T", "another")], Some("0 5 * * *")));
+        assert_ne!(tags.get(&Item::secured("service", "T")), rotated.get(&Item::secured("service", "T")));
     }
 }

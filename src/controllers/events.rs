@@ -28,7 +28,10 @@ pub fn gone(context: &Context, subject: &Subject) {
         }
         Kind::Staged => connector_staged::gone(context, subject),
         Kind::Project => connect_project::gone(context, subject),
-        Kind::Check => action_check::gone(context, subject),
+        Kind::Check => {
+            action_check::gone(context, subject);
+            context.wake_users(Named::Check, &subject.namespace, &subject.name);
+        }
         Kind::Mirror => connector::gone(context, subject),
     }
 }
@@ -147,7 +150,7 @@ pub fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
     let held = object.finalizers().iter().any(|name| name == names::FINALIZER);
     // That we set it ourselves, before there is anything to hold, needs no run of its own.
     (!held && object.annotations().contains_key(names::REMOTE_ID)).hash(&mut hasher);
-    for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT] {
+    for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
     }
     Some(hasher.finish())
@@ -215,14 +218,24 @@ impl Lifes {
 }
 
 impl Lifes {
-    /// Takes note of an object, and wakes the checks that come after it: what it has applied is in its status, whose changes
-    /// wake nobody else.
+    /// Takes note of an object, and enqueues the checks that come after it or take their frontend from it, and the staged
+    /// connectors that wait for it: what it has applied, and what passed, is in its status, and a project's frontend is for
+    /// checks only, so these changes wake nobody else.
     fn seen<K: Ours>(&mut self, context: &Context, object: &K) {
         object.note(&context.keys);
         let subject = subject(object);
         context.work.inventory.seen(&subject, object.says());
-        if K::KIND == Kind::Deployment {
-            context.wake_users(Named::Deployment, &subject.namespace, &subject.name);
+        let named = match K::KIND {
+            Kind::Deployment => Some(Named::Deployment),
+            Kind::Check => Some(Named::Check),
+            Kind::Staged | Kind::Project | Kind::Mirror => None,
+        };
+        if let Some(named) = named {
+            context.wake_users(named, &subject.namespace, &subject.name);
+        }
+        if K::KIND == Kind::Project {
+            let users = context.references.users(Named::Project, &subject.namespace, &subject.name);
+            users.into_iter().filter(is_check).for_each(|check| context.wake(check));
         }
         let comes = context.elsewhere.is_shard() && self.here.insert(subject.clone());
         if context.elsewhere.relabelled(&subject, object.labels()) || comes {

@@ -42,7 +42,7 @@ use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
 use super::work::Work;
 use crate::clock::Clock;
-use crate::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
+use crate::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged, DeletionPolicy};
 use crate::leader::{LeaseName, Scope as Works};
 use crate::names;
 
@@ -63,6 +63,8 @@ pub struct Options {
     pub clock: Clock,
     /// Namespace of what is the operator's own: the copies of credentials (rule 24).
     pub operator_namespace: String,
+    /// Deletion policy of `ConnectorDeployment`s that name none; `None`: it depends on their type.
+    pub default_deletion_policy: Option<DeletionPolicy>,
     /// Key of the digests.
     pub digest_key: DigestKey,
     /// Makes the clients of remote projects.
@@ -95,6 +97,7 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         actions: Arc::clone(&options.actions),
         recorder: Recorder::new(options.client.clone(), names::EVENT_REPORTER.into()),
         series: Series::default(),
+        default_deletion_policy: options.default_deletion_policy,
         digest_key: options.digest_key.clone(),
         references: References::default(),
         // Each scope lists deployments, staged connectors and projects.

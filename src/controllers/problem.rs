@@ -40,11 +40,13 @@ fn reason(error: &ApiError) -> Reason {
             | ErrorCode::DeploymentUnknownGlobalConfigurationKey
             | ErrorCode::DeploymentMissingGlobalConfigurationKey
             | ErrorCode::DeploymentEmptyRequiredGlobalConfigurationKey
-            | ErrorCode::DeploymentApplicationDoNotBelong
             | ErrorCode::DeploymentApplicationRequired
             | ErrorCode::DeploymentUnsupportedRegion
+            | ErrorCode::DeploymentInvalidRetryPolicy
+            | ErrorCode::DeploymentRetryPolicyOverrideNotAllowed
             | ErrorCode::DeploymentInvalidType,
         ) => return Reason::ConfigurationInvalid,
+        Some(ErrorCode::DeploymentApplicationDoNotBelong) => return Reason::ApplicationMissing,
         Some(
             ErrorCode::GitRepositoryNotReachable
             | ErrorCode::ConnectorSpecificationFileNotFound
@@ -169,6 +171,11 @@ mod tests {
                 "unknown application",
                 answered(400, "DeploymentUnknownApplicationConfiguration"),
                 Reason::ConfigurationInvalid,
+            ),
+            (
+                "an application that cannot be added",
+                answered(400, "DeploymentApplicationDoNotBelong"),
+                Reason::ApplicationMissing,
             ),
             ("right missing", answered(403, "AuthorizationError"), Reason::PermissionMissing),
             ("right missing, with another status", answered(400, "AuthorizationError"), Reason::PermissionMissing),

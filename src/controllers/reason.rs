@@ -74,9 +74,10 @@ macro_rules! reasons {
 }
 
 reasons! {
-    Deployed, Ready, "The deployment is live with what is desired.";
-    DeployedWithWarnings, Ready, "The deployment is live, and its report has warnings or errors: read `status.report`.";
-    Observed, Ready, "The deployment is live; it is only observed (`managementPolicy: ObserveOnly`).";
+    Deployed, Ready, "The service reports `Deployed` for what is desired. That does not prove that the scripts of the connector worked: `spec.verify` does.";
+    DeployedWithWarnings, Ready, "The service reports `Deployed` for what is desired, and its report has warnings or errors: read `status.report`.";
+    Verified, Ready, "Every resource that `spec.verify` names exists and points to the deployment.";
+    Observed, Ready, "The service reports `Deployed`; it is only observed (`managementPolicy: ObserveOnly`).";
     Published, Ready, "The connector is published as the spec asks for.";
     Previewable, Ready, "The staged connector is as the spec asks for, and may be deployed as a preview.";
     Staged, Ready, "The staged connector is as the spec asks for; it is neither to be previewed nor to be published.";
@@ -95,6 +96,7 @@ reasons! {
     Adopting, Running, "A deployment that exists is being taken over, once nothing has moved in it for a minute.";
     Queued, Running, "It waits for its turn at the remote project, or for the first look at it.";
     InUse, Running, "The ConnectProject is being deleted, and stays until no ConnectorDeployment and no ConnectorStaged names it: delete those that the message counts, or change their `spec.projectRef`.";
+    NotChecked, Running, "What `spec.verify` names was not looked up yet since the deployment last changed, or cannot be read: the message says which. The operator goes on by itself.";
     Suspended, Paused, "A change waits because of `suspend: true`: set it to false to send it.";
     SecretMissing, Waiting, "A Secret or a key of it is missing: create it, and the operator goes on within seconds.";
     ConfigMapMissing, Waiting, "A ConfigMap or a key of it is missing: create it, and the operator goes on within seconds.";
@@ -107,6 +109,13 @@ reasons! {
     UndeployFailed, Waiting, "Taking the deployment down did not work: it is tried again with growing pauses. To let it go, set `deletionPolicy: Orphan`.";
     ManagedElsewhere, Waiting, "Another install of the operator, which the message names, has claimed this resource (`status.controller`), lives, and would work on it: this one leaves it alone. Said in an Event and in the log only; the status stays that of the other install. Let their `--selector` and `--watch-namespaces` not overlap, or change the labels of the resource.";
     InternalError, Waiting, "The operator cannot go on: the message says why. Look at its logs.";
+    DeclarationsUnknown, Waiting, "The registry does not say which applications the connector declares. A create has to name each of them, and so has a redeploy that moves to another version, so nothing is sent: the registry is asked again every minute. If it stays so, give the API client view_connectors.";
+    ApplicationMissing, Stalled, "The deployment is live without some of the applications that its connector declares; the message names them. It was created without them, and no redeploy can add them: delete this resource and create it anew. Its URLs change then.";
+    ValuesNotApplied, Stalled, "The deployment is live, but shows other plain values than those that were sent; the message names their keys. They are not sent again by themselves: compare them with what the Merchant Center shows, then change them or ask for a redeploy. Values that others may change belong into `drift.ignore`.";
+    NotVerified, Failing, "The service reports `Deployed`, but what `spec.verify` names is not there or does not point to the deployment: the condition `Verified` says which. The operator looks it up again, at the interval at the latest, and sends nothing. Read the logs of the `postDeploy` script.";
+    NotFound, Failing, "A resource that `spec.verify` names does not exist: the script that creates it did not run, or did not work.";
+    WrongDestination, Failing, "A resource that `spec.verify` names points elsewhere, such as to a deployment that was replaced: run the script again with the annotation that asks for a redeploy.";
+    WarningsReported, Stalled, "The service reports `Deployed`, but the report has warnings or errors, and `spec.readyWhen` is `NoWarnings`: read `status.report`, correct what it names, or ask for a redeploy.";
     DeploymentFailed, Stalled, "Deploying did not work: read `status.report`, change the value that it names, or ask for a redeploy.";
     PublishingFailed, Stalled, "Publishing did not work: read `status.publishingReport`, put right what it names, and name another tag, or ask for another attempt with the annotation that asks for a redeploy.";
     PreviewRefused, Stalled, "The permission to deploy this tag as a preview was not given: read `status.previewableReport`, and name another tag, or ask for it once more with the annotation that asks for a redeploy.";
@@ -124,15 +133,16 @@ reasons! {
     ConnectorVersionUnavailable, Stalled, "A redeploy can only move to the latest version of the connector, which is another one than `spec.connector.version`: name the latest.";
     ConnectorVersionMismatch, Stalled, "Another version of the connector runs than `spec.connector.version`, and no redeploy can change that: name the running one, or delete and create this resource.";
     StagedNotReady, Waiting, "The ConnectorStaged that `connector.stagedRef` names is missing, or may not be deployed yet: the message says why. It goes on by itself.";
+    AwaitingProof, Waiting, "The tag is not published yet, because something that `spec.publishAfter` names is not proven: the message says what. It goes on by itself.";
     CheckPassed, Ready, "The action answered as expected.";
     Checking, Running, "The action is being called.";
     DeploymentNotReady, Waiting, "The ConnectorDeployment that `spec.after` names is missing or not Ready: the action is called once it is.";
     FrontendUnavailable, Waiting, "The frontend cannot be reached, and nothing was sent: it is tried again every minute.";
     CheckFailing, Failing, "The action did not answer as expected; the message says how. It is called again at the interval.";
     RegistryReadInPart, Failing, "The registry could not be read as a whole, so nothing is removed; what was read is mirrored. It is read again at the interval. If it stays so, narrow `spec.registry`.";
-    CheckFailed, Stalled, "The action did not answer as expected, and a POST or PUT is not repeated: put right what the message says, then change the spec, or have the deployment of `spec.after` applied anew.";
-    AnswerLost, Stalled, "The call may have been sent, and the operator ended before it knew the answer: look what came of it, then change the spec to send it once more.";
-    ExpectInvalid, Stalled, "`spec.expect.body` is no expression that can be used: the message says why.";
+    CheckFailed, Stalled, "The action did not answer as expected, and a POST or PUT is not repeated: put right what the message says, then ask for a rerun with the annotation `rerun-requested-at`, change the spec, or have the deployment of `spec.after` applied anew.";
+    AnswerLost, Stalled, "The call may have been sent, and the operator ended before it knew the answer: look what came of it, then ask for a rerun with the annotation `rerun-requested-at`, or change the spec, to send it once more.";
+    ExpectInvalid, Stalled, "An assertion of `spec.expect` cannot be used: the message names it and says why. Nothing was sent.";
     HostNotAllowed, Stalled, "The operator does not call this host: correct `spec.frontend`, or have the host added to `--allowed-action-hosts`.";
     OutputConflict, Stalled, "The ConfigMap of `spec.outputs` exists and is not ours: choose another name, or delete it.";
 }

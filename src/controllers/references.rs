@@ -20,6 +20,8 @@ pub enum Named {
     Deployment,
     /// A `ConnectorStaged`.
     Staged,
+    /// An `ActionCheck`.
+    Check,
 }
 
 /// An object that is named: its kind and name; the namespace is that of who names it.

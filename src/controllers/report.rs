@@ -29,14 +29,25 @@ pub fn newest(findings: &[Finding], masker: &Masker, messages: bool) -> Vec<Repo
     findings.into_iter().take(REPORT_ENTRIES).map(entry).collect()
 }
 
+/// Most errors of a report that one message names.
+const NAMED_ERRORS: usize = 5;
+
 /// The first error, or the first warning, in a line.
 #[must_use]
 pub fn worst(report: &[ReportEntry]) -> Option<String> {
     let first = |kind: EntryType| report.iter().find(|entry| entry.entry_type == kind.as_str());
-    let line = |entry: &ReportEntry| {
-        let place = entry.application.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
-        let more = entry.message.as_deref().map(|message| format!(" ({message})")).unwrap_or_default();
-        format!("{place}{}{more}", entry.title)
-    };
     first(EntryType::Error).or_else(|| first(EntryType::Warning)).map(line)
+}
+
+/// The errors, newest first, each in a line; five at most.
+#[must_use]
+pub fn errors(report: &[ReportEntry]) -> Vec<String> {
+    let errors = report.iter().filter(|entry| entry.entry_type == EntryType::Error.as_str());
+    errors.take(NAMED_ERRORS).map(line).collect()
+}
+
+fn line(entry: &ReportEntry) -> String {
+    let place = entry.application.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
+    let more = entry.message.as_deref().map(|message| format!(" ({message})")).unwrap_or_default();
+    format!("{place}{}{more}", entry.title)
 }

@@ -7,11 +7,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use super::action_check_expect::Expectation;
 use super::duration::parse_duration;
+use super::frontend::Frontend;
 use super::schema;
-use super::shared::{NamedRef, SecretKeyRef, UNSEEN, is_default};
+use super::shared::{NamedRef, ProjectRef, SecretKeyRef, UNSEEN, is_default};
 
 /// Pause between two checks that read, if the `ActionCheck` names no other.
 pub const DEFAULT_CHECK_INTERVAL: Duration = Duration::from_mins(5);
@@ -32,7 +33,12 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
     derive = "PartialEq",
     doc = "A call of a frontend action that proves that what was deployed answers. POST and PUT are sent once for each \
         change of the spec, or each time that a ConnectorDeployment was applied; GET again and again.",
-    printcolumn(name = "Action", type_ = "string", json_path = ".spec.action", description = "Name of the action"),
+    printcolumn(
+        name = "Action",
+        type_ = "string",
+        json_path = ".spec.action.name",
+        description = "Name of the action"
+    ),
     printcolumn(name = "Method", type_ = "string", json_path = ".spec.method", description = "GET, POST or PUT"),
     printcolumn(
         name = "HTTP",
@@ -47,6 +53,12 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
         description = "Whether the action answered as expected"
     ),
     printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
+        description = "Why, in one word"
+    ),
+    printcolumn(
         name = "Last",
         type_ = "date",
         json_path = ".status.checkedAt",
@@ -57,6 +69,13 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
         type_ = "date",
         json_path = ".metadata.creationTimestamp",
         description = "Time since creation"
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        description = "Why, in a sentence",
+        priority = 1
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -70,15 +89,26 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
     "!has(self.timeout) || (duration(self.timeout) >= duration('1s') && duration(self.timeout) <= duration('30s'))")
     .message("timeout must be 1s to 30s")
     .field_path(".timeout"))]
+#[x_kube(validation = Rule::new(
+    "has(self.projectRef) || (has(self.frontend) && \
+     (has(self.frontend.url) || (has(self.frontend.projectName) && has(self.frontend.companyName))))")
+    .message("name a frontend with frontend.url, or with frontend.projectName and frontend.companyName, or name with \
+        projectRef a ConnectProject that has spec.frontend"))]
+#[x_kube(validation = Rule::new("!has(self.body) || self.method != 'GET'")
+    .message("body is for POST and PUT: leave it out, or choose another method")
+    .field_path(".body"))]
+#[x_kube(validation = Rule::new("!has(self.query) || self.query.all(name, name.size() >= 1 && name.size() <= 256)")
+    .message("names of parameters in query must have 1 to 256 characters")
+    .field_path(".query"))]
 pub struct ActionCheckSpec {
-    /// Which frontend is called.
+    /// ConnectProject of the same namespace whose spec.frontend holds for what frontend leaves out. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_ref: Option<ProjectRef>,
+    /// Which frontend is called. Its fields win over those of spec.frontend of the ConnectProject of projectRef.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub frontend: Frontend,
-    /// Namespace of the action, the part of the path before its name. Example: cart.
-    #[schemars(length(min = 1, max = 256))]
-    pub namespace: String,
-    /// Name of the action. Example: addToCart.
-    #[schemars(length(min = 1, max = 256))]
-    pub action: String,
+    /// Which action is called.
+    pub action: ActionName,
     /// GET reads, and is sent again at every interval. POST and PUT write, and are sent at most once for each change of
     /// this spec, or each time that the deployment of after was applied.
     pub method: ActionCheckMethod,
@@ -92,10 +122,11 @@ pub struct ActionCheckSpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "query")]
     pub query: BTreeMap<String, String>,
-    /// Any JSON, for POST and PUT; 64 KiB at most. Default: an empty object.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    #[schemars(schema_with = "any_json")]
-    pub body: Option<Value>,
+    /// What POST and PUT send: JSON, written as a string, and sent as it is written; 16384 characters at most.
+    /// Default: {}. Example: '{"variant": {"sku": "A1", "count": 1}}'.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 16_384))]
+    pub body: Option<String>,
     /// Further headers with values of Secrets, such as a cookie; 16 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
@@ -115,6 +146,21 @@ pub struct ActionCheckSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub timeout: Option<String>,
+    /// true: the action is not called. What was reported before stays. Default: false.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub suspend: bool,
+}
+
+/// An action of a frontend.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionName {
+    /// Namespace of the action, the part of the path before its name. Example: cart.
+    #[schemars(length(min = 1, max = 256))]
+    pub namespace: String,
+    /// Name of the action. Example: addToCart.
+    #[schemars(length(min = 1, max = 256))]
+    pub name: String,
 }
 
 impl ActionCheckSpec {
@@ -135,63 +181,6 @@ fn query(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object", "maxProperties": 32, "additionalProperties": {"type": "string", "maxLength": 1024},
     })
-}
-
-fn any_json(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"x-kubernetes-preserve-unknown-fields": true})
-}
-
-/// A body that is there, also one that is `null`.
-fn present<'de, D: serde::Deserializer<'de>>(source: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(source).map(Some)
-}
-
-/// Which frontend is called.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new(
-    "has(self.url) ? !has(self.projectName) && !has(self.companyName) && !has(self.tld) : \
-     has(self.projectName) && has(self.companyName)")
-    .message("give either url, or projectName and companyName, which make the address"))]
-#[x_kube(validation = Rule::new("!has(self.path) || (has(self.preset) && self.preset == 'Frontastic')")
-    .message("path is for the preset Frontastic only: leave it out, or set preset to Frontastic")
-    .field_path(".path"))]
-pub struct Frontend {
-    /// Address of the frontend, without a slash at its end, instead of projectName, companyName and tld. Only hosts that
-    /// the operator allows are called (`--allowed-action-hosts`). Example, for a dev server: http://127.0.0.1:8787.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
-    pub url: Option<String>,
-    /// Name of the project; the address is https://{projectName}-{companyName}.service{tld}. Example: shop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 61), regex(pattern = r"^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$"))]
-    pub project_name: Option<String>,
-    /// Name of the company. Example: example.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 61), regex(pattern = r"^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$"))]
-    pub company_name: Option<String>,
-    /// End of the address, with its dot. Default: .live.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 2, max = 64), regex(pattern = r"^(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$"))]
-    pub tld: Option<String>,
-    /// Which host, paths and names of headers the frontend has. Default: Service.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub preset: FrontendPreset,
-    /// Path of the page that the call is made for; with the preset Frontastic only. Example: /cart.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 1024), regex(pattern = r"^/[\x21-\x7E]*$"))]
-    pub path: Option<String>,
-}
-
-/// Host, paths and names of headers of a frontend.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(transform = schema::leave_description_to_the_field)]
-pub enum FrontendPreset {
-    /// `….service.live`, `/service/action/…`.
-    #[default]
-    Service,
-    /// `….frontastic.live`, `/frontastic/action/…`.
-    Frontastic,
 }
 
 /// How an action is called.
@@ -226,21 +215,6 @@ pub struct HeaderFrom {
     pub secret_key_ref: SecretKeyRef,
 }
 
-/// What an answer has to be.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Expectation {
-    /// HTTP status. Default: any of 200 to 299.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 100, max = 599))]
-    pub status: Option<u16>,
-    /// CEL expression over body (the JSON), status (a number) and headers (texts by name in small letters) that must be
-    /// true; 1024 characters at most. Example: body.cartId != '' && body.lineItems.size() > 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 1024))]
-    pub body: Option<String>,
-}
-
 /// What a check comes after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -256,7 +230,7 @@ pub struct ActionCheckStatus {
     /// The metadata.generation that this status speaks about. -1: the operator has not seen the object yet.
     pub observed_generation: i64,
     /// Ready (the action answered as expected), and, only while true: Reconciling (it may come by itself), Stalled (a person
-    /// has to act).
+    /// has to act), Suspended (spec.suspend is set).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -271,11 +245,6 @@ pub struct ActionCheckStatus {
     /// Milliseconds that the last answer took, to the end of its body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<i64>,
-    /// What came of the last call, in a sentence. After a failure with the beginning of the answer, without values of
-    /// Secrets.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1024))]
-    pub message: Option<String>,
     /// When the last call was about to leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<Time>,
@@ -295,7 +264,6 @@ impl Default for ActionCheckStatus {
             controller: None,
             http_status: None,
             duration_ms: None,
-            message: None,
             checked_at: None,
             checked_for: None,
             outcome: None,
@@ -309,6 +277,10 @@ impl Default for ActionCheckStatus {
 pub struct CheckedFor {
     /// The metadata.generation of the check.
     pub generation: i64,
+    /// Digest of the spec of the check, without suspend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub spec_digest: Option<String>,
     /// The digest of what the deployment of after had applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
@@ -316,6 +288,10 @@ pub struct CheckedFor {
     /// When the deployment of after had applied it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment_applied_at: Option<Time>,
+    /// The value of the annotation connect-operator.io/rerun-requested-at that was last followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub rerun_request: Option<String>,
 }
 
 /// What came of a call.
@@ -340,16 +316,13 @@ mod tests {
     #[test]
     fn what_is_not_written_has_the_documented_default_and_is_not_written_back() {
         let manifest = json!({
-            "frontend": {"url": "http://127.0.0.1:8787"}, "namespace": "cart", "action": "getCart", "method": "GET",
-            "locale": "en-GB", "extensionVersion": "1.4.0",
+            "frontend": {"url": "http://127.0.0.1:8787"}, "action": {"namespace": "cart", "name": "getCart"},
+            "method": "GET", "locale": "en-GB", "extensionVersion": "1.4.0",
         });
         let spec: ActionCheckSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");
         assert_eq!(spec.effective_interval(), Duration::from_mins(5));
         assert_eq!(spec.effective_timeout(), Duration::from_secs(10));
-        assert_eq!(spec.frontend.preset, FrontendPreset::Service);
+        assert!(spec.frontend.preset.is_none() && !spec.suspend);
         assert_eq!(serde_json::to_value(&spec).expect("it is JSON"), manifest);
-        let with_null = json!({"body": null});
-        let body: Option<Value> = present(with_null["body"].clone()).expect("it is JSON");
-        assert_eq!(body, Some(Value::Null));
     }
 }

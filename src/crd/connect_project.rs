@@ -7,16 +7,20 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::duration::parse_duration;
+use super::frontend::Frontend;
 use super::schema;
-use super::shared::{NamedRef, RemoteIdentity, UNSEEN, is_default};
+use super::shared::{RemoteIdentity, UNSEEN, is_default};
+use crate::names;
 
 /// Requests a second to a project whose ConnectProject names no other number.
-pub const DEFAULT_REQUESTS_PER_SECOND: u32 = 10;
+pub const DEFAULT_REQUESTS_PER_SECOND: f64 = 10.0;
 /// Pause between two looks at the registry whose ConnectProject names no other.
 pub const DEFAULT_REGISTRY_INTERVAL: Duration = Duration::from_mins(10);
+/// Most bytes of `status.scopes`, as JSON.
+pub const SCOPES_SIZE: usize = 16 * 1024;
 /// Most Connector objects that a mirror keeps if its ConnectProject names no other number.
 pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
 
@@ -47,6 +51,12 @@ pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
         description = "Whether the project answers with these credentials"
     ),
     printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
+        description = "Why, in one word"
+    ),
+    printcolumn(
         name = "Deployments",
         type_ = "integer",
         json_path = ".status.deployments",
@@ -57,6 +67,13 @@ pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
         type_ = "date",
         json_path = ".metadata.creationTimestamp",
         description = "Time since creation"
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1,
+        description = "Why, in a sentence"
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -92,14 +109,21 @@ pub struct ConnectProjectSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub auth_url: Option<String>,
-    /// Secret of the same namespace with the API client: keys clientId and clientSecret, and optionally scopes,
-    /// separated by blanks.
-    pub credentials_secret_ref: NamedRef,
-    /// Most requests a second to this project, 1 to 1000. Where several ConnectProjects name the same project and API
-    /// client, the lowest number holds for all. Default: 10.
+    /// Address of the HTTP API of the project, without a slash at its end. It is called only for ConnectorDeployments
+    /// with verify. Default: https://api.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
+    pub http_api_url: Option<String>,
+    /// Secret of the same namespace with the API client.
+    pub credentials_secret_ref: CredentialsRef,
+    /// Most requests a second to this project: more than 0, at most 1000, in steps of 0.001; 0.1 is one request in ten
+    /// seconds. Where several ConnectProjects name the same project and API client, the lowest number holds for all.
+    /// Default: 10.
     #[serde(default = "default_requests_per_second", skip_serializing_if = "is_default_requests_per_second")]
-    #[schemars(range(min = 1, max = 1000))]
-    pub requests_per_second: u32,
+    #[serde(serialize_with = "whole_if_it_is")]
+    // The API server compares a whole number with the whole part of a bound, so a minimum of 0.01 would let 0 pass.
+    #[schemars(range(max = 1000.0), extend("minimum" = 0, "exclusiveMinimum" = true))]
+    pub requests_per_second: f64,
     /// Which form of address is called to create and update deployments. Project: with the project key in the path.
     /// Unscoped: without. Default: Project.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -107,6 +131,9 @@ pub struct ConnectProjectSpec {
     /// Mirrors connectors of the registry into the cluster, as objects of kind Connector. Default: no mirror.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registry: Option<RegistryMirror>,
+    /// Frontend of this project, for ActionChecks that name this ConnectProject in projectRef. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frontend: Option<Frontend>,
 }
 
 impl ConnectProjectSpec {
@@ -121,16 +148,59 @@ impl ConnectProjectSpec {
     pub fn effective_auth_url(&self) -> String {
         self.auth_url.clone().unwrap_or_else(|| format!("https://auth.{}.commercetools.com", self.region))
     }
+
+    /// Address of the HTTP API: what is written, word by word, or the region's.
+    #[must_use]
+    pub fn effective_http_api_url(&self) -> String {
+        self.http_api_url.clone().unwrap_or_else(|| format!("https://api.{}.commercetools.com", self.region))
+    }
 }
 
-fn default_requests_per_second() -> u32 {
+/// The Secret with the API client of a project. Its optional key scopes holds scopes to ask for, separated by blanks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CredentialsRef {
+    /// Name of the Secret, in the same namespace.
+    #[schemars(length(min = 1, max = 253), regex(pattern = schema::NAME_PATTERN))]
+    pub name: String,
+    /// Key of the client id within the Secret. Default: clientId. Example: CTP_CLIENT_ID.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = schema::DATA_KEY_PATTERN))]
+    pub client_id_key: Option<String>,
+    /// Key of the client secret within the Secret. Default: clientSecret. Example: CTP_CLIENT_SECRET.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = schema::DATA_KEY_PATTERN))]
+    pub client_secret_key: Option<String>,
+}
+
+impl CredentialsRef {
+    /// Key of the client id: the one that is written, or `clientId`.
+    #[must_use]
+    pub fn client_id_key(&self) -> &str {
+        self.client_id_key.as_deref().unwrap_or(names::CLIENT_ID)
+    }
+
+    /// Key of the client secret: the one that is written, or `clientSecret`.
+    #[must_use]
+    pub fn client_secret_key(&self) -> &str {
+        self.client_secret_key.as_deref().unwrap_or(names::CLIENT_SECRET)
+    }
+}
+
+fn default_requests_per_second() -> f64 {
     DEFAULT_REQUESTS_PER_SECOND
 }
 
 // Serde hands over references.
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_default_requests_per_second(value: &u32) -> bool {
-    *value == DEFAULT_REQUESTS_PER_SECOND
+fn is_default_requests_per_second(value: &f64) -> bool {
+    (*value - DEFAULT_REQUESTS_PER_SECOND).abs() < f64::EPSILON
+}
+
+/// Writes 3 and not 3.0, so that a serialised spec is what people wrote.
+#[allow(clippy::trivially_copy_pass_by_ref, clippy::cast_possible_truncation, reason = "whole, and at most 1000")]
+fn whole_if_it_is<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.fract() == 0.0 { serializer.serialize_i64(*value as i64) } else { serializer.serialize_f64(*value) }
 }
 
 /// Which form of address creates and updates deployments (contract section 5.2).
@@ -216,7 +286,7 @@ pub struct ConnectProjectStatus {
     /// The remote project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteIdentity>,
-    /// The scopes that the last token had, if the authorization service names them.
+    /// The scopes that the last token had, if the authorization service names them; as many as fit into 16 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(max = 256)), extend("x-kubernetes-list-type" = "atomic"))]
     pub scopes: Vec<String>,
@@ -270,10 +340,19 @@ mod tests {
         let spec: ConnectProjectSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");
         assert_eq!(spec.effective_api_url(), "https://connect.us-east-2.aws.commercetools.com");
         assert_eq!(spec.effective_auth_url(), "https://auth.us-east-2.aws.commercetools.com");
-        assert_eq!(spec.requests_per_second, 10);
+        assert_eq!(spec.effective_http_api_url(), "https://api.us-east-2.aws.commercetools.com");
+        assert!(is_default_requests_per_second(&spec.requests_per_second));
+        assert_eq!(spec.credentials_secret_ref.client_id_key(), "clientId");
+        assert_eq!(spec.credentials_secret_ref.client_secret_key(), "clientSecret");
         let registry = spec.registry.as_ref().expect("it was written");
         assert_eq!(registry.effective_interval(), Duration::from_mins(10));
         assert_eq!(registry.effective_max_objects(), 500);
         assert_eq!(serde_json::to_value(&spec).expect("it is JSON"), manifest);
+        for rate in [json!(3), json!(0.25)] {
+            let mut manifest = manifest.clone();
+            manifest["requestsPerSecond"] = rate;
+            let spec: ConnectProjectSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");
+            assert_eq!(serde_json::to_value(&spec).expect("it is JSON"), manifest);
+        }
     }
 }

@@ -31,6 +31,7 @@ const MOST_CUT: usize = 8;
     kind = "Connector",
     plural = "connectors",
     shortname = "ccon",
+    category = "connect",
     namespaced,
     status = "ConnectorStatus",
     derive = "PartialEq",

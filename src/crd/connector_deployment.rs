@@ -15,8 +15,10 @@ use serde::{Deserialize, Serialize};
 use super::connector_configuration::{ApplicationConfiguration, ConfigurationValues};
 use super::connector_deployment_status::ConnectorDeploymentStatus;
 use super::duration::parse_duration;
+use super::outputs::Outputs;
 use super::schema;
 use super::shared::{NamedRef, ProjectRef, is_default};
+use super::verify::{ReadyWhen, Verify};
 
 /// Pause between two looks at a settled deployment whose spec names no other.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
@@ -33,6 +35,9 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
     namespaced,
     status = "ConnectorDeploymentStatus",
     derive = "PartialEq",
+    selectable = ".spec.projectRef.name",
+    selectable = ".spec.connector.key",
+    selectable = ".status.key",
     doc = "A connector, deployed into a project with the values given here. Deleting this object takes the \
         deployment down, unless deletionPolicy says otherwise.",
     validation = schema::added_must_match_status("key"),
@@ -65,6 +70,12 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
         description = "Whether the deployment is live with what the spec asks for"
     ),
     printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
+        description = "Why, in one word"
+    ),
+    printcolumn(
         name = "Age",
         type_ = "date",
         json_path = ".metadata.creationTimestamp",
@@ -90,6 +101,13 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
         json_path = ".status.deletionPolicy",
         priority = 1,
         description = "What happens to the remote deployment when this object is deleted"
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1,
+        description = "Why, in a sentence"
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -108,6 +126,9 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
 #[x_kube(validation = Rule::new("!has(self.interval) || duration(self.interval) >= duration('30s')")
     .message("interval must be at least 30s, as in 30s, 5m or 1h30m")
     .field_path(".interval"))]
+#[x_kube(validation = Rule::new("!has(self.readyWhen) || self.readyWhen != 'Verified' || has(self.verify)")
+    .message("readyWhen Verified needs to know what to look for: name Extensions or Subscriptions in verify")
+    .field_path(".readyWhen"))]
 pub struct ConnectorDeploymentSpec {
     /// The ConnectProject, in the same namespace, in which to deploy.
     pub project_ref: ProjectRef,
@@ -148,7 +169,8 @@ pub struct ConnectorDeploymentSpec {
     #[serde(default, skip_serializing_if = "is_default")]
     pub drift: Drift,
     /// What happens to the remote deployment when this object is deleted. Delete: it is taken down. Orphan: it stays.
-    /// May be changed at any time, also during a deletion. Default: Orphan for type production, else Delete.
+    /// May be changed at any time, also during a deletion. Default: Orphan for type production, else Delete; an install of
+    /// the operator may have another one (--default-deletion-policy).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
     /// Pause between two looks at the remote when all is settled, at least 30s; hours, minutes and seconds, as in
@@ -163,6 +185,15 @@ pub struct ConnectorDeploymentSpec {
     /// Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
+    /// When Ready is True. Deployed: the service says Deployed, which does not prove that the connector's scripts worked.
+    /// NoWarnings: and its report has neither warnings nor errors. Verified: and what verify names exists and points to
+    /// this deployment. Default: Deployed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ready_when: ReadyWhen,
+    /// What the scripts of the connector create in the project, to be looked up after each operation and at each
+    /// interval. The condition Verified says what was found. Default: nothing is looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verify>,
     /// Where to write what the deployment offers, for other workloads. Default: nowhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Outputs>,
@@ -190,7 +221,13 @@ impl ConnectorDeploymentSpec {
     /// The deletion policy that is written, or `Orphan` for type production, else `Delete`.
     #[must_use]
     pub fn effective_deletion_policy(&self) -> DeletionPolicy {
-        self.deletion_policy.unwrap_or(match self.effective_type() {
+        self.deletion_policy_of(None)
+    }
+
+    /// The same for an install with a default of its own (`--default-deletion-policy`), which holds for every type.
+    #[must_use]
+    pub fn deletion_policy_of(&self, install: Option<DeletionPolicy>) -> DeletionPolicy {
+        self.deletion_policy.or(install).unwrap_or(match self.effective_type() {
             DeploymentType::Production => DeletionPolicy::Orphan,
             DeploymentType::Preview | DeploymentType::Sandbox => DeletionPolicy::Delete,
         })
@@ -340,16 +377,6 @@ pub struct IgnoredValue {
     pub key: String,
 }
 
-/// Where to write what the deployment offers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Outputs {
-    /// Name of a ConfigMap of the same namespace, made and kept by the operator, with the keys {applicationName}.url
-    /// and {applicationName}.topic. One that was made by somebody else is left alone, and said.
-    #[schemars(length(min = 1, max = 253), regex(pattern = schema::NAME_PATTERN))]
-    pub config_map_name: String,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,6 +410,10 @@ mod tests {
             let spec: ConnectorDeploymentSpec = serde_json::from_value(spec).expect("it is a spec");
             assert_eq!(spec.effective_type(), kind, "{case}");
             assert_eq!(spec.effective_deletion_policy(), deletion, "{case}");
+            for install in [Delete, Orphan] {
+                let written = spec.deletion_policy.unwrap_or(install);
+                assert_eq!(spec.deletion_policy_of(Some(install)), written, "{case}: the default of an install");
+            }
             assert_eq!(spec.effective_interval(), Duration::from_secs(seconds), "{case}");
         }
     }

@@ -3,6 +3,8 @@
 //!
 //! Sizes are bounded here, by the constants, because a status is stored with the object; the writer cuts to them.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,8 +13,16 @@ use super::connector_deployment::{DeletionPolicy, DeploymentType};
 use super::schema;
 use super::shared::{RemoteIdentity, UNSEEN};
 
-/// Most characters of `message`, of a report entry's message and of its title.
+/// Most characters of a report entry's message and of its title.
 pub const MESSAGE_LENGTH: usize = 1024;
+/// Most entries of `inputs.first`.
+pub const FIRST_INPUTS: usize = 4;
+/// Most bytes of `applications`, as JSON.
+pub const APPLICATIONS_SIZE: usize = 12 * 1024;
+/// Most bytes of a report, as JSON.
+pub const REPORT_SIZE: usize = 8 * 1024;
+/// Most bytes of `lastLogLines`, as JSON.
+pub const LOG_SIZE: usize = 11 * 1024;
 /// Most entries of `report`.
 pub const REPORT_ENTRIES: usize = 20;
 /// Most lines of `lastLogLines`.
@@ -20,14 +30,24 @@ pub const LOG_LINES: usize = 20;
 /// Most characters of a line of `lastLogLines`.
 pub const LOG_LINE_LENGTH: usize = 512;
 
+/// Most entries of a list of values: those of 64 applications, and the global ones.
+pub const VALUE_PLACES: usize = 65;
+/// Most bytes of a list of values that were sent, as JSON. What does not fit is not remembered by name, plain values first:
+/// that it was removed costs a redeploy then, and shows only as far as the remote lists it.
+pub const VALUES_SIZE: usize = 6 * 1024;
+/// The same for the other lists of values.
+pub const FEW_VALUES_SIZE: usize = 1536;
+
 /// What the operator says about the deployment. Written by the operator only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorDeploymentStatus {
     /// The metadata.generation that this status speaks about. -1: the operator has not seen the object yet.
     pub observed_generation: i64,
-    /// Ready (the deployment is live with what the spec asks for), and, only while true: Reconciling (something runs or
-    /// may come by itself), Stalled (a person has to act), Drifted, UpdateAvailable, SecretsUnverified, Suspended.
+    /// Always there: Ready (the deployment is live with what the spec asks for), Drifted, UpdateAvailable,
+    /// ValuesRetained, SecretsUnverified and Suspended. Only while true: Reconciling (something runs or may come by itself), Stalled (a
+    /// person has to act). With spec.verify also Verified (what it names exists and points to the deployment). Conditions
+    /// of others are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -41,10 +61,6 @@ pub struct ConnectorDeploymentStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub deployment_status: Option<String>,
-    /// One sentence for people: what is going on, or what to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = MESSAGE_LENGTH))]
-    pub message: Option<String>,
     /// Id of the remote deployment. Once it is known, every call goes by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
@@ -73,7 +89,7 @@ pub struct ConnectorDeploymentStatus {
     /// The remote project that holds the deployment. If the ConnectProject names another one later, nothing is touched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteIdentity>,
-    /// The applications of the deployment.
+    /// The applications of the deployment; 64 at most, and as many as fit into 12 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub applications: Vec<DeployedApplication>,
@@ -83,11 +99,12 @@ pub struct ConnectorDeploymentStatus {
     /// What the operator has begun and not yet seen ended. Written before each call that changes something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<Operation>,
-    /// Findings of the last deployment, newest first; 20 at most.
+    /// Findings of the last deployment, newest first; 20 at most, and as many as fit into 8 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = REPORT_ENTRIES), extend("x-kubernetes-list-type" = "atomic"))]
     pub report: Vec<ReportEntry>,
-    /// Last lines of severity ERROR and above after a failure, if spec.failureLogLines asks for them; 20 at most.
+    /// Last lines of severity ERROR and above after a failure, if spec.failureLogLines asks for them; 20 at most, and
+    /// as many as fit into 11 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = LOG_LINES), inner(length(max = LOG_LINE_LENGTH)))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
@@ -109,7 +126,6 @@ impl Default for ConnectorDeploymentStatus {
             conditions: Vec::new(),
             controller: None,
             deployment_status: None,
-            message: None,
             id: None,
             key: None,
             version: None,
@@ -144,6 +160,10 @@ pub struct DeployedConnector {
     /// Version of the connector that is deployed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
+    /// Git tag that the connector was made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub tag: Option<String>,
     /// Name of the connector, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
@@ -192,27 +212,60 @@ pub struct Applied {
     /// Version of the remote deployment before the last redeploy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_version: Option<i64>,
-    /// Digest of the visible values that were sent.
+    /// The values that were sent, each with a short digest. Absent: not known, so nothing is compared with them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1024))]
-    pub visible_digest: Option<String>,
-    /// Digest of the visible values that the remote showed when the operation ended, or when the one after it began:
-    /// what differs later is drift.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1024))]
-    pub remote_digest: Option<String>,
-    /// Digest of the visible values that the remote shows in place of those that were sent, also after they were sent once
-    /// more: sending them again would not help.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1024))]
-    pub accepted_digest: Option<String>,
-    /// The Secrets and ConfigMaps whose contents were sent.
+    #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub values: Option<Vec<ValueDigests>>,
+    /// Of the visible ones, what the remote showed in their place when the operation ended, or when the one after it began;
+    /// an empty text: nothing. What differs later is drift.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::sources")]
-    pub sources: Vec<Source>,
+    #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub shown_values: Vec<ValueDigests>,
+    /// What it shows in their place also after they were sent once more: sending them again would not help.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub accepted_values: Vec<ValueDigests>,
+    /// Values that the deployment still has although the spec does not name them any more, because a redeploy takes nothing
+    /// away. `*`: not sent from here. `?`: may have been sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub retained_values: Vec<ValueDigests>,
+    /// The Secrets and ConfigMaps whose contents were sent. Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Inputs>,
     /// When the operation ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Time>,
+}
+
+impl Applied {
+    /// Its lists of values, each with the most bytes that it may take.
+    pub fn value_lists(&mut self) -> impl Iterator<Item = (&mut Vec<ValueDigests>, usize)> {
+        let few = [&mut self.shown_values, &mut self.accepted_values, &mut self.retained_values];
+        self.values.iter_mut().map(|list| (list, VALUES_SIZE)).chain(few.map(|list| (list, FEW_VALUES_SIZE)))
+    }
+}
+
+/// Values of one application, or those for all applications, by their names: each with a short digest in place of the value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ValueDigests {
+    /// Name of the application. Absent: values for all applications.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub application: Option<String>,
+    /// Plain values by key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::value_digests")]
+    pub standard: BTreeMap<String, String>,
+    /// Secured values by key. Their digests are made with the operator's key, so that they cannot be guessed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::value_digests")]
+    pub secured: BTreeMap<String, String>,
+    /// The schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16))]
+    pub schedule: Option<String>,
 }
 
 /// Status in which an operation ended.
@@ -229,6 +282,21 @@ pub enum Outcome {
     Draft,
     /// A status that this version of the operator does not know.
     Unknown,
+}
+
+/// The Secrets and ConfigMaps whose contents were sent, in the versions that they had.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Inputs {
+    /// How many there were.
+    pub count: u32,
+    /// Digest of kind, name, uid and resourceVersion of all of them: the same digest stands for the same contents.
+    #[schemars(length(max = 128))]
+    pub digest: String,
+    /// The first of them, by kind and name; 4 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = FIRST_INPUTS), extend("x-kubernetes-list-type" = "atomic"))]
+    pub first: Vec<Source>,
 }
 
 /// A Secret or ConfigMap whose contents were sent.
@@ -266,14 +334,16 @@ pub struct Operation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub digest: Option<String>,
-    /// Digest of the visible values that it sends.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1024))]
-    pub visible_digest: Option<String>,
-    /// The Secrets and ConfigMaps whose contents it sends.
+    /// The values that it sends, each with a short digest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::sources")]
-    pub sources: Vec<Source>,
+    #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub values: Vec<ValueDigests>,
+    /// Whether it changes visible values, as far as they were seen before it.
+    #[serde(default, skip_serializing_if = "super::shared::is_default")]
+    pub changes_visible: bool,
+    /// The Secrets and ConfigMaps whose contents it sends. Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Inputs>,
     /// Version of the remote deployment before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_version: Option<i64>,

@@ -13,7 +13,7 @@ use super::connector_deployment::{AdoptionPolicy, DEFAULT_INTERVAL, DeletionPoli
 use super::connector_staged_status::ConnectorStagedStatus;
 use super::duration::parse_duration;
 use super::schema;
-use super::shared::{ProjectRef, is_default};
+use super::shared::{NamedRef, ProjectRef, is_default};
 
 /// What the connector is to be, and how far it is to go.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -21,12 +21,14 @@ use super::shared::{ProjectRef, is_default};
     group = "connect-operator.io",
     version = "v1alpha1",
     kind = "ConnectorStaged",
-    plural = "connectorsstaged",
+    plural = "connectorstageds",
     shortname = "cst",
     category = "connect",
     namespaced,
     status = "ConnectorStagedStatus",
     derive = "PartialEq",
+    selectable = ".spec.projectRef.name",
+    selectable = ".spec.key",
     doc = "A connector that is being prepared: what it is, which tag of which repository it comes from, whether it is to \
         be deployable as a preview, and whether it is to be published. Deleting this object leaves it, unless \
         deletionPolicy says otherwise.",
@@ -40,14 +42,14 @@ use super::shared::{ProjectRef, is_default};
     printcolumn(
         name = "Status",
         type_ = "string",
-        json_path = ".status.status",
+        json_path = ".status.connectorStatus",
         description = "Status of the staged connector, as the API says it"
     ),
     printcolumn(
         name = "Preview",
         type_ = "string",
-        json_path = ".status.isPreviewable",
-        description = "Whether it may be deployed while staged, as the API says it"
+        json_path = ".status.previewable",
+        description = "Whether it may be deployed while staged"
     ),
     printcolumn(
         name = "Ready",
@@ -56,10 +58,23 @@ use super::shared::{ProjectRef, is_default};
         description = "Whether the remote is as far as the spec asks for"
     ),
     printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
+        description = "Why, in one word"
+    ),
+    printcolumn(
         name = "Age",
         type_ = "date",
         json_path = ".metadata.creationTimestamp",
         description = "Time since creation"
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1,
+        description = "Why, in a sentence"
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -70,6 +85,10 @@ use super::shared::{ProjectRef, is_default};
 #[x_kube(validation = Rule::new("!has(self.interval) || duration(self.interval) >= duration('30s')")
     .message("interval must be at least 30s, as in 30s, 5m or 1h30m")
     .field_path(".interval"))]
+#[x_kube(validation = Rule::new("!has(self.publishAfter) || (has(self.previewable) && self.previewable)")
+    .message("publishAfter waits for a deployment of the staged connector, which needs its permission: set previewable to \
+        true, or leave publishAfter out")
+    .field_path(".publishAfter"))]
 pub struct ConnectorStagedSpec {
     /// The ConnectProject, in the same namespace, that the connector belongs to.
     pub project_ref: ProjectRef,
@@ -114,6 +133,9 @@ pub struct ConnectorStagedSpec {
     /// everybody, after certification. Default: Never.
     #[serde(default, skip_serializing_if = "is_default")]
     pub publish: Publish,
+    /// What has to be proven of a tag before it is published; needs previewable: true. Default: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publish_after: Option<PublishAfter>,
     /// What to do about a staged connector of the same key that was not created from here. Never: say KeyTaken and leave it
     /// alone. Adopt: take it over. Default: Never.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -177,6 +199,21 @@ pub struct StagedCreator {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2048))]
     pub support_url: Option<String>,
+}
+
+/// What has to be proven of a tag before it is published.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PublishAfter {
+    /// ConnectorDeployment of the same namespace that deploys this connector by stagedRef. It has to be Ready with the tag
+    /// that is to be published, so let it follow with updatePolicy: Latest.
+    pub deployment_ref: NamedRef,
+    /// ActionChecks of the same namespace, 16 at most, that have to pass for what that deployment has deployed. Each of them
+    /// names it in spec.after.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub check_refs: Vec<NamedRef>,
 }
 
 /// Repository and tag.

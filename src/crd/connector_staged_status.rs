@@ -14,6 +14,12 @@ use super::shared::{RemoteIdentity, UNSEEN};
 pub const STAGED_REPORT_ENTRIES: usize = 20;
 /// Most remarks from certification in the status, the newest.
 pub const CERTIFICATION_COMMENTS: usize = 20;
+/// Most bytes of the remarks from certification, as JSON.
+pub const COMMENTS_SIZE: usize = 6 * 1024;
+/// Most bytes of the applications, as JSON.
+pub const STAGED_APPLICATIONS_SIZE: usize = 14 * 1024;
+/// Most bytes of the variables of an application, of each sort, as JSON.
+pub const STAGED_KEYS_SIZE: usize = 3 * 1024;
 /// Most applications that a status lists, as many as a deployment may name.
 pub const STAGED_APPLICATIONS: usize = 64;
 /// Most variables of an application that a status lists, of each sort.
@@ -25,8 +31,8 @@ pub const STAGED_KEYS: usize = 100;
 pub struct ConnectorStagedStatus {
     /// The metadata.generation that this status speaks about. -1: the operator has not seen the object yet.
     pub observed_generation: i64,
-    /// Ready (the remote is as far as the spec asks for), and, only while true: Reconciling (something runs or may come by
-    /// itself), Stalled (a person has to act), Suspended.
+    /// Always there: Ready (the remote is as far as the spec asks for) and Suspended. Only while true: Reconciling
+    /// (something runs or may come by itself), Stalled (a person has to act). Conditions of others are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -35,10 +41,6 @@ pub struct ConnectorStagedStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub controller: Option<String>,
-    /// What is the case, in a sentence.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 1024))]
-    pub message: Option<String>,
     /// Id of the staged connector.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
@@ -56,11 +58,12 @@ pub struct ConnectorStagedStatus {
     /// Draft, Processing, ReadyForCertification, InCertification, Published or Failed, as the API says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
-    pub status: Option<String>,
-    /// Whether it may be deployed while staged: true, false, pending or none (never asked), as the API says it.
+    pub connector_status: Option<String>,
+    /// Whether it may be deployed while staged. Granted: it may. Refused: it may not. Pending: the service is reviewing the
+    /// request. NotRequested: nobody has asked for the permission. Unknown: a word that this version of the operator does
+    /// not know.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    pub is_previewable: Option<String>,
+    pub previewable: Option<PreviewPermission>,
     /// Whether it is published and can be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub already_listed: Option<bool>,
@@ -75,19 +78,20 @@ pub struct ConnectorStagedStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub previewed_tag: Option<String>,
-    /// Findings about publishing, newest first; 20 at most.
+    /// Findings about publishing, newest first; 20 at most, and as many as fit into 8 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub publishing_report: Vec<ReportEntry>,
-    /// Findings about the preview, newest first; 20 at most.
+    /// Findings about the preview, newest first; 20 at most, and as many as fit into 8 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub previewable_report: Vec<ReportEntry>,
-    /// Remarks from certification, newest first; 20 at most.
+    /// Remarks from certification, newest first; 20 at most, and as many as fit into 6 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub certification_comments: Vec<CertificationComment>,
-    /// The applications of the connect.yaml of the tag, and the variables that they want; 64 at most.
+    /// The applications of the connect.yaml of the tag, and the variables that they want; 64 at most, and as many as fit
+    /// into 14 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub configurations: Vec<StagedApplication>,
@@ -119,13 +123,12 @@ impl Default for ConnectorStagedStatus {
             observed_generation: UNSEEN,
             conditions: Vec::new(),
             controller: None,
-            message: None,
             id: None,
             key: None,
             version: None,
             remote: None,
-            status: None,
-            is_previewable: None,
+            connector_status: None,
+            previewable: None,
             already_listed: None,
             has_changes: None,
             published_tag: None,
@@ -169,14 +172,41 @@ pub struct StagedApplication {
     /// Its kind, such as service, event or job.
     #[schemars(length(max = 64))]
     pub application_type: String,
-    /// Names of its plain variables; 100 at most. One that must have a value ends with an asterisk.
+    /// Its plain variables; 100 at most, and as many as fit into 3 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 100), inner(length(max = 257)), extend("x-kubernetes-list-type" = "atomic"))]
-    pub standard_keys: Vec<String>,
-    /// Names of its secured variables; 100 at most. One that must have a value ends with an asterisk.
+    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "atomic"))]
+    pub standard_configuration: Vec<StagedVariable>,
+    /// Its secured variables; 100 at most, and as many as fit into 3 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 100), inner(length(max = 257)), extend("x-kubernetes-list-type" = "atomic"))]
-    pub secured_keys: Vec<String>,
+    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "atomic"))]
+    pub secured_configuration: Vec<StagedVariable>,
+}
+
+/// A variable that an application wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StagedVariable {
+    /// Name, as in the configurations of a ConnectorDeployment.
+    #[schemars(length(max = 256))]
+    pub key: String,
+    /// Whether it must have a value.
+    pub required: bool,
+}
+
+/// Whether a staged connector may be deployed: the API's `isPreviewable` (contract section 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = schema::leave_description_to_the_field)]
+pub enum PreviewPermission {
+    /// `"true"`: it may.
+    Granted,
+    /// `"false"`: it may not.
+    Refused,
+    /// `"pending"`: the service is reviewing the request.
+    Pending,
+    /// `"none"`: nobody has asked.
+    NotRequested,
+    /// A word that this version of the operator does not know.
+    Unknown,
 }
 
 /// What was sent last.

@@ -10,6 +10,7 @@
 #![allow(unreachable_pub, reason = "the KubeSchema derive repeats each public struct inside a function")]
 
 pub mod action_check;
+pub mod action_check_expect;
 pub mod connect_project;
 pub mod connector;
 pub mod connector_configuration;
@@ -18,15 +19,20 @@ pub mod connector_deployment_status;
 pub mod connector_staged;
 pub mod connector_staged_status;
 pub mod duration;
+pub mod frontend;
+pub mod outputs;
 pub mod schema;
 pub mod shared;
+pub mod verify;
 
 pub use action_check::{
-    ActionCheck, ActionCheckMethod, ActionCheckSpec, ActionCheckStatus, After, CheckOutcome, CheckedFor, Expectation,
-    Frontend, FrontendPreset, HeaderFrom,
+    ActionCheck, ActionCheckMethod, ActionCheckSpec, ActionCheckStatus, ActionName, After, CheckOutcome, CheckedFor,
+    HeaderFrom,
 };
+pub use action_check_expect::{BodyAssertion, Expectation, HeaderAssertion};
 pub use connect_project::{
-    ConnectProject, ConnectProjectSpec, ConnectProjectStatus, DeploymentPaths, MirrorStatus, RegistryMirror,
+    ConnectProject, ConnectProjectSpec, ConnectProjectStatus, CredentialsRef, DeploymentPaths, MirrorStatus,
+    RegistryMirror,
 };
 pub use connector::{Connector, ConnectorSpec, ConnectorStatus};
 pub use connector_configuration::{
@@ -35,17 +41,22 @@ pub use connector_configuration::{
 };
 pub use connector_deployment::{
     AdoptionPolicy, ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, DeploymentType, Drift, DriftPolicy,
-    IgnoredValue, ManagementPolicy, Outputs, UpdatePolicy, WantedConnector,
+    IgnoredValue, ManagementPolicy, UpdatePolicy, WantedConnector,
 };
 pub use connector_deployment_status::{
-    Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Operation, OperationState,
+    Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Inputs, Operation, OperationState,
     OperationType, Outcome, ReportEntry, Source,
 };
-pub use connector_staged::{ConnectorStaged, ConnectorStagedSpec, Publish, StagedCreator, StagedRepository};
+pub use connector_staged::{
+    ConnectorStaged, ConnectorStagedSpec, Publish, PublishAfter, StagedCreator, StagedRepository,
+};
 pub use connector_staged_status::{
-    CertificationComment, ConnectorStagedStatus, Publication, StagedApplication, StagedApplied, StagedDeployable,
-    StagedOperation, StagedOperationType,
+    CertificationComment, ConnectorStagedStatus, PreviewPermission, Publication, StagedApplication, StagedApplied,
+    StagedDeployable, StagedOperation, StagedOperationType, StagedVariable,
 };
 pub use duration::{InvalidDuration, parse_duration};
+pub use frontend::{Frontend, FrontendPreset};
+pub use outputs::{Output, OutputConfigMap, OutputKey, Outputs};
 pub use schema::{all, yaml};
 pub use shared::{ConfigMapKeyRef, NamedRef, ProjectKind, ProjectRef, RemoteIdentity, SecretKeyRef};
+pub use verify::{ReadyWhen, VerifiedResource, Verify};

@@ -15,7 +15,6 @@ use super::action_check::ActionCheck;
 use super::connect_project::ConnectProject;
 use super::connector::Connector;
 use super::connector_deployment::ConnectorDeployment;
-use super::connector_deployment_status::Source;
 use super::connector_staged::ConnectorStaged;
 use super::shared::UNSEEN;
 
@@ -68,11 +67,14 @@ fn cannot_change(member: &str) -> String {
     )
 }
 
+/// Most conditions of a resource, those of other controllers included.
+pub const MOST_CONDITIONS: usize = 64;
+
 /// `status.conditions`, bounded as the Kubernetes API conventions do it: a map by `type`.
 pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
-        "maxItems": 16,
+        "maxItems": MOST_CONDITIONS,
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["type"],
         "items": {
@@ -96,10 +98,9 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The Secrets and ConfigMaps behind what was sent: more than a manifest that fits into the cluster can name.
-pub(super) fn sources(generator: &mut SchemaGenerator) -> Schema {
-    let source = generator.subschema_for::<Source>();
-    json_schema!({"type": "array", "maxItems": 4096, "x-kubernetes-list-type": "atomic", "items": source})
+/// Digests of values by key: more than fit into the bytes that they may take.
+pub(super) fn value_digests(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "object", "maxProperties": 1024, "additionalProperties": {"type": "string", "maxLength": 16}})
 }
 
 /// Takes away the description of an enum. The description of an optional field would give way to it, though the field
@@ -175,15 +176,16 @@ fn finished(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
 /// - A null is as good as an absent field, and the API server drops it, unless the schema calls it a value.
 /// - A title repeats the kind.
 /// - Line breaks within a paragraph belong to the source; `kubectl explain` breaks lines itself.
-/// - The API server knows signed formats only.
+/// - The API server knows signed formats only, and a number is one without saying so.
 fn tidy(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     schema.title = None;
     schema.description = schema.description.take().map(|text| joined_lines(&text));
-    schema.format = schema.format.take().map(|format| match format.as_str() {
-        "uint8" | "uint16" | "uint32" => "int32".to_owned(),
-        "uint64" => "int64".to_owned(),
-        _ => format,
+    schema.format = schema.format.take().and_then(|format| match format.as_str() {
+        "uint8" | "uint16" | "uint32" => Some("int32".to_owned()),
+        "uint64" => Some("int64".to_owned()),
+        "double" => None,
+        _ => Some(format),
     });
     for member in schema.properties.iter_mut().flat_map(|members| members.values_mut()) {
         tidy(member);

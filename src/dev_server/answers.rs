@@ -30,6 +30,31 @@ pub(super) fn json_answer(status: StatusCode, body: &impl Serialize) -> Response
     response
 }
 
+/// Members that were seen as null where they have no value (contract section 15.1).
+pub(super) fn add_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            let absent: &[&str] = if members.contains_key("repository") {
+                &["key", "documentationUrl"]
+            } else if members.contains_key("deployedRegion") {
+                &["key"]
+            } else if members.contains_key("email") {
+                &["supportUrl", "logoUrl"]
+            } else if members.contains_key("title") && members.contains_key("createdAt") {
+                &["message"]
+            } else {
+                &[]
+            };
+            for name in absent {
+                members.entry(*name).or_insert(Value::Null);
+            }
+            members.values_mut().for_each(add_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(add_nulls),
+        _ => {}
+    }
+}
+
 fn with_type(mut response: Response, content_type: &'static str) -> Response {
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response

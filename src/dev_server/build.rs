@@ -1,16 +1,21 @@
 //! How a build ends, from the connector and the values it got (contract section 7): pure.
 //!
-//! Missing and empty required values, plain values that a script does not put up with, and scripts that fail or warn.
+//! Missing and empty required values, values with which a build fails, and scripts. A build that fails ends as `Failed`;
+//! a script that fails does not (contract section 15.2).
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::connector::{ConnectorDefinition, Scripts};
+use super::connector::{Builds, ConnectorDefinition, Scripts};
 use super::values::Values;
 use crate::connect::model::{ApplicationType, DeploymentStatus, EntryType, ReportEntry};
 
-/// Title of every entry about a `postDeploy` script.
+/// Titles of entries about `postDeploy` scripts, as they were seen (contract section 15.2).
 const SCRIPT_FAILED: &str = "Failed during the execution of 'postDeploy' script";
+const SCRIPT_MISSING: &str = "Script for \"postDeploy\" not defined";
+const SCRIPTS_DONE: &str = "Post-deployment setup succeeded";
+/// Title of every entry about a build that fails.
+const BUILD_FAILED: &str = "Application build failed";
 /// Title of every entry about a missing or empty value.
 const VALUE_MISSING: &str = "Required configuration value is missing";
 
@@ -66,17 +71,14 @@ pub(super) fn outcome(
 ) -> (DeploymentStatus, Vec<ReportEntry>) {
     let mut findings = missing_values(connector, values);
     findings.extend(wrong_schedules(connector, values));
-    if findings.is_empty() && !skip_scripts {
-        findings = scripts(connector, values);
+    findings.extend(wrong_values(connector, values));
+    if findings.is_empty() && connector.builds == Builds::Fail {
+        let message = "npm run build ended with exit code 1.".to_owned();
+        findings.push(finding(EntryType::Error, BUILD_FAILED, message, first_application(connector)));
     }
-    let failed = findings.iter().any(|finding| finding.kind == EntryType::Error);
-    if !failed {
-        findings.push(PlannedEntry {
-            kind: EntryType::Information,
-            title: "Deployment finished".to_owned(),
-            message: None,
-            application: None,
-        });
+    let failed = !findings.is_empty();
+    if !failed && !skip_scripts {
+        findings = scripts(connector);
     }
     written(&PlannedOutcome { fails: failed, entries: findings }, now)
 }
@@ -108,20 +110,21 @@ fn missing_values(connector: &ConnectorDefinition, values: &Values) -> Vec<Plann
     let mut findings = Vec::new();
     for declared in &connector.configurations {
         let name = &declared.application_name;
-        let given = values.application(name);
+        // One that was left out is not deployed, so nothing of it can fail.
+        let Some(given) = values.application(name) else { continue };
         let mut missing = |kind: &str, key: &str, sent: bool| {
             let state = if sent { "is empty" } else { "was not given" };
             let message = format!("{kind} variable {key} of application {name} is required, but its value {state}.");
             findings.push(finding(EntryType::Error, VALUE_MISSING, message, Some(name)));
         };
         for variable in declared.standard_configuration.iter().filter(|variable| variable.required) {
-            let value = given.and_then(|given| given.values.plain(&variable.key));
+            let value = given.values.plain(&variable.key);
             if value.or(variable.default.as_deref()).unwrap_or_default().is_empty() {
                 missing("Plain", &variable.key, value.is_some());
             }
         }
         for variable in declared.secured_configuration.iter().filter(|variable| variable.required) {
-            let value = given.and_then(|given| given.values.secured(&variable.key));
+            let value = given.values.secured(&variable.key);
             if value.is_none_or(|value| value.empty) {
                 missing("Secured", &variable.key, value.is_some());
             }
@@ -144,31 +147,45 @@ fn wrong_schedules(connector: &ConnectorDefinition, values: &Values) -> Vec<Plan
     .collect()
 }
 
-fn scripts(connector: &ConnectorDefinition, values: &Values) -> Vec<PlannedEntry> {
+/// Plain values with which an application cannot be built.
+fn wrong_values(connector: &ConnectorDefinition, values: &Values) -> Vec<PlannedEntry> {
     let mut findings = Vec::new();
     for allowed in &connector.allowed_values {
         let (name, key) = (&allowed.application_name, &allowed.key);
         let default = connector.application(name).and_then(|declared| {
             declared.standard_configuration.iter().find(|variable| variable.key == *key)?.default.as_deref()
         });
-        let given = values.application(name).and_then(|given| given.values.plain(key));
-        let Some(value) = given.or(default) else { continue };
+        let Some(given) = values.application(name) else { continue };
+        let Some(value) = given.values.plain(key).or(default) else { continue };
         if !allowed.one_of.iter().any(|one| one == value) {
             let message = format!("{key} of application {name} must be one of {}.", allowed.one_of.join(", "));
-            findings.push(finding(EntryType::Error, SCRIPT_FAILED, message, Some(name)));
-        }
-    }
-    let first = connector.configurations.first().map(|declared| declared.application_name.as_str());
-    match connector.scripts {
-        Scripts::Succeed => {}
-        Scripts::Warn => {
-            let message = "The script ended with a warning; the application runs.".to_owned();
-            findings.push(finding(EntryType::Warning, SCRIPT_FAILED, message, first));
-        }
-        Scripts::Fail => {
-            let message = "The script ended with exit code 1.".to_owned();
-            findings.push(finding(EntryType::Error, SCRIPT_FAILED, message, first));
+            findings.push(finding(EntryType::Error, BUILD_FAILED, message, Some(name)));
         }
     }
     findings
+}
+
+fn first_application(connector: &ConnectorDefinition) -> Option<&str> {
+    connector.configurations.first().map(|declared| declared.application_name.as_str())
+}
+
+fn scripts(connector: &ConnectorDefinition) -> Vec<PlannedEntry> {
+    let told = |title: &str, application: Option<&str>| PlannedEntry {
+        kind: EntryType::Information,
+        title: title.to_owned(),
+        message: None,
+        application: application.map(str::to_owned),
+    };
+    match connector.scripts {
+        Scripts::NotDefined => {
+            let with_scripts =
+                connector.configurations.iter().filter(|declared| declared.application_type != ApplicationType::Assets);
+            with_scripts.map(|declared| told(SCRIPT_MISSING, Some(&declared.application_name))).collect()
+        }
+        Scripts::Succeed | Scripts::FailSilently => vec![told(SCRIPTS_DONE, None)],
+        Scripts::Warn => {
+            let message = "The script ended with exit code 1; the application runs.".to_owned();
+            vec![finding(EntryType::Warning, SCRIPT_FAILED, message, first_application(connector))]
+        }
+    }
 }

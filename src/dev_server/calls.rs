@@ -29,6 +29,17 @@ pub struct Call {
     pub user_agent: Option<String>,
 }
 
+/// What a request sent beside its method and target.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// `User-Agent`, if there is one and it is text.
+    pub user_agent: Option<String>,
+    /// `Content-Type`, if there is one and it is text.
+    pub content_type: Option<String>,
+    /// The body; empty if it could not be read.
+    pub body: Vec<u8>,
+}
+
 /// An answer as it is before a fault may spoil it, also where the caller never sees it.
 #[derive(Clone, Debug)]
 pub struct Answer {
@@ -38,6 +49,8 @@ pub struct Answer {
     pub method: String,
     /// Path and query of the request.
     pub target: String,
+    /// What was asked.
+    pub asked: Asked,
     /// HTTP status.
     pub status: u16,
     /// `Content-Type`, if there is one and it is text.

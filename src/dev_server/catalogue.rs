@@ -168,7 +168,7 @@ fn id_from(key: &str, staged: bool) -> String {
 mod tests {
     use super::*;
     use crate::connect::model::IsPreviewable;
-    use crate::dev_server::connector::Scripts;
+    use crate::dev_server::connector::{Builds, Scripts};
 
     #[test]
     fn the_built_in_catalogue_is_the_one_of_the_design() {
@@ -179,7 +179,7 @@ mod tests {
         let service = demo.application("service").expect("the application of the design");
         assert_eq!(service.standard_configuration[0].default.as_deref(), Some("info"));
         assert!(service.secured_configuration[0].required);
-        assert_eq!(find("demo-failing").scripts, Scripts::Fail);
+        assert_eq!(find("demo-failing").builds, Builds::Fail);
         assert_eq!(find("demo-warning").scripts, Scripts::Warn);
         assert!(!find("demo-us-only").supports("europe-west1.gcp"));
         assert_eq!(find("demo-staged").is_previewable, IsPreviewable::Yes);

@@ -8,12 +8,14 @@ use std::collections::BTreeSet;
 use super::catalogue::Project;
 use super::connector::ConnectorDefinition;
 use super::logs::LogQuery;
+use super::record::Record;
 use super::refusal::{Refusal, cut, error, with_details};
 use super::values::Values;
+use super::variant::{AddedApplications, Logs};
 use crate::connect::ErrorCode;
 use crate::connect::model::{
-    ApplicationConfiguration, ApplicationType, DeclaredGlobal, DeploymentStatus, DeploymentType, ErrorObject,
-    GlobalConfiguration, IsPreviewable,
+    ApplicationConfiguration, ApplicationType, DeclaredApplication, DeclaredGlobal, DeploymentStatus, DeploymentType,
+    ErrorObject, GlobalConfiguration, IsPreviewable, RetryPolicy,
 };
 
 /// Which type the deployment gets.
@@ -57,12 +59,29 @@ pub(super) fn region(region: &str, connector: &ConnectorDefinition) -> Option<Er
     })
 }
 
-/// Names of applications and variables that were sent. `deployed`: the applications that the deployment has already,
-/// `None` for a create.
+/// The deployment that a redeploy is about.
+#[derive(Clone, Copy)]
+pub(super) struct Deployed<'a> {
+    /// As it was before.
+    pub(super) old: &'a Record,
+    /// What becomes of applications that a newer connector adds.
+    pub(super) added: AddedApplications,
+}
+
+impl Deployed<'_> {
+    /// Whether the deployment may be given values of this application, which its connector declares from now on: it has it,
+    /// or the version before did not have it.
+    fn takes(self, name: &str) -> bool {
+        let added = self.old.connector.application(name).is_none();
+        self.old.values.application(name).is_some() || (added && self.added == AddedApplications::Accept)
+    }
+}
+
+/// Names of applications and variables that were sent. `deployed`: the deployment, `None` for a create.
 pub(super) fn names(
     sent: &[ApplicationConfiguration],
     connector: &ConnectorDefinition,
-    deployed: Option<&ConnectorDefinition>,
+    deployed: Option<Deployed<'_>>,
 ) -> Vec<ErrorObject> {
     if sent.is_empty() && (deployed.is_some() || !connector.configurations.is_empty()) {
         return vec![error(ErrorCode::DeploymentApplicationRequired, "At least one application is required.")];
@@ -75,10 +94,14 @@ pub(super) fn names(
             errors.push(twice(&format!("application '{}'", cut(name))));
         }
         let Some(declared) = connector.application(name) else {
-            let belongs = deployed.is_none_or(|deployed| deployed.application(name).is_some());
+            let belongs = deployed.is_none_or(|deployed| deployed.old.connector.application(name).is_some());
             errors.push(unknown_application(name, belongs));
             continue;
         };
+        if deployed.is_some_and(|deployed| !deployed.takes(name)) {
+            errors.push(unknown_application(name, false));
+            continue;
+        }
         if application.schedule.is_some() && declared.application_type != ApplicationType::Job {
             let text = format!("Application '{name}' is no job, so it takes no schedule.");
             errors.push(with_details(
@@ -87,6 +110,7 @@ pub(super) fn names(
                 &text,
             ));
         }
+        errors.extend(application.retry_policy.as_ref().and_then(|policy| retry_policy(policy, declared)));
         let standard = declared.standard_configuration.iter().map(|variable| variable.key.as_str()).collect();
         let secured = declared.secured_configuration.iter().map(|variable| variable.key.as_str()).collect();
         let unknown = |kind: &str, key: &str| {
@@ -101,13 +125,55 @@ pub(super) fn names(
     errors
 }
 
+/// A retry policy that was sent: `DeploymentRetryPolicyOverrideNotAllowed`, `DeploymentInvalidRetryPolicy`.
+fn retry_policy(policy: &RetryPolicy, declared: &DeclaredApplication) -> Option<ErrorObject> {
+    let name = &declared.application_name;
+    if declared.application_type != ApplicationType::Event {
+        let text = format!("Application '{name}' is no event application, so it takes no retry policy.");
+        return Some(error(ErrorCode::DeploymentRetryPolicyOverrideNotAllowed, text));
+    }
+    let wrong = wrong_retry_policy(policy).into_iter().next();
+    wrong.map(|(member, what)| {
+        let text = format!("The retry policy of application '{name}' is not valid: {member} {what}.");
+        error(ErrorCode::DeploymentInvalidRetryPolicy, text)
+    })
+}
+
+/// Members of a retry policy that break a rule of contract section 4.4, each with what it must be.
+pub(super) fn wrong_retry_policy(policy: &RetryPolicy) -> Vec<(&'static str, &'static str)> {
+    let RetryPolicy { strategy, min_backoff_seconds: min, max_backoff_seconds: max, max_attempts: attempts } = policy;
+    let mut wrong = Vec::new();
+    match strategy.as_str() {
+        "immediate" => {
+            let backoff = "belongs to the strategy exponential-backoff";
+            let given = [("minBackoffSeconds", min), ("maxBackoffSeconds", max), ("maxAttempts", attempts)];
+            wrong.extend(given.into_iter().filter(|(_, value)| value.is_some()).map(|(member, _)| (member, backoff)));
+        }
+        "exponential-backoff" => {
+            for (member, value) in [("minBackoffSeconds", min), ("maxBackoffSeconds", max)] {
+                if !value.is_some_and(|seconds| (1..=600).contains(&seconds)) {
+                    wrong.push((member, "must be a whole number from 1 to 600"));
+                }
+            }
+            if wrong.is_empty() && min > max {
+                wrong.push(("minBackoffSeconds", "must not be above maxBackoffSeconds"));
+            }
+            if attempts.is_some_and(|attempts| !(5..=100).contains(&attempts)) {
+                wrong.push(("maxAttempts", "must be a whole number from 5 to 100"));
+            }
+        }
+        _ => wrong.push(("strategy", "must be immediate or exponential-backoff")),
+    }
+    wrong
+}
+
 fn unknown_application(name: &str, belongs: bool) -> ErrorObject {
     let name = cut(name);
     if belongs {
         let text = format!("The connector has no application '{name}'.");
         error(ErrorCode::DeploymentUnknownApplicationConfiguration, text)
     } else {
-        let text = format!("The application '{name}' does not belong to the deployment.");
+        let text = format!("The deployment does not include the application '{name}'.");
         error(ErrorCode::DeploymentApplicationDoNotBelong, text)
     }
 }
@@ -197,6 +263,19 @@ pub(super) fn log_question(query: &LogQuery, connector: &ConnectorDefinition, re
         )),
         _ => Ok(()),
     }
+}
+
+/// Whether the log endpoints are still there (contract section 3).
+pub(super) fn logs_are_served(logs: Logs) -> Result<(), Refusal> {
+    let (status, code) = match logs {
+        Logs::Served => return Ok(()),
+        Logs::BadRequest => (400, ErrorCode::InvalidPathParam),
+        Logs::NotFound => (404, ErrorCode::ResourceNotFound),
+        Logs::Gone => (410, ErrorCode::ResourceNotFound),
+        Logs::Broken => (500, ErrorCode::General),
+    };
+    let text = "Logs of deployments are not available here any more.";
+    Err(Refusal { status, ..Refusal::with_details(code, text, text) })
 }
 
 /// What a busy deployment says to a redeploy.

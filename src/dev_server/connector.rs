@@ -1,31 +1,44 @@
 //! One version of a connector: what the contract says of it, and how its deployments go.
 //!
-//! Next: `build.rs` for what the members that the contract does not have (`scripts`, `allowedValues`, `schedules`)
-//! make of a deployment.
+//! Next: `build.rs` for what the members that the contract does not have (`scripts`, `builds`, `allowedValues`,
+//! `schedules`) make of a deployment, `addresses.rs` for `endpoints`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::{REGIONS, is_key};
+use super::resources::ScriptResource;
 use crate::connect::model::{
     ApplicationType, Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, DeployedConnector,
-    IntegrationType, IsPreviewable, Repository,
+    IntegrationType, IsPreviewable, Repository, RetryPolicy,
 };
 
-/// How the `postDeploy` scripts of a connector end.
+/// What the `postDeploy` scripts of a connector do. However they end, the deployment is live (contract section 15.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scripts {
+    /// There are none; the report says so for each application.
+    #[default]
+    NotDefined,
+    /// They succeed, and the report says so.
+    Succeed,
+    /// They fail, with a `Warning` in the report.
+    Warn,
+    /// They fail, and the report says that they succeeded.
+    FailSilently,
+}
+
+/// How the builds of a connector end, unless a value is wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Builds {
     /// Well.
     #[default]
     Succeed,
-    /// With a `Warning` in the report; the deployment is live.
-    Warn,
-    /// With an `Error` in the report; the deployment failed.
+    /// With an `Error` in the report; the deployment is `Failed`.
     Fail,
 }
 
-/// Values that a connector's `postDeploy` script puts up with.
+/// Values with which the build of an application succeeds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AllowedValues {
@@ -97,15 +110,27 @@ pub struct ConnectorDefinition {
     /// `true`, `false`, `pending` or `none` (contract section 4.1); matters for a staged one.
     #[serde(default)]
     pub is_previewable: IsPreviewable,
-    /// How its scripts end.
+    /// What its scripts do.
     #[serde(default)]
     pub scripts: Scripts,
-    /// What its scripts check.
+    /// How its builds end.
+    #[serde(default)]
+    pub builds: Builds,
+    /// What its builds check.
     #[serde(default)]
     pub allowed_values: Vec<AllowedValues>,
     /// Cron expressions of its `connect.yaml`, by job application.
     #[serde(default)]
     pub schedules: BTreeMap<String, String>,
+    /// Retry policies of its `connect.yaml`, by event application.
+    #[serde(default)]
+    pub retry_policies: BTreeMap<String, RetryPolicy>,
+    /// Endpoints of its `connect.yaml`, by application: the end of the address of a service.
+    #[serde(default)]
+    pub endpoints: BTreeMap<String, String>,
+    /// What its `postDeploy` script creates in the project, and its `preUndeploy` script removes.
+    #[serde(default)]
+    pub creates: Vec<ScriptResource>,
 }
 
 fn first_version() -> i64 {
@@ -240,9 +265,22 @@ impl ConnectorDefinition {
                 ));
             }
         }
-        for name in self.schedules.keys().chain(self.allowed_values.iter().map(|allowed| &allowed.application_name)) {
-            if self.application(name).is_none() {
-                return Err(format!("schedules and allowedValues name the application `{name}`, which is not there"));
+        let checked = self.allowed_values.iter().map(|allowed| &allowed.application_name);
+        let named = self.schedules.keys().chain(self.retry_policies.keys()).chain(self.endpoints.keys());
+        if let Some(name) = named.chain(checked).find(|name| self.application(name).is_none()) {
+            return Err(format!(
+                "schedules, retryPolicies, endpoints and allowedValues name the application `{name}`, which is not there"
+            ));
+        }
+        for created in &self.creates {
+            if !is_key(&created.key, 256) {
+                return Err(format!("creates: key `{}` must be 2 to 256 characters of A-Z a-z 0-9 _ -", created.key));
+            }
+            if self.application(&created.application_name).is_none() {
+                return Err(format!(
+                    "creates names the application `{}`, which is not there",
+                    created.application_name
+                ));
             }
         }
         Ok(())

@@ -22,9 +22,12 @@ use super::connector::ConnectorDefinition;
 use super::faults::Fault;
 use super::http::Shared;
 use super::refusal::Refusal;
+use super::resources::{Creation, ScriptResourceType};
 use super::variant::{Variant, parse_duration};
 use crate::connect::ErrorCode;
-use crate::connect::model::{DeclaredApplication, DeclaredGlobal, DeploymentStatus, LogSeverity, RedeployAction};
+use crate::connect::model::{
+    DeclaredApplication, DeclaredGlobal, DeploymentStatus, LogSeverity, LogType, RedeployAction,
+};
 
 type Answer = Result<Response, Refusal>;
 
@@ -38,6 +41,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
         .route("/tokens", axum::routing::delete(revoke_tokens))
         .route("/deployments", get(list_deployments))
         .route("/deployments/{id}", post(act))
+        .route("/resources", get(list_resources).delete(remove_resource))
         .route("/connectors/{key}/versions", post(raise))
         .route("/staged", get(staged::list))
         .route("/staged/{id}", post(staged::act))
@@ -156,15 +160,27 @@ enum Act {
     Finish,
     /// Someone else redeploys.
     Redeploy { redeploy: Option<RedeployAction> },
+    /// Someone else goes back to what was live before.
+    Rollback,
     /// It is gone at once.
     Remove,
     /// The version grows.
     BumpVersion,
     /// Any status, also one that the contract does not list.
     SetStatus { status: DeploymentStatus },
+    /// What its scripts do about resources from the running or next build on; null: what the catalogue says.
+    PlanResources { creation: Option<Creation> },
+    /// Its scripts run once more, now, and do this.
+    CreateResources { creation: Creation },
     /// A line in the log of an application.
     #[serde(rename_all = "camelCase")]
-    WriteLog { application_name: String, severity: LogSeverity, text: String },
+    WriteLog {
+        application_name: String,
+        severity: LogSeverity,
+        text: String,
+        #[serde(rename = "type")]
+        kind: Option<LogType>,
+    },
 }
 
 async fn act(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: Bytes) -> Answer {
@@ -177,15 +193,40 @@ async fn act(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: By
             Act::FailUndeploy => world.fail_undeploy(&id, now),
             Act::Finish => world.finish(&id, now),
             Act::Redeploy { redeploy } => world.redeploy_elsewhere(&id, &redeploy.unwrap_or_default(), now).map(|_| ()),
+            Act::Rollback => world.rollback_elsewhere(&id, now).map(|_| ()),
             Act::Remove => world.remove(&id, now),
             Act::BumpVersion => world.bump_version(&id, now),
             Act::SetStatus { status } => world.set_status(&id, status, now),
-            Act::WriteLog { application_name, severity, text } => {
-                world.write_log(&id, &application_name, &severity, &text, now)
+            Act::PlanResources { creation } => world.plan_resources(&id, creation, now),
+            Act::CreateResources { creation } => world.create_resources(&id, creation, now),
+            Act::WriteLog { application_name, severity, text, kind } => {
+                let kind = kind.unwrap_or(LogType::ApplicationText);
+                world.write_log_of(&id, &application_name, kind, &severity, &text, now)
             }
         }
     };
     done?;
+    saved(&shared).await
+}
+
+async fn list_resources(State(shared): State<Arc<Shared>>) -> Response {
+    let now = shared.clock.now();
+    ok(&json!(shared.world().resources(now)))
+}
+
+/// A resource that someone removes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Removed {
+    project: String,
+    #[serde(rename = "type")]
+    kind: ScriptResourceType,
+    key: String,
+}
+
+async fn remove_resource(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
+    let Removed { project, kind, key } = read(&body)?;
+    shared.world().remove_resource(&project, kind, &key)?;
     saved(&shared).await
 }
 

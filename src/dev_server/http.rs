@@ -6,21 +6,25 @@
 
 mod registry;
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Form, FromRequest as _, Request, State};
 use axum::response::Response;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use jiff::Timestamp;
+use serde::Serialize;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::actions::Actions;
 use super::answers;
-use super::calls::{Answer, Call, Calls};
+use super::applications::Applications;
+use super::calls::{Answer, Asked, Call, Calls};
+use super::cli_credentials;
 use super::connection::{Cut, Scissors};
 use super::faults::{FaultAnswer, FaultEffect, Faults};
 use super::input;
@@ -28,11 +32,15 @@ use super::options::Options;
 use super::path::{self, Operation, Route};
 use super::query;
 use super::refusal::Refusal;
+use super::server::DevServerError;
 use super::state_file::{self, StateError};
-use super::tokens::{Grant, Right, Tokens};
+use super::tokens::{Grant, Tokens};
+use super::variant::Absent;
 use super::world::World;
 use crate::clock::Clock;
 use crate::connect::ErrorCode;
+use crate::connect::commerce::ResourceKind;
+use crate::connect::scopes::Right;
 
 /// Number of a call, for support: the caller's, or one that is made.
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
@@ -44,6 +52,7 @@ const LONGEST_BODY: usize = 32 * 1024 * 1024;
 pub(super) struct Shared {
     pub(super) options: Options,
     pub(super) clock: Clock,
+    pub(super) applications: Applications,
     world: Mutex<World>,
     tokens: Mutex<Tokens>,
     actions: Actions,
@@ -61,8 +70,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// Starts with what the state file keeps, if there is one.
-    pub(super) async fn new(options: Options, clock: Clock) -> Result<Self, StateError> {
+    /// Starts with what the state file keeps, if there is one. `address`: where it listens.
+    pub(super) async fn new(options: Options, clock: Clock, address: SocketAddr) -> Result<Self, DevServerError> {
+        let applications = Applications::new(options.applications.clone(), address)?;
         let mut world = options.new_world();
         if let Some(path) = &options.state_file
             && let Some(kept) = state_file::load(path).await?
@@ -77,11 +87,15 @@ impl Shared {
             calls: Mutex::new(Calls::default()),
             listener: Mutex::new(None),
             saving: tokio::sync::Mutex::new(()),
+            applications,
             options,
             clock,
         };
         // Now, so that a folder that is not there is told at the start and not after the first change.
         shared.save().await?;
+        if let Some(home) = &shared.options.cli_credentials {
+            cli_credentials::write(&shared, home).await?;
+        }
         Ok(shared)
     }
 
@@ -109,7 +123,14 @@ impl Shared {
     }
 
     /// Hands a copy to whoever listens.
-    async fn heard(&self, operation: &'static str, method: Method, uri: &Uri, response: Response) -> Response {
+    async fn heard(
+        &self,
+        operation: &'static str,
+        method: Method,
+        uri: &Uri,
+        asked: Asked,
+        response: Response,
+    ) -> Response {
         let Some(listener) = lock(&self.listener).clone() else { return response };
         let (head, body) = response.into_parts();
         let bytes = axum::body::to_bytes(body, usize::MAX).await.expect("answers without a fault are made in memory");
@@ -118,6 +139,7 @@ impl Shared {
             operation,
             method: method.to_string(),
             target: uri.to_string(),
+            asked,
             status: head.status.as_u16(),
             content_type: text_of(&head.headers, &CONTENT_TYPE).map(str::to_owned),
             body: bytes.to_vec(),
@@ -131,6 +153,21 @@ impl Shared {
         self.actions.reset();
         self.faults().replace(self.options.faults.clone());
         *self.calls() = Calls::default();
+    }
+
+    /// A right answer, with null for optional members without a value where the variant says so, and with addresses that
+    /// lead to what somebody develops.
+    fn shows(&self, status: StatusCode, body: &impl Serialize) -> Response {
+        let nulls = self.world().variant.absent == Absent::Null;
+        if !nulls && self.applications.is_empty() {
+            return answers::json_answer(status, body);
+        }
+        let mut body = serde_json::to_value(body).expect("types of the contract are JSON");
+        if nulls {
+            answers::add_nulls(&mut body);
+        }
+        self.applications.redirect(&mut body);
+        answers::json_answer(status, &body)
     }
 
     /// Writes the state file, if one is wanted.
@@ -186,7 +223,10 @@ pub(super) async fn answer(
     let mut arrived = Arrived { shared: Arc::clone(&shared), call };
     let answered = match route {
         Ok(route) => with_faults(&shared, &route, parts, body).await,
-        Err(reason) => Ok(shared.heard(operation, parts.method, &parts.uri, answers::no_operation(&reason)).await),
+        Err(reason) => {
+            let (asked, answer) = (asked(&parts, &[]), answers::no_operation(&reason));
+            Ok(shared.heard(operation, parts.method, &parts.uri, asked, answer).await)
+        }
     };
     arrived.call.status = answered.as_ref().map_or(0, |response| response.status().as_u16());
     let correlation_header = HeaderValue::try_from(&arrived.call.correlation_id);
@@ -229,13 +269,24 @@ async fn with_faults(shared: &Shared, route: &Route, parts: Parts, body: Body) -
 
 async fn perform(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Response {
     let (method, uri) = (parts.method.clone(), parts.uri.clone());
+    let body = axum::body::to_bytes(body, LONGEST_BODY).await.ok();
+    let asked = asked(&parts, body.as_deref().unwrap_or_default());
     let response = right(shared, route, parts, body).await;
-    shared.heard(route.name(), method, &uri, response).await
+    shared.heard(route.name(), method, &uri, asked, response).await
 }
 
-async fn right(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Response {
+fn asked(parts: &Parts, body: &[u8]) -> Asked {
+    Asked {
+        user_agent: text_of(&parts.headers, &USER_AGENT).map(str::to_owned),
+        content_type: text_of(&parts.headers, &CONTENT_TYPE).map(str::to_owned),
+        body: body.to_vec(),
+    }
+}
+
+/// `body`: `None` if it could not be read.
+async fn right(shared: &Shared, route: &Route, parts: Parts, body: Option<Bytes>) -> Response {
     let now = shared.clock.now();
-    let Ok(bytes) = axum::body::to_bytes(body, LONGEST_BODY).await else {
+    let Some(bytes) = body else {
         let mut refusal = Refusal::with_details(
             ErrorCode::InvalidJsonInput,
             "The body cannot be read.",
@@ -287,11 +338,11 @@ async fn done(
             let project = view(project)?;
             let query = query::list(&parts.uri)?;
             let page = shared.world().list(&project, &query, now);
-            Ok(answers::json_answer(ok, &page))
+            Ok(shared.shows(ok, &page))
         }
         Operation::Read { project, selector } => {
             let found = shared.world().read(&view(project)?, selector, now)?;
-            Ok(answers::json_answer(ok, &found))
+            Ok(shared.shows(ok, &found))
         }
         Operation::Logs { project, selector } => {
             let project = view(project)?;
@@ -299,21 +350,35 @@ async fn done(
             let page = shared.world().logs(&project, selector, &query, now)?;
             Ok(answers::json_answer(ok, &page))
         }
+        Operation::Revisions { project } => {
+            view(project)?;
+            Err(Refusal::new(ErrorCode::ResourceNotFound, "Revisions of deployments are not offered here."))
+        }
+        Operation::Resource { project, name } => {
+            let right = match name.kind {
+                ResourceKind::Extension => Right::ReadExtensions,
+                ResourceKind::Subscription => Right::ReadSubscriptions,
+            };
+            let project = grant.project(Some(project), right)?;
+            let found = shared.world().resource(&project, name, now)?;
+            Ok(answers::json_answer(ok, &found))
+        }
         Operation::Create { project } => {
             let project = manage(project.as_ref())?;
             let draft = input::draft(body)?;
-            let created = shared.world().create(&project, &draft, grant.may_generate(&project), now)?;
-            Ok(answers::json_answer(StatusCode::CREATED, &created))
+            let created =
+                shared.world().create(&project, &draft, grant.allows(Right::GenerateApiClients, &project), now)?;
+            Ok(shared.shows(StatusCode::CREATED, &created))
         }
         Operation::Redeploy { project, selector } => {
             let project = manage(project.as_ref())?;
             let update = input::update(body)?;
             let updated = shared.world().update(&project, selector, &update, now)?;
-            Ok(answers::json_answer(StatusCode::CREATED, &updated))
+            Ok(shared.shows(StatusCode::CREATED, &updated))
         }
         Operation::Undeploy { project, selector } => {
             let deleted = shared.world().undeploy(&manage(Some(project))?, selector, now)?;
-            Ok(answers::json_answer(StatusCode::ACCEPTED, &deleted))
+            Ok(shared.shows(StatusCode::ACCEPTED, &deleted))
         }
     }
 }

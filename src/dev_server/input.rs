@@ -166,10 +166,24 @@ impl Reader {
             self.text(application, "applicationName", &format!("{place}.applicationName"));
         }
         self.text(application, "schedule", &format!("{place}.schedule"));
+        if let Some(policy) = present(application, "retryPolicy") {
+            self.retry_policy(policy, &format!("{place}.retryPolicy"));
+        }
         for name in ["standardConfiguration", "securedConfiguration"] {
             let place = format!("{place}.{name}");
             let values = self.required_list(application, name, &place);
             self.values(values, &place, true);
+        }
+    }
+
+    /// Its shape; `checks.rs` has its rules.
+    fn retry_policy(&mut self, policy: &Value, place: &str) {
+        let Some(policy) = self.object(policy, place) else { return };
+        self.required_text(policy, "strategy", &format!("{place}.strategy"));
+        for name in ["minBackoffSeconds", "maxBackoffSeconds", "maxAttempts"] {
+            if present(policy, name).is_some() {
+                self.integer(policy, name, &format!("{place}.{name}"));
+            }
         }
     }
 
@@ -298,6 +312,10 @@ mod tests {
         assert_eq!(update.version, 3);
         let global = update.redeploys[0].global_configuration.as_ref().expect("it was sent");
         assert_eq!(global.standard_configuration.len(), 1);
+        let misspelt =
+            json!({"version": 3, "actions": [{"action": "redeploy", "configurations": [{"nothing": "of it"}]}]});
+        let update = read(misspelt).expect("a member that is not listed is passed over (contract section 6.1)");
+        assert!(update.redeploys[0].configuration_values.is_none());
         for (case, body, expected) in [
             ("no version", json!({"actions": [{"action": "redeploy"}]}), "version: is required"),
             ("no actions", json!({"version": 1}), "actions: is required"),

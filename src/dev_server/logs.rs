@@ -1,6 +1,7 @@
 //! Logs of a deployment (contract sections 3 and 4.5): what its builds say, and what tests write.
 //!
-//! Pure. Cursor pages in the order of time; `next` is an empty string on the last page.
+//! Pure. Cursor pages in the order of time; `next` is an empty string on the last page. Whether the endpoints are there
+//! at all is a choice of the variant.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use serde_json::json;
 use super::build::in_milliseconds;
 use super::refusal::{Refusal, cut};
 use crate::connect::ErrorCode;
-use crate::connect::model::{LogEntry, LogPage, LogSeverity, LogType};
+use crate::connect::model::{ApplicationType, LogEntry, LogPage, LogSeverity, LogType};
 
 /// Entries of one page.
 pub const LOG_PAGE: usize = 20;
@@ -32,6 +33,12 @@ struct Line {
     application: String,
     severity: LogSeverity,
     text: String,
+    #[serde(default = "application_text")]
+    kind: LogType,
+}
+
+fn application_text() -> LogType {
+    LogType::ApplicationText
 }
 
 /// Which entries are asked for, as the query has them.
@@ -51,9 +58,30 @@ impl LogBook {
     /// Writes one line for each of these applications.
     pub(super) fn note(&mut self, at: Timestamp, applications: &[String], severity: &LogSeverity, text: &str) {
         for application in applications {
-            let line = Line { at, application: application.clone(), severity: severity.clone(), text: text.to_owned() };
-            self.lines.push(line);
+            self.add(at, application, LogType::ApplicationText, severity, text);
         }
+    }
+
+    /// Writes what an application says when it goes live: one entry of each form that it has.
+    pub(super) fn note_live(&mut self, at: Timestamp, application: &str, kind: &ApplicationType) {
+        match kind {
+            ApplicationType::Service | ApplicationType::Event => {
+                self.add(at, application, LogType::ApplicationText, &LogSeverity::Default, "Listening on port 8080");
+                self.add(at, application, LogType::ApplicationJson, &LogSeverity::Info, "Ready");
+                self.add(at, application, LogType::HttpRequest, &LogSeverity::Info, "/health");
+            }
+            ApplicationType::Job => {
+                self.add(at, application, LogType::ApplicationJson, &LogSeverity::Info, "Waiting for the schedule");
+            }
+            // Files, which write nothing.
+            _ => {}
+        }
+    }
+
+    /// Writes one line: a text, the message of a JSON object, or the path of a request.
+    pub(super) fn add(&mut self, at: Timestamp, application: &str, kind: LogType, severity: &LogSeverity, text: &str) {
+        let (application, severity) = (application.to_owned(), severity.clone());
+        self.lines.push(Line { at, application, severity, text: text.to_owned(), kind });
         let surplus = self.lines.len().saturating_sub(KEPT);
         self.lines.drain(..surplus);
         self.dropped += surplus;
@@ -103,12 +131,18 @@ impl LogBook {
 impl Line {
     fn show(&self, deployment: &str) -> LogEntry {
         LogEntry {
-            kind: LogType::ApplicationText,
+            kind: self.kind.clone(),
             deployment_id: deployment.to_owned(),
             application_name: self.application.clone(),
             severity: self.severity.clone(),
             timestamp: in_milliseconds(self.at),
-            details: json!({"message": self.text}),
+            details: match self.kind {
+                LogType::HttpRequest => {
+                    json!({"requestMethod": "GET", "requestUrl": self.text, "status": 200, "latency": "0.012s"})
+                }
+                LogType::ApplicationJson => json!({"message": self.text, "logger": "application"}),
+                LogType::ApplicationText | LogType::Other(_) => json!({"message": self.text}),
+            },
         }
     }
 }

@@ -6,11 +6,14 @@
 //! `http.rs` for who asks, `catalogue.yaml` for what can be deployed, `openapi.yaml` for what is answered.
 
 mod actions;
+mod addresses;
 mod answers;
+mod applications;
 mod build;
 mod calls;
 mod catalogue;
 mod checks;
+mod cli_credentials;
 mod connection;
 mod connector;
 mod control;
@@ -27,6 +30,7 @@ mod query;
 mod record;
 mod refusal;
 mod repositories;
+mod resources;
 mod server;
 mod staged;
 mod state_file;
@@ -36,22 +40,26 @@ mod variant;
 pub mod world;
 
 pub use actions::{ActionDefinition, ActionFile, ActionHeaders};
+pub use applications::parse_application;
 pub use build::{PlannedEntry, PlannedOutcome};
-pub use calls::{Answer, Call};
+pub use calls::{Answer, Asked, Call};
 pub use catalogue::{Catalogue, CatalogueError, Client, Project, REGIONS};
-pub use connector::{AllowedValues, ConnectorDefinition, Scripts};
+pub use cli_credentials::CliCredentialsError;
+pub use connector::{AllowedValues, Builds, ConnectorDefinition, Scripts};
 pub use faults::{Fault, FaultAnswer, FaultEffect, FaultFile};
 pub use history::{Happened, Moment};
 pub use list::ListQuery;
 pub use logs::{LOG_PAGE, LogQuery};
 pub use options::{DEPLOY_DURATION, Options, TOKEN_LIFETIME};
 pub use refusal::Refusal;
+pub use resources::{Creation, Resource, ScriptResource, ScriptResourceType};
 pub use server::{DESCRIPTION, DESCRIPTION_PATH, DevServer, DevServerError, run};
 pub use staged::{KnownRepository, KnownTag, Outcomes, Specification};
 pub use state_file::StateError;
 pub use values::MASK;
 pub use variant::{
-    BuildIds, Certification, CertifiedAgain, DeleteBusy, DeleteNotFound, NewTag, Normalise, Partial, PublishingCode,
-    RepositoryCheck, StagedUpdates, VARIANTS, ValuesShow, Variant, Versions, parse_duration,
+    Absent, AddedApplications, BuildIds, Certification, CertifiedAgain, DeleteBusy, DeleteNotFound, FirstStatus,
+    LeftOutApplications, Logs, NewDetails, NewTag, Normalise, Partial, PublishingCode, RepositoryCheck, StagedUpdates,
+    VARIANTS, ValuesShow, Variant, Versions, parse_duration,
 };
 pub use world::World;

@@ -1,7 +1,10 @@
 //! How a dev server is set up.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use url::Url;
 
 use super::actions::ActionFile;
 use super::catalogue::Catalogue;
@@ -21,7 +24,7 @@ pub struct Options {
     pub catalogue: Catalogue,
     /// What the contract leaves open.
     pub variant: Variant,
-    /// Time from the acceptance of a deployment to its end; a fifth of it is spent `Queued`, undeploying takes half.
+    /// Time from the acceptance of a deployment to its end; undeploying takes half.
     pub deploy_duration: Duration,
     /// `expires_in` of tokens.
     pub token_lifetime: Duration,
@@ -36,6 +39,11 @@ pub struct Options {
     /// Folder with local Git repositories, each named like the last part of an address without `.git`; they win over the
     /// catalogue.
     pub repositories: Option<PathBuf>,
+    /// Applications that somebody develops on this machine, by name, and where they listen: a record's address leads to the
+    /// dev server, which passes requests on. See [`super::parse_application`] for what an address may be.
+    pub applications: BTreeMap<String, Url>,
+    /// Home folder in which a login of the official command line client is written at the start.
+    pub cli_credentials: Option<PathBuf>,
     /// The same ids and the same faults by share in each run; for tests.
     pub seed: Option<u64>,
 }
@@ -52,6 +60,8 @@ impl Default for Options {
             control: false,
             state_file: None,
             repositories: None,
+            applications: BTreeMap::new(),
+            cli_credentials: None,
             seed: None,
         }
     }

@@ -6,6 +6,7 @@
 use super::actions::ActionRoute;
 use super::catalogue::is_key;
 use super::refusal::{Refusal, cut};
+use crate::connect::commerce::{ResourceKind, ResourceName};
 use crate::connect::routes::KEY_PREFIX;
 use crate::connect::{ErrorCode, Selector};
 
@@ -23,12 +24,37 @@ pub(super) enum Operation {
     Connector(Selector),
     Search,
     Staged(StagedOperation),
-    Create { project: Option<String> },
-    List { project: String },
-    Read { project: String, selector: Selector },
-    Redeploy { project: Option<String>, selector: Selector },
-    Undeploy { project: String, selector: Selector },
-    Logs { project: String, selector: Selector },
+    Create {
+        project: Option<String>,
+    },
+    List {
+        project: String,
+    },
+    Read {
+        project: String,
+        selector: Selector,
+    },
+    Redeploy {
+        project: Option<String>,
+        selector: Selector,
+    },
+    Undeploy {
+        project: String,
+        selector: Selector,
+    },
+    Logs {
+        project: String,
+        selector: Selector,
+    },
+    /// Revisions of a deployment, which are documented without their bodies (contract section 5.2) and not offered here.
+    Revisions {
+        project: String,
+    },
+    /// One resource of the HTTP API by its key.
+    Resource {
+        project: String,
+        name: ResourceName,
+    },
 }
 
 /// An operation on staged connectors.
@@ -89,7 +115,13 @@ impl Operation {
         match self {
             Self::Create { .. } | Self::Redeploy { .. } | Self::Undeploy { .. } => true,
             Self::Staged(operation) => !matches!(operation, StagedOperation::List | StagedOperation::Read(_)),
-            Self::Connector(_) | Self::Search | Self::List { .. } | Self::Read { .. } | Self::Logs { .. } => false,
+            Self::Connector(_)
+            | Self::Search
+            | Self::List { .. }
+            | Self::Read { .. }
+            | Self::Logs { .. }
+            | Self::Revisions { .. }
+            | Self::Resource { .. } => false,
         }
     }
 
@@ -108,7 +140,12 @@ impl Operation {
             }
             Self::Redeploy { project: None, .. } => "updateDeploymentByKeyUnscoped",
             Self::Undeploy { selector, .. } => by(selector, "deleteDeploymentById", "deleteDeploymentByKey"),
+            Self::Revisions { .. } => "none",
             Self::Logs { selector, .. } => by(selector, "getDeploymentLogsById", "getDeploymentLogsByKey"),
+            Self::Resource { name, .. } => match name.kind {
+                ResourceKind::Extension => "getExtensionByKey",
+                ResourceKind::Subscription => "getSubscriptionByKey",
+            },
         }
     }
 }
@@ -146,6 +183,8 @@ fn operation(method: &str, segments: &[&str]) -> Result<Operation, NoOperation> 
         (_, ["deployments", segment]) if segment.starts_with(KEY_PREFIX) => wrong("POST"),
         (_, ["deployments" | "connectors" | "oauth", ..]) => Err(NoOperation::Unknown),
         (method, [project, "deployments", rest @ ..]) => of_project(method, project, rest),
+        (method, [project, "extensions", segment]) => resource(method, project, ResourceKind::Extension, segment),
+        (method, [project, "subscriptions", segment]) => resource(method, project, ResourceKind::Subscription, segment),
         _ => Err(NoOperation::Unknown),
     }
 }
@@ -180,7 +219,25 @@ fn of_project(method: &str, project: &str, rest: &[&str]) -> Result<Operation, N
         (_, [_]) => wrong("GET, POST, DELETE"),
         ("GET", [segment, "logs"]) => Ok(Operation::Logs { project, selector: selector(segment)? }),
         (_, [_, "logs"]) => wrong("GET"),
+        ("GET" | "POST", [segment, "revisions", ..]) => {
+            selector(segment)?;
+            Ok(Operation::Revisions { project })
+        }
         _ => Err(NoOperation::Unknown),
+    }
+}
+
+/// Of the HTTP API, by key only.
+fn resource(method: &str, project: &str, kind: ResourceKind, segment: &str) -> Result<Operation, NoOperation> {
+    if !is_key(project, 36) {
+        return Err(invalid("The project key must be 2 to 36 characters of A-Z a-z 0-9 _ -."));
+    }
+    match (method, selector(segment)?) {
+        (_, Selector::Id(_)) => Err(NoOperation::Unknown),
+        ("GET", Selector::Key(key)) => {
+            Ok(Operation::Resource { project: project.to_owned(), name: ResourceName { kind, key } })
+        }
+        _ => Err(NoOperation::WrongMethod { allowed: "GET" }),
     }
 }
 
@@ -253,6 +310,15 @@ mod tests {
             ("DELETE", "/demo/deployments/key=tax", "deleteDeploymentByKey"),
             ("GET", &format!("/demo/deployments/{id}/logs"), "getDeploymentLogsById"),
             ("GET", "/demo/deployments/key=tax/logs", "getDeploymentLogsByKey"),
+            ("GET", "/demo/deployments/key=tax/revisions", "none"),
+            ("POST", &format!("/demo/deployments/{id}/revisions/7/rollback"), "none"),
+            ("GET", "/demo/deployments/key=a.b/revisions", "InvalidPathParam"),
+            ("GET", "/demo/extensions/key=tax-cart", "getExtensionByKey"),
+            ("GET", "/demo/subscriptions/key=tax-orders", "getSubscriptionByKey"),
+            ("DELETE", "/demo/extensions/key=tax-cart", "405 GET"),
+            ("GET", "/demo/extensions/key=a.b", "InvalidPathParam"),
+            ("GET", "/demo/extensions/some-id", "404"),
+            ("GET", "/demo/extensions", "404"),
             ("GET", "/service/action/cart/getCart", "readAction"),
             ("POST", "/service/action/cart/addToCart", "writeActionPost"),
             ("PUT", "/service/action/cart/addToCart", "writeActionPut"),

@@ -9,22 +9,27 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::addresses::Place;
 use super::build::{self, PlannedOutcome};
-use super::connector::ConnectorDefinition;
+use super::connector::{ConnectorDefinition, Scripts};
 use super::ids::Ids;
 use super::logs::LogBook;
+use super::resources::Creation;
 use super::values::{ValueSet, Values};
-use super::variant::{BuildIds, ValuesShow, Variant, Versions};
+use super::variant::{BuildIds, FirstStatus, LeftOutApplications, NewDetails, ValuesShow, Variant, Versions};
 use crate::clock::later;
 use crate::connect::model::{
-    ApplicationDeployment, ApplicationType, Build, Deployment, DeploymentApiClient, DeploymentDetails,
+    ApplicationDeployment, Build, DeclaredApplication, Deployment, DeploymentApiClient, DeploymentDetails,
     DeploymentStatus, DeploymentType, EntryType, GlobalConfiguration, LogSeverity, Report, ReportEntry,
 };
+
+/// Revisions that are kept of one deployment; older ones cannot be gone back to.
+const REVISIONS: usize = 20;
 
 /// What runs, and when it moves on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Work {
-    /// Queued until the first time, Deploying until the second.
+    /// Queued until the first time, if it begins so; Deploying until the second.
     Deploy { starts: Timestamp, ends: Timestamp, skip_scripts: bool },
     /// Undeploying until then.
     Undeploy { ends: Timestamp },
@@ -44,6 +49,13 @@ pub(super) struct Before {
 pub(super) struct Stale {
     pub(super) until: Timestamp,
     pub(super) shown: Option<Box<Deployment>>,
+}
+
+/// What was live once, and can be gone back to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Revision {
+    pub(super) connector: ConnectorDefinition,
+    pub(super) values: Values,
 }
 
 /// A deployment. What it shows is built by [`Record::show`].
@@ -71,12 +83,22 @@ pub(super) struct Record {
     pub(super) work: Option<Work>,
     pub(super) before: Option<Before>,
     pub(super) stale: Option<Stale>,
-    /// Was live once, so that it has addresses and topics.
-    pub(super) was_live: bool,
+    /// Builds that went live: with the first it has addresses, with each another topic.
+    #[serde(default)]
+    pub(super) went_live: u32,
+    /// What went live, the newest last.
+    #[serde(default)]
+    pub(super) revisions: Vec<Revision>,
     /// How the next build ends, if a test chose that.
     pub(super) next_outcome: Option<PlannedOutcome>,
     /// The next undeploy fails.
     pub(super) undeploy_fails: bool,
+    /// The `postDeploy` scripts of the build that ended last worked, and what they create is not there yet.
+    #[serde(default)]
+    pub(super) scripts_ran: bool,
+    /// What its scripts do in place of what the catalogue says, if a test chose that.
+    #[serde(default)]
+    pub(super) creation: Option<Creation>,
     pub(super) log: LogBook,
 }
 
@@ -135,15 +157,19 @@ impl Record {
                 report: self.report.clone(),
             });
         }
-        if variant.build_ids == BuildIds::Start || (is_new && variant.build_ids == BuildIds::Never) {
+        let is_hidden = is_new && variant.new_details == NewDetails::Empty;
+        if !is_hidden && (variant.build_ids == BuildIds::Start || (is_new && variant.build_ids == BuildIds::Never)) {
             self.build_id = Some(ids.next());
             self.report = None;
         }
-        self.status = DeploymentStatus::Queued;
+        self.status = match variant.first_status {
+            FirstStatus::Deploying => DeploymentStatus::Deploying,
+            FirstStatus::Queued => DeploymentStatus::Queued,
+        };
         self.changed_at = now;
-        // A fifth of the time is spent waiting for its turn.
+        // A fifth of the time is spent waiting for its turn, where it waits.
         self.work = Some(Work::Deploy { starts: later(now, lasts / 5), ends: later(now, lasts), skip_scripts });
-        self.log.note(now, &self.application_names(), &LogSeverity::Info, "Build queued");
+        self.log.note(now, &self.application_names(), &LogSeverity::Info, "Build started");
     }
 
     /// Starts taking it down; what runs is broken off.
@@ -185,11 +211,25 @@ impl Record {
             self.log.note(at, if of_entry.is_empty() { &names } else { &of_entry }, &LogSeverity::Error, text);
         }
         if status == DeploymentStatus::Deployed {
-            self.was_live = true;
-            self.log.note(at, &names, &LogSeverity::Default, "Listening on port 8080");
+            self.scripts_ran =
+                !skip_scripts && !matches!(self.connector.scripts, Scripts::Warn | Scripts::FailSilently);
+            self.went_live(at);
         }
         self.report = Some(report);
         self.become_status(status, at, variant);
+    }
+
+    fn went_live(&mut self, at: Timestamp) {
+        self.went_live = self.went_live.saturating_add(1);
+        let revision = Revision { connector: self.connector.clone(), values: self.values.clone() };
+        if self.revisions.last() != Some(&revision) {
+            self.revisions.push(revision);
+            let surplus = self.revisions.len().saturating_sub(REVISIONS);
+            self.revisions.drain(..surplus);
+        }
+        for declared in &self.connector.configurations {
+            self.log.note_live(at, &declared.application_name, &declared.application_type);
+        }
     }
 
     fn become_status(&mut self, status: DeploymentStatus, at: Timestamp, variant: &Variant) {
@@ -201,7 +241,7 @@ impl Record {
     }
 
     fn application_names(&self) -> Vec<String> {
-        self.connector.configurations.iter().map(|declared| declared.application_name.clone()).collect()
+        self.values.applications.iter().map(|application| application.name.clone()).collect()
     }
 
     /// Whether a read at `now` sees it at all.
@@ -252,32 +292,38 @@ impl Record {
             }),
             details: DeploymentDetails { build: build_id.clone().map(|id| Build { id, report }) },
             deployed_region: self.region.clone(),
-            applications: self.applications(values),
+            applications: self.applications(values, variant),
             preview: self.kind == DeploymentType::Preview,
             status: status.clone(),
         }
     }
 
-    fn applications(&self, values: &Values) -> Vec<ApplicationDeployment> {
+    /// Those that were named; whether the others are listed is left open (contract section 4.4).
+    fn applications(&self, values: &Values, variant: &Variant) -> Vec<ApplicationDeployment> {
         let none = ValueSet::default();
         let declared = self.connector.configurations.iter();
-        let shown = declared.map(|declared| {
+        let deployed = |declared: &&DeclaredApplication| self.values.application(&declared.application_name).is_some();
+        let all = variant.left_out_applications == LeftOutApplications::Listed;
+        let shown = declared.filter(|declared| all || deployed(declared)).map(|declared| {
             let name = &declared.application_name;
             let id = self.application_ids.get(name).cloned().unwrap_or_default();
             let given = values.application(name);
             let set = given.map_or(&none, |given| &given.values);
-            let start: String = id.chars().filter(char::is_ascii_hexdigit).take(12).collect();
-            let live = |kind: ApplicationType, text: String| {
-                (self.was_live && declared.application_type == kind).then_some(text)
-            };
-            let schedule = given.and_then(|given| given.schedule.clone());
+            let place = Place { id: &id, region: &self.region, kind: &self.kind };
+            let is_live = self.went_live > 0 && deployed(&declared);
+            let schedule = given.map(|given| given.schedule.clone());
+            let retry_policy = given.map(|given| given.retry_policy.clone());
             ApplicationDeployment {
                 application_name: name.clone(),
                 standard_configuration: set.standard.clone(),
                 secured_configuration: set.masked(),
-                url: live(ApplicationType::Service, format!("https://service-{start}.{}.connect.example", self.region)),
-                topic: live(ApplicationType::Event, format!("projects/dev-server/topics/{name}-{start}")),
-                schedule: schedule.or_else(|| self.connector.schedules.get(name).cloned()),
+                url: place.url(&self.connector, declared).filter(|_| is_live),
+                topic: place.topic(declared, self.went_live).filter(|_| is_live),
+                schedule: schedule
+                    .and_then(|given| given.or_else(|| self.connector.schedules.get(name).cloned()))
+                    .filter(|_| is_live),
+                retry_policy: retry_policy
+                    .and_then(|given| given.or_else(|| self.connector.retry_policies.get(name).cloned())),
                 id,
             }
         });

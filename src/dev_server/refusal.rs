@@ -87,13 +87,14 @@ fn detailed<const N: usize>(code: ErrorCode, message: String, more: [(&str, Valu
     ErrorObject { code, message, more }
 }
 
-/// Statuses that the contract states, and 400 for the rest; 401, 403, 502 are what HTTP has for the three others.
+/// Statuses that the contract states or that were seen, and 400 for the rest; 401 and 502 are what HTTP has for them.
 pub(super) fn status_of(code: &ErrorCode) -> u16 {
     match code {
         ErrorCode::AuthenticationError => 401,
         ErrorCode::AuthorizationError => 403,
         ErrorCode::ResourceNotFound => 404,
         ErrorCode::ConcurrentModification => 409,
+        ErrorCode::GitRepositoryNotReachable => 422,
         ErrorCode::General => 500,
         ErrorCode::BadGateway => 502,
         _ => 400,

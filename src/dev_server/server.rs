@@ -15,7 +15,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::applications;
 use super::calls::{Answer, Call};
+use super::cli_credentials::CliCredentialsError;
 use super::connection::{CuttableListener, Scissors};
 use super::control;
 use super::faults::Fault;
@@ -38,6 +40,12 @@ pub enum DevServerError {
     /// The state file cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
+    /// The login of the command line client cannot be written.
+    #[error(transparent)]
+    CliCredentials(#[from] CliCredentialsError),
+    /// Applications that somebody develops cannot be called.
+    #[error("applications: {0}")]
+    Applications(#[from] reqwest::Error),
     /// No listener, or none any more.
     #[error("listener: {0}")]
     Listener(#[from] std::io::Error),
@@ -53,7 +61,7 @@ pub async fn run(
     clock: Clock,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), DevServerError> {
-    let shared = Arc::new(Shared::new(options, clock).await?);
+    let shared = Arc::new(Shared::new(options, clock, listener.local_addr()?).await?);
     serve(listener, shared, shutdown).await
 }
 
@@ -67,6 +75,9 @@ async fn serve(
     let mut router = Router::new().route(DESCRIPTION_PATH, description.fallback(answer));
     if shared.options.control {
         router = router.nest("/_dev", control::router());
+    }
+    if !shared.applications.is_empty() {
+        router = router.nest(applications::PATH, Router::new().fallback(applications::proxy));
     }
     let router = router.fallback(answer).with_state(shared.clone());
     let (stopping, mut stopped) = watch::channel(false);
@@ -118,7 +129,7 @@ impl DevServer {
     /// As [`run`].
     pub async fn start_on(listener: TcpListener, options: Options, clock: Clock) -> Result<Self, DevServerError> {
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared::new(options, clock).await?);
+        let shared = Arc::new(Shared::new(options, clock, address).await?);
         let (stop, mut stopped) = watch::channel(false);
         let shutdown = async move {
             // A sender that is gone means the same.

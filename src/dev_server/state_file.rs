@@ -42,18 +42,20 @@ pub(super) async fn load(path: &Path) -> Result<Option<Kept>, StateError> {
 
 /// Replaces what is kept.
 pub(super) async fn store(path: &Path, content: &[u8]) -> Result<(), StateError> {
+    write_private(path, content).await.map_err(|source| StateError::Io { path: path.to_owned(), source })
+}
+
+/// Replaces a file as a whole; it is readable by its owner only.
+pub(super) async fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let mut neighbour = path.as_os_str().to_owned();
     neighbour.push(".new");
     let neighbour = PathBuf::from(neighbour);
-    let written = async {
-        let mut options = tokio::fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        options.mode(0o600);
-        let mut file = options.open(&neighbour).await?;
-        file.write_all(content).await?;
-        file.sync_all().await?;
-        tokio::fs::rename(&neighbour, path).await
-    };
-    written.await.map_err(|source| StateError::Io { path: path.to_owned(), source })
+    let mut options = tokio::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    options.mode(0o600);
+    let mut file = options.open(&neighbour).await?;
+    file.write_all(content).await?;
+    file.sync_all().await?;
+    tokio::fs::rename(&neighbour, path).await
 }

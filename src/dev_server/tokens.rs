@@ -17,6 +17,7 @@ use super::refusal::Refusal;
 use super::values::hex;
 use crate::clock::later;
 use crate::connect::ErrorCode;
+use crate::connect::scopes::{self, Right};
 
 /// Tokens that are kept at the same time; the one that ends first goes first.
 const KEPT: usize = 10_000;
@@ -41,29 +42,6 @@ pub(super) struct TokenRefusal {
     pub(super) status: u16,
     pub(super) error: &'static str,
     pub(super) description: &'static str,
-}
-
-/// Groups of operations with the scopes of contract section 2, without the project.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Right {
-    ViewConnectors,
-    ManageConnectors,
-    ViewDeployments,
-    ManageDeployments,
-}
-
-impl Right {
-    /// Any one of these is enough.
-    fn scopes(self) -> &'static [&'static str] {
-        match self {
-            Self::ViewConnectors => &["manage_project", "manage_connectors", "view_connectors"],
-            Self::ManageConnectors => &["manage_project", "manage_connectors"],
-            Self::ViewDeployments => {
-                &["manage_project", "manage_connectors_deployments", "view_connectors_deployments"]
-            }
-            Self::ManageDeployments => &["manage_project", "manage_connectors_deployments"],
-        }
-    }
 }
 
 impl Tokens {
@@ -101,18 +79,19 @@ impl Tokens {
             None => return Err(refused("invalid_request", "grant_type is required, in a form-encoded body.")),
         }
         let asked: Vec<_> = field("scope").unwrap_or_default().split_whitespace().map(str::to_owned).collect();
-        if asked.iter().any(|scope| !client.scopes.contains(scope)) {
+        let may_ask = |scope: &String| client.scopes.iter().any(|own| scopes::contains(own, scope));
+        if !asked.iter().all(may_ask) {
             return Err(refused("invalid_scope", "A scope was asked for that the client does not have."));
         }
-        let scopes = if asked.is_empty() { client.scopes.clone() } else { asked };
+        let granted = if asked.is_empty() { client.scopes.clone() } else { asked };
         let token = hex(&self.ids.bytes::<24>());
         let answer = json!({
             "access_token": token,
             "token_type": "Bearer",
             "expires_in": lifetime.as_secs(),
-            "scope": scopes.join(" "),
+            "scope": granted.join(" "),
         });
-        self.keep(token, Grant { scopes: scopes.into_iter().collect(), expires: later(now, lifetime) }, now);
+        self.keep(token, Grant { scopes: granted.into_iter().collect(), expires: later(now, lifetime) }, now);
         Ok(answer)
     }
 
@@ -141,16 +120,7 @@ impl Tokens {
 impl Grant {
     /// Whether the token may do that in a project: one scope of the list is enough.
     pub(super) fn allows(&self, right: Right, project: &str) -> bool {
-        right.scopes().iter().any(|scope| self.has(scope, project))
-    }
-
-    /// Whether it may have API clients generated.
-    pub(super) fn may_generate(&self, project: &str) -> bool {
-        self.has("manage_api_clients", project)
-    }
-
-    fn has(&self, scope: &str, project: &str) -> bool {
-        self.scopes.contains(&format!("{scope}:{project}"))
+        right.is_granted(self.scopes.iter().map(String::as_str), project)
     }
 
     /// Projects that its scopes name.
@@ -188,8 +158,7 @@ impl Grant {
         if self.allows(right, project) {
             return Ok(project.to_owned());
         }
-        let needed: Vec<_> = right.scopes().iter().map(|scope| format!("{scope}:{project}")).collect();
-        denied(format!("Insufficient scope. One of these is needed: {}.", needed.join(", ")))
+        denied(format!("Insufficient scope. This is needed: {}.", right.needed(project)))
     }
 }
 

@@ -11,7 +11,8 @@ use sha2::Sha256;
 use super::connector::ConnectorDefinition;
 use super::variant::{Normalise, Partial, Variant};
 use crate::connect::model::{
-    ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, SecuredKey, SecuredValue, StandardKey,
+    ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, RetryPolicy, SecuredKey, SecuredValue,
+    StandardKey,
 };
 
 /// What stands in answers where a secured value would be (contract section 13, row 11).
@@ -68,6 +69,8 @@ pub(super) struct ApplicationValues {
     pub(super) name: String,
     pub(super) values: ValueSet,
     pub(super) schedule: Option<String>,
+    #[serde(default)]
+    pub(super) retry_policy: Option<RetryPolicy>,
 }
 
 /// All values of a deployment.
@@ -157,7 +160,9 @@ impl Values {
         self.applications.iter().find(|application| application.name == name)
     }
 
-    /// These values after new ones were sent, with an entry for each application that the connector declares.
+    /// These values after new ones were sent (contract section 6.1). There is an entry for each application that the
+    /// deployment has: those that the create named, which is what `self` is empty for, and those that a newer connector
+    /// adds and that are named now. What a connector does not declare any more goes.
     pub(super) fn after(
         &self,
         sent: Option<&[ApplicationConfiguration]>,
@@ -166,12 +171,18 @@ impl Values {
         variant: &Variant,
         key: &FingerprintKey,
     ) -> Self {
-        let applications = connector.configurations.iter().map(|declared| {
+        let named = |name: &str| sent.is_some_and(|sent| sent.iter().any(|sent| sent.application_name == name));
+        let kept = connector.configurations.iter().filter(|declared| {
+            let name = &declared.application_name;
+            self.application(name).is_some() || named(name)
+        });
+        let applications = kept.map(|declared| {
             let name = &declared.application_name;
             let mut application = self.application(name).cloned().unwrap_or_else(|| ApplicationValues {
                 name: name.clone(),
                 values: ValueSet::default(),
                 schedule: None,
+                retry_policy: None,
             });
             match sent.map(|sent| sent.iter().find(|sent| sent.application_name == *name)) {
                 Some(Some(sent)) => {
@@ -179,6 +190,9 @@ impl Values {
                     application.values.take(new, variant.partial);
                     if sent.schedule.is_some() || variant.partial == Partial::Replace {
                         application.schedule.clone_from(&sent.schedule);
+                    }
+                    if sent.retry_policy.is_some() || variant.partial == Partial::Replace {
+                        application.retry_policy.clone_from(&sent.retry_policy);
                     }
                 }
                 Some(None) if variant.partial == Partial::Replace => application.values = ValueSet::default(),
@@ -224,6 +238,7 @@ mod tests {
                 .map(|(key, value)| SecuredValue { key: (*key).into(), value: (*value).to_owned().into() })
                 .collect(),
             schedule: None,
+            retry_policy: None,
         }]
     }
 
@@ -256,6 +271,23 @@ mod tests {
             assert_eq!(plain, expected, "{case}");
             assert_eq!(values.secured("API_TOKEN").is_some(), token_stays, "{case}");
         }
+    }
+
+    #[test]
+    fn only_named_applications_are_kept_and_an_empty_list_changes_nothing() {
+        let key = FingerprintKey::new([7; 16]);
+        let (connector, variant) = (connector(), Variant::default());
+        let none = Values::default().after(Some(&[]), None, &connector, &variant, &key);
+        assert!(none.applications.is_empty(), "nothing was named");
+        let mut first = sent(&[("LOG_LEVEL", "debug")], &[("API_TOKEN", "one")]);
+        first[0].schedule = Some("0 5 * * *".into());
+        let created = none.after(Some(&first), None, &connector, &variant, &key);
+        assert_eq!(created.applications.len(), 1, "the others were left out");
+        let empty =
+            created.after(Some(&sent(&[], &[])), Some(&GlobalConfiguration::default()), &connector, &variant, &key);
+        assert_eq!(empty.applications, created.applications, "neither values nor the schedule go");
+        let omitted = created.after(None, None, &connector, &variant, &key);
+        assert_eq!(omitted, created);
     }
 
     #[test]

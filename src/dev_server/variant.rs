@@ -6,6 +6,61 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+/// Status in which a deployment begins, when it is created and when it is redeployed (contract section 7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirstStatus {
+    /// `Deploying`, as it was seen.
+    #[default]
+    Deploying,
+    /// `Queued` for a fifth of the time, then `Deploying`.
+    Queued,
+}
+
+/// What `details` of a new deployment hold until its first build ends (contract section 15.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NewDetails {
+    /// The build that runs.
+    #[default]
+    Build,
+    /// Nothing.
+    Empty,
+}
+
+/// How optional members without a value are shown (contract section 15.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Absent {
+    /// Not at all.
+    #[default]
+    Omitted,
+    /// `key`, `documentationUrl`, `supportUrl`, `logoUrl`, and `message` of a report entry are null.
+    Null,
+}
+
+/// What the two log endpoints do. They disappear after 2027-01-31, and what is answered then is unspecified (contract
+/// section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Logs {
+    /// They serve logs.
+    #[default]
+    #[serde(rename = "served")]
+    Served,
+    /// They answer 400.
+    #[serde(rename = "400")]
+    BadRequest,
+    /// They answer 404.
+    #[serde(rename = "404")]
+    NotFound,
+    /// They answer 410.
+    #[serde(rename = "410")]
+    Gone,
+    /// They answer 500.
+    #[serde(rename = "500")]
+    Broken,
+}
+
 /// When `version` of a deployment grows (contract section 10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -63,6 +118,29 @@ pub enum Partial {
     Merge,
     /// What is sent is all there is.
     Replace,
+}
+
+/// What becomes of an application that a newer version of a connector adds, and that the redeploy names which moves there
+/// (contract section 6.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AddedApplications {
+    /// The deployment gains it.
+    #[default]
+    Accept,
+    /// `DeploymentApplicationDoNotBelong`.
+    Refuse,
+}
+
+/// Whether a record lists applications that the create left out (contract section 4.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeftOutApplications {
+    /// No.
+    #[default]
+    Absent,
+    /// Yes, without values and without a URL.
+    Listed,
 }
 
 /// What DELETE of a Queued, Deploying or Undeploying deployment does (contract section 7).
@@ -172,6 +250,14 @@ pub struct Variant {
     /// and report.
     #[serde(with = "text")]
     pub redeploy_shows_old: Duration,
+    /// `first-status=deploying|queued`.
+    pub first_status: FirstStatus,
+    /// `new-details=build|empty`.
+    pub new_details: NewDetails,
+    /// `absent=omitted|null`.
+    pub absent: Absent,
+    /// `logs=served|400|404|410|500`.
+    pub logs: Logs,
     /// `versions=update|status`.
     pub versions: Versions,
     /// `build-ids=start|end|never`.
@@ -182,6 +268,10 @@ pub struct Variant {
     pub normalise: Normalise,
     /// `partial=merge|replace`.
     pub partial: Partial,
+    /// `added-applications=accept|refuse`.
+    pub added_applications: AddedApplications,
+    /// `left-out-applications=absent|listed`.
+    pub left_out_applications: LeftOutApplications,
     /// `key-held=DURATION`: a key can be used again that long after its deployment is gone.
     #[serde(with = "text")]
     pub key_held: Duration,
@@ -204,9 +294,10 @@ pub struct Variant {
 }
 
 /// Names of all choices and what they take.
-pub const VARIANTS: &str = "read-lag=DURATION, redeploy-shows-old=DURATION, versions=update|status, \
+pub const VARIANTS: &str = "read-lag=DURATION, redeploy-shows-old=DURATION, first-status=deploying|queued, \
+     new-details=build|empty, absent=omitted|null, logs=served|400|404|410|500, versions=update|status, \
      build-ids=start|end|never, values-show=start|end, normalise=no|trim|defaults, partial=merge|replace, \
-     key-held=DURATION, delete-busy=accept|refuse, certification=automatic|by-hand, certified-again=changed|never, \
+     added-applications=accept|refuse, left-out-applications=absent|listed, key-held=DURATION, delete-busy=accept|refuse, certification=automatic|by-hand, certified-again=changed|never, \
      new-tag=keeps-preview|resets-preview, repository-check=at-once|later, \
      publishing-code=in-certification|preview-request|invalid, staged-updates=all-or-nothing|one-by-one, \
      delete-not-found=body|empty";
@@ -223,11 +314,17 @@ impl Variant {
             "read-lag" => self.read_lag = parse_duration(value)?,
             "redeploy-shows-old" => self.redeploy_shows_old = parse_duration(value)?,
             "key-held" => self.key_held = parse_duration(value)?,
+            "first-status" => self.first_status = word(value).ok_or_else(wrong)?,
+            "new-details" => self.new_details = word(value).ok_or_else(wrong)?,
+            "absent" => self.absent = word(value).ok_or_else(wrong)?,
+            "logs" => self.logs = word(value).ok_or_else(wrong)?,
             "versions" => self.versions = word(value).ok_or_else(wrong)?,
             "build-ids" => self.build_ids = word(value).ok_or_else(wrong)?,
             "values-show" => self.values_show = word(value).ok_or_else(wrong)?,
             "normalise" => self.normalise = word(value).ok_or_else(wrong)?,
             "partial" => self.partial = word(value).ok_or_else(wrong)?,
+            "added-applications" => self.added_applications = word(value).ok_or_else(wrong)?,
+            "left-out-applications" => self.left_out_applications = word(value).ok_or_else(wrong)?,
             "delete-busy" => self.delete_busy = word(value).ok_or_else(wrong)?,
             "certification" => self.certification = word(value).ok_or_else(wrong)?,
             "certified-again" => self.certified_again = word(value).ok_or_else(wrong)?,
@@ -282,11 +379,17 @@ mod tests {
         for choice in [
             "read-lag=500ms",
             "redeploy-shows-old=2s",
+            "first-status=queued",
+            "new-details=empty",
+            "absent=null",
+            "logs=410",
             "versions=status",
             "build-ids=never",
             "values-show=end",
             "normalise=trim",
             "partial=replace",
+            "added-applications=refuse",
+            "left-out-applications=listed",
             "key-held=1m",
             "delete-busy=refuse",
             "certification=by-hand",

@@ -5,6 +5,8 @@
 //! `world/registry.rs` for connectors, `world/elsewhere.rs` for what tests and `/_dev` do.
 
 #[cfg(test)]
+mod application_tests;
+#[cfg(test)]
 mod code_tests;
 mod elsewhere;
 #[cfg(test)]
@@ -14,6 +16,7 @@ mod kept_tests;
 #[cfg(test)]
 mod life_tests;
 mod registry;
+mod resources;
 mod staged_elsewhere;
 mod staged_known;
 
@@ -35,6 +38,7 @@ use super::list::{self, ListQuery};
 use super::logs::{LogBook, LogQuery};
 use super::record::{Advanced, Record, Stale};
 use super::refusal::Refusal;
+use super::resources::Resources;
 use super::staged::{Rules, StagedBook};
 use super::values::{FingerprintKey, Values};
 use super::variant::{DeleteBusy, ValuesShow, Variant};
@@ -42,6 +46,7 @@ use crate::clock::later;
 use crate::connect::model::{
     Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, LogPage, Paged, RedeployAction,
 };
+use crate::connect::scopes::Right;
 use crate::connect::{ErrorCode, Selector};
 
 /// Everything that the dev server remembers of deployments.
@@ -70,6 +75,9 @@ pub(super) struct Kept {
     /// Staged connectors, and what was published of them.
     #[serde(default)]
     staged: StagedBook,
+    /// What scripts have created.
+    #[serde(default)]
+    resources: Resources,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -88,7 +96,8 @@ impl World {
         let mut staged = StagedBook::default();
         staged.seed(&catalogue);
         let (records, held_keys, raised) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let kept = Kept { fingerprints, sequence: 0, records, held_keys, raised, staged };
+        let resources = Resources::default();
+        let kept = Kept { fingerprints, sequence: 0, records, held_keys, raised, staged, resources };
         Self { catalogue, variant, deploy_duration, ids, history: History::default(), kept }
     }
 
@@ -119,15 +128,20 @@ impl World {
         let Self { kept, variant, ids, history, .. } = self;
         kept.staged.advance(now, Rules { variant, lasts: self.deploy_duration });
         kept.held_keys.retain(|held| now < held.until);
-        let held = &mut kept.held_keys;
+        let (held, resources) = (&mut kept.held_keys, &mut kept.resources);
         kept.records.retain(|_, record| match record.advance(now, variant, ids) {
             Advanced::There => true,
             Advanced::Moved(at) => {
                 history.note(at, record, Happened::Became(record.status.clone()));
+                if std::mem::take(&mut record.scripts_ran) {
+                    let (scripted, applications) = (&record.connector.creates, record.show_truly(variant).applications);
+                    resources.create(&record.project, &record.id, scripted, &applications, record.creation, ids);
+                }
                 true
             }
             Advanced::Gone(at) => {
                 history.note(at, record, Happened::Gone);
+                resources.undeployed(&record.id);
                 let until = later(at, variant.key_held);
                 if let Some(key) = record.key.take().filter(|_| now < until) {
                     held.push(HeldKey { project: record.project.clone(), key, until });
@@ -170,8 +184,8 @@ impl World {
         let connector = self.connector(&draft.connector, &project.key)?;
         if connector.api_client.is_some() && !may_generate {
             let text = format!(
-                "The connector has a generated API client: this needs the scope manage_api_clients:{}.",
-                project.key
+                "The connector has a generated API client: this needs {}.",
+                Right::GenerateApiClients.needed(&project.key)
             );
             return Err(Refusal::new(ErrorCode::AuthorizationError, text));
         }
@@ -242,9 +256,12 @@ impl World {
             work: None,
             before: None,
             stale: self.stale(None, now),
-            was_live: false,
+            went_live: 0,
+            revisions: Vec::new(),
             next_outcome: None,
             undeploy_fails: false,
+            scripts_ran: false,
+            creation: None,
             log: LogBook::default(),
         };
         record.start_build(false, now, self.deploy_duration, &self.variant, &mut self.ids);
@@ -299,7 +316,8 @@ impl World {
         let connector = if action.update_connector { self.newest(&old)? } else { old.connector.clone() };
         let (sent, global) = (action.configuration_values.as_deref(), action.global_configuration.as_ref());
         let values = old.values.after(sent, global, &connector, &self.variant, &self.kept.fingerprints);
-        let mut errors = sent.map_or_else(Vec::new, |sent| checks::names(sent, &connector, Some(&old.connector)));
+        let deployed = checks::Deployed { old: &old, added: self.variant.added_applications };
+        let mut errors = sent.map_or_else(Vec::new, |sent| checks::names(sent, &connector, Some(deployed)));
         errors.extend(checks::global_names(global, connector.global_configuration.as_ref()));
         errors.extend(checks::global_values(&values, connector.global_configuration.as_ref()));
         Refusal::unless_empty(errors)?;
@@ -332,7 +350,7 @@ impl World {
         shown
     }
 
-    /// A whole update: one redeploy. A second one would find the deployment queued, and all or nothing is done.
+    /// A whole update: one redeploy. A second one would find the deployment busy, and all or nothing is done.
     pub(super) fn update(
         &mut self,
         project: &str,
@@ -344,7 +362,7 @@ impl World {
             return self.redeploy(project, selector, update.version, action, now);
         }
         self.find(project, selector, now)?;
-        Err(checks::busy(&DeploymentStatus::Queued))
+        Err(checks::busy(&DeploymentStatus::Deploying))
     }
 
     /// `deleteDeploymentById`, `deleteDeploymentByKey`: starts undeploying. One that is undeploying stays as it is.
@@ -371,7 +389,7 @@ impl World {
     ///
     /// # Errors
     /// `ResourceNotFound`, `DeploymentApplicationDoesNotExist`, `DeploymentLogInvalidDate`,
-    /// `DeploymentLogInvalidPageToken`, `DeploymentLogMissingApplicationName`.
+    /// `DeploymentLogInvalidPageToken`, `DeploymentLogMissingApplicationName`; what `logs` of the variant says.
     pub fn logs(
         &mut self,
         project: &str,
@@ -379,6 +397,7 @@ impl World {
         query: &LogQuery,
         now: Timestamp,
     ) -> Result<LogPage, Refusal> {
+        checks::logs_are_served(self.variant.logs)?;
         let record = self.find(project, selector, now)?;
         checks::log_question(query, &record.connector, &record.region)?;
         record.log.page(&record.id, query, now)

@@ -1,6 +1,7 @@
 //! What is told of values that somebody else changed.
 
 use connect_operator::connect::model::RedeployAction;
+use connect_operator::controllers::conditions::is_true;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use serde_json::json;
@@ -8,8 +9,7 @@ use serde_json::json;
 use crate::shop::Shop;
 
 fn is_drifted(object: &ConnectorDeployment) -> bool {
-    let conditions = object.status.iter().flat_map(|status| &status.conditions);
-    conditions.into_iter().any(|condition| condition.type_ == names::DRIFTED)
+    object.status.as_ref().is_some_and(|status| is_true(&status.conditions, names::DRIFTED))
 }
 
 #[tokio::test]

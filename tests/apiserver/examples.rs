@@ -28,7 +28,8 @@ async fn every_example_is_accepted_as_it_is() {
 }
 
 /// In an order in which each finds what it needs.
-const EXAMPLES: [&str; 5] = ["quickstart.yaml", "check.yaml", "registry.yaml", "staged.yaml", "pinned.yaml"];
+const EXAMPLES: [&str; 6] =
+    ["quickstart.yaml", "verified.yaml", "check.yaml", "registry.yaml", "staged.yaml", "pinned.yaml"];
 
 #[tokio::test]
 async fn every_example_is_carried_out_by_the_commands_that_stand_in_it() {
@@ -49,8 +50,9 @@ async fn every_example_is_carried_out_by_the_commands_that_stand_in_it() {
             shell.run(name, command, 0).await;
         }
     }
-    // tax, its preview and what is live: one for each; one more for the preview of the next tag, and one to follow it.
-    assert_eq!(shop.calls("createDeployment"), 3);
+    // tax, what is verified, the preview and what is live: one for each; one more for the preview of the next tag, and one to follow it.
+    assert_eq!(shop.calls("createDeployment"), 4);
+    shop.sandbox.until_reason("verified", "Deployed").await;
     shop.sandbox.until_reason("my-preview", "Deployed").await;
     shop.sandbox.until_reason("my-live", "Deployed").await;
     assert_eq!(shop.calls("updateDeploymentById"), 2);

@@ -69,6 +69,7 @@ pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespa
         factory: Arc::new(factory),
         actions: Arc::new(actions),
         work: Work::new(Clock::system(), metrics),
+        default_deletion_policy: None,
         jitter_seed: 1,
     };
     Operator(tokio::spawn(manager::run(options, std::future::pending())).abort_handle())
@@ -138,7 +139,7 @@ pub(crate) async fn a_whole_life(shop: &Shop, own: &Sandbox, client: Client, wat
     shop.sandbox.apply(&mirroring).await.unwrap();
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     shop.put_config_map("settings", &[("level", "info")]).await;
-    let mut manifest = with_spec(shop.deployment(), &json!({"outputs": {"configMapName": "outputs"}}));
+    let mut manifest = with_spec(shop.deployment(), &json!({"outputs": {"configMap": {"name": "outputs"}}}));
     manifest["spec"]["configurations"][0]["standardConfiguration"] =
         json!([{"key": "LOG_LEVEL", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "level"}}}]);
     shop.sandbox.apply(&manifest).await.unwrap();
@@ -199,7 +200,7 @@ async fn stages_and_checks(shop: &Shop) {
         object.status.as_ref().is_some_and(|status| is(&status.conditions, "Staged"))
     })
     .await;
-    let check = json!({"frontend": {"url": shop.dev.url()}, "namespace": "cart", "action": "addToCart", "method": "POST",
+    let check = json!({"frontend": {"url": shop.dev.url()}, "action": {"namespace": "cart", "name": "addToCart"}, "method": "POST",
         "locale": "en-GB", "extensionVersion": "1.4.0", "body": {"variant": {"sku": "A1", "count": 1}}});
     shop.sandbox.apply(&named("add-to-cart", "ActionCheck", check)).await.unwrap();
     shop.until_object("add-to-cart", "checked", |object: &ActionCheck| {
@@ -343,7 +344,7 @@ async fn names_that_would_lead_elsewhere_are_refused() {
             ("a key of a ConfigMap", with_spec(deployment("refused"), &key(name, "ConfigMap"))),
             ("a whole Secret", with_spec(deployment("refused"), &whole(name))),
             ("a project", with_spec(deployment("refused"), &json!({"projectRef": {"name": name}}))),
-            ("outputs", with_spec(deployment("refused"), &json!({"outputs": {"configMapName": name}}))),
+            ("outputs", with_spec(deployment("refused"), &json!({"outputs": {"configMap": {"name": name}}}))),
             ("credentials", with_spec(project("refused"), &json!({"credentialsSecretRef": {"name": name}}))),
         ] {
             let refusal = sandbox.apply(&manifest).await.expect_err(field);
@@ -355,7 +356,7 @@ async fn names_that_would_lead_elsewhere_are_refused() {
     }
     for (field, spec) in [
         ("projectRef", json!({"projectRef": {"name": PROJECT, "namespace": "other"}})),
-        ("outputs", json!({"outputs": {"configMapName": "outputs", "namespace": "other"}})),
+        ("outputs", json!({"outputs": {"configMap": {"name": "outputs", "namespace": "other"}}})),
     ] {
         let refusal = sandbox.apply(&with_spec(deployment("refused"), &spec)).await.expect_err(field);
         assert!(refusal.contains("field not declared in schema"), "{field}: {refusal}");

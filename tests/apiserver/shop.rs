@@ -145,6 +145,7 @@ impl Shop {
             factory: Arc::new(factory),
             actions: self.actions.clone().unwrap_or_else(|| Arc::new(actions)),
             work,
+            default_deletion_policy: None,
             jitter_seed: 1,
         };
         let (stop, stopped) = oneshot::channel::<()>();
@@ -172,6 +173,7 @@ impl Shop {
                 "region": "europe-west1.gcp",
                 "apiUrl": self.dev.url(),
                 "authUrl": self.dev.url(),
+                "httpApiUrl": self.dev.url(),
                 "credentialsSecretRef": {"name": CREDENTIALS},
                 "requestsPerSecond": 1000,
             },

@@ -58,6 +58,11 @@ pub(crate) fn seen_in_time<T>(mut look: impl FnMut() -> Option<T>) -> Result<T, 
     }
 }
 
+/// Whether what began then, and has ended, took no longer than [`patience`].
+pub(crate) fn is_in_time(start: Instant) -> bool {
+    start.elapsed() <= patience()
+}
+
 /// [`patience`] as an option of `kubectl` and `helm`: `--timeout=300s`.
 pub(crate) fn timeout_option() -> String {
     format!("--timeout={}s", patience().as_secs().max(1))

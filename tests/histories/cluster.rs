@@ -30,7 +30,7 @@ impl Kind {
         match self {
             Self::Project => "connectprojects",
             Self::Deployment => "connectordeployments",
-            Self::Staged => "connectorsstaged",
+            Self::Staged => "connectorstageds",
             Self::Secret => "secrets",
             Self::ConfigMap => "configmaps",
             Self::Namespace => "namespaces",

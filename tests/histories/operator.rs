@@ -115,6 +115,7 @@ impl Operator {
                 extra_ca_pem: None,
             }),
             work: Work::new(own.clock.clone(), Metrics::new(own.clock.now())),
+            default_deletion_policy: None,
             jitter_seed: start,
         };
         let (wake, woken) = mpsc::unbounded_channel();

@@ -3,8 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use connect_operator::connect::model::{
-    ApplicationConfiguration, ConfigurationValue, ConnectorReference, DeploymentDraft, DeploymentType, RedeployAction,
-    SecuredValue,
+    ApplicationConfiguration, ApplicationType, ConfigurationValue, ConnectorReference, DeclaredApplication,
+    DeploymentDraft, DeploymentType, RedeployAction, SecuredValue,
 };
 use connect_operator::dev_server::{Partial, PlannedOutcome};
 use connect_operator::names;
@@ -200,11 +200,18 @@ impl Simulation {
     }
 
     pub(crate) fn publish(&mut self) {
-        let raised = lock(&self.reach.remote).world.raise_connector(CONNECTOR, false, |_| {});
+        let raised = lock(&self.reach.remote).world.raise_connector(CONNECTOR, false, |connector| {
+            connector.configurations.push(DeclaredApplication {
+                application_name: format!("assets-{}", connector.configurations.len()),
+                application_type: ApplicationType::Assets,
+                standard_configuration: Vec::new(),
+                secured_configuration: Vec::new(),
+            });
+        });
         raised.expect("the registry has the connector");
     }
 
-    /// The registry's latest version of the connector.
+    /// The registry's latest version of the connector; each one has an application more than the one before.
     pub(crate) fn latest_connector(&self) -> i64 {
         let remote = lock(&self.reach.remote);
         let all = remote.world.catalogue().connectors.iter().filter(|connector| connector.key == CONNECTOR);
@@ -302,6 +309,7 @@ impl Simulation {
             standard_configuration: plain,
             secured_configuration: secured,
             schedule: None,
+            retry_policy: None,
         };
         let (values, visible, secured) = match act {
             Foreign::Visible => (Some(configuration(strange.clone(), Vec::new())), true, replaces),

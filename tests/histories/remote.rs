@@ -3,7 +3,6 @@
 //! Keeps every change that an operator asked for and what it sent, so that a judge can count.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
 use connect_operator::clock::Clock;
@@ -14,7 +13,7 @@ use connect_operator::connect::model::{
     Paged, RedeployAction,
 };
 use connect_operator::connect::registry::{ConnectorQuery, RegistryApi};
-use connect_operator::connect::{ApiError, ConnectApi, Selector};
+use connect_operator::connect::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
 use connect_operator::controllers::subject::Subject;
 use connect_operator::dev_server::{ListQuery, LogQuery, Refusal, World};
@@ -101,10 +100,14 @@ impl ConnectFactory for Line {
     fn connect(&self, _: &Settings) -> Result<Arc<dyn Connection>, String> {
         Ok(Arc::new(self.clone()))
     }
+
+    fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
+        Err("no history looks anything up".into())
+    }
 }
 
 impl Connection for Line {
-    fn set_rate(&self, _: NonZeroU32) {}
+    fn set_rate(&self, _: Rate) {}
 
     fn scopes(&self) -> Option<Vec<String>> {
         None

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use connect_operator::controllers::conditions;
 use connect_operator::controllers::connector_deployment::intent;
 use connect_operator::controllers::subject::Subject;
-use connect_operator::crd::connector_deployment_status::OperationType;
+use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
-use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, ConnectorStaged, DriftPolicy, ManagementPolicy};
+use connect_operator::crd::{
+    AdoptionPolicy, ConnectorDeployment, ConnectorStaged, DriftPolicy, ManagementPolicy, PreviewPermission,
+};
 use connect_operator::names;
 use kube::ResourceExt;
 use serde::Deserialize;
@@ -17,7 +19,8 @@ use serde_json::Value;
 use crate::cluster::{Cluster, Key, Kind, is_going};
 use crate::desired;
 use crate::gate::lock;
-use crate::judge::Judge;
+use crate::judge::{Judge, State};
+use crate::remote::Values;
 use crate::simulation::Simulation;
 
 /// Longest status that is still small, in bytes of JSON.
@@ -62,7 +65,7 @@ fn unfollowed(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
         let staged = cluster.get(&Key::new(Kind::Staged, &key.namespace, name))?;
         let parsed = ConnectorStaged::deserialize(&**staged).expect("what is stored is of its kind");
         let may = |status: &ConnectorStagedStatus| {
-            conditions::is_ready(&status.conditions) && status.is_previewable.as_deref() == Some("true")
+            conditions::is_ready(&status.conditions) && status.previewable == Some(PreviewPermission::Granted)
         };
         let status = parsed.status.filter(may).unwrap_or_default();
         let Some(deployable) = status.deployable.map(|deployable| deployable.version) else { continue };
@@ -148,7 +151,7 @@ fn resource(
     simulation: &Simulation,
     cluster: &Cluster,
     object: &ConnectorDeployment,
-    values: Option<&crate::remote::Values>,
+    values: Option<&Values>,
 ) -> Option<String> {
     let judge = &simulation.judge;
     let status = object.status.clone().unwrap_or_default();
@@ -206,16 +209,40 @@ fn resource(
         return Some("a redeploy that was asked for is not served".to_owned());
     }
     let corrects = object.spec.drift.policy == DriftPolicy::Correct;
-    let unverified = status.conditions.iter().any(|condition| condition.type_ == names::SECRETS_UNVERIFIED);
+    let unverified = conditions::is_true(&status.conditions, names::SECRETS_UNVERIFIED);
     let plain = (state.foreign_visible && !corrects) || state.plain_is(&wanted.plain);
     let secured = state.foreign_secured || unverified || state.secured_is(&wanted.secured);
     let told = match state.status.as_str() {
+        "Deployed" if state.malformed => reason == "ApplicationMissing",
+        // Values that the remote cuts, or that somebody changed while ours were deployed.
+        "Deployed" if reason == "ValuesNotApplied" => state.of(&wanted.plain) != wanted.plain,
         "Deployed" => ready,
         "Failed" => reason == "DeploymentFailed",
         "UndeployFailed" => reason == "UndeployFailed",
         _ => false,
     };
+    if let Some(text) = retained(&status, state, wanted) {
+        return Some(text);
+    }
     (!(plain && secured && told)).then(|| format!("it wants {wanted:?}, and there is {state:?}"))
+}
+
+/// `ValuesRetained` is true if, and only if, the deployment has a value that is not wanted; a default is none.
+fn retained(status: &ConnectorDeploymentStatus, state: &State, wanted: &Values) -> Option<String> {
+    let of_type = status.conditions.iter().find(|condition| condition.type_ == names::VALUES_RETAINED);
+    let said = of_type.filter(|condition| condition.status == "True");
+    let unwanted: Vec<_> = state
+        .plain
+        .iter()
+        .filter(|(key, value)| !(wanted.plain.contains_key(*key) || *key == "LOG_LEVEL" && *value == "info"))
+        .map(|(key, _)| key)
+        .collect();
+    let right = match said {
+        Some(condition) => unwanted.iter().all(|key| condition.message.contains(&format!("service/{key}"))),
+        None => true,
+    };
+    (said.is_some() == unwanted.is_empty() || !right)
+        .then(|| format!("it has {unwanted:?} unwanted, and says {said:?}"))
 }
 
 /// What is kept though it does not exist, or is more than it may be.

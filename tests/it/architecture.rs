@@ -214,6 +214,10 @@ fn clients_are_made_where_their_hosts_are_guarded() {
         ("connect/http/connection", "it guards names, follows no redirects and repeats nothing"),
         ("leader/fenced", "the API server's own client, behind a fence"),
         ("local_cluster/download", "one published archive, whose bytes must have a sum that is part of the program"),
+        (
+            "dev_server/applications",
+            "it calls processes on this machine that the command line named, by their addresses",
+        ),
     ];
     let phrases = ["Client :: builder", "Client :: new", "ClientBuilder :: new", "reqwest :: get"];
     assert_eq!(found(anywhere, &phrases, exceptions), NOWHERE);
@@ -283,7 +287,9 @@ fn secured_values_are_secret_strings() {
     let exceptions: &[Exception] = &[
         ("connect/http/call", "opened for as long as one call takes, to mask its answer"),
         ("controllers/connector_deployment/desired", "keys of secured values, not the values"),
-        ("crd/connector_staged_status", "names of secured values, not the values"),
+        ("controllers/connector_deployment/ledger", "names of secured values, not the values"),
+        ("crd/connector_deployment_status", "names of secured values with their keyed digests, not the values"),
+        ("crd/connect_project", "the name of an entry of a Secret, not its value"),
         ("cli/plan/mod", "the name of a Secret"),
         ("cli/run", "the name of a Secret"),
         ("dev_server/catalogue", "secrets of the dev server, which are public"),

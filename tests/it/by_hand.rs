@@ -210,7 +210,7 @@ async fn an_action_is_called_once_and_its_answer_printed() {
     let cart: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(cart["lineItems"][0]["count"], 2, "{cart}");
     assert!(stderr.starts_with("200 OK after"), "{stderr}");
-    assert_eq!(dev.counts().get("writeActionPost"), Some(&1));
+    assert_eq!(dev.counts().get("writeFrontasticActionPost"), Some(&1));
 
     for (case, mut command, expected) in [
         ("no such action", call("get", "cart/nothing", &[]), "answered 400"),

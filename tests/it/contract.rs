@@ -3,7 +3,6 @@
 
 mod registry;
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use connect_operator::clock::Clock;
@@ -14,7 +13,7 @@ use connect_operator::connect::http::{Credentials, HttpConnect, Limits, Settings
 use connect_operator::connect::model::{
     Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, ErrorResponse, LogPage, LogSeverity, RedeployAction,
 };
-use connect_operator::connect::{ConnectApi, ErrorCode, Reaction, Selector};
+use connect_operator::connect::{ConnectApi, ErrorCode, Rate, Reaction, Selector};
 use connect_operator::dev_server::{MASK, Options};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
@@ -52,7 +51,7 @@ impl Pair {
                 client_secret: "dev-secret".to_owned().into(),
                 scopes: None,
             },
-            requests_per_second: NonZeroU32::new(10_000).expect("not zero"),
+            requests_per_second: Rate::per_second(10_000),
             limits: Limits::default(),
             extra_ca_pem: None,
         };

@@ -18,6 +18,7 @@ mod go_tools;
 mod golden;
 #[path = "../common/helm.rs"]
 mod helm;
+mod hostile_checks;
 mod official_client;
 #[path = "../common/patience.rs"]
 #[allow(dead_code, reason = "each test binary asks other things of it")]

@@ -1,7 +1,6 @@
 //! What holds a secret shows none, and no field of a resource leads out of its namespace.
 
-use std::num::NonZeroU32;
-
+use connect_operator::connect::Rate;
 use connect_operator::connect::api::DeploymentPaths;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::{self, Credentials, Limits};
@@ -29,7 +28,7 @@ fn secret() -> SecretString {
 fn debug_of_what_holds_secrets_shows_none() {
     let endpoint = AllowedHosts::default().endpoint("https://connect.x.commercetools.com").expect("allowed");
     let credentials = Credentials { client_id: "id".into(), client_secret: secret(), scopes: None };
-    let rate = NonZeroU32::MIN;
+    let rate = Rate::per_second(1);
     let configuration = json!({"applicationName": "service", "securedConfiguration": [{"key": "A", "value": SECRET}]});
     let draft = json!({"connector": {"key": "c"}, "region": "r", "configurations": [configuration]});
     let record = json!({"id": "1", "version": 1, "status": "Queued", "applications": [configuration]});
@@ -117,10 +116,10 @@ fn no_field_names_a_namespace() {
         let schema = serde_json::to_value(&definition.spec.versions[0].schema).expect("a schema is JSON");
         members("", &schema["openAPIV3Schema"]["properties"]["spec"], &mut |path, name, member| {
             // A part of the path of an action, and nothing of the cluster.
-            let of_an_action = definition.spec.names.kind == "ActionCheck" && path == ".namespace";
+            let of_an_action = definition.spec.names.kind == "ActionCheck" && path == ".action.namespace";
             assert!(of_an_action || !name.to_lowercase().contains("namespace"), "{path} names a namespace");
             let parent = path.trim_end_matches(name).trim_end_matches('.').rsplit('.').next().unwrap_or_default();
-            if (name == "name" && parent.ends_with("Ref")) || name == "configMapName" {
+            if name == "name" && (parent.ends_with("Ref") || parent == "configMap") {
                 assert_eq!(member["pattern"], crd::schema::NAME_PATTERN, "{path}");
                 assert_eq!(member["maxLength"], 253, "{path}");
                 references.push(path.to_owned());

@@ -195,7 +195,7 @@ impl<'a> Installed<'a> {
 
     /// The commands of docs/operations/uninstall.md, in their order.
     fn is_removed_with_all_that_it_made(&self, shop: &Shop<'_>) {
-        let kinds = "connectordeployments,connectorsstaged,actionchecks";
+        let kinds = "connectordeployments,connectorstageds,actionchecks";
         self.node.kubectl(&["delete", kinds, "--all", "--all-namespaces", &timeout_option()]);
         self.node.kubectl(&["delete", "connectprojects", "--all", "--all-namespaces", &timeout_option()]);
         assert_eq!(shop.deployments(), 0, "taken down");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use connect_operator::controllers::conditions::is_true;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::dev_server::{Moment, World};
 use connect_operator::names;
@@ -104,13 +105,13 @@ impl Claim {
 /// Whether it was taken over as it was, and says so.
 fn is_unverified(object: &ConnectorDeployment) -> bool {
     let Some(status) = &object.status else { return false };
-    let says_so = status.conditions.iter().any(|condition| condition.type_ == names::SECRETS_UNVERIFIED);
-    says_so && status.applied.as_ref().is_some_and(|applied| applied.sources.is_empty())
+    let says_so = is_true(&status.conditions, names::SECRETS_UNVERIFIED);
+    says_so && status.applied.as_ref().is_some_and(|applied| applied.inputs.is_none())
 }
 
 /// The Secret that was applied.
 fn source(object: &ConnectorDeployment) -> Option<SecretVersion> {
-    let sources = &object.status.as_ref()?.applied.as_ref()?.sources;
+    let sources = &object.status.as_ref()?.applied.as_ref()?.inputs.as_ref()?.first;
     let secret = sources.iter().find(|source| source.kind == "Secret" && source.name == object.name_any())?;
     Some((secret.uid.clone(), secret.resource_version.clone()))
 }

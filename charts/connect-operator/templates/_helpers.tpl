@@ -74,13 +74,13 @@ subjects:
 {{/* Rights in what is watched: in a ClusterRole, or in a Role of each watched namespace. */}}
 {{- define "connect-operator.watchedRules" -}}
 - apiGroups: [connect-operator.io]
-  resources: [connectordeployments, connectorsstaged, connectprojects]
+  resources: [connectordeployments, connectorstageds, connectprojects]
   verbs: [get, list, watch, patch]
 - apiGroups: [connect-operator.io]
   resources: [actionchecks]
   verbs: [get, list, watch]
 - apiGroups: [connect-operator.io]
-  resources: [actionchecks/status, connectordeployments/status, connectors/status, connectorsstaged/status, connectprojects/status]
+  resources: [actionchecks/status, connectordeployments/status, connectors/status, connectorstageds/status, connectprojects/status]
   verbs: [patch]
 - apiGroups: [connect-operator.io]
   resources: [connectors]

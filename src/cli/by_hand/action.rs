@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use secrecy::SecretString;
-use serde_json::Value;
 
 use crate::cli::printing::print;
 use crate::clock::Clock;
-use crate::connect::action::{Action, ActionMethod, ExtraHeader, Preset};
+use crate::connect::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
 use crate::connect::hosts::AllowedHosts;
 use crate::connect::surroundings::Surroundings;
 use crate::controllers::action_factory::{ActionFactory as _, HttpActionFactory};
@@ -53,8 +52,8 @@ struct Write {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Kind {
-    Service,
     Frontastic,
+    Service,
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -63,12 +62,12 @@ struct Call {
     #[arg(value_name = "NAMESPACE/ACTION")]
     action: String,
 
-    /// Address of the frontend, such as `https://shop-example.service.live`.
+    /// Address of the frontend, such as `https://shop-example.frontastic.live`.
     #[arg(long)]
     url: String,
 
     /// Which paths and names of headers the frontend has.
-    #[arg(long, value_enum, default_value = "service")]
+    #[arg(long, value_enum, default_value = "frontastic")]
     preset: Kind,
 
     /// Locale to call it with.
@@ -164,9 +163,10 @@ fn read(path: &std::path::Path) -> Result<Vec<u8>, Failed> {
     Ok(content)
 }
 
-fn body(path: Option<PathBuf>) -> Result<Value, Failed> {
-    let Some(path) = path else { return Ok(Value::Object(serde_json::Map::new())) };
-    serde_json::from_slice(&read(&path)?)
+fn body(path: Option<PathBuf>) -> Result<JsonText, Failed> {
+    let Some(path) = path else { return Ok(JsonText::default()) };
+    let text = String::from_utf8(read(&path)?).map_err(|error| error.to_string());
+    text.and_then(JsonText::read)
         .map_err(|error| Failed::Argument(format!("--body {}: not JSON: {error}", path.display())))
 }
 

@@ -1,6 +1,5 @@
 //! Which project is asked, and with whose credentials: a ConnectProject of the current context, or the environment.
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap_complete::engine::ArgValueCandidates;
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 use super::export::label;
 use crate::cli::{CaFileError, cluster, completion, read_ca_file};
 use crate::clock::Clock;
+use crate::connect::Rate;
 use crate::connect::api::DeploymentPaths;
 use crate::connect::hosts::AllowedHosts;
 use crate::connect::http::{HttpConnect, Limits};
@@ -23,7 +23,7 @@ use crate::crd::ConnectProject;
 use crate::names;
 
 /// Requests in a second, where no ConnectProject says it.
-const RATE: NonZeroU32 = NonZeroU32::new(10).expect("10 is not zero");
+const RATE: Rate = Rate::per_second(10);
 
 /// Which project to ask. Without --project the variables `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET` and
 /// `CTP_REGION` name it, and perhaps `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`.

@@ -84,9 +84,9 @@ pub(super) trait Shown: ResourceExt {
         None
     }
 
-    /// The sentence of its status.
+    /// The message of its condition Ready.
     fn message(&self) -> Option<String> {
-        None
+        self.condition(names::READY).map(|ready| ready.message.clone())
     }
 
     /// The report in its status, a line for each finding.
@@ -140,10 +140,6 @@ impl Shown for ConnectorDeployment {
         Some(status.version.map_or_else(|| remote.to_owned(), |version| format!("{remote} (version {version})")))
     }
 
-    fn message(&self) -> Option<String> {
-        self.status.as_ref()?.message.clone()
-    }
-
     fn report(&self) -> Vec<String> {
         self.status.as_ref().map(|status| report(&status.report)).unwrap_or_default()
     }
@@ -157,11 +153,7 @@ impl Shown for ConnectorStaged {
     }
 
     fn remote(&self) -> Option<String> {
-        self.status.as_ref()?.status.clone()
-    }
-
-    fn message(&self) -> Option<String> {
-        self.status.as_ref()?.message.clone()
+        self.status.as_ref()?.connector_status.clone()
     }
 
     fn report(&self) -> Vec<String> {
@@ -175,10 +167,6 @@ impl Shown for ActionCheck {
 
     fn conditions(&self) -> &[Condition] {
         self.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default()
-    }
-
-    fn message(&self) -> Option<String> {
-        self.status.as_ref()?.message.clone()
     }
 }
 
@@ -204,9 +192,9 @@ mod tests {
             "metadata": {"name": "tax"},
             "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "demo-connector"}},
             "status": {
-                "observedGeneration": 1, "deploymentStatus": "Failed", "version": 3, "message": "It did not work",
-                "conditions": [{"type": "Ready", "status": "False", "reason": "DeploymentFailed", "message": "",
-                    "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+                "observedGeneration": 1, "deploymentStatus": "Failed", "version": 3,
+                "conditions": [{"type": "Ready", "status": "False", "reason": "DeploymentFailed",
+                    "message": "It did not work", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
                 "report": [{"type": "Error", "title": "No value", "message": "LOG_LEVEL is loud"}],
             },
         });

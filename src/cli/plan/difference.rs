@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::connect::model::{ConfigurationValue, DeclaredApplication, DeclaredGlobal, Deployment, SecuredValue};
 use crate::controllers::digest::DigestKey;
+use crate::controllers::tags::{GLOBAL, Item};
 use crate::controllers::values::{ApplicationValues, Values};
 
 /// What kind of value it is.
@@ -33,8 +34,8 @@ pub(super) enum Change {
     Added,
     /// It is another.
     Changed,
-    /// It goes.
-    Removed,
+    /// It is not wanted any more, and stays all the same: a redeploy takes nothing away.
+    Retained,
     /// A secured value that is sent, and may be the same or not.
     Unknown,
 }
@@ -54,6 +55,19 @@ pub(super) struct Difference {
     pub(super) before: Option<String>,
     /// What it would be.
     pub(super) after: Option<String>,
+}
+
+impl Difference {
+    /// The value, as it is remembered.
+    pub(super) fn item(&self) -> Item {
+        let application = self.application.as_deref().unwrap_or(GLOBAL);
+        let key = self.key.as_deref().unwrap_or_default();
+        match self.kind {
+            Kind::Plain => Item::standard(application, key),
+            Kind::Secured => Item::secured(application, key),
+            Kind::Schedule => Item::schedule(application),
+        }
+    }
 }
 
 /// What is compared.
@@ -122,6 +136,13 @@ pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
             let change = if before.is_some() { Change::Changed } else { Change::Added };
             let application = Some(name.clone());
             found.push(Difference { application, kind: Kind::Schedule, key: None, change, before, after: Some(after) });
+        } else if desired.schedule.is_none() {
+            let applied = sides.applied.and_then(|applied| applied.applications.get(name)?.schedule.clone());
+            if applied.is_some() && applied == record.and_then(|record| record.schedule.clone()) {
+                let application = Some(name.clone());
+                let (before, after, change) = (applied.clone(), applied, Change::Retained);
+                found.push(Difference { application, kind: Kind::Schedule, key: None, change, before, after });
+            }
         }
     }
     found
@@ -148,14 +169,16 @@ fn compare(place: &Place<'_>, found: &mut Vec<Difference>) {
     for key in keys {
         let before = there.get(key).map(|text| (*text).clone());
         let default = place.defaults.get(key.as_str()).map(|text| (*text).to_owned());
-        // The service shows the default where nothing is given.
-        let after = place.desired.standard.get(key).cloned().or_else(|| default.filter(|_| before.is_some()));
+        let after = place.desired.standard.get(key).cloned();
         let change = match (&before, &after) {
             (before, after) if before == after => continue,
+            // The service may show the default where nothing is given.
+            (before, None) if *before == default => continue,
             (None, _) => Change::Added,
-            (_, None) => Change::Removed,
+            (_, None) => Change::Retained,
             _ => Change::Changed,
         };
+        let after = after.or_else(|| before.clone());
         let application = place.application.cloned();
         found.push(Difference { application, kind: Kind::Plain, key: Some(key.clone()), change, before, after });
     }
@@ -165,7 +188,7 @@ fn compare(place: &Place<'_>, found: &mut Vec<Difference>) {
     for key in keys {
         let applied = place.applied.and_then(|applied| applied.secured.get(key));
         let change = match (place.desired.secured.get(key), applied) {
-            (None, _) => Change::Removed,
+            (None, _) => Change::Retained,
             (Some(_), None) if !before.contains(key) => Change::Added,
             (Some(_), None) => Change::Unknown,
             (Some(after), Some(applied)) if same(place.key, after, applied) => continue,

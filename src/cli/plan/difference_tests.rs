@@ -15,12 +15,12 @@ fn values(standard: &[(&str, &str)], secured: &[(&str, &str)], schedule: Option<
     Values { applications: [("service".to_owned(), application)].into(), ..Values::default() }
 }
 
-/// Each difference as a word: `+` added, `~` changed, `-` removed, `?` unknown; `!` secured, `@` schedule.
+/// Each difference as a word: `+` added, `~` changed, `=` retained, `?` unknown; `!` secured, `@` schedule.
 fn shown(differences: &[Difference]) -> Vec<String> {
     let sign = |change| match change {
         Change::Added => "+",
         Change::Changed => "~",
-        Change::Removed => "-",
+        Change::Retained => "=",
         Change::Unknown => "?",
     };
     let line = |it: &Difference| {
@@ -64,7 +64,7 @@ fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with
             "one more, one less",
             values(&[("MORE", "1")], &[("TOKEN", "canary-1")], None),
             Some(&same),
-            &["-LEVEL info>", "+MORE >1"],
+            &["=LEVEL info>info", "+MORE >1"],
         ),
         (
             "another than the default",
@@ -78,7 +78,7 @@ fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with
             "a new secured value",
             values(&[("LEVEL", "info")], &[("SIGN", "canary-2")], None),
             Some(&same),
-            &["+!SIGN >", "-!TOKEN >"],
+            &["+!SIGN >", "=!TOKEN >"],
         ),
         (
             "a schedule",
@@ -86,7 +86,7 @@ fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with
             Some(&same),
             &["~@ 0 5 * * *>1 1 * * *"],
         ),
-        ("nothing at all any more", Values::default(), Some(&same), &["-LEVEL info>", "-!TOKEN >"]),
+        ("nothing at all any more", Values::default(), Some(&same), &["=LEVEL info>info", "=!TOKEN >"]),
     ];
     for (case, desired, applied, expected) in rows {
         let sides = Sides {

@@ -5,14 +5,14 @@
 
 use jiff::Timestamp;
 
-use super::difference::{Difference, Sides, differences};
+use super::difference::{Change, Difference, Sides, differences};
 use crate::clock::later;
 use crate::connect::model::Deployment;
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::{self, Told};
 use crate::controllers::connector_deployment::decide::{self, CallKind, Case, Decision, Memory, Step, Verdict, Wanted};
 use crate::controllers::connector_deployment::desired::Desired;
 use crate::controllers::connector_deployment::intent::{self, Target};
-use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Look, OperationKind, Phase};
+use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Look, OperationKind, Phase, Sources};
 use crate::controllers::connector_deployment::observe::{self, Looked};
 use crate::controllers::connector_deployment::registered::{Registered, not_sent};
 use crate::controllers::connector_deployment::status::{self, WantedIdentity};
@@ -21,6 +21,7 @@ use crate::controllers::digest::{Comparison, DigestKey};
 use crate::controllers::object;
 use crate::controllers::reason::{Reason, Stance};
 use crate::controllers::remote::Offered;
+use crate::controllers::tags::Tags;
 use crate::controllers::values::Values;
 use crate::crd::ConnectorDeployment;
 use crate::names;
@@ -95,7 +96,7 @@ impl Outcome {
         Self { problem: Some(told), ..Self::nothing() }
     }
 
-    fn nothing() -> Self {
+    pub(super) fn nothing() -> Self {
         Self {
             action: Action::None,
             problem: None,
@@ -111,7 +112,7 @@ impl Outcome {
 pub(super) fn forecast(premises: &Premises<'_>) -> Outcome {
     let ignored = intent::ignored(premises.after);
     let key = premises.key.unwrap_or(premises.spare);
-    let wanted = premises.desired.as_ref().ok().map(|desired| desired.wanted(key, ignored.clone()));
+    let wanted = premises.desired.as_ref().ok().map(|desired| desired.wanted(key));
     let intent = intent::intent(premises.after, premises.wanted, Some(premises.target), premises.registered.latest());
     if intent.deletion.is_some() {
         let note = "it is being deleted, and what is applied now does not change that".to_owned();
@@ -179,8 +180,9 @@ impl Stage {
                 from_version: None,
                 // What will be seen is not known yet, so it is not compared.
                 sent: None,
-                remote: None,
-                accepted: None,
+                shown: Tags::default(),
+                accepted: Tags::default(),
+                retained: Tags::default(),
                 sources: payload.sources.clone(),
                 at: now,
             });
@@ -230,7 +232,7 @@ fn was_applied(premises: &Premises<'_>, earlier: &Desired, ledger: &Ledger) -> b
         Some(Comparison::Different) => false,
         Some(Comparison::Unknown) | None => {
             let generation = premises.before.and_then(|before| before.metadata.generation);
-            Some(applied.generation) == generation && applied.sources == earlier.sources
+            Some(applied.generation) == generation && applied.sources == Sources::of(&earlier.sources)
         }
     }
 }
@@ -243,22 +245,21 @@ fn rewrite(ledger: &mut Ledger, premises: &Premises<'_>, known: Option<&Desired>
     if let Some(applied) = &mut ledger.applied
         && applied.digest.is_some()
     {
-        let visible = match (&applied.sent, &applied.remote) {
-            (Some(sent), _) => sent.compare(&wanted.payload.visible) == Comparison::Same,
-            (None, Some(remote)) => remote.compare(&wanted.payload.visible) == Comparison::Same,
-            (None, None) => false,
-        };
+        let visible = applied.sent.as_ref().is_some_and(|sent| sent.shows_the_same(&wanted.payload.tags));
+        // Those of secured values are made with the key, too.
+        if let Some(sent) = &mut applied.sent {
+            let again = known.map_or_else(|| wanted.payload.tags.clone(), |known| spare.tags(&known.values));
+            uncertain |= known.is_none() && wanted.secured;
+            sent.take_secured(&again);
+        }
         applied.digest = Some(match known {
             Some(known) => spare.digest(&known.values),
-            None if visible => {
-                uncertain = wanted.secured;
-                wanted.payload.digest.clone()
-            }
+            None if visible => wanted.payload.digest.clone(),
             None => spare.digest(&Values::default()),
         });
     }
     if let Some(payload) = ledger.operation.as_mut().and_then(|operation| operation.payload.as_mut()) {
-        let same = payload.visible.compare(&wanted.payload.visible) == Comparison::Same;
+        let same = payload.tags.shows_the_same(&wanted.payload.tags);
         uncertain = same && wanted.secured;
         payload.digest = if same { wanted.payload.digest.clone() } else { spare.digest(&Values::default()) };
     }
@@ -281,6 +282,12 @@ fn foresee(premises: &Premises<'_>, call: &CallKind, stage: &Stage, outcome: &mu
     let found = premises.registered.offer.as_ref().map(|offer| &offer.found);
     let running = match call {
         CallKind::Create { .. } => {
+            if found == Some(&Offered::Unreadable) {
+                let message =
+                    "The registry cannot be read, and without the connector's declarations nothing is created";
+                outcome.problem = Some(Told::new(Reason::DeclarationsUnknown, message));
+                return;
+            }
             if found == Some(&Offered::Absent) {
                 let message = "The registry has no such connector for this project: correct spec.connector";
                 outcome.problem = Some(Told::new(Reason::ConnectorNotFound, message));
@@ -308,9 +315,15 @@ fn foresee(premises: &Premises<'_>, call: &CallKind, stage: &Stage, outcome: &mu
         outcome.notes.push("the registry cannot be read, so names and required values were not checked".to_owned());
     }
     outcome.differences = compare(premises, running, stage, desired);
+    let reset = outcome.differences.iter().map(Difference::item).filter(|item| desired.reset.contains(item));
+    let reset: Vec<String> = reset.map(|item| item.to_string()).collect();
     let silent = outcome.differences.is_empty() && outcome.connector.is_none() && outcome.notes.is_empty();
     if running.is_some() && silent {
         outcome.notes.push("what was applied last is not known, so all values are sent once more".to_owned());
+    }
+    if !reset.is_empty() {
+        let names = reset.join(", ");
+        outcome.notes.push(format!("not named any more, and set to the default of the connector: {names}"));
     }
 }
 
@@ -333,6 +346,7 @@ fn rest(premises: &Premises<'_>, decision: &Decision, stage: &Stage, outcome: &m
     let told = match (&decision.verdict, premises.desired) {
         (Verdict::ValuesUnknown, Err(told)) => told.clone(),
         (Verdict::Settled { phase, .. } | Verdict::Observed(phase), _) => settled(premises, *phase, decision.verdict),
+        (Verdict::NotApplied { .. }, _) => settled(premises, Phase::Deployed, decision.verdict),
         (verdict, _) => status::tell(verdict, &premises.wanted.key, record, &[]),
     };
     match told.reason.stance() {
@@ -351,6 +365,7 @@ fn rest(premises: &Premises<'_>, decision: &Decision, stage: &Stage, outcome: &m
             }
         }
         Verdict::Settled { drifted, .. } => {
+            outcome.differences = newly_retained(premises, stage);
             if drifted {
                 outcome.notes.push("visible values were changed elsewhere; see spec.drift.policy".to_owned());
             }
@@ -365,6 +380,16 @@ fn rest(premises: &Premises<'_>, decision: &Decision, stage: &Stage, outcome: &m
     }
 }
 
+/// Values that nothing would be sent for: they are not named any more, and stay.
+fn newly_retained(premises: &Premises<'_>, stage: &Stage) -> Vec<Difference> {
+    let (Ok(desired), Some(record)) = (premises.desired, premises.looked.record.as_deref()) else { return Vec::new() };
+    let before = stage.ledger.applied.as_ref();
+    let known = |it: &Difference| before.is_some_and(|applied| applied.retained.has(&it.item()));
+    let mut differences = compare(premises, Some(record), stage, desired);
+    differences.retain(|it| it.change == Change::Retained && !known(it));
+    differences
+}
+
 /// How something ended that stays as it is. The report may quote values, so the operator's own words are taken, which do
 /// not.
 fn settled(premises: &Premises<'_>, phase: Phase, verdict: Verdict) -> Told {
@@ -372,7 +397,7 @@ fn settled(premises: &Premises<'_>, phase: Phase, verdict: Verdict) -> Told {
     let said = premises.after.status.as_ref().filter(|status| {
         status.conditions.iter().any(|it| it.type_ == names::READY && it.reason == told.reason.as_str())
     });
-    match (phase, said.and_then(|status| status.message.clone())) {
+    match (phase, said.and_then(|status| conditions::ready_message(&status.conditions)).map(str::to_owned)) {
         (_, Some(message)) => Told::new(told.reason, message),
         (Phase::Failed | Phase::UndeployFailed, None) => Told::new(
             told.reason,

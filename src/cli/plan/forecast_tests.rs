@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::controllers::connector_deployment::desired::{Contents, from_spec};
-use crate::controllers::digest::{KEY_LENGTH, VisibleDigest};
+use crate::controllers::digest::KEY_LENGTH;
 use crate::crd::shared::RemoteIdentity;
 
 /// Case, changes of the resource, record at the remote, and what is foreseen: action, problem, note.
@@ -45,24 +45,27 @@ fn desired(object: &ConnectorDeployment) -> Desired {
     from_spec(&object.spec, &Contents::new(), None).expect("plain values only")
 }
 
-fn digests(level: &str) -> (String, String) {
+/// The digest of what is sent for this level, and the list of values.
+fn digests(level: &str) -> (String, Value) {
     let desired = desired(&resource(level, &json!({})));
-    (key().digest(&desired.values).to_string(), VisibleDigest::of(&desired.values.visible()).to_string())
+    let tags = key().tags(&desired.values);
+    let standard: serde_json::Map<_, _> = tags.iter().map(|(item, tag)| (item.key.clone(), json!(tag))).collect();
+    (key().digest(&desired.values).to_string(), json!([{"application": "service", "standard": standard}]))
 }
 
 /// What is stored once this level was applied.
 fn applied(level: &str) -> Value {
-    let (digest, visible) = digests(level);
+    let (digest, values) = digests(level);
     json!({
-        "generation": 1, "digest": digest, "outcome": "Deployed", "visibleDigest": visible, "remoteDigest": visible,
+        "generation": 1, "digest": digest, "outcome": "Deployed", "values": values,
         "at": "1970-01-01T00:00:00Z",
     })
 }
 
 fn operation(kind: &str, level: &str) -> Value {
-    let (digest, visible) = digests(level);
+    let (digest, values) = digests(level);
     json!({
-        "type": kind, "state": "Accepted", "attempt": 1, "generation": 1, "digest": digest, "visibleDigest": visible,
+        "type": kind, "state": "Accepted", "attempt": 1, "generation": 1, "digest": digest, "values": values,
         "startedAt": "1970-01-12T13:46:00Z",
     })
 }

@@ -11,29 +11,35 @@ mod manifests;
 mod remote;
 mod report;
 mod scene;
+mod staged;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap_complete::engine::ArgValueCandidates;
 use kube::Client;
 
-use self::forecast::{Outcome, Premises, forecast};
+use self::forecast::{Action, Outcome, Premises, forecast};
 use self::remote::Remotes;
+use self::report::staged::Staging;
 use self::report::{Form, Planning, Report};
-use self::scene::{Planned, Scene};
+use self::scene::{Planned, PlannedStaged, Scene};
 use super::completion;
 use super::printing::print;
 use crate::clock::Clock;
 use crate::controllers::connect_project;
+use crate::controllers::connector_deployment::applications;
 use crate::controllers::connector_deployment::desired::{self, Contents};
 use crate::controllers::connector_deployment::registered::Registered;
 use crate::controllers::connector_deployment::{intent, stored};
+use crate::controllers::connector_staged;
+use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::digest::{DigestKey, KEY_LENGTH};
 use crate::controllers::digest_key;
 use crate::controllers::problem;
 use crate::controllers::subject::Subject;
-use crate::crd::ManagementPolicy;
+use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 use crate::names;
 
 /// Exit code for something that would change.
@@ -42,7 +48,8 @@ const CHANGES: u8 = 2;
 /// Show what applying manifests would do at the remote.
 ///
 /// Says for each ConnectorDeployment whether a deployment would be created, deployed again (with the values that differ) or
-/// taken over, and what the operator would find wrong. ConnectProjects, Secrets and ConfigMaps of the same files count as if
+/// taken over, for each ConnectorStaged which steps it would take and what publishing waits for, and what the operator would
+/// find wrong. ConnectProjects, Secrets and ConfigMaps of the same files count as if
 /// they were applied; what is not in the files comes from the cluster. Nothing is written: the API server checks the manifests
 /// in dry runs, and the Connect API is only read. Secured values are never shown.
 ///
@@ -125,13 +132,21 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     let mut remotes = Remotes::new(&args.reach, Clock::system())?;
     let (client, namespace) = super::cluster(args.namespace.as_deref()).await.map_err(PlanError::Cluster)?;
     let keys = keys(&client, &args).await?;
-    let mut scene = scene::scene(client, &namespace, args.field_manager.as_deref(), &documents).await?;
-    let mut deployments = Vec::new();
-    for (subject, planned) in std::mem::take(&mut scene.planned) {
-        let outcome = plan(&scene, &mut remotes, &keys, &subject, &planned).await?;
-        deployments.push(Planning::of(&subject, &planned, outcome));
+    let scene = scene::scene(client, &namespace, args.field_manager.as_deref(), &documents).await?;
+    let mut staged = BTreeMap::new();
+    for (subject, planned) in &scene.staged {
+        staged.insert(subject.clone(), plan_staged(&scene, &mut remotes, subject, planned).await?);
     }
-    let report = Report::of(deployments, scene.invalid, scene.notes, keys.known.err());
+    let mut deployments = Vec::new();
+    for (subject, planned) in &scene.planned {
+        let named = planned.after.spec.connector.staged_ref.as_ref();
+        let follows = named.and_then(|named| staged.get(&Subject::staged(&subject.namespace, &named.name)));
+        let outcome = plan(&scene, &mut remotes, &keys, subject, planned, follows).await?;
+        deployments.push(Planning::of(subject, planned, outcome));
+    }
+    let staged = scene.staged.iter().zip(staged.into_values());
+    let staged = staged.map(|((subject, planned), outcome)| Staging::of(subject, planned, outcome)).collect();
+    let report = Report::of((deployments, staged), scene.invalid, scene.notes, keys.known.err());
     print(&report.text(args.output))?;
     Ok(if report.has_problems() {
         ExitCode::FAILURE
@@ -158,13 +173,56 @@ async fn keys(client: &Client, args: &Args) -> Result<Keys, PlanError> {
     Ok(Keys { known, spare: DigestKey::new(rand::random::<[u8; KEY_LENGTH]>()) })
 }
 
-/// The story of a run of the operator, up to the first call that it would send.
+/// The story of a run for a staged connector, and of those that follow it.
+async fn plan_staged(
+    scene: &Scene,
+    remotes: &mut Remotes,
+    subject: &Subject,
+    planned: &PlannedStaged,
+) -> Result<staged::Outcome, kube::Error> {
+    let object = &planned.after;
+    let spec = &object.spec;
+    if let Some(winner) = scene.winner(object) {
+        return Ok(staged::Outcome::problem(problem::key_conflict("ConnectorStaged", &winner, &spec.key)));
+    }
+    let place = Subject::project(&subject.namespace, &spec.project_ref.name);
+    let Some(project) = scene.project(&place).await? else {
+        return Ok(staged::Outcome::problem(problem::project_missing(&spec.project_ref.name)));
+    };
+    if let Some(told) = connector_staged::intent::unfit(object, &connect_project::identity(&project)) {
+        return Ok(staged::Outcome::problem(told));
+    }
+    let api = match remotes.client(scene, &place, &project).await? {
+        Ok(api) => api,
+        Err(told) => return Ok(staged::Outcome::problem(problem::of_project(&told))),
+    };
+    let ledger = connector_staged::stored::ledger(&object.status.clone().unwrap_or_default());
+    let record = match connector_staged::observe::look(&*api, &spec.key, &ledger).await {
+        Ok(record) => record,
+        Err(error) => return Ok(staged::Outcome::problem(problem::told(&error))),
+    };
+    let proofs = match &spec.publish_after {
+        Some(after) => scene.proofs(&subject.namespace, after).await?,
+        None => Objects::default(),
+    };
+    Ok(staged::forecast(&staged::Premises {
+        object,
+        name: &subject.name,
+        record: record.as_ref(),
+        proofs: &proofs,
+        now: remotes.now(),
+    }))
+}
+
+/// The story of a run of the operator, up to the first call that it would send. `follows`: what becomes of the staged
+/// connector that it deploys.
 async fn plan(
     scene: &Scene,
     remotes: &mut Remotes,
     keys: &Keys,
     subject: &Subject,
     planned: &Planned,
+    follows: Option<&staged::Outcome>,
 ) -> Result<Outcome, kube::Error> {
     let object = &planned.after;
     if let Some(winner) = scene.winner(object) {
@@ -178,38 +236,49 @@ async fn plan(
     if let Some(told) = intent::unfit(object, &wanted) {
         return Ok(Outcome::problem(told));
     }
-    let staged = scene.staged(&subject.namespace, object).await?;
-    let target = match intent::target(object, staged.as_ref()) {
-        Ok(target) => target,
-        Err(told) => return Ok(Outcome::problem(told)),
-    };
     let api = match remotes.client(scene, &place, &project).await? {
         Ok(api) => api,
         Err(told) => return Ok(Outcome::problem(problem::of_project(&told))),
     };
-    let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
-    let offer = if observes { None } else { Some(remotes.offer(&place, &api, target.name.clone()).await) };
-    let deployable = target.staged.as_ref().and_then(|staged| staged.as_ref().ok()).copied();
-    let registered = Registered { offer, deployable };
     let ledger = stored::ledger(&object.status.clone().unwrap_or_default());
     let looked = match remotes.look(&api, &wanted.key, &ledger).await {
         Ok(looked) => looked,
         Err(error) => return Ok(Outcome::problem(problem::told(&error))),
     };
+    if let Some(follows) = follows.filter(|follows| follows.moves && looked.record.is_none() && ledger.id.is_none()) {
+        return later(scene, subject, object, follows).await;
+    }
+    let staged = scene.staged(&subject.namespace, object).await?;
+    let target = match intent::target(object, staged.as_ref()) {
+        Ok(target) => target,
+        Err(told) => return Ok(Outcome::problem(told)),
+    };
+    let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
+    let offer = if observes { None } else { Some(remotes.offer(&place, &api, target.name.clone()).await) };
+    let deployable = target.staged.as_ref().and_then(|staged| staged.as_ref().ok()).copied();
+    let registered = Registered { offer, deployable };
     let declared = registered.declarations(object, looked.record.as_deref());
     let named = if observes { std::collections::BTreeSet::new() } else { desired::references(&object.spec) };
     let contents = scene.contents_after(&subject.namespace, &named).await?;
-    let desired = desired::from_spec(&object.spec, &contents, declared.as_ref());
+    let missing = looked.record.as_deref().map(applications::missing).unwrap_or_default();
+    let mut desired = desired::from_spec(&object.spec, &contents, declared.as_ref());
+    if let (Ok(desired), Some(_)) = (&mut desired, &looked.record) {
+        desired.fit(&missing, declared.as_ref(), &ledger);
+    }
     let earlier = match planned.before.as_ref().filter(|_| !observes) {
         Some(before) => {
             let contents: Contents =
                 scene.contents_before(&subject.namespace, &desired::references(&before.spec)).await?;
             let declared = registered.declarations(before, looked.record.as_deref());
-            desired::from_spec(&before.spec, &contents, declared.as_ref()).ok()
+            let mut earlier = desired::from_spec(&before.spec, &contents, declared.as_ref()).ok();
+            if let (Some(earlier), Some(_)) = (&mut earlier, &looked.record) {
+                earlier.fit(&missing, declared.as_ref(), &ledger);
+            }
+            earlier
         }
         None => None,
     };
-    Ok(forecast(&Premises {
+    let mut outcome = forecast(&Premises {
         before: planned.before.as_ref(),
         after: object,
         wanted: &wanted,
@@ -221,5 +290,41 @@ async fn plan(
         key: keys.known.as_ref().ok(),
         spare: &keys.spare,
         now: remotes.now(),
-    }))
+    });
+    if let Some(follows) = follows {
+        follow(object, follows, &mut outcome);
+    }
+    Ok(outcome)
+}
+
+/// A deployment that is created once its staged connector may be deployed.
+async fn later(
+    scene: &Scene,
+    subject: &Subject,
+    object: &ConnectorDeployment,
+    follows: &staged::Outcome,
+) -> Result<Outcome, kube::Error> {
+    if let Some(why) = &follows.not_deployable {
+        return Ok(Outcome::problem(intent::not_deployable(object, why)));
+    }
+    let contents = scene.contents_after(&subject.namespace, &desired::references(&object.spec)).await?;
+    if let Err(told) = desired::from_spec(&object.spec, &contents, None) {
+        return Ok(Outcome::problem(told));
+    }
+    let note = "it waits until its ConnectorStaged may be deployed; what that declares is not known yet, so values were not \
+                checked";
+    Ok(Outcome { action: Action::Create, notes: vec![note.to_owned()], ..Outcome::nothing() })
+}
+
+/// A live deployment goes to the next tag with its staged connector.
+fn follow(object: &ConnectorDeployment, follows: &staged::Outcome, outcome: &mut Outcome) {
+    let will = follows.moves && follows.not_deployable.is_none() && outcome.problem.is_none();
+    if !will || object.spec.connector.update_policy != UpdatePolicy::Latest || object.spec.suspend {
+        return;
+    }
+    if matches!(outcome.action, Action::None | Action::Unknown) {
+        outcome.action = Action::Redeploy;
+    }
+    let note = "it follows its ConnectorStaged once that may be deployed; what that declares then is not known yet";
+    outcome.notes.push(note.to_owned());
 }

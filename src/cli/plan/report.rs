@@ -12,8 +12,13 @@ use serde_json::json;
 use super::difference::{Change, Difference, Kind};
 use super::forecast::{Action, Outcome};
 use super::scene::{Invalid, Planned};
-use crate::controllers::connector_deployment::intent;
+use crate::controllers::connector_deployment::{intent, verification};
 use crate::controllers::subject::Subject;
+use crate::crd::{ConnectorDeploymentSpec, ReadyWhen};
+
+pub(super) mod staged;
+
+use self::staged::Staging;
 
 const NEW: Style = AnsiColor::Green.on_default();
 const OTHER: Style = AnsiColor::Yellow.on_default();
@@ -63,10 +68,19 @@ struct Versions {
     after: i64,
 }
 
+/// What `Ready` waits for once the deployment is deployed.
+fn proof(spec: &ConnectorDeploymentSpec) -> Option<String> {
+    let verify = spec.verify.as_ref().filter(|_| spec.ready_when == ReadyWhen::Verified)?;
+    let names = verification::resources(verify);
+    let names: Vec<_> = names.iter().map(|name| format!("{} {}", name.kind.as_str(), name.key)).collect();
+    Some(format!("it is ready once these point to it: {}", names.join(", ")))
+}
+
 impl Planning {
     pub(super) fn of(subject: &Subject, planned: &Planned, outcome: Outcome) -> Self {
         let Outcome { action, problem, connector, differences, undeclared, mut notes } = outcome;
         notes.extend(planned.unchecked.clone());
+        notes.extend(proof(&planned.after.spec).filter(|_| action != Action::None));
         Self {
             namespace: subject.namespace.clone(),
             name: planned.after.name_any(),
@@ -95,6 +109,7 @@ impl Planning {
 #[derive(Clone, Debug)]
 pub(super) struct Report {
     deployments: Vec<Planning>,
+    staged: Vec<Staging>,
     invalid: Vec<Invalid>,
     notes: Vec<String>,
 }
@@ -102,24 +117,28 @@ pub(super) struct Report {
 impl Report {
     /// `unkeyed`: why secured values could not be compared by the operator's digests.
     pub(super) fn of(
-        mut deployments: Vec<Planning>,
+        (mut deployments, mut staged): (Vec<Planning>, Vec<Staging>),
         invalid: Vec<Invalid>,
         mut notes: Vec<String>,
         unkeyed: Option<String>,
     ) -> Self {
         deployments.retain(Planning::is_of_interest);
+        staged.retain(Staging::is_of_interest);
         if let Some(why) = unkeyed.filter(|_| deployments.iter().any(Planning::compares_nothing)) {
             notes.push(format!("secured values could not be compared: {why}"));
         }
-        Self { deployments, invalid, notes }
+        Self { deployments, staged, invalid, notes }
     }
 
     pub(super) fn has_problems(&self) -> bool {
-        !self.invalid.is_empty() || self.deployments.iter().any(|planning| planning.problem.is_some())
+        !self.invalid.is_empty()
+            || self.deployments.iter().any(|planning| planning.problem.is_some())
+            || self.staged.iter().any(Staging::is_wrong)
     }
 
     pub(super) fn has_changes(&self) -> bool {
         self.deployments.iter().any(|planning| planning.action != Action::None)
+            || self.staged.iter().any(Staging::changes)
     }
 
     /// In this form, with colours where people look.
@@ -141,6 +160,7 @@ impl Report {
             "changes": self.has_changes(),
             "problems": self.has_problems(),
             "deployments": self.deployments,
+            "staged": self.staged,
             "invalid": self.invalid,
             "notes": self.notes,
         })
@@ -152,6 +172,9 @@ impl Report {
             let Invalid { kind, namespace, name, message } = invalid;
             line(&mut text, WRONG, &format!("! {kind} {namespace}/{name}: {message}"));
         }
+        for staging in &self.staged {
+            staging.lines(&mut text);
+        }
         for planning in &self.deployments {
             planning.lines(&mut text);
         }
@@ -159,17 +182,27 @@ impl Report {
             line(&mut text, PLAIN, &format!("Note: {note}"));
         }
         let count = |is: fn(&Planning) -> bool| self.deployments.iter().filter(|planning| is(planning)).count();
-        let wrong = count(|planning| planning.problem.is_some()) + self.invalid.len();
-        let still = count(|planning| planning.action == Action::None && planning.problem.is_none());
+        let staged = |is: fn(&Staging) -> bool| self.staged.iter().filter(|staging| is(staging)).count();
+        let wrong = count(|planning| planning.problem.is_some()) + staged(Staging::is_wrong) + self.invalid.len();
+        let still = count(|planning| planning.action == Action::None && planning.problem.is_none())
+            + staged(|staging| !staging.changes() && !staging.is_wrong());
+        let created = count(|planning| planning.action == Action::Create) + staged(Staging::creates);
         let mut parts = vec![
-            format!("{} to create", count(|planning| planning.action == Action::Create)),
+            format!("{created} to create"),
             format!(
                 "{} to deploy again",
                 count(|planning| matches!(planning.action, Action::Redeploy | Action::AdoptAndRedeploy))
             ),
-            format!("{} to take over", count(|it| matches!(it.action, Action::Adopt | Action::AdoptAndRedeploy))),
+            format!(
+                "{} to take over",
+                count(|it| matches!(it.action, Action::Adopt | Action::AdoptAndRedeploy)) + staged(Staging::adopts)
+            ),
             format!("{still} unchanged"),
         ];
+        let moved = staged(|staging| staging.changes() && !staging.creates() && !staging.adopts());
+        if moved > 0 {
+            parts.push(format!("{moved} to move on"));
+        }
         let unknown = count(|planning| planning.action == Action::Unknown);
         if unknown > 0 {
             parts.push(format!("{unknown} perhaps to deploy again"));
@@ -229,11 +262,15 @@ fn show(difference: &Difference) -> (Style, String) {
     let (style, sign, secured, open) = match difference.change {
         Change::Added => (NEW, '+', "(secured) new", after),
         Change::Changed => (OTHER, '~', "(secured) changed", format!("{before} -> {after}")),
-        Change::Removed => (GONE, '-', "(secured) removed", before),
+        Change::Retained => (GONE, '=', "(secured) not named any more, and stays in force", stays(&before)),
         Change::Unknown => (OTHER, '?', "(secured) may have changed", String::new()),
     };
     let what = if difference.kind == Kind::Secured { secured } else { &open };
     (style, format!("{sign} {place} {name}: {what}"))
+}
+
+fn stays(value: &str) -> String {
+    format!("not named any more, and stays {value}")
 }
 
 /// A value as one line, cut if it is long.

@@ -1,4 +1,6 @@
 use super::*;
+use crate::cli::plan::scene::PlannedStaged;
+use crate::cli::plan::staged;
 use crate::controllers::conditions::Told;
 use crate::controllers::reason::Reason;
 
@@ -17,6 +19,19 @@ fn planning(name: &str, outcome: Outcome) -> Planning {
     Planning::of(&Subject::deployment("shop", name), &planned, outcome)
 }
 
+fn staging(name: &str, outcome: staged::Outcome) -> Staging {
+    let object = serde_json::from_value(json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {
+            "projectRef": {"name": "shop"}, "key": name, "name": name, "creator": {"email": "dev@example.com"},
+            "repository": {"url": "https://example.com/kit.git", "tag": "2"},
+        },
+    }))
+    .expect("a resource");
+    Staging::of(&Subject::staged("shop", name), &PlannedStaged { after: object, written: true }, outcome)
+}
+
 fn difference(kind: Kind, change: Change, before: Option<&str>, after: Option<&str>) -> Difference {
     let key = (kind != Kind::Schedule).then(|| "KEY".to_owned());
     let [before, after] = [before, after].map(|text| text.map(ToOwned::to_owned));
@@ -29,7 +44,7 @@ fn report() -> Report {
         connector: Some((1, 2)),
         differences: vec![
             difference(Kind::Plain, Change::Changed, Some("a\nb\u{1b}[2J"), Some(&long)),
-            difference(Kind::Plain, Change::Removed, Some("old"), None),
+            difference(Kind::Plain, Change::Retained, Some("old"), Some("old")),
             difference(Kind::Secured, Change::Changed, None, None),
             difference(Kind::Schedule, Change::Added, None, Some("0 5 * * *")),
         ],
@@ -50,8 +65,30 @@ fn report() -> Report {
         planning("six", Outcome::problem(Told::new(Reason::SecretMissing, "Missing: Secret tax"))),
         planning("user", outcome(Action::None)),
     ];
+    let moved = staged::Outcome {
+        actions: vec![staged::Action::Update, staged::Action::Preview],
+        differences: vec![staged::Difference {
+            field: "repository.tag",
+            before: "1".to_owned(),
+            after: "2".to_owned(),
+        }],
+        waits: vec!["ActionCheck cart is missing".to_owned()],
+        notes: vec!["a note".to_owned()],
+        ..staged::Outcome::default()
+    };
+    let taken = staged::Outcome::problem(Told::new(Reason::KeyTaken, "It is taken"));
+    let made = staged::Outcome {
+        actions: vec![staged::Action::Create, staged::Action::Publish],
+        ..staged::Outcome::default()
+    };
+    let staged = vec![staging("kit", moved), staging("taken", taken), staging("made", made)];
     let [kind, namespace, name, message] = ["Secret", "shop", "tax", "no\nwords"].map(ToOwned::to_owned);
-    Report::of(deployments, vec![Invalid { kind, namespace, name, message }], Vec::new(), Some("no key".to_owned()))
+    Report::of(
+        (deployments, staged),
+        vec![Invalid { kind, namespace, name, message }],
+        Vec::new(),
+        Some("no key".to_owned()),
+    )
 }
 
 #[test]
@@ -60,11 +97,17 @@ fn lines_are_for_people_and_move_no_cursor() {
     let value = format!("\"{}\"…", "x".repeat(LONGEST_VALUE));
     let expected = format!(
         r#"! Secret shop/tax: no words
+~ ConnectorStaged shop/kit: is changed, then asks for the permission to deploy tag 2
+    ~ repository.tag: "1" -> "2"
+      tag 2 is not published before this is proven: ActionCheck cart is missing
+      a note
+! ConnectorStaged shop/taken: KeyTaken: It is taken
++ ConnectorStaged shop/made: is created, with the key made, then is published with tag 2
 + ConnectorDeployment shop/one: is created, with the key shop_one
 ~ ConnectorDeployment shop/two: is deployed again
     ~ version of the connector: 1 -> 2
     ~ service KEY: "a\nb\u001b[2J" -> {value}
-    - service KEY: "old"
+    = service KEY: not named any more, and stays "old"
     ~ service KEY: (secured) changed
     + service schedule: "0 5 * * *"
       not sent, because the connector does not declare it: OTHER of Secret tax
@@ -75,7 +118,7 @@ fn lines_are_for_people_and_move_no_cursor() {
   ConnectorDeployment shop/five: nothing to do
 ! ConnectorDeployment shop/six: SecretMissing: Missing: Secret tax
 Note: secured values could not be compared: no key
-Plan: 1 to create, 1 to deploy again, 1 to take over, 1 unchanged, 1 perhaps to deploy again, 2 with problems.
+Plan: 2 to create, 1 to deploy again, 1 to take over, 1 unchanged, 1 to move on, 1 perhaps to deploy again, 3 with problems.
 "#
     );
     assert_eq!(text, expected);
@@ -98,6 +141,7 @@ fn members(value: &serde_json::Value, path: &str, found: &mut std::collections::
 
 #[test]
 fn every_member_of_the_json_is_on_the_page_and_no_other() {
+    use staged::Action as Step;
     let page = include_str!("../../../docs/plan.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next().map(ToOwned::to_owned));
     let described: std::collections::BTreeSet<String> =
@@ -111,4 +155,22 @@ fn every_member_of_the_json_is_on_the_page_and_no_other() {
         let word = serde_json::to_string(&action).expect("a word");
         assert!(page.contains(&format!("`{}`", word.trim_matches('"'))), "{word}");
     }
+    for action in [Step::Create, Step::Adopt, Step::Update, Step::Preview, Step::Publish] {
+        let word = serde_json::to_string(&action).expect("a word");
+        assert!(page.contains(&format!("`{}`", word.trim_matches('"'))), "{word}");
+    }
+}
+
+#[test]
+fn what_is_to_be_verified_is_named() {
+    let spec = |more: &serde_json::Value| -> ConnectorDeploymentSpec {
+        let mut spec = json!({"projectRef": {"name": "shop"}, "connector": {"key": "demo"}});
+        spec.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        serde_json::from_value(spec).expect("it is a spec")
+    };
+    let verify = json!({"extensions": [{"key": "cart"}], "subscriptions": [{"key": "orders"}]});
+    assert_eq!(proof(&spec(&json!({}))), None);
+    assert_eq!(proof(&spec(&json!({"verify": verify}))), None, "Ready does not wait for it");
+    let noted = proof(&spec(&json!({"verify": verify, "readyWhen": "Verified"})));
+    assert_eq!(noted.as_deref(), Some("it is ready once these point to it: Extension cart, Subscription orders"));
 }

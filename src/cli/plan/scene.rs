@@ -13,12 +13,14 @@ use super::dry_run::{self, Checked, WouldBe};
 use super::manifests::Document;
 use crate::controllers::connector_deployment::desired::{self, Content, Contents};
 use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
-use crate::controllers::keys::{Keys, Standing};
+use crate::controllers::connector_staged::observe;
+use crate::controllers::connector_staged::proof::Objects;
+use crate::controllers::keys::{Contender, Keys, Standing};
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::secret;
 use crate::controllers::staged_connectors::StagedConnector;
 use crate::controllers::subject::Subject;
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, PublishAfter};
 use crate::names;
 
 /// A deployment to plan.
@@ -31,6 +33,14 @@ pub(super) struct Planned {
     pub(super) written: bool,
     /// Why the API server did not check it.
     pub(super) unchecked: Option<String>,
+}
+
+/// A staged connector to plan.
+pub(super) struct PlannedStaged {
+    /// As it would be.
+    pub(super) after: ConnectorStaged,
+    /// Whether it is among what is to be applied, or only names something of that.
+    pub(super) written: bool,
 }
 
 /// A manifest that cannot be applied.
@@ -52,8 +62,10 @@ pub(super) struct Scene {
     /// What to plan, in order.
     pub(super) planned: BTreeMap<Subject, Planned>,
     projects: BTreeMap<Subject, ConnectProject>,
-    /// Staged connectors that are to be applied.
-    staged: BTreeSet<Subject>,
+    /// Staged connectors to plan, in order.
+    pub(super) staged: BTreeMap<Subject, PlannedStaged>,
+    /// Checks that are to be applied.
+    checks: BTreeMap<Subject, ActionCheck>,
     /// Secrets and ConfigMaps that are to be applied.
     objects: BTreeMap<(String, Reference), Value>,
     /// What cannot be applied.
@@ -85,7 +97,8 @@ pub(super) async fn scene(
         client,
         planned: BTreeMap::new(),
         projects: BTreeMap::new(),
-        staged: BTreeSet::new(),
+        staged: BTreeMap::new(),
+        checks: BTreeMap::new(),
         objects: BTreeMap::new(),
         invalid: Vec::new(),
         notes: Vec::new(),
@@ -162,8 +175,8 @@ impl Scene {
                 self.projects.insert(Subject::project(namespace, name), typed(after)?);
             }
             "ConnectorStaged" => {
-                self.notes.extend(sentence(document));
-                self.staged.insert(Subject::staged(namespace, name));
+                let planned = PlannedStaged { after: typed(after)?, written: true };
+                self.staged.insert(Subject::staged(namespace, name), planned);
             }
             "ActionCheck" => {
                 let differs = before.is_none_or(|before| before["spec"] != after["spec"]);
@@ -173,6 +186,7 @@ impl Scene {
                     );
                     self.notes.push(note);
                 }
+                self.checks.insert(Subject::check(namespace, name), typed(after)?);
             }
             kind => {
                 let named = if kind == "Secret" { Named::Secret } else { Named::ConfigMap };
@@ -183,10 +197,12 @@ impl Scene {
         Ok(())
     }
 
-    /// Deployments of the cluster that are not written here, and whose values or project are.
+    /// Deployments and staged connectors of the cluster that are not written here, and whose values, connector or project
+    /// are.
     async fn add_users(&mut self) -> Result<(), kube::Error> {
         let mut touched: BTreeSet<String> = self.objects.keys().map(|(namespace, _)| namespace.clone()).collect();
         touched.extend(self.projects.keys().map(|project| project.namespace.clone()));
+        touched.extend(self.staged.keys().map(|staged| staged.namespace.clone()));
         for namespace in touched {
             let Some(found) = self.list::<ConnectorDeployment>(Some(&namespace)).await? else {
                 self.notes.push(format!(
@@ -198,12 +214,24 @@ impl Scene {
                 let subject = Subject::deployment(&namespace, &object.name_any());
                 let names = |reference: Reference| self.objects.contains_key(&(namespace.clone(), reference));
                 let project = Subject::project(&namespace, &object.spec.project_ref.name);
-                let concerned =
-                    self.projects.contains_key(&project) || desired::references(&object.spec).into_iter().any(names);
+                let staged = object.spec.connector.staged_ref.as_ref();
+                let concerned = self.projects.contains_key(&project)
+                    || staged.is_some_and(|named| self.staged.contains_key(&Subject::staged(&namespace, &named.name)))
+                    || desired::references(&object.spec).into_iter().any(names);
                 if concerned && !self.planned.contains_key(&subject) {
                     let before = Some(object.clone());
                     let planned = Planned { before, after: object, written: false, unchecked: None };
                     self.planned.insert(subject, planned);
+                }
+            }
+        }
+        let namespaces: BTreeSet<String> = self.projects.keys().map(|project| project.namespace.clone()).collect();
+        for namespace in namespaces {
+            for object in self.list::<ConnectorStaged>(Some(&namespace)).await?.unwrap_or_default() {
+                let subject = Subject::staged(&namespace, &object.name_any());
+                let project = Subject::project(&namespace, &object.spec.project_ref.name);
+                if self.projects.contains_key(&project) && !self.staged.contains_key(&subject) {
+                    self.staged.insert(subject, PlannedStaged { after: object, written: false });
                 }
             }
         }
@@ -236,6 +264,13 @@ impl Scene {
         for object in there.chain(self.planned.values().map(|planned| &planned.after)) {
             self.keys.saw(object);
         }
+        let there = self.list::<ConnectorStaged>(None).await?.unwrap_or_default();
+        let subject =
+            |object: &ConnectorStaged| Subject::staged(&object.namespace().unwrap_or_default(), &object.name_any());
+        let there = there.iter().filter(|object| !self.staged.contains_key(&subject(object)));
+        for object in there.chain(self.staged.values().map(|planned| &planned.after)) {
+            self.keys.saw(object);
+        }
         Ok(())
     }
 
@@ -258,7 +293,7 @@ impl Scene {
     }
 
     /// Rule 4: who has the key before this resource.
-    pub(super) fn winner(&self, object: &ConnectorDeployment) -> Option<Subject> {
+    pub(super) fn winner<K: Contender>(&self, object: &K) -> Option<Subject> {
         match self.keys.standing(object) {
             Standing::After(winner) => Some(winner),
             Standing::First | Standing::Unknown => None,
@@ -287,19 +322,43 @@ impl Scene {
     ) -> Result<Option<StagedConnector>, kube::Error> {
         let Some(reference) = &object.spec.connector.staged_ref else { return Ok(None) };
         let name = &reference.name;
-        let written = self.staged.contains(&Subject::staged(namespace, name));
-        let found = Api::<ConnectorStaged>::namespaced(self.client.clone(), namespace).get_opt(name).await?;
-        let status = found.as_ref().and_then(|found| Some((found.metadata.generation, found.status.as_ref()?)));
+        let written = self.staged.get(&Subject::staged(namespace, name)).map(|planned| planned.after.clone());
+        let found = match written {
+            Some(written) => Some(written),
+            None => Api::namespaced(self.client.clone(), namespace).get_opt(name).await?,
+        };
+        let before = self.staged.contains_key(&Subject::staged(namespace, name));
+        let status = found
+            .as_ref()
+            .and_then(|found: &ConnectorStaged| Some((found.metadata.generation, found.status.as_ref()?)));
         let id = status.and_then(|(_, status)| status.id.clone());
         let deployable = match status {
-            _ if written => Err("plan does not cover ConnectorStaged yet".to_owned()),
-            Some((generation, status)) if Some(status.observed_generation) == generation => {
+            // What follows from the spec that is to be applied is planned for the staged connector itself.
+            Some((generation, status)) if before || Some(status.observed_generation) == generation => {
                 let version = status.deployable.as_ref().map(|deployable| deployable.version);
                 version.ok_or_else(|| "it may not be deployed yet; see its status".to_owned())
             }
             _ => Err("the operator has not looked at it yet".to_owned()),
         };
-        Ok((found.is_some() || written).then_some(StagedConnector { id, deployable }))
+        Ok(found.is_some().then_some(StagedConnector { id, deployable }))
+    }
+
+    /// What has to be proven before a staged connector is published, as it would be.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    pub(super) async fn proofs(&self, namespace: &str, after: &PublishAfter) -> Result<Objects, kube::Error> {
+        let mut objects = observe::proofs(&self.client, namespace, after).await?;
+        let deployment = Subject::deployment(namespace, &after.deployment_ref.name);
+        if let Some(planned) = self.planned.get(&deployment) {
+            objects.deployment = Some(planned.after.clone());
+        }
+        for (named, check) in after.check_refs.iter().zip(&mut objects.checks) {
+            if let Some(written) = self.checks.get(&Subject::check(namespace, &named.name)) {
+                *check = Some(written.clone());
+            }
+        }
+        Ok(objects)
     }
 
     /// A Secret as it would be.
@@ -328,7 +387,7 @@ impl Scene {
             let found = match reference.0 {
                 Named::Secret => secret::read(&self.client, namespace, &reference.1).await?.map(of_secret),
                 Named::ConfigMap => config_maps.get_opt(&reference.1).await?.map(of_config_map),
-                Named::Project | Named::Deployment | Named::Staged => None,
+                Named::Project | Named::Deployment | Named::Staged | Named::Check => None,
             };
             contents.extend(found.map(|found| (reference.clone(), found)));
         }

@@ -25,6 +25,7 @@ use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::work::Work;
 use crate::controllers::{digest_key, manager, served_crds};
+use crate::crd::DeletionPolicy;
 use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
 use crate::metrics::Metrics;
 use crate::names;
@@ -71,6 +72,11 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = DEFAULT_ACTION_HOSTS, env = "ALLOWED_ACTION_HOSTS")]
     pub allowed_action_hosts: Vec<String>,
 
+    /// What happens to the remote deployment of a ConnectorDeployment that names no deletionPolicy, when it is deleted.
+    /// Staged connectors are not concerned. Default: Orphan for type production, else Delete.
+    #[arg(long, value_name = "POLICY", env = "DEFAULT_DELETION_POLICY", value_enum)]
+    pub default_deletion_policy: Option<DefaultDeletionPolicy>,
+
     /// Certificates in PEM that are trusted beside those of the system, for the Connect API and for frontends.
     #[arg(long, value_name = "FILE", env = "CA_FILE")]
     pub ca_file: Option<PathBuf>,
@@ -96,6 +102,25 @@ pub(in crate::cli) struct Args {
     /// Form of the log.
     #[arg(long, value_enum, default_value = "json", env = "LOG_FORMAT")]
     pub log_format: LogFormat,
+}
+
+/// A deletion policy, written as in a spec.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub(in crate::cli) enum DefaultDeletionPolicy {
+    /// It is taken down.
+    Delete,
+    /// It stays.
+    Orphan,
+}
+
+impl From<DefaultDeletionPolicy> for DeletionPolicy {
+    fn from(policy: DefaultDeletionPolicy) -> Self {
+        match policy {
+            DefaultDeletionPolicy::Delete => Self::Delete,
+            DefaultDeletionPolicy::Orphan => Self::Orphan,
+        }
+    }
 }
 
 /// Why the operator did not start.
@@ -201,6 +226,7 @@ pub(in crate::cli) async fn run_with(
         concurrency: usize::from(args.concurrency),
         clock,
         operator_namespace: namespace,
+        default_deletion_policy: args.default_deletion_policy.map(Into::into),
         digest_key,
         factory: Arc::new(factory),
         actions: Arc::new(actions),

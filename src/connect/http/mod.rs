@@ -1,5 +1,5 @@
 //! The Connect API over HTTP: [`HttpConnect`] turns each operation of [`ConnectApi`] into one request, and so those of
-//! registry and staged connectors (`registry`). Frontend actions have a client of their own (`action`), which shares
+//! registry and staged connectors (`registry`). A client of the HTTP API is made in the same way (`commerce`). Frontend actions have a client of their own (`action`), which shares
 //! nothing with it but how connections are made (`connection`).
 //!
 //! The only thing that it repeats by itself is a call whose token was refused, once and with a new token. It logs
@@ -9,6 +9,7 @@
 mod action;
 pub mod answer;
 mod call;
+mod commerce;
 mod connection;
 mod pace;
 mod registry;
@@ -16,7 +17,6 @@ mod settings;
 mod token;
 mod wire;
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use http::Method;
@@ -38,6 +38,7 @@ use super::model::{
 };
 use super::routes;
 use crate::clock::Clock;
+use crate::connect::Rate;
 use crate::connect::surroundings::Surroundings;
 
 /// The Connect API of one project over HTTP. Share it: connections, token, rate and pauses belong to it.
@@ -72,7 +73,7 @@ impl HttpConnect {
     }
 
     /// Changes how many requests may leave in a second: several resources may share a client, and the lowest rate wins.
-    pub fn set_rate(&self, requests_per_second: NonZeroU32) {
+    pub fn set_rate(&self, requests_per_second: Rate) {
         self.wire.pace.set_rate(requests_per_second);
     }
 

@@ -11,9 +11,10 @@ use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 
 use crate::clock::Clock;
+use crate::connect::Rate;
 
 /// Requests that may leave at once after a quiet time, if the rate allows as many in a second.
-const LARGEST_BURST: u32 = 5;
+const LARGEST_BURST: NonZeroU32 = NonZeroU32::new(5).expect("5 is not zero");
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, Elapsed, NoOpMiddleware<Duration>>;
 
@@ -33,7 +34,7 @@ impl GovernorClock for Elapsed {
 #[derive(Debug)]
 pub(super) struct Pace {
     clock: Clock,
-    limiter: Mutex<(NonZeroU32, Arc<Limiter>)>,
+    limiter: Mutex<(Rate, Arc<Limiter>)>,
     /// Whoever waits for a turn holds this, so that turns come in the order of asking.
     queue: tokio::sync::Mutex<()>,
     /// On [`Clock::elapsed`].
@@ -41,13 +42,13 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(clock: Clock, rate: NonZeroU32) -> Self {
+    pub(super) fn new(clock: Clock, rate: Rate) -> Self {
         let limiter = Mutex::new((rate, limiter(&clock, rate)));
         Self { clock, limiter, queue: tokio::sync::Mutex::new(()), held_until: Mutex::new(Duration::ZERO) }
     }
 
     /// Changes the requests a second; who waits already waits by the old rate.
-    pub(super) fn set_rate(&self, rate: NonZeroU32) {
+    pub(super) fn set_rate(&self, rate: Rate) {
         let mut current = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
         if current.0 != rate {
             *current = (rate, limiter(&self.clock, rate));
@@ -84,9 +85,10 @@ impl Pace {
     }
 }
 
-fn limiter(clock: &Clock, rate: NonZeroU32) -> Arc<Limiter> {
-    let burst = NonZeroU32::new(LARGEST_BURST).map_or(rate, |largest| rate.min(largest));
-    let quota = Quota::per_second(rate).allow_burst(burst);
+fn limiter(clock: &Clock, rate: Rate) -> Arc<Limiter> {
+    // `None` is a period of no time, which no rate has.
+    let quota = Quota::with_period(rate.period()).unwrap_or_else(|| Quota::per_second(LARGEST_BURST));
+    let quota = quota.allow_burst(rate.burst(LARGEST_BURST));
     Arc::new(RateLimiter::direct_with_clock(quota, Elapsed(clock.clone())))
 }
 
@@ -99,7 +101,7 @@ mod tests {
 
     fn pace(rate: u32) -> (Clock, Pace) {
         let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
-        (clock.clone(), Pace::new(clock, NonZeroU32::new(rate).expect("a rate above zero")))
+        (clock.clone(), Pace::new(clock, Rate::per_second(rate)))
     }
 
     /// Turns that are there now.
@@ -117,12 +119,23 @@ mod tests {
         assert_eq!(turns(&pace), 1);
         clock.step(Duration::from_mins(1));
         assert_eq!(turns(&pace), 5, "no more than the burst is saved up");
-        pace.set_rate(NonZeroU32::MIN);
+        pace.set_rate(Rate::per_second(1));
         assert_eq!(turns(&pace), 1, "a lower rate");
         clock.step(Duration::from_millis(999));
         assert_eq!(turns(&pace), 0);
-        pace.set_rate(NonZeroU32::MIN);
+        pace.set_rate(Rate::per_second(1));
         assert_eq!(turns(&pace), 0, "the same rate changes nothing");
+        clock.step(Duration::from_millis(1));
+        assert_eq!(turns(&pace), 1);
+    }
+
+    #[test]
+    fn less_than_one_request_a_second_is_a_longer_pause() {
+        let (clock, pace) = pace(1);
+        pace.set_rate(Rate::of(0.1));
+        assert_eq!(turns(&pace), 1);
+        clock.step(Duration::from_millis(9_999));
+        assert_eq!(turns(&pace), 0);
         clock.step(Duration::from_millis(1));
         assert_eq!(turns(&pace), 1);
     }

@@ -1,11 +1,11 @@
 //! What a client is built from.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use secrecy::SecretString;
 use thiserror::Error;
 
+use crate::connect::Rate;
 use crate::connect::api::DeploymentPaths;
 use crate::connect::hosts::Endpoint;
 
@@ -23,7 +23,7 @@ pub struct Settings {
     /// Who calls.
     pub credentials: Credentials,
     /// Requests to the API in a second; requests for tokens do not count.
-    pub requests_per_second: NonZeroU32,
+    pub requests_per_second: Rate,
     /// Limits of one request.
     pub limits: Limits,
     /// Certificates in PEM that are trusted beside those of the platform.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ConfigurationValue, Creator, DeclaredApplication, DeclaredGlobal, DeploymentStatus, DeploymentType,
-    GlobalConfiguration, IntegrationType, Report, ReportEntry, Repository, SecuredValue,
+    GlobalConfiguration, IntegrationType, Report, ReportEntry, Repository, RetryPolicy, SecuredValue,
 };
 use crate::connect::lenient::nullable;
 
@@ -136,7 +136,8 @@ pub struct ApplicationDeployment {
     /// Secured values; what stands here is unspecified and never compared.
     #[serde(default, deserialize_with = "nullable")]
     pub secured_configuration: Vec<SecuredValue>,
-    /// Address of a service, once deployed; may lack a scheme.
+    /// Address of an application that has one, once deployed: a service, assets, or one of the Merchant Center; may lack
+    /// a scheme.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Topic of an event application, once deployed.
@@ -145,6 +146,9 @@ pub struct ApplicationDeployment {
     /// Cron schedule of a job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
+    /// Policy of an event application.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_policy: Option<RetryPolicy>,
 }
 
 /// Build of a deployment and its outcome (contract section 4.4).

@@ -4,6 +4,7 @@
 //! `SecretString`s, so that neither `Debug` nor an error shows them. Next: [`super::api`] for what can be done.
 
 mod action;
+mod commerce;
 mod connector;
 mod deployment;
 mod draft;
@@ -16,6 +17,7 @@ mod values;
 mod words;
 
 pub use action::ActionError;
+pub use commerce::{Destination, Extension, Subscription};
 pub use connector::{
     Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, Repository, SecuredKey, StandardKey,
 };
@@ -28,7 +30,7 @@ pub use page::{LogEntry, LogPage, Paged};
 pub use report::{Report, ReportEntry};
 pub use staged::{CertificationInfo, CertificationInfoComment, ConnectorStaged, ConnectorStagedDraft};
 pub use staged_update::{ConnectorUpdate, ConnectorUpdateAction, RepositoryChange};
-pub use values::{ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, SecuredValue};
+pub use values::{ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, RetryPolicy, SecuredValue};
 pub use words::{
     ApplicationType, ConnectorStatus, DeploymentStatus, DeploymentType, EntryType, IntegrationType, IsPreviewable,
     LogSeverity, LogType,

@@ -52,6 +52,28 @@ pub struct ApplicationConfiguration {
     /// Cron expression of a job application instead of the one in its `connect.yaml`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
+    /// Policy of an event application instead of the one in its `connect.yaml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_policy: Option<RetryPolicy>,
+}
+
+/// How undelivered messages of an event application are sent again (contract section 4.4). Any numbers are read here;
+/// their rules are checked by whoever takes a policy in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetryPolicy {
+    /// `immediate` or `exponential-backoff`.
+    #[serde(default, deserialize_with = "nullable")]
+    pub strategy: String,
+    /// Shortest pause in seconds, 1 to 600; with `exponential-backoff` only, and required there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_backoff_seconds: Option<i64>,
+    /// Longest pause in seconds, 1 to 600 and not below the shortest; with `exponential-backoff` only, and required there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_backoff_seconds: Option<i64>,
+    /// Attempts in all, 5 to 100; with `exponential-backoff` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<i64>,
 }
 
 /// Values for all applications (contract section 4.4).

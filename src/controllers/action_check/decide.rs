@@ -19,6 +19,8 @@ pub struct Wanted {
     pub writes: bool,
     /// Pause between two calls that read.
     pub interval: Duration,
+    /// `suspend: true`.
+    pub suspended: bool,
 }
 
 /// What to do.
@@ -30,14 +32,24 @@ pub enum Step {
     Rest(Option<Duration>),
     /// Nothing: it may have been sent, and the answer is lost.
     Lost,
+    /// Nothing, though it would be called if it were not suspended, and no answer is known.
+    Held,
 }
 
 /// Decides from what the status says of the last call.
 #[must_use]
 pub fn decide(status: &ActionCheckStatus, wanted: &Wanted, now: Timestamp) -> Step {
-    let Some(outcome) = status.outcome.filter(|_| status.checked_for.as_ref() == Some(&wanted.cause)) else {
-        return Step::Send;
-    };
+    let known = status.checked_for.as_ref().is_some_and(|checked| is_same(checked, &wanted.cause));
+    let outcome = status.outcome.filter(|_| known);
+    match (wanted.suspended, unsuspended(status, outcome, wanted, now)) {
+        (true, Step::Send) if matches!(outcome, None | Some(CheckOutcome::Sent)) => Step::Held,
+        (true, Step::Send | Step::Rest(_)) => Step::Rest(None),
+        (_, step) => step,
+    }
+}
+
+fn unsuspended(status: &ActionCheckStatus, outcome: Option<CheckOutcome>, wanted: &Wanted, now: Timestamp) -> Step {
+    let Some(outcome) = outcome else { return Step::Send };
     match (outcome, wanted.writes) {
         (CheckOutcome::Sent, true) => Step::Lost,
         (CheckOutcome::Passed | CheckOutcome::Failed, true) => Step::Rest(None),
@@ -46,6 +58,15 @@ pub fn decide(status: &ActionCheckStatus, wanted: &Wanted, now: Timestamp) -> St
         (CheckOutcome::Sent, false) => Step::Send,
         (CheckOutcome::Passed | CheckOutcome::Failed, false) => due(status, wanted.interval, now),
     }
+}
+
+/// Whether two calls are made for the same. The generation also grows when only `suspend` changes; the digest also changes
+/// when another version of the operator writes a spec in another way: either of them is enough.
+fn is_same(one: &CheckedFor, two: &CheckedFor) -> bool {
+    let same_spec =
+        one.generation == two.generation || (one.spec_digest.is_some() && one.spec_digest == two.spec_digest);
+    let rest = |cause: &CheckedFor| CheckedFor { generation: 0, spec_digest: None, ..cause.clone() };
+    same_spec && rest(one) == rest(two)
 }
 
 fn due(status: &ActionCheckStatus, pause: Duration, now: Timestamp) -> Step {
@@ -69,7 +90,8 @@ mod tests {
 
     fn cause(generation: i64, digest: Option<&str>, applied: Option<i64>) -> CheckedFor {
         let deployment_applied_at = applied.map(|second| Time(at(second)));
-        CheckedFor { generation, deployment_digest: digest.map(str::to_owned), deployment_applied_at }
+        let deployment_digest = digest.map(str::to_owned);
+        CheckedFor { generation, deployment_digest, deployment_applied_at, ..CheckedFor::default() }
     }
 
     #[test]
@@ -97,8 +119,39 @@ mod tests {
             let checked_at = Some(Time(at(100)));
             let checked_for = checked_for.cloned();
             let status = ActionCheckStatus { checked_at, checked_for, outcome, ..ActionCheckStatus::default() };
-            let wanted = Wanted { cause: first.clone(), writes, interval: 5 * minute };
+            let wanted = Wanted { cause: first.clone(), writes, interval: 5 * minute, suspended: false };
             assert_eq!(decide(&status, &wanted, at(now)), expected, "{case}");
+            let held = match expected {
+                Step::Send if !matches!(outcome, Some(Passed | Failed | NotSent)) || case.starts_with("other") => {
+                    Step::Held
+                }
+                Step::Send if status.checked_for.as_ref().is_some_and(|for_| !is_same(for_, &first)) => Step::Held,
+                Step::Send | Step::Rest(_) => Step::Rest(None),
+                other => other,
+            };
+            let suspended = Wanted { suspended: true, ..wanted };
+            assert_eq!(decide(&status, &suspended, at(now)), held, "{case}, suspended");
+        }
+    }
+
+    #[test]
+    fn suspending_and_resuming_sends_nothing_again_and_a_rerun_sends_once() {
+        let asked = |request: &str| Some(request.to_owned());
+        let first = CheckedFor { generation: 1, spec_digest: asked("s1"), ..CheckedFor::default() };
+        for (case, wanted, expected) in [
+            ("as it was", first.clone(), Step::Rest(None)),
+            ("suspended and resumed", CheckedFor { generation: 3, ..first.clone() }, Step::Rest(None)),
+            ("written by another version", CheckedFor { spec_digest: asked("s2"), ..first.clone() }, Step::Rest(None)),
+            ("a change", CheckedFor { generation: 2, spec_digest: asked("s2"), ..first.clone() }, Step::Send),
+            ("another rerun", CheckedFor { rerun_request: asked("now"), ..first.clone() }, Step::Send),
+        ] {
+            let status = ActionCheckStatus {
+                checked_for: Some(first.clone()),
+                outcome: Some(CheckOutcome::Passed),
+                ..ActionCheckStatus::default()
+            };
+            let wanted = Wanted { cause: wanted, writes: true, interval: Duration::from_mins(5), suspended: false };
+            assert_eq!(decide(&status, &wanted, at(100)), expected, "{case}");
         }
     }
 }

@@ -1,12 +1,10 @@
 //! The call that a spec asks for: pure. What cannot be sent is told with a reason.
 
-use crate::connect::action::{Action, ActionMethod, ExtraHeader, Preset};
+use crate::connect::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
 use crate::controllers::conditions::Told;
 use crate::controllers::reason::Reason;
-use crate::crd::{ActionCheckMethod, ActionCheckSpec, FrontendPreset};
+use crate::crd::{ActionCheckMethod, ActionCheckSpec, Frontend, FrontendPreset};
 
-/// Largest body that is sent, in bytes.
-const LARGEST_BODY: usize = 64 << 10;
 /// End of the address of a frontend that names no other.
 const DEFAULT_TLD: &str = ".live";
 
@@ -21,14 +19,14 @@ pub struct Desired {
     pub action: Action,
 }
 
-/// Puts the call together. `headers`: those of `headersFrom`, with their values.
+/// Puts the call together. `frontend`: that of the spec, with what its project adds; `headers`: those of `headersFrom`, with
+/// their values.
 ///
 /// # Errors
 /// `ConfigurationInvalid`, with what to change.
-pub fn from_spec(spec: &ActionCheckSpec, headers: Vec<ExtraHeader>) -> Result<Desired, Told> {
+pub fn from_spec(spec: &ActionCheckSpec, frontend: &Frontend, headers: Vec<ExtraHeader>) -> Result<Desired, Told> {
     let invalid = |message: String| Told::new(Reason::ConfigurationInvalid, message);
-    let frontend = &spec.frontend;
-    let preset = match frontend.preset {
+    let preset = match frontend.preset.unwrap_or_default() {
         FrontendPreset::Service => Preset::SERVICE,
         FrontendPreset::Frontastic => Preset::FRONTASTIC,
     };
@@ -38,12 +36,16 @@ pub fn from_spec(spec: &ActionCheckSpec, headers: Vec<ExtraHeader>) -> Result<De
             let tld = frontend.tld.as_deref().unwrap_or(DEFAULT_TLD);
             preset.url(project, company, tld).map_err(|bad| invalid(format!("frontend: {bad}")))?
         }
-        _ => return Err(invalid("frontend: give either url, or projectName and companyName".to_owned())),
+        _ => {
+            let message = "frontend: neither this check nor its ConnectProject names one: give url, or projectName and \
+                           companyName";
+            return Err(invalid(message.to_owned()));
+        }
     };
-    if spec.body.as_ref().is_some_and(|body| body.to_string().len() > LARGEST_BODY) {
-        return Err(invalid(format!("body has more than {LARGEST_BODY} bytes: send less")));
-    }
-    let body = spec.body.clone().unwrap_or_else(|| serde_json::json!({}));
+    let body = match &spec.body {
+        Some(text) => JsonText::read(text.as_str()).map_err(|why| invalid(format!("body is not JSON: {why}")))?,
+        None => JsonText::default(),
+    };
     let method = match spec.method {
         ActionCheckMethod::Get if spec.body.is_some() => {
             return Err(invalid("body is for POST and PUT: leave it out, or choose another method".to_owned()));
@@ -53,8 +55,8 @@ pub fn from_spec(spec: &ActionCheckSpec, headers: Vec<ExtraHeader>) -> Result<De
         ActionCheckMethod::Put => ActionMethod::Put(body),
     };
     let action = Action {
-        namespace: spec.namespace.clone(),
-        name: spec.action.clone(),
+        namespace: spec.action.namespace.clone(),
+        name: spec.action.name.clone(),
         method,
         query: spec.query.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
         locale: spec.locale.clone(),
@@ -71,50 +73,47 @@ mod tests {
 
     use super::*;
 
-    fn spec(change: impl FnOnce(&mut Value)) -> ActionCheckSpec {
+    fn spec(change: &Value) -> ActionCheckSpec {
         let mut spec = json!({
-            "frontend": {"projectName": "shop", "companyName": "example"}, "namespace": "cart", "action": "addToCart",
+            "frontend": {"projectName": "shop", "companyName": "example"},
+            "action": {"namespace": "cart", "name": "addToCart"},
             "method": "POST", "locale": "en-GB", "extensionVersion": "1.4.0",
         });
-        change(&mut spec);
+        for (name, value) in change.as_object().expect("an object") {
+            spec[name] = value.clone();
+        }
         serde_json::from_value(spec).expect("it is a spec")
+    }
+
+    fn desired(change: &Value) -> Result<Desired, Told> {
+        let spec = spec(change);
+        from_spec(&spec, &spec.frontend, Vec::new())
     }
 
     #[test]
     fn names_become_an_address_and_an_absent_body_an_empty_object() {
-        let desired = from_spec(&spec(|_| {}), Vec::new()).expect("it is right");
-        assert_eq!(desired.url, "https://shop-example.service.live");
-        assert_eq!(desired.action.method, ActionMethod::Post(json!({})));
-        let frontastic = spec(|spec| {
-            spec["frontend"]["preset"] = json!("Frontastic");
-            spec["frontend"]["tld"] = json!(".io");
-            spec["method"] = json!("GET");
-        });
-        let desired = from_spec(&frontastic, Vec::new()).expect("it is right");
-        assert_eq!(
-            (desired.url.as_str(), desired.action.method),
-            ("https://shop-example.frontastic.io", ActionMethod::Get)
-        );
+        let plain = desired(&json!({})).expect("it is right");
+        assert_eq!((plain.url.as_str(), plain.preset), ("https://shop-example.frontastic.live", Preset::FRONTASTIC));
+        assert_eq!(plain.action.method, ActionMethod::Post(JsonText::default()));
+        let names = json!({"projectName": "shop", "companyName": "example", "preset": "Service", "tld": ".io"});
+        let service = desired(&json!({"frontend": names, "method": "GET"})).expect("it is right");
+        assert_eq!((service.url.as_str(), service.preset), ("https://shop-example.service.io", Preset::SERVICE));
+        assert_eq!(service.action.method, ActionMethod::Get);
+        let body = "{\"a\":  1.0}";
+        let sent = desired(&json!({"body": body})).expect("it is right");
+        assert_eq!(sent.action.method, ActionMethod::Post(JsonText::read(body).expect("it is JSON")));
     }
 
     #[test]
     fn what_cannot_be_sent_says_what_to_change() {
+        let long = json!({"frontend": {"projectName": "a".repeat(61), "companyName": "bcd"}});
         for (case, change, expected) in [
             ("no address", json!({"frontend": {}}), "projectName"),
-            (
-                "names that are too long",
-                json!({"frontend": {"projectName": "a".repeat(61), "companyName": "bcd"}}),
-                "too long",
-            ),
-            ("a body to read with", json!({"method": "GET", "body": {}}), "leave it out"),
-            ("a large body", json!({"body": "x".repeat(LARGEST_BODY)}), "send less"),
+            ("names that are too long", long, "too long"),
+            ("a body to read with", json!({"method": "GET", "body": "{}"}), "leave it out"),
+            ("a body that is no JSON", json!({"body": "{a: 1}"}), "body is not JSON: key must be a string at line 1"),
         ] {
-            let spec = spec(|spec| {
-                for (name, value) in change.as_object().expect("an object") {
-                    spec[name] = value.clone();
-                }
-            });
-            let told = from_spec(&spec, Vec::new()).expect_err(case);
+            let told = desired(&change).expect_err(case);
             assert_eq!(told.reason, Reason::ConfigurationInvalid, "{case}");
             assert!(told.message.contains(expected), "{case}: {}", told.message);
         }

@@ -2,7 +2,7 @@
 //!
 //! A POST or PUT leaves at most once for each cause, wherever the operator is killed: that it is about to be sent is
 //! written first, on the version of the resource that was read, and what may have been sent is not sent again. No other
-//! hosts than those that the operator allows are called. Next: `decide.rs` for when, `expect.rs` for what passes.
+//! hosts than those that the operator allows are called. Next: `decide.rs` for when, `expect/` for what passes.
 
 mod act;
 pub mod decide;
@@ -30,6 +30,9 @@ use super::subject::Subject;
 use super::work::Ended;
 use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
 
+/// Stack of a thread that reads or evaluates assertions, in bytes: several times what the deepest ones were seen to need.
+/// Of what is not used, the system gives nothing.
+pub const STACK: usize = 16 << 20;
 /// Pause before a run is done again that the cluster refused.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
 /// How often the answer to a call that is not repeated is tried to be written.
@@ -77,12 +80,12 @@ impl Run<'_> {
         }
         let spec = &self.object.spec;
         self.context.references.set(self.subject, observe::references(spec));
-        let generation = self.object.metadata.generation.unwrap_or_default();
-        let cause = match observe::cause(self.context, &self.subject.namespace, spec, generation).await? {
+        let cause = match observe::cause(self.context, &self.subject.namespace, &self.object).await? {
             Ok(cause) => cause,
             Err(told) => return self.say(&told).await,
         };
-        let wanted = Wanted { cause, writes: spec.method.writes(), interval: spec.effective_interval() };
+        let (writes, interval) = (spec.method.writes(), spec.effective_interval());
+        let wanted = Wanted { cause, writes, interval, suspended: spec.suspend };
         let before = self.object.status.clone().unwrap_or_default();
         match decide::decide(&before, &wanted, self.context.clock.now()) {
             Step::Rest(again) => {
@@ -90,6 +93,7 @@ impl Run<'_> {
                 Ok((again, ended))
             }
             Step::Lost => self.say(&status::lost()).await,
+            Step::Held => self.say(&status::held()).await,
             Step::Send => match self.prepare().await? {
                 Ok(prepared) => self.send(prepared, &wanted).await,
                 Err(told) => {
@@ -118,7 +122,11 @@ impl Run<'_> {
             Err(told) => return Ok(Err(told)),
         };
         let spec = &self.object.spec;
-        let desired = match desired::from_spec(spec, headers) {
+        let frontend = match observe::frontend(self.context, &self.subject.namespace, spec).await? {
+            Ok(frontend) => frontend,
+            Err(told) => return Ok(Err(told)),
+        };
+        let desired = match desired::from_spec(spec, &frontend, headers) {
             Ok(desired) => desired,
             Err(told) => return Ok(Err(told)),
         };
@@ -129,10 +137,9 @@ impl Run<'_> {
                 return told(Reason::HostNotAllowed, format!("frontend: {refused} (--allowed-action-hosts)"));
             }
         };
-        let compiled = match act::compile(spec.expect.body.clone()).await {
-            Ok(compiled) => compiled,
-            Err(wrong) => return told(Reason::ExpectInvalid, format!("expect.body: {wrong}")),
-        };
+        if let Err(wrong) = act::check(spec.expect.clone()).await {
+            return told(Reason::ExpectInvalid, wrong);
+        }
         let request = match desired.action.request(&desired.preset, &endpoint) {
             Ok(request) => request,
             Err(bad) => return told(Reason::ConfigurationInvalid, bad.to_string()),
@@ -141,7 +148,7 @@ impl Run<'_> {
         Ok(match client {
             Ok(client) => {
                 let (masker, expected) = (desired.action.masker(), spec.expect.clone());
-                Ok(Prepared { client, request, masker, expected, compiled })
+                Ok(Prepared { client, request, masker, expected })
             }
             Err(why) => Err(Told::new(Reason::InternalError, why)),
         })
@@ -157,7 +164,7 @@ impl Run<'_> {
             let written = write_status(&self.api, &*self.object, &before, &sent).await?;
             object = Arc::new(written.filter(|written| is_intent(written, &sent)).ok_or_else(dropped)?);
         }
-        let result = act::call(prepared, &self.context.clock, started).await;
+        let result = act::call(prepared, started).await;
         let after = status::answered(&sent, &result, wanted.writes, self.context.clock.now());
         let written = if wanted.writes {
             self.write_answer(object, &sent, &after).await?
@@ -170,7 +177,7 @@ impl Run<'_> {
         }
         let again = match decide::decide(&after, wanted, self.context.clock.now()) {
             Step::Rest(again) => again,
-            Step::Send | Step::Lost => Some(Duration::ZERO),
+            Step::Send | Step::Lost | Step::Held => Some(Duration::ZERO),
         };
         Ok((again, Ended::Said(Some(told.reason))))
     }
@@ -205,7 +212,8 @@ impl Run<'_> {
     async fn say(&self, told: &Told) -> Result<Next, kube::Error> {
         let before = self.object.status.clone().unwrap_or_default();
         let generation = self.object.metadata.generation.unwrap_or_default();
-        let after = self.claimed(status::said(&before, told, generation, self.context.clock.now()));
+        let about = (generation, self.object.spec.suspend);
+        let after = self.claimed(status::said(&before, told, about, self.context.clock.now()));
         if let Some(written) = write_status(&self.api, &*self.object, &before, &after).await? {
             self.event(&before, &written, told).await;
         }

@@ -6,20 +6,63 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt;
 use kube::api::Api;
 use secrecy::SecretString;
+use sha2::{Digest as _, Sha256};
 
 use crate::connect::action::ExtraHeader;
 use crate::controllers::conditions::{self, Told};
 use crate::controllers::context::Context;
+use crate::controllers::object;
 use crate::controllers::reason::Reason;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::secret;
-use crate::crd::{ActionCheckSpec, CheckedFor, ConnectorDeployment};
+use crate::crd::{ActionCheck, ActionCheckSpec, CheckedFor, ConnectProject, ConnectorDeployment, Frontend};
+use crate::names;
 
 /// What a spec names.
 pub(super) fn references(spec: &ActionCheckSpec) -> BTreeSet<Reference> {
     let secrets = spec.headers_from.iter().map(|header| (Named::Secret, header.secret_key_ref.name.clone()));
     let after = spec.after.iter().map(|after| (Named::Deployment, after.deployment_ref.name.clone()));
-    secrets.chain(after).collect()
+    let project = spec.project_ref.iter().map(|project| (Named::Project, project.name.clone()));
+    secrets.chain(after).chain(project).collect()
+}
+
+/// The frontend of a spec, with what its project adds; the inner error says what is missing.
+///
+/// # Errors
+/// Those of the API server.
+pub(super) async fn frontend(
+    context: &Context,
+    namespace: &str,
+    spec: &ActionCheckSpec,
+) -> Result<Result<Frontend, Told>, kube::Error> {
+    let Some(project) = &spec.project_ref else { return Ok(Ok(spec.frontend.clone())) };
+    let api = Api::<ConnectProject>::namespaced(context.client.clone(), namespace);
+    let Some(object) = api.get_opt(&project.name).await? else {
+        let message = format!("ConnectProject {} is missing in this namespace", project.name);
+        return Ok(Err(Told::new(Reason::ProjectMissing, message)));
+    };
+    Ok(Ok(spec.frontend.or(&object.spec.frontend.unwrap_or_default())))
+}
+
+/// What a call would be made for, without what it comes after. `remembered`: what the last one was made for.
+fn own_cause(object: &ActionCheck, remembered: Option<&CheckedFor>) -> CheckedFor {
+    let request = object::request(object, names::RERUN_REQUESTED_AT);
+    CheckedFor {
+        generation: object.metadata.generation.unwrap_or_default(),
+        spec_digest: Some(spec_digest(&object.spec)),
+        // One that is taken away asks for nothing.
+        rerun_request: request.or_else(|| remembered.and_then(|cause| cause.rerun_request.clone())),
+        ..CheckedFor::default()
+    }
+}
+
+/// Digest of a spec without `suspend`, which changes nothing of a call. It holds no value of a Secret.
+fn spec_digest(spec: &ActionCheckSpec) -> String {
+    let spec = ActionCheckSpec { suspend: false, ..spec.clone() };
+    // Only a map whose keys are no texts could not be written.
+    let text = serde_json::to_vec(&spec).unwrap_or_default();
+    let digest = Sha256::digest(text);
+    digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// What a call would be made for now; the inner error says what it waits for.
@@ -29,14 +72,15 @@ pub(super) fn references(spec: &ActionCheckSpec) -> BTreeSet<Reference> {
 pub(super) async fn cause(
     context: &Context,
     namespace: &str,
-    spec: &ActionCheckSpec,
-    generation: i64,
+    object: &ActionCheck,
 ) -> Result<Result<CheckedFor, Told>, kube::Error> {
-    let Some(after) = &spec.after else { return Ok(Ok(CheckedFor { generation, ..CheckedFor::default() })) };
+    let remembered = object.status.as_ref().and_then(|status| status.checked_for.as_ref());
+    let own = own_cause(object, remembered);
+    let Some(after) = &object.spec.after else { return Ok(Ok(own)) };
     let name = &after.deployment_ref.name;
     let api = Api::<ConnectorDeployment>::namespaced(context.client.clone(), namespace);
     Ok(match api.get_opt(name).await? {
-        Some(deployment) => applied(&deployment, generation).ok_or_else(|| {
+        Some(deployment) => applied(&deployment, own).ok_or_else(|| {
             Told::new(Reason::DeploymentNotReady, format!("It waits until ConnectorDeployment {name} is Ready"))
         }),
         None => Err(Told::new(Reason::DeploymentNotReady, format!("ConnectorDeployment {name} is missing"))),
@@ -44,13 +88,13 @@ pub(super) async fn cause(
 }
 
 /// What is live: only if the deployment is Ready with its own last generation, and nothing runs.
-fn applied(deployment: &ConnectorDeployment, generation: i64) -> Option<CheckedFor> {
+fn applied(deployment: &ConnectorDeployment, own: CheckedFor) -> Option<CheckedFor> {
     let status = deployment.status.as_ref()?;
     let seen = deployment.metadata.generation == Some(status.observed_generation);
     let settled = seen && status.operation.is_none() && conditions::is_ready(&status.conditions);
     let applied = status.applied.as_ref().filter(|_| settled && deployment.metadata.deletion_timestamp.is_none())?;
     let deployment_digest = applied.digest.clone();
-    Some(CheckedFor { generation, deployment_digest, deployment_applied_at: applied.at.clone() })
+    Some(CheckedFor { deployment_digest, deployment_applied_at: applied.at.clone(), ..own })
 }
 
 /// The headers of `headersFrom` with their values; the inner error says what is missing.

@@ -6,12 +6,15 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::connect::mask::Masker;
-use crate::controllers::conditions::{self, LONGEST_MESSAGE, Told, cut, whole_seconds};
+use crate::controllers::conditions::{self, Extra, Told, cut, whole_seconds};
 use crate::controllers::reason::Reason;
 use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};
+use crate::names;
 
 /// Longest part of an answer that is shown, in bytes.
 const LONGEST_EXCERPT: usize = 200;
+/// What is reported of a call that passed.
+pub const AS_EXPECTED: &str = "The action answered as expected";
 
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,25 +29,40 @@ pub struct Result {
     pub message: String,
 }
 
-/// What to tell people of the last call. `writes`: whether it changed something, so that it is not repeated.
+/// What to report of the last call, if nothing else is known of it than the status. `writes`: whether it changed something,
+/// so that it is not repeated.
 #[must_use]
 pub fn tell(status: &ActionCheckStatus, writes: bool) -> Told {
-    let message = status.message.clone().unwrap_or_default();
-    let reason = match (status.outcome, writes) {
+    let reason = reason(status.outcome, writes);
+    // The condition has the whole sentence for as long as it is about this call.
+    let before = status.conditions.iter().find(|it| it.type_ == names::READY && it.reason == reason.as_str());
+    let message = match (before, status.outcome, status.http_status) {
+        (Some(before), ..) => before.message.clone(),
+        (None, Some(CheckOutcome::Passed), _) => AS_EXPECTED.to_owned(),
+        (None, _, Some(http)) => format!("The last answer, with status {http}, was not as expected"),
+        (None, _, None) => "The last call had no answer".to_owned(),
+    };
+    Told::new(reason, message)
+}
+
+fn reason(outcome: Option<CheckOutcome>, writes: bool) -> Reason {
+    match (outcome, writes) {
         (Some(CheckOutcome::Passed), _) => Reason::CheckPassed,
         (Some(CheckOutcome::Failed), true) => Reason::CheckFailed,
         (Some(CheckOutcome::Failed), false) => Reason::CheckFailing,
         (Some(CheckOutcome::NotSent), _) => Reason::FrontendUnavailable,
         (Some(CheckOutcome::Sent) | None, _) => Reason::Checking,
-    };
-    Told::new(reason, message)
+    }
 }
 
 /// What to tell of a call that may have been sent and whose answer nobody knows.
 #[must_use]
 pub fn lost() -> Told {
-    let message = "The operator ended before it knew the answer. It is not sent again for this: change the spec to send it once \
-                   more";
+    let message = format!(
+        "The operator ended before it knew the answer. It is not sent again for this: change the spec, or set the annotation \
+         {}, to send it once more",
+        names::RERUN_REQUESTED_AT
+    );
     Told::new(Reason::AnswerLost, message)
 }
 
@@ -54,13 +72,12 @@ pub fn about_to_send(before: &ActionCheckStatus, cause: &CheckedFor, now: Timest
     let status = ActionCheckStatus {
         http_status: None,
         duration_ms: None,
-        message: None,
         checked_at: Some(Time(whole_seconds(now))),
         checked_for: Some(cause.clone()),
         outcome: Some(CheckOutcome::Sent),
         ..before.clone()
     };
-    said(&status, &Told::new(Reason::Checking, "The action is being called"), cause.generation, now)
+    said(&status, &Told::new(Reason::Checking, "The action is being called"), (cause.generation, false), now)
 }
 
 /// The status after a call.
@@ -69,26 +86,38 @@ pub fn answered(sent: &ActionCheckStatus, result: &Result, writes: bool, now: Ti
     let status = ActionCheckStatus {
         http_status: result.http_status,
         duration_ms: result.duration.map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX)),
-        message: Some(cut(&result.message, LONGEST_MESSAGE)),
         outcome: Some(result.outcome),
         ..sent.clone()
     };
-    said(&status, &tell(&status, writes), sent.observed_generation, now)
+    let told = Told::new(reason(status.outcome, writes), result.message.clone());
+    said(&status, &told, (sent.observed_generation, false), now)
 }
 
-/// The same status with these conditions.
+/// What is reported while a call waits because of `suspend`.
 #[must_use]
-pub fn said(before: &ActionCheckStatus, told: &Told, generation: i64, now: Timestamp) -> ActionCheckStatus {
-    let conditions = conditions::conditions(&before.conditions, told, Vec::new(), generation, now);
+pub fn held() -> Told {
+    Told::new(Reason::Suspended, "The action is called once suspend is false")
+}
+
+/// The same status with these conditions, for this generation, which is suspended or not.
+#[must_use]
+pub fn said(
+    before: &ActionCheckStatus,
+    told: &Told,
+    (generation, suspended): (i64, bool),
+    now: Timestamp,
+) -> ActionCheckStatus {
+    let extra = vec![Extra::suspended(suspended)];
+    let conditions = conditions::conditions(&before.conditions, told, extra, generation, now);
     ActionCheckStatus { observed_generation: generation, conditions, ..before.clone() }
 }
 
 /// Why an answer is not as expected, with its beginning, in which no value of a Secret is.
 #[must_use]
 pub fn with_excerpt(why: &str, body: &[u8], masker: &Masker) -> String {
-    let text = masker.mask(&String::from_utf8_lossy(body));
+    let (why, text) = (masker.mask(why), masker.mask(&String::from_utf8_lossy(body)));
     let text = text.trim();
-    if text.is_empty() { why.to_owned() } else { format!("{why}: {}", cut(text, LONGEST_EXCERPT)) }
+    if text.is_empty() { why } else { format!("{why}. The answer: {}", cut(text, LONGEST_EXCERPT)) }
 }
 
 #[cfg(test)]
@@ -121,7 +150,7 @@ mod tests {
             format!("{{\"a\": \"canary-41\", \"b\": \"{}\"}}", "x".repeat(5_000)).as_bytes(),
             &masker,
         );
-        assert!(text.starts_with("no: {\"a\": \"***\"") && text.len() < 250, "{text}");
+        assert!(text.starts_with("no. The answer: {\"a\": \"***\"") && text.len() < 250, "{text}");
         assert_eq!(with_excerpt("no", b"", &masker), "no");
     }
 
@@ -130,13 +159,12 @@ mod tests {
         let before = ActionCheckStatus {
             http_status: Some(200),
             duration_ms: Some(5),
-            message: Some("as expected".into()),
             outcome: Some(CheckOutcome::Passed),
             ..ActionCheckStatus::default()
         };
         let cause = CheckedFor { generation: 4, ..CheckedFor::default() };
         let sent = about_to_send(&before, &cause, Timestamp::UNIX_EPOCH);
-        assert_eq!((sent.http_status, sent.duration_ms, &sent.message), (None, None, &None));
+        assert_eq!((sent.http_status, sent.duration_ms), (None, None));
         assert_eq!(
             (sent.outcome, sent.observed_generation, &sent.checked_for),
             (Some(CheckOutcome::Sent), 4, &Some(cause))

@@ -22,11 +22,9 @@ use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
 use crate::controllers::secret;
 use crate::controllers::subject::Subject;
-use crate::crd::ConnectProject;
+use crate::crd::{ConnectProject, CredentialsRef};
 use crate::names;
 
-/// What of the Secret is copied.
-const KEYS: [&str; 3] = [names::CLIENT_ID, names::CLIENT_SECRET, names::SCOPES];
 /// Pause before leftovers are looked for again after the cluster refused.
 const SWEEP_AGAIN: Duration = Duration::from_hours(1);
 
@@ -102,7 +100,7 @@ pub(super) async fn keep(
     object: &ConnectProject,
     original: &Secret,
 ) -> Result<Result<(), Told>, kube::Error> {
-    let data = copied(original);
+    let data = copied(original, &object.spec.credentials_secret_ref);
     let kept = Kept { uid: object.metadata.uid.clone().unwrap_or_default(), fingerprint: fingerprint(&data) };
     if context.copies.is_kept(subject, &kept) {
         return Ok(Ok(()));
@@ -128,8 +126,10 @@ fn not_kept(copies: &Copies, object: &ConnectProject, status: &Status) -> Told {
     Told::new(Reason::CredentialsNotKept, message)
 }
 
-fn copied(original: &Secret) -> Data {
-    let values = original.data.iter().flatten().filter(|(key, _)| KEYS.contains(&key.as_str()));
+/// What of the Secret is copied, under the same keys.
+fn copied(original: &Secret, credentials: &CredentialsRef) -> Data {
+    let keys = [credentials.client_id_key(), credentials.client_secret_key(), names::SCOPES];
+    let values = original.data.iter().flatten().filter(|(key, _)| keys.contains(&key.as_str()));
     values.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 

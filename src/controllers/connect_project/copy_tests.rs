@@ -11,13 +11,16 @@ const ORIGINAL: &[(&str, &str)] = &[("clientId", "id"), ("clientSecret", "first"
 
 #[test]
 fn rule_24_only_the_credentials_are_copied() {
-    let data = copied(&secret(ORIGINAL));
+    let data = copied(&secret(ORIGINAL), &CredentialsRef::default());
     assert_eq!(data.keys().collect::<Vec<_>>(), ["clientId", "clientSecret"]);
+    let named = CredentialsRef { client_secret_key: Some("password".to_owned()), ..CredentialsRef::default() };
+    let data = copied(&secret(ORIGINAL), &named);
+    assert_eq!(data.keys().collect::<Vec<_>>(), ["clientId", "password"], "under the keys that it names");
 }
 
 #[test]
 fn rule_24_a_copy_is_written_when_it_differs() {
-    let data = copied(&secret(ORIGINAL));
+    let data = copied(&secret(ORIGINAL), &CredentialsRef::default());
     let encoded = json!({"clientId": "aWQ=", "clientSecret": "Zmlyc3Q="});
     let with_null = |key: &str| {
         let mut data = encoded.clone();
@@ -36,7 +39,7 @@ fn rule_24_a_copy_is_written_when_it_differs() {
 
 #[test]
 fn fingerprints_tell_credentials_apart() {
-    let of = |data: &[(&str, &str)]| fingerprint(&copied(&secret(data)));
+    let of = |data: &[(&str, &str)]| fingerprint(&copied(&secret(data), &CredentialsRef::default()));
     let first = of(ORIGINAL);
     assert_eq!(first, of(&[("clientId", "id"), ("clientSecret", "first")]), "another key of the Secret");
     for (case, data) in [

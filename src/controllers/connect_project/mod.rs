@@ -13,7 +13,7 @@ pub mod copy;
 mod observe;
 pub mod status;
 
-pub use observe::settings;
+pub use observe::{settings, with_credentials};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -167,7 +167,8 @@ async fn access(object: &ConnectProject, context: &Context, subject: &Subject) -
 fn offer(object: &ConnectProject, context: &Context, subject: &Subject, remote: &Result<Arc<Remote>, Told>) {
     let login = remote.as_ref().ok().map(|remote| remote.login());
     let region = object.spec.region.clone();
-    let project = Project { identity: identity(object), region, remote: remote.clone(), login };
+    let http_api_url = object.spec.effective_http_api_url();
+    let project = Project { identity: identity(object), region, http_api_url, remote: remote.clone(), login };
     if context.projects.set(subject, project) {
         context.wake_users(Named::Project, &subject.namespace, &subject.name);
         if object.spec.registry.is_some() {

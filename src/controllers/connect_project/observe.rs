@@ -1,7 +1,5 @@
 //! Reads what a run of a project needs: its credentials, and who names it. Changes nothing; keeps nothing.
 
-use std::num::NonZeroU32;
-
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::{Resource, ResourceExt};
@@ -9,13 +7,14 @@ use secrecy::SecretString;
 
 use super::copy;
 use super::status::Users;
+use crate::connect::Rate;
 use crate::connect::api::DeploymentPaths;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::Settings;
 use crate::controllers::{secret, served_crds};
-use crate::crd::{self, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use crate::crd::{self, ConnectProject, ConnectorDeployment, ConnectorStaged, CredentialsRef};
 use crate::names;
 
 /// Objects in one page of a LIST.
@@ -123,6 +122,32 @@ where
 /// # Errors
 /// What the Secret lacks.
 pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<Settings, Told> {
+    let settings = Settings {
+        api_url: object.spec.effective_api_url(),
+        auth_url: object.spec.effective_auth_url(),
+        project_key: object.spec.project_key.clone(),
+        deployment_paths: match object.spec.deployment_paths {
+            crd::DeploymentPaths::Project => DeploymentPaths::Project,
+            crd::DeploymentPaths::Unscoped => DeploymentPaths::Unscoped,
+        },
+        client_id: String::new(),
+        client_secret: SecretString::default(),
+        scopes: None,
+        requests_per_second: Rate::of(object.spec.requests_per_second),
+    };
+    with_credentials(settings, &object.spec.credentials_secret_ref, name, secret)
+}
+
+/// The same project with the API client of the Secret of that name, from the keys that `credentials` names.
+///
+/// # Errors
+/// What the Secret lacks.
+pub fn with_credentials(
+    settings: Settings,
+    credentials: &CredentialsRef,
+    name: &str,
+    secret: &Secret,
+) -> Result<Settings, Told> {
     let value = |key: &str| {
         let bytes = secret.data.as_ref().and_then(|data| data.get(key));
         let text = bytes.map(|bytes| std::str::from_utf8(&bytes.0).map(|text| text.trim().to_owned()));
@@ -134,16 +159,9 @@ pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<
         _ => Err(Told::new(Reason::SecretMissing, format!("Secret {name} lacks the key {key}, or it is empty"))),
     };
     Ok(Settings {
-        api_url: object.spec.effective_api_url(),
-        auth_url: object.spec.effective_auth_url(),
-        project_key: object.spec.project_key.clone(),
-        deployment_paths: match object.spec.deployment_paths {
-            crd::DeploymentPaths::Project => DeploymentPaths::Project,
-            crd::DeploymentPaths::Unscoped => DeploymentPaths::Unscoped,
-        },
-        client_id: needed(names::CLIENT_ID)?,
-        client_secret: SecretString::from(needed(names::CLIENT_SECRET)?),
+        client_id: needed(credentials.client_id_key())?,
+        client_secret: SecretString::from(needed(credentials.client_secret_key())?),
         scopes: value(names::SCOPES)?.filter(|scopes| !scopes.is_empty()),
-        requests_per_second: NonZeroU32::new(object.spec.requests_per_second).unwrap_or(NonZeroU32::MIN),
+        ..settings
     })
 }

@@ -6,11 +6,13 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::clock::between;
+use crate::controllers::bounds;
 use crate::controllers::conditions::{self, Told, whole_seconds};
 use crate::controllers::connector::status::Said;
 use crate::controllers::problem;
 use crate::controllers::reason::{Reason, Stance};
 use crate::controllers::remote::Health;
+use crate::crd::connect_project::SCOPES_SIZE;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectProjectStatus, MirrorStatus};
 use crate::names;
@@ -148,6 +150,13 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &Facts, now: Timestamp) -
             status.conditions.push(conditions::about(&before.conditions, type_, &said.told, facts.generation, now));
         }
     }
+    bounded(status)
+}
+
+/// The same, with lists of a bounded size.
+#[must_use]
+pub fn bounded(mut status: ConnectProjectStatus) -> ConnectProjectStatus {
+    bounds::keep(&mut status.scopes, SCOPES_SIZE);
     status
 }
 

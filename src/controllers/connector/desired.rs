@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
-use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::connect::model;
+use crate::controllers::bounds::size;
 use crate::controllers::conditions::cut;
 use crate::controllers::digest::hex;
 use crate::crd::connector::{
@@ -20,8 +20,11 @@ use crate::crd::connector::{
 };
 use crate::crd::{ConnectProject, Connector, ConnectorSpec, ProjectKind, ProjectRef};
 
-/// Largest record in bytes of JSON. An object may have ten times as much (etcd), but a list of thousands should not.
-pub const LARGEST_RECORD: usize = 128 * 1024;
+/// Largest record in bytes of JSON, without what the operator adds to it. An object may have more (etcd), but a list of
+/// thousands should not.
+pub const LARGEST_RECORD: usize = 60 * 1024;
+/// Entries of a short list that always stay.
+const SHORTEST_LIST: usize = 4;
 /// What is left of the description of a variable in a record that is too large, in bytes.
 const SHORT_TEXT: usize = 96;
 /// Longest text of a column, in bytes.
@@ -139,17 +142,39 @@ fn record(connector: model::Connector) -> ConnectorStatus {
         each_text(&mut status, String::clear);
     }
     while size(&status) > LARGEST_RECORD {
-        cutter.note("configurations");
-        let Some(configurations) = status.configurations.as_mut().filter(|all| !all.is_empty()) else { break };
-        configurations.truncate(configurations.len() / 2);
+        let Some(path) = halve(&mut status) else { break };
+        cutter.note(path);
     }
     status.cut = cutter.cut.into_iter().take(MOST_CUT).map(str::to_owned).collect();
     status
 }
 
-/// Bytes of JSON.
-pub(super) fn size(value: &impl Serialize) -> usize {
-    serde_json::to_vec(value).map_or(0, |bytes| bytes.len())
+/// Halves the list that can be missed most, and returns its path; `None`: nothing is left to remove.
+fn halve(status: &mut ConnectorStatus) -> Option<&'static str> {
+    fn half<T>(list: &mut Vec<T>, least: usize) -> bool {
+        let cut = list.len() > least;
+        if cut {
+            list.truncate((list.len() / 2).max(least));
+        }
+        cut
+    }
+    // Whichever of the two is larger.
+    let of_all = size(&status.global_configuration) > size(&status.configurations);
+    if !of_all && status.configurations.as_mut().is_some_and(|all| half(all, 0)) {
+        return Some("configurations");
+    }
+    if let Some(global) = &mut status.global_configuration
+        && (half(&mut global.standard_configuration, 0) | half(&mut global.secured_configuration, 0))
+    {
+        return Some("globalConfiguration");
+    }
+    if status.api_client.as_mut().is_some_and(|client| half(&mut client.scopes, SHORTEST_LIST)) {
+        return Some("apiClient.scopes");
+    }
+    if half(&mut status.supported_regions, SHORTEST_LIST) {
+        return Some("supportedRegions");
+    }
+    half(&mut status.integration_types, SHORTEST_LIST).then_some("integrationTypes")
 }
 
 /// Descriptions and defaults of variables: what makes a record large.

@@ -17,6 +17,7 @@ use crate::connect::ApiError;
 use crate::connect::model::{self, IntegrationType};
 use crate::connect::paging::{self, Extent};
 use crate::connect::registry::{ConnectorQuery, RegistryApi};
+use crate::controllers::bounds;
 use crate::crd::connector::LONGEST_WORD;
 use crate::crd::{ConnectProject, Connector, RegistryMirror};
 
@@ -114,7 +115,7 @@ pub(super) async fn look(
             || is_written(names::by_id(&owner.name, &desired.identity));
         seen.push(Seen { identity: desired.identity.clone(), digest: desired.digest.clone() });
         if load < LARGEST_LOAD && (needed.contains(&desired.identity.id) || !written) {
-            load += desired::size(&desired.status);
+            load += bounds::size(&desired.status);
             records.insert(seen.len() - 1, desired);
         }
     };

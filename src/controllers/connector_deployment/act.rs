@@ -141,6 +141,7 @@ fn applications(values: &Values) -> Vec<ApplicationConfiguration> {
         standard_configuration: standard(application),
         secured_configuration: secured(application),
         schedule: application.schedule.clone(),
+        retry_policy: None,
     };
     values.applications.iter().map(configuration).collect()
 }

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use secrecy::{SecretSlice, SecretString};
 
 use super::decide::Wanted;
-use super::ledger::{Payload, Source};
+use super::ledger::{Ledger, Payload, Source, Sources};
 use crate::controllers::conditions::Told;
-use crate::controllers::digest::{DigestKey, VisibleDigest};
+use crate::controllers::digest::DigestKey;
 use crate::controllers::reason::Reason;
 use crate::controllers::references::{Named, Reference};
+use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, Tags};
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::{ConfigurationValues, ConnectorDeploymentSpec};
 
@@ -43,6 +44,16 @@ pub struct DeclaredKeys {
     pub standard: BTreeSet<String>,
     /// Secured ones.
     pub secured: BTreeSet<String>,
+    /// Values of the plain ones that have one if none is given.
+    pub defaults: BTreeMap<String, String>,
+}
+
+impl Declared {
+    /// The keys of an application, or the global ones of [`GLOBAL`].
+    #[must_use]
+    pub fn of(&self, application: &str) -> Option<&DeclaredKeys> {
+        if application == GLOBAL { Some(&self.global) } else { self.applications.get(application) }
+    }
 }
 
 /// What is to be sent.
@@ -54,16 +65,49 @@ pub struct Desired {
     pub sources: Vec<Source>,
     /// Keys of `…From` objects that the connector does not declare, so that they are not sent.
     pub undeclared: Vec<String>,
+    /// Values that are wanted no more, and sent with the default that the connector declares.
+    pub reset: BTreeSet<Item>,
+}
+
+/// What was sent from here, as far as it is known, and may still be there.
+fn held(ledger: &Ledger) -> impl Iterator<Item = &Item> {
+    let sent = ledger.applied.iter().flat_map(|applied| applied.sent.iter().chain([&applied.retained]));
+    let begun = ledger.operation.iter().filter_map(|operation| operation.payload.as_ref()).map(|payload| &payload.tags);
+    let all = sent.chain(begun).flat_map(Tags::iter);
+    all.filter(|(_, tag)| *tag != FOREIGN).map(|(item, _)| item)
 }
 
 impl Desired {
-    /// The same without showing any value, as it is remembered and compared. `ignored`: what does not count where visible
-    /// values are compared.
+    /// Makes them fit a deployment that exists. What it lacks is left out. A plain value that was sent once and is not wanted
+    /// any more would stay (contract section 6.1), so that it is set to the default that the connector declares, if it
+    /// declares one; it is sent from then on like any other value, so that the same is wanted each time.
+    pub fn fit(&mut self, missing: &BTreeSet<String>, declared: Option<&Declared>, ledger: &Ledger) {
+        self.values.applications.retain(|name, _| !missing.contains(name));
+        let Some(declared) = declared else { return };
+        for item in held(ledger).filter(|item| item.kind == Kind::Standard && !missing.contains(&item.application)) {
+            let default = declared.of(&item.application).and_then(|keys| keys.defaults.get(&item.key));
+            let Some(default) = default else { continue };
+            let values = if item.application == GLOBAL {
+                &mut self.values.global
+            } else {
+                self.values.applications.entry(item.application.clone()).or_default()
+            };
+            if !values.standard.contains_key(&item.key) && !values.secured.contains_key(&item.key) {
+                values.standard.insert(item.key.clone(), default.clone());
+                self.reset.insert(item.clone());
+            }
+        }
+    }
+
+    /// The same without showing any value, as it is remembered and compared.
     #[must_use]
-    pub fn wanted(&self, key: &DigestKey, ignored: BTreeSet<(String, String)>) -> Wanted {
-        let visible = VisibleDigest::of(&self.values.visible().ignoring(ignored));
+    pub fn wanted(&self, key: &DigestKey) -> Wanted {
         Wanted {
-            payload: Payload { digest: key.digest(&self.values), visible, sources: self.sources.clone() },
+            payload: Payload {
+                digest: key.digest(&self.values),
+                tags: key.tags(&self.values),
+                sources: Sources::of(&self.sources),
+            },
             secured: self.values.secrets().next().is_some(),
         }
     }
@@ -251,5 +295,6 @@ fn word(kind: Named) -> &'static str {
         Named::Project => "ConnectProject",
         Named::Deployment => "ConnectorDeployment",
         Named::Staged => "ConnectorStaged",
+        Named::Check => "ActionCheck",
     }
 }

@@ -209,16 +209,22 @@ pub fn not_deployable(object: &ConnectorDeployment, why: &str) -> Told {
     Told::new(Reason::StagedNotReady, format!("ConnectorStaged {name}: {why}"))
 }
 
-/// What happens to the remote when the object is deleted.
+/// Whether the object is being deleted.
 #[must_use]
-pub fn deletion(object: &ConnectorDeployment) -> Option<Deletion> {
+pub fn is_deleting(object: &ConnectorDeployment) -> bool {
+    object.metadata.deletion_timestamp.is_some()
+}
+
+/// What happens to the remote when the object is deleted. `install`: the default policy of this install.
+#[must_use]
+pub fn deletion(object: &ConnectorDeployment, install: Option<DeletionPolicy>) -> Option<Deletion> {
     object.metadata.deletion_timestamp.as_ref()?;
-    let stays = object.spec.effective_deletion_policy() == DeletionPolicy::Orphan
+    let stays = object.spec.deletion_policy_of(install) == DeletionPolicy::Orphan
         || object.spec.management_policy == ManagementPolicy::ObserveOnly;
     Some(if stays { Deletion::LetGo } else { Deletion::Undeploy })
 }
 
-/// What people ask for. `target`: the connector, if it is known; `latest`: its version in the registry, if it was read.
+/// What people ask for, where the install has no default deletion policy. `target`: the connector, if it is known; `latest`: its version in the registry, if it was read.
 #[must_use]
 pub fn intent(
     object: &ConnectorDeployment,
@@ -237,7 +243,7 @@ pub fn intent(
         identity: Identity { connector: name, region: wanted.region.clone(), kind: kind(object).to_owned() },
         remote_id: object.annotations().get(names::REMOTE_ID).cloned(),
         redeploy_request: object::request(object, names::REDEPLOY_REQUESTED_AT),
-        deletion: deletion(object),
+        deletion: deletion(object, None),
         adopt: spec.adoption_policy == AdoptionPolicy::Adopt,
         observe_only: spec.management_policy == ManagementPolicy::ObserveOnly,
         suspended: spec.suspend,

@@ -3,10 +3,18 @@
 //! Pure, and without types of Kubernetes or of the Connect API. `status.rs` keeps a [`Ledger`] in the status of the
 //! resource, `observe.rs` makes the rest. Next: `decide/`.
 
-use jiff::Timestamp;
+use std::collections::BTreeSet;
 
-use crate::controllers::digest::{Digest, VisibleDigest};
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+
+use super::desired::Declared;
+use crate::controllers::digest::{Digest, hex};
+use crate::controllers::tags::{GLOBAL, Item, Kind, NOTHING, Tags};
 use crate::controllers::values::VisibleValues;
+
+/// Objects that [`Sources`] names. The rest is in its digest only, so that a status stays small.
+const FIRST_SOURCES: usize = 4;
 
 /// What must survive a restart. Secured values cannot be read back from the remote, so the digests of what was sent
 /// are all there is.
@@ -35,15 +43,17 @@ pub struct Applied {
     pub outcome: Phase,
     /// Version of the deployment before our last redeploy.
     pub from_version: Option<i64>,
-    /// Digest of the visible values that were sent; `None`: not known, as after an adoption.
-    pub sent: Option<VisibleDigest>,
-    /// Digest of the visible values that were seen at the end, or when the operation after it began.
-    pub remote: Option<VisibleDigest>,
-    /// Digest of what the remote shows in place of what was sent, also after it was sent once more: sending it again would
-    /// not help (rule 16).
-    pub accepted: Option<VisibleDigest>,
+    /// Tags of what was sent; `None`: not known, so nothing is compared with it.
+    pub sent: Option<Tags>,
+    /// What the remote showed in place of visible values that were sent, at the end, or when the operation after it began.
+    pub shown: Tags,
+    /// What it shows in their place also after they were sent once more: sending them again would not help (rule 16).
+    pub accepted: Tags,
+    /// What the deployment still has although it is not wanted any more: a redeploy takes nothing away (contract section
+    /// 6.1). With the tag [`FOREIGN`](crate::controllers::tags::FOREIGN) what was not sent from here.
+    pub retained: Tags,
     /// Secrets and ConfigMaps that the values came from.
-    pub sources: Vec<Source>,
+    pub sources: Sources,
     /// When the end was seen; later than the start of our last write.
     pub at: Timestamp,
 }
@@ -65,6 +75,8 @@ pub struct Operation {
     pub from_version: Option<i64>,
     /// Build id that it starts from.
     pub from_build: Option<String>,
+    /// Whether it changes visible values, as far as they were seen when it began.
+    pub changes_visible: bool,
     /// Whether the deployment was seen busy since.
     pub seen_busy: bool,
     /// The redeploy request that it serves.
@@ -78,10 +90,10 @@ pub struct Operation {
 pub struct Payload {
     /// Digest of all values.
     pub digest: Digest,
-    /// Digest of the visible ones.
-    pub visible: VisibleDigest,
+    /// A tag for each of them.
+    pub tags: Tags,
     /// Secrets and ConfigMaps that they came from.
-    pub sources: Vec<Source>,
+    pub sources: Sources,
 }
 
 /// What an operation does.
@@ -102,6 +114,47 @@ pub enum OperationState {
     Planned,
     /// It was accepted.
     Accepted,
+}
+
+/// The objects that values came from: a digest of all of them, and the first few for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// How many there were.
+    pub count: u32,
+    /// Digest of all of them. Equal digests stand for the same objects in the same versions.
+    pub digest: String,
+    /// The first of them, by kind and name.
+    pub first: Vec<Source>,
+}
+
+impl Sources {
+    /// These objects, in whatever order.
+    #[must_use]
+    pub fn of(all: &[Source]) -> Self {
+        if all.is_empty() {
+            return Self::default();
+        }
+        let mut sorted: Vec<_> = all.iter().collect();
+        sorted.sort();
+        let mut hasher = Sha256::new();
+        for Source { kind, name, uid, resource_version } in &sorted {
+            for part in [kind, name, uid, resource_version] {
+                hasher.update(part.len().to_be_bytes());
+                hasher.update(part);
+            }
+        }
+        Self {
+            count: u32::try_from(all.len()).unwrap_or(u32::MAX),
+            digest: hex(&hasher.finalize()[..16]),
+            first: sorted.into_iter().take(FIRST_SOURCES).cloned().collect(),
+        }
+    }
+
+    /// Whether there were none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// An object that values came from, as it was then.
@@ -183,8 +236,50 @@ pub struct Seen {
     pub region: String,
     /// Its type.
     pub kind: String,
-    /// Its visible values, without those that are to be ignored.
+    /// Its visible values, and which of them are to be ignored.
     pub values: VisibleValues,
+    /// Application and key of each secured value that it lists.
+    pub secured: BTreeSet<(String, String)>,
+    /// What its connector declares; `None`: not known.
+    pub declared: Option<Declared>,
+}
+
+impl Seen {
+    /// Whether it shows a value by this name.
+    #[must_use]
+    pub fn shows(&self, item: &Item) -> bool {
+        match item.kind {
+            Kind::Secured => self.secured.contains(&(item.application.clone(), item.key.clone())),
+            Kind::Standard | Kind::Schedule => self.tag(item) != NOTHING,
+        }
+    }
+
+    /// The tag of the visible value that it shows by this name.
+    #[must_use]
+    pub fn tag(&self, item: &Item) -> String {
+        Tags::visible(&self.values).get(item).unwrap_or(NOTHING).to_owned()
+    }
+
+    /// Whether this is what somebody would see who sent these and nothing else: plain values that were not sent are defaults
+    /// of the connector.
+    #[must_use]
+    pub fn is_what_was_sent(&self, sent: &Tags) -> bool {
+        let unsent = |application: &str, key: &str, value: &str| {
+            !sent.has(&Item::standard(application, key)) && !self.is_default(application, key, value)
+        };
+        let applications = self.values.applications.iter();
+        let of_applications = applications.flat_map(|(name, values)| values.standard.iter().map(move |it| (name, it)));
+        let strange = of_applications.into_iter().any(|(name, (key, value))| unsent(name, key, value))
+            || self.values.global.iter().any(|(key, value)| unsent(GLOBAL, key, value));
+        sent.fits(&self.values) && !strange
+    }
+
+    /// Whether a plain value is the one that the connector declares for it.
+    #[must_use]
+    pub fn is_default(&self, application: &str, key: &str, value: &str) -> bool {
+        let declared = self.declared.as_ref().and_then(|declared| declared.of(application));
+        declared.and_then(|declared| declared.defaults.get(key)).is_some_and(|default| default == value)
+    }
 }
 
 /// What never changes of a deployment: if it differs, it is not ours (rule 2).

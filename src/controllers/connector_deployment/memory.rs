@@ -33,6 +33,8 @@ pub struct Remembered {
     pub registered: Option<i64>,
     /// Generation for which the registry is asked past what is remembered, and since when.
     pub doubted: Option<(i64, Timestamp)>,
+    /// The version of the deployment that is verified, and since when it was settled in it: older lookups are not used.
+    pub verified_since: Option<(i64, Timestamp)>,
     /// Keys of `…From` objects that people were told about.
     pub undeclared: Vec<String>,
 }

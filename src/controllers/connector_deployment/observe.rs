@@ -22,6 +22,7 @@ use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
 use crate::controllers::secret;
 use crate::controllers::subject::Subject;
+use crate::controllers::tags::GLOBAL;
 use crate::controllers::values::{VisibleApplication, VisibleValues};
 
 /// A look that is older than this is not used, even if nothing was written since.
@@ -43,7 +44,7 @@ pub async fn contents(
         let found = match kind {
             Named::Secret => secret::read(&context.client, namespace, name).await?.map(of_secret),
             Named::ConfigMap => config_maps.get_opt(name).await?.map(of_config_map),
-            Named::Project | Named::Deployment | Named::Staged => None,
+            Named::Project | Named::Deployment | Named::Staged | Named::Check => None,
         };
         if let Some(found) = found {
             contents.insert(reference.clone(), found);
@@ -137,8 +138,16 @@ fn newer_than(now: Timestamp, ledger: &Ledger, remembered: &Remembered) -> Times
 /// What was looked at, as `decide` takes it. `ignored`: values whose changes elsewhere are fine.
 #[must_use]
 pub fn seen(looked: &Looked, ignored: &BTreeSet<(String, String)>) -> Look {
-    let Some(record) = &looked.record else { return Look::Absent { key_held_by: looked.key_held_by.clone() } };
-    Look::Present(Seen {
+    match &looked.record {
+        Some(record) => Look::Present(of_record(record, ignored)),
+        None => Look::Absent { key_held_by: looked.key_held_by.clone() },
+    }
+}
+
+/// A record, as `decide` takes it.
+#[must_use]
+pub fn of_record(record: &Deployment, ignored: &BTreeSet<(String, String)>) -> Seen {
+    Seen {
         id: record.id.clone(),
         version: record.version,
         phase: phase(&record.status),
@@ -149,7 +158,9 @@ pub fn seen(looked: &Looked, ignored: &BTreeSet<(String, String)>) -> Look {
         region: record.deployed_region.clone(),
         kind: record.kind.as_str().to_owned(),
         values: visible(record).ignoring(ignored.clone()),
-    })
+        secured: secured(record),
+        declared: declared(record.connector.configurations.as_ref(), record.connector.global_configuration.as_ref()),
+    }
 }
 
 /// Where a deployment is in its life.
@@ -189,6 +200,17 @@ fn visible(record: &Deployment) -> VisibleValues {
     }
 }
 
+/// The secured values that a record lists: by name, since what stands in place of a value says nothing (contract section
+/// 4.4).
+fn secured(record: &Deployment) -> BTreeSet<(String, String)> {
+    let of_applications = record.applications.iter().flat_map(|application| {
+        let keys = application.secured_configuration.iter();
+        keys.map(|value| (application.application_name.clone(), value.key.clone()))
+    });
+    let global = record.global_configuration.iter().flat_map(|global| &global.secured_configuration);
+    of_applications.chain(global.map(|value| (GLOBAL.to_owned(), value.key.clone()))).collect()
+}
+
 /// The keys that a connector declares; `None` if it does not say.
 #[must_use]
 pub fn declared(applications: Option<&Vec<DeclaredApplication>>, global: Option<&DeclaredGlobal>) -> Option<Declared> {
@@ -196,6 +218,7 @@ pub fn declared(applications: Option<&Vec<DeclaredApplication>>, global: Option<
         |standard: &[crate::connect::model::StandardKey], secured: &[crate::connect::model::SecuredKey]| DeclaredKeys {
             standard: standard.iter().map(|declared| declared.key.clone()).collect(),
             secured: secured.iter().map(|declared| declared.key.clone()).collect(),
+            defaults: standard.iter().filter_map(|it| Some((it.key.clone(), it.default.clone()?))).collect(),
         };
     Some(Declared {
         applications: applications?

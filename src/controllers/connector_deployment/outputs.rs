@@ -14,7 +14,7 @@ use crate::connect::model::Deployment;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
-use crate::crd::ConnectorDeployment;
+use crate::crd::{ConnectorDeployment, Output, OutputKey, Outputs};
 use crate::names;
 
 /// Cause with which the API server refuses what is new in a namespace that is being deleted.
@@ -28,11 +28,12 @@ pub(super) async fn write(
 ) -> Result<Result<(), Told>, kube::Error> {
     let Some(outputs) = &object.spec.outputs else { return Ok(Ok(())) };
     let api = Api::<ConfigMap>::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
-    let data = data(record);
-    let Some(found) = api.get_opt(&outputs.config_map_name).await? else {
+    let Outputs { config_map: wanted } = outputs;
+    let (data, missing) = data(record, &wanted.keys);
+    let Some(found) = api.get_opt(&wanted.name).await? else {
         let config_map = ConfigMap {
             metadata: ObjectMeta {
-                name: Some(outputs.config_map_name.clone()),
+                name: Some(wanted.name.clone()),
                 owner_references: object.controller_owner_ref(&()).map(|owner| vec![owner]),
                 ..ObjectMeta::default()
             },
@@ -43,19 +44,19 @@ pub(super) async fn write(
         return match api.create(&parameters, &config_map).await {
             // Rule 24: a namespace that is being deleted takes nothing new.
             Err(kube::Error::Api(status)) if is_terminating(&status) => Ok(Ok(())),
-            answer => answer.map(|_| Ok(())),
+            answer => answer.map(|_| told(&missing)),
         };
     };
     let ours = found.owner_references().iter().any(|owner| Some(&owner.uid) == object.metadata.uid.as_ref());
     if !ours {
         let message = format!(
-            "ConfigMap {} exists and was not made for this resource: choose another outputs.configMapName, or delete it",
-            outputs.config_map_name
+            "ConfigMap {} exists and was not made for this resource: choose another outputs.configMap.name, or delete it",
+            wanted.name
         );
         return Ok(Err(Told::new(Reason::OutputConflict, message)));
     }
     if found.data.as_ref() == Some(&data) {
-        return Ok(Ok(()));
+        return Ok(told(&missing));
     }
     let gone = found.data.iter().flatten().map(|(key, _)| key).filter(|key| !data.contains_key(*key));
     let mut patch = json!({ "metadata": { "resourceVersion": found.resource_version() }, "data": data });
@@ -63,8 +64,8 @@ pub(super) async fn write(
         patch["data"][key] = serde_json::Value::Null;
     }
     let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    api.patch(&outputs.config_map_name, &parameters, &Patch::Merge(patch)).await?;
-    Ok(Ok(()))
+    api.patch(&wanted.name, &parameters, &Patch::Merge(patch)).await?;
+    Ok(told(&missing))
 }
 
 /// Whether the API server refused because the namespace is being deleted (Kubernetes API: the cause
@@ -74,16 +75,105 @@ fn is_terminating(status: &Status) -> bool {
     status.code == 403 && causes.into_iter().any(|cause| cause.reason == NAMESPACE_TERMINATING)
 }
 
-/// `{applicationName}.url` and `{applicationName}.topic` of every application that has one.
-fn data(record: &Deployment) -> BTreeMap<String, String> {
+/// The values of `keys`, or of every output of every application, and a sentence for each key that has none.
+fn data(record: &Deployment, keys: &[OutputKey]) -> (BTreeMap<String, String>, Vec<String>) {
     let mut data = BTreeMap::new();
     for application in &record.applications {
-        if let Some(url) = &application.url {
-            data.insert(format!("{}.url", application.application_name), url.clone());
-        }
-        if let Some(topic) = &application.topic {
-            data.insert(format!("{}.topic", application.application_name), topic.clone());
+        for (output, value) in [("url", &application.url), ("topic", &application.topic)] {
+            if let Some(value) = value {
+                data.insert(format!("{}.{output}", application.application_name), value.clone());
+            }
         }
     }
-    data
+    if keys.is_empty() {
+        return (data, Vec::new());
+    }
+    let mut chosen = BTreeMap::new();
+    let mut missing = Vec::new();
+    for OutputKey { key, application_name, output } in keys {
+        let output = match output {
+            Output::Url => "url",
+            Output::Topic => "topic",
+        };
+        if let Some(value) = data.get(&format!("{application_name}.{output}")) {
+            chosen.insert(key.clone(), value.clone());
+        } else {
+            missing.push(format!("{key}: application {application_name} has no {output}"));
+        }
+    }
+    (chosen, missing)
+}
+
+/// What to tell of keys that have no value. The others are written.
+fn told(missing: &[String]) -> Result<(), Told> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!("outputs.configMap.keys: {}: correct the keys, or remove them", missing.join("; "));
+    Err(Told::new(Reason::ConfigurationInvalid, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn record() -> Deployment {
+        let application = |name: &str, more: Value| {
+            let mut application = json!({"id": name, "applicationName": name, "standardConfiguration": [],
+                "securedConfiguration": []});
+            application.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            application
+        };
+        serde_json::from_value(json!({
+            "id": "1", "key": "tax", "version": 1, "type": "sandbox", "status": "Deployed",
+            "deployedRegion": "europe-west1.gcp", "connector": {"id": "c", "version": 1},
+            "applications": [
+                application("service", json!({"url": "https://service.test"})),
+                application("events", json!({"topic": "projects/p/topics/t"})),
+                application("nightly", json!({})),
+            ],
+        }))
+        .expect("a record")
+    }
+
+    #[test]
+    fn keys_are_chosen_and_named_and_what_has_no_value_is_told() {
+        let key = |key: &str, application: &str, output| OutputKey {
+            key: key.to_owned(),
+            application_name: application.to_owned(),
+            output,
+        };
+        for (case, keys, expected, missing) in [
+            ("all", vec![], json!({"service.url": "https://service.test", "events.topic": "projects/p/topics/t"}), ""),
+            (
+                "one of them",
+                vec![key("TAX_URL", "service", Output::Url)],
+                json!({"TAX_URL": "https://service.test"}),
+                "",
+            ),
+            (
+                "one twice",
+                vec![key("A", "service", Output::Url), key("B", "service", Output::Url)],
+                json!({"A": "https://service.test", "B": "https://service.test"}),
+                "",
+            ),
+            (
+                "no topic, and an unknown application",
+                vec![
+                    key("A", "service", Output::Topic),
+                    key("B", "servce", Output::Url),
+                    key("C", "events", Output::Topic),
+                ],
+                json!({"C": "projects/p/topics/t"}),
+                "A: application service has no topic; B: application servce has no url",
+            ),
+        ] {
+            let (data, found) = data(&record(), &keys);
+            assert_eq!(serde_json::to_value(&data).expect("it is JSON"), expected, "{case}");
+            assert_eq!(found.join("; "), missing, "{case}");
+            assert_eq!(told(&found).is_ok(), missing.is_empty(), "{case}");
+        }
+    }
 }

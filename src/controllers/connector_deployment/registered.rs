@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::decide::CallKind;
 use super::desired::{Declared, Desired};
-use super::{observe, preflight};
-use crate::connect::model::Deployment;
+use super::{applications, observe, preflight};
+use crate::connect::model::{DeclaredApplication, Deployment};
 use crate::controllers::remote::{Offer, Offered, Offering};
 use crate::crd::{ConnectorDeployment, UpdatePolicy};
 
@@ -81,19 +81,32 @@ impl Registered {
                 let Some(offering) = self.offering().filter(|_| current).filter(will_run) else {
                     return (Vec::new(), false);
                 };
-                let problems = preflight::of_offering(&desired.values, region, offering);
+                let mut offering = Offering::clone(offering);
+                offering.applications = without(offering.applications, record);
+                let problems = preflight::of_offering(&desired.values, region, &offering);
                 let by_registry = !problems.is_empty();
                 (problems, by_registry)
             }
             CallKind::Redeploy { update_connector: false, .. } => {
                 let connector = record.map(|record| &record.connector);
-                let applications = connector.and_then(|connector| connector.configurations.as_deref());
+                let applications = connector.and_then(|connector| connector.configurations.clone());
+                let applications = without(applications, record);
                 let global = connector.and_then(|connector| connector.global_configuration.as_ref());
-                (preflight::of_declarations(&desired.values, applications, global), false)
+                (preflight::of_declarations(&desired.values, applications.as_deref(), global), false)
             }
             CallKind::Undeploy { .. } => (Vec::new(), false),
         }
     }
+}
+
+/// The applications that values are wanted for: not those that the deployment lacks, which nothing can be sent to.
+fn without(
+    applications: Option<Vec<DeclaredApplication>>,
+    record: Option<&Deployment>,
+) -> Option<Vec<DeclaredApplication>> {
+    let missing = record.map(applications::missing).unwrap_or_default();
+    let wanted = |it: &DeclaredApplication| !missing.contains(&it.application_name);
+    applications.map(|all| all.into_iter().filter(wanted).collect())
 }
 
 /// What is told of problems before anything is sent.

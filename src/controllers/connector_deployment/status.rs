@@ -4,21 +4,27 @@
 
 use jiff::Timestamp;
 
+use super::applications;
 use super::decide::Verdict;
 use super::ledger::{Ledger, OperationKind, Phase};
 use super::stored;
 use crate::connect::mask::Masker;
 use crate::connect::model::Deployment;
-use crate::controllers::conditions::{self, Told, cut};
+use crate::controllers::bounds;
+use crate::controllers::conditions::{self, Extra, Told, cut};
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
+use crate::controllers::tags::{Item, Kind};
 use crate::crd::connector_deployment_status::{
-    ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES, MESSAGE_LENGTH,
-    ReportEntry,
+    APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES,
+    LOG_SIZE, REPORT_SIZE, ReportEntry, VALUES_SIZE,
 };
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, DeploymentType};
 use crate::names;
+
+/// Most bytes of the names of values in a message.
+const NAMES_LENGTH: usize = 600;
 
 /// What is the case at the end of a run.
 #[derive(Debug)]
@@ -30,7 +36,7 @@ pub struct Facts<'a> {
     /// What to tell.
     pub told: Told,
     /// Whether visible values differ from those that were applied.
-    pub drifted: bool,
+    pub comparison: Comparison,
     /// Whether the resource has secured values at all.
     pub secured: bool,
     /// `spec.suspend`.
@@ -49,6 +55,8 @@ pub struct Facts<'a> {
     pub lines: Option<Vec<String>>,
     /// The reconcile request that this run has served.
     pub handled_reconcile: Option<String>,
+    /// What the condition `Verified` says; `None`: nothing is verified.
+    pub verified: Option<Told>,
 }
 
 /// What the status says of the remote deployment even before it exists.
@@ -91,6 +99,19 @@ pub enum Newer {
     },
 }
 
+/// How the visible values of the remote deployment compare with those that were applied (rule 16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// They were not compared in this run: nothing was read, or something runs.
+    None,
+    /// `drift.policy: Ignore`.
+    Ignored,
+    /// They are those.
+    Same,
+    /// They differ.
+    Different,
+}
+
 /// How much of the service's texts may be shown.
 #[derive(Debug)]
 pub enum Texts<'a> {
@@ -131,41 +152,111 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
     if let Some(handled) = &facts.handled_reconcile {
         status.handled_reconcile_request = Some(handled.clone());
     }
-    status.message = Some(cut(&facts.told.message, MESSAGE_LENGTH));
     status.conditions =
         conditions::conditions(&before.conditions, &facts.told, extra(before, facts), facts.generation, now);
+    let verified = facts.verified.as_ref();
+    let verified =
+        verified.map(|told| conditions::about(&before.conditions, names::VERIFIED, told, facts.generation, now));
+    status.conditions.extend(verified);
+    bounded(status)
+}
+
+/// The same, with lists of a bounded size.
+#[must_use]
+pub fn bounded(mut status: ConnectorDeploymentStatus) -> ConnectorDeploymentStatus {
+    if let Some(applied) = &mut status.applied {
+        for (values, size) in applied.value_lists() {
+            bounds::keep(values, size);
+        }
+    }
+    if let Some(operation) = &mut status.operation {
+        bounds::keep(&mut operation.values, VALUES_SIZE);
+    }
+    bounds::keep(&mut status.applications, APPLICATIONS_SIZE);
+    bounds::keep(&mut status.report, REPORT_SIZE);
+    bounds::keep(&mut status.last_log_lines, LOG_SIZE);
     status
 }
 
-fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<conditions::Extra> {
-    let mut extra = Vec::new();
-    if facts.drifted {
-        let message = "Visible values differ from those that were applied; see drift.policy";
-        extra.push((names::DRIFTED, "ValuesDiffer", message.to_owned()));
-    }
-    extra.extend(update_available(before, facts.newer));
-    if facts.ledger.unverified && facts.secured {
-        let message = "The secured values there cannot be read, and were not seen to be sent from here; the next redeploy sends them";
-        extra.push((names::SECRETS_UNVERIFIED, "NotSentFromHere", message.to_owned()));
-    }
-    if facts.suspended {
-        extra.push((names::SUSPENDED, "Suspended", "Nothing is sent while suspend is true".to_owned()));
-    }
-    extra
+fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
+    let unverified = facts.ledger.unverified && facts.secured;
+    let (reason, message) = if unverified {
+        (
+            "NotSentFromHere",
+            "The secured values there cannot be read, and were not seen to be sent from here; the next redeploy sends them",
+        )
+    } else {
+        ("NothingUnverified", "No secured values are there that were not sent from here")
+    };
+    vec![
+        drifted(facts.comparison),
+        update_available(before, facts.newer),
+        values_retained(facts.ledger),
+        Extra::new(names::SECRETS_UNVERIFIED, Some(unverified), reason, message),
+        Extra::suspended(facts.suspended),
+    ]
 }
 
-fn update_available(before: &ConnectorDeploymentStatus, newer: Newer) -> Option<conditions::Extra> {
-    let message = match newer {
-        Newer::No => return None,
-        Newer::Yes { running, latest } => format!(
-            "Version {latest} of the connector is published, and {running} runs: set connector.version to {latest}, or connector.updatePolicy to Latest"
-        ),
-        Newer::Unknown => {
-            let said = before.conditions.iter().find(|condition| condition.type_ == names::UPDATE_AVAILABLE)?;
-            said.message.clone()
+/// What the deployment still has of what is not wanted; whether secured ones are among them is said first, because such a
+/// value is still in force. Unknown while nothing that was sent is remembered.
+fn values_retained(ledger: &Ledger) -> Extra {
+    let type_ = names::VALUES_RETAINED;
+    let applied = ledger.applied.as_ref();
+    let retained = applied.map(|applied| &applied.retained).filter(|retained| !retained.is_empty());
+    let Some(retained) = retained else {
+        return match applied.and_then(|applied| applied.sent.as_ref()) {
+            Some(_) => Extra::new(
+                type_,
+                Some(false),
+                "NothingRetained",
+                "The deployment has no values that the spec does not name",
+            ),
+            None => Extra::new(type_, None, "NotCompared", "It is not known which values were sent to the deployment"),
+        };
+    };
+    let secured = retained.iter().any(|(item, _)| item.kind == Kind::Secured);
+    let revoke = if secured { "; revoke secured ones where they were issued" } else { "" };
+    let names = listed(retained.iter().map(|(item, _)| item));
+    let message = format!(
+        "The deployment still has values that the spec does not name: {names}. A redeploy takes nothing away: name them \
+         again with other values, or delete and create this resource, which changes its URLs{revoke}"
+    );
+    Extra::new(type_, Some(true), "NotInSpec", message)
+}
+
+fn drifted(comparison: Comparison) -> Extra {
+    let (holds, reason, message) = match comparison {
+        Comparison::None => (None, "NotCompared", "Visible values were not compared with those that were applied"),
+        Comparison::Ignored => (Some(false), "Ignored", "drift.policy is Ignore"),
+        Comparison::Same => (Some(false), "ValuesMatch", "Visible values are those that were applied"),
+        Comparison::Different => {
+            (Some(true), "ValuesDiffer", "Visible values differ from those that were applied; see drift.policy")
         }
     };
-    Some((names::UPDATE_AVAILABLE, "NewerVersion", message))
+    Extra::new(names::DRIFTED, holds, reason, message)
+}
+
+fn update_available(before: &ConnectorDeploymentStatus, newer: Newer) -> Extra {
+    let type_ = names::UPDATE_AVAILABLE;
+    match newer {
+        Newer::No => {
+            Extra::new(type_, Some(false), "NoNewerVersion", "No newer version of the connector waits to be named")
+        }
+        Newer::Yes { running, latest } => Extra::new(
+            type_,
+            Some(true),
+            "NewerVersion",
+            format!(
+                "Version {latest} of the connector is published, and {running} runs: set connector.version to {latest}, or connector.updatePolicy to Latest"
+            ),
+        ),
+        Newer::Unknown => match before.conditions.iter().find(|condition| condition.type_ == type_) {
+            Some(earlier) if earlier.status != "Unknown" => {
+                Extra::new(type_, Some(earlier.status == "True"), &earlier.reason, earlier.message.clone())
+            }
+            _ => Extra::new(type_, None, "RegistryNotRead", "The registry was not read yet"),
+        },
+    }
 }
 
 fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {
@@ -175,6 +266,7 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Tex
         id: Some(cut(&record.connector.id, 256)).filter(|id| !id.is_empty()),
         key: record.connector.key.as_deref().map(|key| cut(key, 256)),
         version: Some(record.connector.version),
+        tag: Some(cut(&record.connector.repository.tag, 256)).filter(|tag| !tag.is_empty()),
         name: Some(cut(&record.connector.name, 256)).filter(|name| !name.is_empty()),
     });
     let declared = record.connector.configurations.as_deref().unwrap_or_default();
@@ -213,6 +305,31 @@ fn hide(status: &mut ConnectorDeploymentStatus) {
     status.report.clear();
 }
 
+/// What to tell people of values that the remote does not show as they were sent; names only.
+#[must_use]
+pub fn not_applied(items: &[Item]) -> Told {
+    let names = listed(items.iter());
+    let message = format!(
+        "Live, but with other values than those that were sent: {names}. They are not sent again: look at the deployment, \
+         then change the values, or ask for a redeploy"
+    );
+    Told::new(Reason::ValuesNotApplied, message)
+}
+
+/// Names of values, as many as fit beside a sentence, and how many more there are.
+fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
+    let names: Vec<String> = items.map(ToString::to_string).collect();
+    let (mut text, mut shown) = (String::new(), 0);
+    for name in &names {
+        if text.len() + name.len() > NAMES_LENGTH {
+            break;
+        }
+        text = if text.is_empty() { name.clone() } else { format!("{text}, {name}") };
+        shown += 1;
+    }
+    if shown < names.len() { format!("{text} and {} more", names.len() - shown) } else { text }
+}
+
 /// What to tell people of a verdict. `report`: the entries that the status shows.
 #[must_use]
 pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &[ReportEntry]) -> Told {
@@ -232,6 +349,9 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
             Told::new(Reason::Redeploying, format!("Somebody else works on it; the deployment is {phase}"))
         }
         Verdict::Settled { phase: settled, .. } => tell_settled(*settled, record, report),
+        Verdict::NotApplied { .. } => lacking(record).unwrap_or_else(|| {
+            Told::new(Reason::ValuesNotApplied, "The deployment shows other values than those that were sent")
+        }),
         Verdict::KeyTaken => Told::new(
             Reason::KeyTaken,
             format!(
@@ -254,7 +374,9 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
             Told::new(Reason::RequestRejected, "The API refused the last request")
         }
         Verdict::HeldBySuspend => Told::new(Reason::Suspended, "A change waits: set suspend to false to send it"),
-        Verdict::Observed(Phase::Deployed) => Told::new(Reason::Observed, "Live; only observed"),
+        Verdict::Observed(Phase::Deployed) => {
+            lacking(record).unwrap_or_else(|| Told::new(Reason::Observed, "Deployed; only observed"))
+        }
         Verdict::Observed(other) => tell_settled(*other, record, report),
         Verdict::NothingToObserve => {
             Told::new(Reason::RemoteDisappeared, format!("There is no deployment with key {key} to observe"))
@@ -295,13 +417,19 @@ fn running(what: &str, record: Option<&Deployment>) -> String {
     }
 }
 
+/// A deployment that lives without all of its applications does not do what was asked for.
+fn lacking(record: Option<&Deployment>) -> Option<Told> {
+    let missing = applications::missing(record?);
+    (!missing.is_empty()).then(|| Told::new(Reason::ApplicationMissing, applications::message(&missing)))
+}
+
 fn tell_settled(phase: Phase, record: Option<&Deployment>, report: &[ReportEntry]) -> Told {
     let finding = report::worst(report);
     match phase {
-        Phase::Deployed => match finding {
-            Some(finding) => Told::new(Reason::DeployedWithWarnings, format!("Live, with findings: {finding}")),
-            None => Told::new(Reason::Deployed, "Live"),
-        },
+        Phase::Deployed => lacking(record).unwrap_or_else(|| match finding {
+            Some(finding) => Told::new(Reason::DeployedWithWarnings, format!("Deployed, with findings: {finding}")),
+            None => Told::new(Reason::Deployed, "Deployed"),
+        }),
         Phase::Failed => Told::new(
             Reason::DeploymentFailed,
             finding.unwrap_or_else(|| "The deployment failed without a report".to_owned()),

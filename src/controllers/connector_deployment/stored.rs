@@ -1,10 +1,14 @@
 //! Keeps a [`Ledger`] in the status of the resource: two pure translations, each other's reverse.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Payload, Phase, Source};
-use crate::controllers::conditions::whole_seconds;
-use crate::controllers::digest::{Digest, VisibleDigest};
+use super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Payload, Phase, Source, Sources};
+use crate::controllers::bounds;
+use crate::controllers::conditions::{is_true, whole_seconds};
+use crate::controllers::digest::Digest;
+use crate::controllers::tags::{GLOBAL, Item, Kind, Tags};
 use crate::crd::connector_deployment_status as stored;
 use crate::names;
 
@@ -16,7 +20,7 @@ pub fn ledger(status: &stored::ConnectorDeploymentStatus) -> Ledger {
         applied: status.applied.as_ref().map(applied),
         operation: status.operation.as_ref().map(operation),
         handled_redeploy: status.handled_redeploy_request.clone(),
-        unverified: status.conditions.iter().any(|condition| condition.type_ == names::SECRETS_UNVERIFIED),
+        unverified: is_true(&status.conditions, names::SECRETS_UNVERIFIED),
     }
 }
 
@@ -42,16 +46,17 @@ fn applied(applied: &stored::Applied) -> Applied {
             stored::Outcome::Unknown => Phase::Other,
         }),
         from_version: applied.from_version,
-        sent: applied.visible_digest.as_deref().map(VisibleDigest::parse),
-        remote: applied.remote_digest.as_deref().map(VisibleDigest::parse),
-        accepted: applied.accepted_digest.as_deref().map(VisibleDigest::parse),
-        sources: sources(&applied.sources),
+        sent: applied.values.as_deref().map(tags),
+        shown: tags(&applied.shown_values),
+        accepted: tags(&applied.accepted_values),
+        retained: tags(&applied.retained_values),
+        sources: sources(applied.inputs.as_ref()),
         at: applied.at.as_ref().map(|at| at.0).unwrap_or_default(),
     }
 }
 
 fn stored_applied(applied: &Applied) -> stored::Applied {
-    let Applied { generation, digest, outcome, from_version, sent, remote, accepted, sources, at } = applied;
+    let Applied { generation, digest, outcome, from_version, sent, shown, accepted, retained, sources, at } = applied;
     stored::Applied {
         generation: *generation,
         digest: digest.as_ref().map(ToString::to_string),
@@ -63,16 +68,16 @@ fn stored_applied(applied: &Applied) -> stored::Applied {
             Phase::Queued | Phase::Deploying | Phase::Undeploying | Phase::Other => stored::Outcome::Unknown,
         }),
         from_version: *from_version,
-        visible_digest: sent.as_ref().map(ToString::to_string),
-        remote_digest: remote.as_ref().map(ToString::to_string),
-        accepted_digest: accepted.as_ref().map(ToString::to_string),
-        sources: stored_sources(sources),
+        values: sent.as_ref().map(|sent| stored_tags(sent, stored::VALUES_SIZE)),
+        shown_values: stored_tags(shown, stored::FEW_VALUES_SIZE),
+        accepted_values: stored_tags(accepted, stored::FEW_VALUES_SIZE),
+        retained_values: stored_tags(retained, stored::FEW_VALUES_SIZE),
+        inputs: inputs(sources),
         at: Some(Time(whole_seconds(*at))),
     }
 }
 
 fn operation(operation: &stored::Operation) -> Operation {
-    let digests = operation.digest.as_deref().zip(operation.visible_digest.as_deref());
     Operation {
         kind: match operation.operation_type {
             stored::OperationType::Create => OperationKind::Create,
@@ -85,13 +90,14 @@ fn operation(operation: &stored::Operation) -> Operation {
         },
         attempt: operation.attempt,
         generation: operation.generation,
-        payload: digests.map(|(digest, visible)| Payload {
+        payload: operation.digest.as_deref().map(|digest| Payload {
             digest: Digest::parse(digest),
-            visible: VisibleDigest::parse(visible),
-            sources: sources(&operation.sources),
+            tags: tags(&operation.values),
+            sources: sources(operation.inputs.as_ref()),
         }),
         from_version: operation.from_version,
         from_build: operation.from_build_id.clone(),
+        changes_visible: operation.changes_visible,
         seen_busy: operation.seen_busy,
         redeploy_request: operation.redeploy_request.clone(),
         started_at: operation.started_at.0,
@@ -107,6 +113,7 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
         payload,
         from_version,
         from_build,
+        changes_visible,
         seen_busy,
         redeploy_request,
         started_at,
@@ -124,8 +131,9 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
         attempt: *attempt,
         generation: *generation,
         digest: payload.as_ref().map(|payload| payload.digest.to_string()),
-        visible_digest: payload.as_ref().map(|payload| payload.visible.to_string()),
-        sources: payload.as_ref().map(|payload| stored_sources(&payload.sources)).unwrap_or_default(),
+        values: payload.as_ref().map(|it| stored_tags(&it.tags, stored::VALUES_SIZE)).unwrap_or_default(),
+        changes_visible: *changes_visible,
+        inputs: payload.as_ref().and_then(|payload| inputs(&payload.sources)),
         from_version: *from_version,
         from_build_id: from_build.clone(),
         seen_busy: *seen_busy,
@@ -134,28 +142,65 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
     }
 }
 
-fn sources(sources: &[stored::Source]) -> Vec<Source> {
-    sources
-        .iter()
-        .map(|stored::Source { kind, name, uid, resource_version }| Source {
-            kind: kind.clone(),
-            name: name.clone(),
-            uid: uid.clone(),
-            resource_version: resource_version.clone(),
-        })
-        .collect()
+fn tags(stored: &[stored::ValueDigests]) -> Tags {
+    let place = |entry: &stored::ValueDigests| {
+        let application = entry.application.clone().unwrap_or_else(|| GLOBAL.to_owned());
+        let of = |kind: Kind, values: &BTreeMap<String, String>| {
+            let item = |key: &String| Item { kind, application: application.clone(), key: key.clone() };
+            values.iter().map(|(key, tag)| (item(key), tag.clone())).collect::<Vec<_>>()
+        };
+        let schedule = entry.schedule.iter().map(|tag| (Item::schedule(&application), tag.clone()));
+        [of(Kind::Standard, &entry.standard), of(Kind::Secured, &entry.secured), schedule.collect()].concat()
+    };
+    stored.iter().flat_map(place).collect()
 }
 
-fn stored_sources(sources: &[Source]) -> Vec<stored::Source> {
-    sources
-        .iter()
-        .map(|Source { kind, name, uid, resource_version }| stored::Source {
-            kind: kind.clone(),
-            name: name.clone(),
-            uid: uid.clone(),
-            resource_version: resource_version.clone(),
-        })
-        .collect()
+/// As many as fit into so many bytes of JSON, secured ones first: they cannot be read back.
+fn stored_tags(tags: &Tags, size: usize) -> Vec<stored::ValueDigests> {
+    const PLACE: usize = r#"{"application":,"standard":{},"secured":{},"schedule":""},"#.len();
+    const VALUE: usize = ":,".len();
+    let mut places: BTreeMap<&str, stored::ValueDigests> = BTreeMap::new();
+    let mut left = size;
+    for (item, tag) in tags.iter() {
+        let new =
+            if places.contains_key(item.application.as_str()) { 0 } else { PLACE + bounds::size(&item.application) };
+        let needs = new + VALUE + bounds::size(&item.key) + bounds::size(&tag);
+        if needs > left || (new > 0 && places.len() == stored::VALUE_PLACES) {
+            continue;
+        }
+        left -= needs;
+        let place = places.entry(&item.application).or_default();
+        place.application = (item.application != GLOBAL).then(|| item.application.clone());
+        match item.kind {
+            Kind::Standard => _ = place.standard.insert(item.key.clone(), tag.to_owned()),
+            Kind::Secured => _ = place.secured.insert(item.key.clone(), tag.to_owned()),
+            Kind::Schedule => place.schedule = Some(tag.to_owned()),
+        }
+    }
+    places.into_values().collect()
+}
+
+fn sources(inputs: Option<&stored::Inputs>) -> Sources {
+    let Some(stored::Inputs { count: count @ 1.., digest, first }) = inputs else { return Sources::default() };
+    let source = |stored::Source { kind, name, uid, resource_version }: &stored::Source| Source {
+        kind: kind.clone(),
+        name: name.clone(),
+        uid: uid.clone(),
+        resource_version: resource_version.clone(),
+    };
+    Sources { count: *count, digest: digest.clone(), first: first.iter().map(source).collect() }
+}
+
+fn inputs(sources: &Sources) -> Option<stored::Inputs> {
+    let Sources { count, digest, first } = sources;
+    let source = |Source { kind, name, uid, resource_version }: &Source| stored::Source {
+        kind: kind.clone(),
+        name: name.clone(),
+        uid: uid.clone(),
+        resource_version: resource_version.clone(),
+    };
+    let inputs = || stored::Inputs { count: *count, digest: digest.clone(), first: first.iter().map(source).collect() };
+    (!sources.is_empty()).then(inputs)
 }
 
 #[cfg(test)]
@@ -164,16 +209,48 @@ mod tests {
 
     use super::*;
 
+    /// A tag for each kind of value, in an application and for all.
+    fn some(tag: &str) -> Tags {
+        let mut tags = Tags::default();
+        for item in [
+            Item::standard("service", "A"),
+            Item::secured("service", "A"),
+            Item::schedule("job"),
+            Item::standard(GLOBAL, "B"),
+            Item::secured(GLOBAL, "C"),
+        ] {
+            tags.set(item, tag);
+        }
+        tags
+    }
+
+    #[test]
+    fn a_list_of_values_is_bounded_and_keeps_secured_ones_first() {
+        let mut tags = Tags::default();
+        for number in 0..5_000 {
+            let application = format!("application-{}", number % 70);
+            tags.set(Item::standard(&application, &format!("A_KEY_{number}")), "1a2b3c4d");
+        }
+        for number in 0..50 {
+            tags.set(Item::secured("application-0", &format!("SECRET_{number}")), "1a2b3c4d");
+        }
+        let stored = stored_tags(&tags, stored::VALUES_SIZE);
+        let text = serde_json::to_string(&stored).expect("it is JSON");
+        assert!(text.len() <= stored::VALUES_SIZE, "{}", text.len());
+        assert!(text.len() > stored::VALUES_SIZE * 3 / 4, "the room is used: {}", text.len());
+        let read = super::tags(&stored);
+        for number in 0..50 {
+            assert!(read.has(&Item::secured("application-0", &format!("SECRET_{number}"))), "{number}");
+        }
+    }
+
     #[test]
     fn what_is_stored_is_read_back_as_it_was() {
         let source =
             Source { kind: "Secret".into(), name: "tax".into(), uid: "1".into(), resource_version: "2".into() };
         let time = Timestamp::from_second(1_000).expect("a time in range");
-        let payload = Payload {
-            digest: Digest::parse("key:hash"),
-            visible: VisibleDigest::parse("hash~ignored.one.two"),
-            sources: vec![source.clone()],
-        };
+        let sources = Sources::of(std::slice::from_ref(&source));
+        let payload = Payload { digest: Digest::parse("key:hash"), tags: some("1a2b3c4d"), sources: sources.clone() };
         for (kind, state) in [
             (OperationKind::Create, OperationState::Planned),
             (OperationKind::Redeploy, OperationState::Accepted),
@@ -187,10 +264,11 @@ mod tests {
                         digest: None,
                         outcome,
                         from_version: Some(4),
-                        sent: Some(VisibleDigest::parse("sent")),
-                        remote: Some(VisibleDigest::parse("other")),
-                        accepted: Some(VisibleDigest::parse("accepted")),
-                        sources: vec![source.clone()],
+                        sent: Some(some("sent")),
+                        shown: some("shown"),
+                        accepted: some(""),
+                        retained: some("*"),
+                        sources: sources.clone(),
                         at: time,
                     }),
                     operation: Some(Operation {
@@ -201,6 +279,7 @@ mod tests {
                         payload: (kind != OperationKind::Undeploy).then(|| payload.clone()),
                         from_version: Some(6),
                         from_build: Some("build".into()),
+                        changes_visible: true,
                         seen_busy: true,
                         redeploy_request: Some("now".into()),
                         started_at: time,

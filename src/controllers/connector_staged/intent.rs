@@ -5,9 +5,12 @@ use kube::ResourceExt;
 
 use super::decide::{Deletion, Intent};
 use super::desired::{self, Fields};
+use crate::controllers::conditions::Told;
 use crate::controllers::keys::{Contender, Contention};
 use crate::controllers::object::{Operated, request};
+use crate::controllers::reason::Reason;
 use crate::controllers::subject::Kind;
+use crate::crd::shared::RemoteIdentity;
 use crate::crd::{AdoptionPolicy, ConnectorStaged, ConnectorStagedStatus, DeletionPolicy, Publish, StagedOperation};
 use crate::names;
 
@@ -52,6 +55,18 @@ impl Operated for ConnectorStaged {
     }
 }
 
+/// What cannot be worked with, whatever the remote says.
+#[must_use]
+pub fn unfit(object: &ConnectorStaged, identity: &RemoteIdentity) -> Option<Told> {
+    let status = object.status.as_ref().filter(|status| status.id.is_some() || status.operation.is_some())?;
+    let before = status.remote.as_ref().filter(|before| *before != identity)?;
+    let message = format!(
+        "This connector was created in project {} at {}, and the ConnectProject now names project {} at {}: set it back",
+        before.project_key, before.api_url, identity.project_key, identity.api_url
+    );
+    Some(Told::new(Reason::IdentityChanged, message))
+}
+
 /// What happens to the remote when the object is deleted.
 #[must_use]
 pub fn deletion(object: &ConnectorStaged) -> Option<Deletion> {
@@ -83,5 +98,6 @@ pub fn intent(object: &ConnectorStaged) -> Intent {
             Publish::Certified => Some(true),
         },
         publication: desired::publication(spec, &fields),
+        proven: spec.publish_after.is_none(),
     }
 }

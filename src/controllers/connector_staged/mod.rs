@@ -12,6 +12,7 @@ pub mod intent;
 pub mod ledger;
 pub mod memory;
 pub mod observe;
+pub mod proof;
 mod run;
 pub mod status;
 pub mod stored;

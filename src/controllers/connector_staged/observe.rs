@@ -2,12 +2,46 @@
 //!
 //! Each run reads its own connector: people have few of them, and what one run has just changed the next one must see.
 
+use std::collections::BTreeSet;
+
+use kube::Client;
+use kube::api::Api;
+
 use super::desired::{self, Fields};
 use super::ledger::{Ledger, Look, Phase, Preview, Seen};
+use super::proof::Objects;
 use super::stored;
 use crate::connect::model::{ConnectorStaged as Record, IsPreviewable};
 use crate::connect::{ApiError, ConnectApi, Selector};
-use crate::crd::ConnectorStagedSpec;
+use crate::controllers::references::{Named, Reference};
+use crate::crd::{ActionCheck, ConnectorDeployment, ConnectorStagedSpec, PublishAfter};
+
+/// What is to wake a resource: its project, and, while publishing waits for them, the objects that prove its tag.
+#[must_use]
+pub fn references(spec: &ConnectorStagedSpec, waits: bool) -> BTreeSet<Reference> {
+    let project = (Named::Project, spec.project_ref.name.clone());
+    let after = spec.publish_after.iter().filter(|_| waits);
+    let proofs = after.flat_map(|after| {
+        let checks = after.check_refs.iter().map(|check| (Named::Check, check.name.clone()));
+        checks.chain([(Named::Deployment, after.deployment_ref.name.clone())])
+    });
+    proofs.chain([project]).collect()
+}
+
+/// Reads what has to be proven before a tag is published.
+///
+/// # Errors
+/// Those of the API server.
+pub async fn proofs(client: &Client, namespace: &str, after: &PublishAfter) -> Result<Objects, kube::Error> {
+    let deployments = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace);
+    let deployment = deployments.get_opt(&after.deployment_ref.name).await?;
+    let checks = Api::<ActionCheck>::namespaced(client.clone(), namespace);
+    let mut read = Vec::new();
+    for check in &after.check_refs {
+        read.push(checks.get_opt(&check.name).await?);
+    }
+    Ok(Objects { deployment, checks: read })
+}
 
 /// Reads it: by key as long as no id is known.
 ///

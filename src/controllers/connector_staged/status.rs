@@ -8,18 +8,18 @@ use super::decide::{Rest, Verdict};
 use super::ledger::{Ledger, OperationKind, Preview, Seen};
 use super::stored;
 use crate::connect::mask::Masker;
-use crate::connect::model::{ConnectorStaged as Record, DeclaredApplication, Report};
-use crate::controllers::conditions::{self, Told, cut};
+use crate::connect::model::{ConnectorStaged as Record, DeclaredApplication, IsPreviewable, Report};
+use crate::controllers::bounds;
+use crate::controllers::conditions::{self, Extra, Told, cut};
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
 use crate::crd::ConnectorStagedSpec;
-use crate::crd::connector_deployment_status::MESSAGE_LENGTH;
+use crate::crd::connector_deployment_status::{MESSAGE_LENGTH, REPORT_SIZE};
 use crate::crd::connector_staged_status::{
-    CERTIFICATION_COMMENTS, CertificationComment, ConnectorStagedStatus, STAGED_APPLICATIONS, STAGED_KEYS,
-    StagedApplication,
+    CERTIFICATION_COMMENTS, COMMENTS_SIZE, CertificationComment, ConnectorStagedStatus, PreviewPermission,
+    STAGED_APPLICATIONS, STAGED_APPLICATIONS_SIZE, STAGED_KEYS, STAGED_KEYS_SIZE, StagedApplication, StagedVariable,
 };
 use crate::crd::shared::RemoteIdentity;
-use crate::names;
 
 /// What is the case at the end of a run.
 #[derive(Debug)]
@@ -73,19 +73,29 @@ pub fn summarize(before: &ConnectorStagedStatus, facts: &Facts<'_>, now: Timesta
     if let Some(handled) = &facts.handled_reconcile {
         status.handled_reconcile_request = Some(handled.clone());
     }
-    status.message = Some(cut(&facts.told.message, MESSAGE_LENGTH));
-    let suspended = facts.suspended.then(|| {
-        (names::SUSPENDED, "Suspended", "Nothing is sent because of suspend: true; set it to false to go on".to_owned())
-    });
-    status.conditions =
-        conditions::conditions(&before.conditions, &facts.told, suspended.into_iter().collect(), facts.generation, now);
+    let extra = vec![Extra::suspended(facts.suspended)];
+    status.conditions = conditions::conditions(&before.conditions, &facts.told, extra, facts.generation, now);
+    bounded(status)
+}
+
+/// The same, with lists of a bounded size.
+#[must_use]
+pub fn bounded(mut status: ConnectorStagedStatus) -> ConnectorStagedStatus {
+    bounds::keep(&mut status.publishing_report, REPORT_SIZE);
+    bounds::keep(&mut status.previewable_report, REPORT_SIZE);
+    bounds::keep(&mut status.certification_comments, COMMENTS_SIZE);
+    for application in &mut status.configurations {
+        bounds::keep(&mut application.standard_configuration, STAGED_KEYS_SIZE);
+        bounds::keep(&mut application.secured_configuration, STAGED_KEYS_SIZE);
+    }
+    bounds::keep(&mut status.configurations, STAGED_APPLICATIONS_SIZE);
     status
 }
 
 fn show(status: &mut ConnectorStagedStatus, record: &Record) {
     status.version = Some(record.version);
-    status.status = Some(cut(record.status.as_str(), 64));
-    status.is_previewable = Some(cut(record.is_previewable.as_str(), 64));
+    status.connector_status = Some(cut(record.status.as_str(), 64));
+    status.previewable = Some(permission(&record.is_previewable));
     status.already_listed = Some(record.already_listed);
     status.has_changes = Some(record.has_changes);
     // Nothing secret was sent.
@@ -100,10 +110,20 @@ fn show(status: &mut ConnectorStagedStatus, record: &Record) {
     status.configurations = declared.iter().take(STAGED_APPLICATIONS).map(application).collect();
 }
 
+fn permission(word: &IsPreviewable) -> PreviewPermission {
+    match word {
+        IsPreviewable::Yes => PreviewPermission::Granted,
+        IsPreviewable::No => PreviewPermission::Refused,
+        IsPreviewable::Pending => PreviewPermission::Pending,
+        IsPreviewable::NeverAsked => PreviewPermission::NotRequested,
+        IsPreviewable::Other(_) => PreviewPermission::Unknown,
+    }
+}
+
 fn hide(status: &mut ConnectorStagedStatus) {
     status.version = None;
-    status.status = None;
-    status.is_previewable = None;
+    status.connector_status = None;
+    status.previewable = None;
     status.already_listed = None;
     status.has_changes = None;
     status.publishing_report.clear();
@@ -124,20 +144,20 @@ fn comments(record: &Record) -> Vec<CertificationComment> {
 }
 
 fn application(declared: &DeclaredApplication) -> StagedApplication {
-    let name = |key: &str, required: bool| format!("{}{}", cut(key, 256), if required { "*" } else { "" });
-    let standard = declared.standard_configuration.iter().map(|key| name(&key.key, key.required));
-    let secured = declared.secured_configuration.iter().map(|key| name(&key.key, key.required));
+    let variable = |key: &str, required: bool| StagedVariable { key: cut(key, 256), required };
+    let standard = declared.standard_configuration.iter().map(|key| variable(&key.key, key.required));
+    let secured = declared.secured_configuration.iter().map(|key| variable(&key.key, key.required));
     StagedApplication {
         application_name: cut(&declared.application_name, 256),
         application_type: cut(declared.application_type.as_str(), 64),
-        standard_keys: standard.take(STAGED_KEYS).collect(),
-        secured_keys: secured.take(STAGED_KEYS).collect(),
+        standard_configuration: standard.take(STAGED_KEYS).collect(),
+        secured_configuration: secured.take(STAGED_KEYS).collect(),
     }
 }
 
-/// What to tell people of a verdict. `impossible`: what differs and cannot be changed.
+/// What to tell people of a verdict. `details`: what differs and cannot be changed, or what publishing waits for.
 #[must_use]
-pub fn tell(verdict: Verdict, key: &str, record: Option<&Record>, impossible: &[String]) -> Told {
+pub fn tell(verdict: Verdict, key: &str, record: Option<&Record>, details: &[String]) -> Told {
     let status = record.map_or_else(|| "not there".to_owned(), |record| record.status.to_string());
     match verdict {
         Verdict::Running(OperationKind::Create) => Told::new(Reason::Staging, "Creating the staged connector"),
@@ -160,8 +180,12 @@ pub fn tell(verdict: Verdict, key: &str, record: Option<&Record>, impossible: &[
             format!("The connector is {status}; changes of the spec are sent once it is at rest"),
         ),
         Verdict::Certifying => Told::new(Reason::InCertification, certifying(&status, record)),
+        Verdict::AwaitingProof => {
+            let tag = record.map(|record| record.repository.tag.as_str()).unwrap_or_default();
+            Told::new(Reason::AwaitingProof, format!("Tag {tag} is not published yet: {}", details.join("; ")))
+        }
         Verdict::Settled(rest) => settled(rest, record),
-        Verdict::CannotChange => Told::new(Reason::CannotBeChanged, impossible.join("; ")),
+        Verdict::CannotChange => Told::new(Reason::CannotBeChanged, details.join("; ")),
         Verdict::PreviewRefused => failed(
             Reason::PreviewRefused,
             "This tag may not be deployed as a preview",
@@ -208,9 +232,16 @@ fn certifying(status: &str, record: Option<&Record>) -> String {
     }
 }
 
+/// The status says that it failed; the report only what may be the reason: the service calls checks errors that it skipped
+/// (contract section 15.2), also for a connector that is published.
 fn failed(reason: Reason, what: &str, found: Option<&Report>) -> Told {
     let entries = found.map(|found| report::newest(&found.entries, &Masker::new([]), true)).unwrap_or_default();
-    let finding = report::worst(&entries).unwrap_or_else(|| "the service says no more".to_owned());
+    let errors = report::errors(&entries);
+    let finding = match errors.as_slice() {
+        [] => report::worst(&entries).unwrap_or_else(|| "the service says no more".to_owned()),
+        [one] => one.clone(),
+        several => format!("{} (checks that were skipped are reported as errors, too)", several.join("; ")),
+    };
     Told::new(reason, format!("{what}: {finding}"))
 }
 
@@ -233,3 +264,7 @@ pub fn deployable(ledger: &Ledger, seen: Option<&Seen>, spec: &ConnectorStagedSp
         _ => Err("nobody asked for the permission to deploy it as a preview: set previewable: true there".to_owned()),
     }
 }
+
+#[cfg(test)]
+#[path = "status_tests.rs"]
+mod tests;

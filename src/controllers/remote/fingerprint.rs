@@ -42,8 +42,9 @@ pub(super) fn fingerprint(found: Option<&Deployment>, hasher: &RandomState) -> u
                 url,
                 topic,
                 schedule,
+                retry_policy,
             } = application;
-            sink.add(&(id, application_name, standard_configuration, url, topic, schedule));
+            sink.add(&(id, application_name, standard_configuration, url, topic, schedule, retry_policy));
         }
     }
     sink.0.finish()

@@ -355,4 +355,12 @@ impl crate::controllers::remote::ConnectFactory for NoFactory {
     ) -> Result<Arc<dyn crate::controllers::remote::Connection>, String> {
         Err("no client is needed".into())
     }
+
+    fn commerce(
+        &self,
+        _: &crate::controllers::remote::Settings,
+        _: &str,
+    ) -> Result<Arc<dyn crate::connect::CommerceApi>, String> {
+        unreachable!("nothing here is looked up")
+    }
 }

@@ -11,6 +11,7 @@
 //! - `turns`: how many runs at once, and who is next;
 //! - `view`, `fingerprint`: what is watched and what was seen; `plan`: what to read next (all pure);
 //! - `offers`: what the registry says of the connectors that are named (pure);
+//! - `lookups`, `verifier`: what is looked up in the HTTP API, and the task that reads it;
 //! - `looker`: does what `plan` says;
 //! - `door`: the client as everyone gets it, which asks the gate before each call and reports to it after.
 
@@ -20,6 +21,7 @@ mod fingerprint;
 mod gate;
 mod jitter;
 mod looker;
+mod lookups;
 mod offers;
 mod plan;
 mod registry;
@@ -28,6 +30,7 @@ mod state;
 #[cfg(test)]
 mod testing;
 mod turns;
+mod verifier;
 mod view;
 
 use std::sync::Arc;
@@ -39,6 +42,7 @@ use crate::connect::ApiError;
 use crate::connect::model::Deployment;
 
 pub use looker::ask;
+pub use lookups::{Cadence, Found, Lookedup, Lookup};
 pub use offers::{Offer, OfferName, Offered, Offering};
 pub use registry::Remotes;
 pub use settings::{ConnectFactory, Connection, Settings};

@@ -4,7 +4,7 @@
 //! credentials that it does not know (`docs/security.md`).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::AbortHandle;
@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 use super::settings::{ConnectFactory, Settings};
 use super::state::Remote;
 use crate::clock::Clock;
+use crate::connect::CommerceApi;
 use crate::controllers::subject::Subject;
 use crate::controllers::work::Work;
 
@@ -31,6 +32,8 @@ pub struct Remotes {
 struct Registry {
     remotes: Vec<(Arc<Remote>, Looker)>,
     by_project: HashMap<Subject, Arc<Remote>>,
+    /// Clients of HTTP APIs that are in use, and what each was made of: one for each address and set of credentials.
+    commerce: Vec<(String, Settings, Weak<dyn CommerceApi>)>,
     /// How many there were, so that no two have the same chance.
     opened: u64,
 }
@@ -100,6 +103,22 @@ impl Remotes {
         self.lock().by_project.get(project).cloned()
     }
 
+    /// The client of the HTTP API at `url`, shared by all who reach it with the same settings, as long as one keeps it.
+    ///
+    /// # Errors
+    /// The sentence of [`ConnectFactory::commerce`].
+    pub fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String> {
+        let mut registry = self.lock();
+        registry.commerce.retain(|(.., client)| client.strong_count() > 0);
+        let known = registry.commerce.iter().find(|(at, made_of, _)| at == url && made_of == settings);
+        if let Some(client) = known.and_then(|(.., client)| client.upgrade()) {
+            return Ok(client);
+        }
+        let client = self.factory.commerce(settings, url)?;
+        registry.commerce.push((url.to_owned(), settings.clone(), Arc::downgrade(&client)));
+        Ok(client)
+    }
+
     /// Ends all that is kept for a resource, at whichever remote it was.
     pub fn forget(&self, subject: &Subject) {
         for (remote, _) in &self.lock().remotes {
@@ -129,7 +148,8 @@ impl Remotes {
         );
         let remote = Arc::new(remote);
         remote.join(project, settings, self.factory.as_ref())?;
-        let looker = Looker(tokio::spawn(Arc::clone(&remote).look()).abort_handle());
+        let tasks = futures::future::join(Arc::clone(&remote).look(), Arc::clone(&remote).verify());
+        let looker = Looker(tokio::spawn(tasks).abort_handle());
         registry.remotes.push((Arc::clone(&remote), looker));
         Ok(remote)
     }

@@ -3,6 +3,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
+use crate::connect::Rate;
 use crate::connect::error::Failure;
 use crate::controllers::remote::testing::{Factory, Mood, START, Service, failure, id, settings, subject, until, work};
 use crate::controllers::remote::{Health, NotNow, Pace, TroubleKind};
@@ -47,7 +48,7 @@ impl Bench {
         world.clients.iter().map(|settings| settings.client_secret.expose_secret().to_owned()).collect()
     }
 
-    fn rates(&self) -> Vec<u32> {
+    fn rates(&self) -> Vec<Rate> {
         self.service.world().rates.clone()
     }
 }
@@ -66,7 +67,7 @@ async fn projects_share_a_remote_and_the_lowest_rate_counts_as_long_as_it_is_cla
     bench.claim(&project("two"), "secret", 4);
     bench.remotes.release(&project("two"));
     assert_eq!(bench.clients(), ["secret"], "one client, so one token");
-    assert_eq!(bench.rates(), [4, 10]);
+    assert_eq!(bench.rates(), [4, 10].map(Rate::per_second));
     assert!(bench.remotes.of(&project("two")).is_none());
 
     let mut other = settings("secret", 10);
@@ -74,7 +75,7 @@ async fn projects_share_a_remote_and_the_lowest_rate_counts_as_long_as_it_is_cla
     let another = bench.remotes.claim(&project("one"), &other).expect("the settings are good");
     assert!(!Arc::ptr_eq(&one, &another));
     assert!(bench.remotes.of(&project("one")).is_some_and(|remote| Arc::ptr_eq(&remote, &another)));
-    assert_eq!(bench.rates(), [4, 10, 20], "only the third one is left");
+    assert_eq!(bench.rates(), [4, 10, 20].map(Rate::per_second), "only the third one is left");
 }
 
 #[tokio::test]

@@ -1,13 +1,12 @@
 //! What is needed to reach one remote project, and who makes a client of it. Makes no calls.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::connect::ConnectApi;
 use crate::connect::api::DeploymentPaths;
 use crate::connect::registry::{RegistryApi, StagedApi};
+use crate::connect::{CommerceApi, ConnectApi, Rate};
 
 /// What is needed to reach one remote project. `Debug` does not show the secret.
 #[derive(Clone, Debug)]
@@ -27,7 +26,7 @@ pub struct Settings {
     /// Scopes to ask for, separated by blanks; `None`: those that the API client has.
     pub scopes: Option<String>,
     /// Most requests in a second; the lowest of all projects that name the same remote counts.
-    pub requests_per_second: NonZeroU32,
+    pub requests_per_second: Rate,
 }
 
 impl PartialEq for Settings {
@@ -62,7 +61,7 @@ impl Settings {
         (&self.api_url, &self.project_key, &self.client_id)
     }
 
-    pub(super) fn with_rate(&self, requests_per_second: NonZeroU32) -> Self {
+    pub(super) fn with_rate(&self, requests_per_second: Rate) -> Self {
         Self { requests_per_second, ..self.clone() }
     }
 }
@@ -70,7 +69,7 @@ impl Settings {
 /// A client of one remote project, with a token cache and a limiter of its own.
 pub trait Connection: ConnectApi + RegistryApi + StagedApi {
     /// Changes how many requests may leave in a second; token and connections stay.
-    fn set_rate(&self, requests_per_second: NonZeroU32);
+    fn set_rate(&self, requests_per_second: Rate);
 
     /// Scopes of the newest token; `None` before the first one.
     fn scopes(&self) -> Option<Vec<String>>;
@@ -83,4 +82,10 @@ pub trait ConnectFactory: Send + Sync {
     /// # Errors
     /// A sentence that says which setting is wrong, such as a host that is not allowed.
     fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String>;
+
+    /// A client of the HTTP API at `url`, with the credentials and the project of `settings`, which has called nothing yet.
+    ///
+    /// # Errors
+    /// As [`ConnectFactory::connect`].
+    fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String>;
 }

@@ -13,6 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::door::Door;
 use super::gate::{Caller, Concern, Gate, Permit, Position};
 use super::jitter::Jitter;
+use super::lookups::Lookups;
 use super::offers::Offers;
 use super::plan::{COUNT_AGE, Facts, Plan, plan};
 use super::turns::Turns;
@@ -41,6 +42,8 @@ pub struct Remote {
     pub(super) clock: Clock,
     /// Rung when the looker is to plan anew.
     pub(super) bell: Notify,
+    /// Rung when a lookup is wanted.
+    pub(super) lookup_bell: Notify,
     wake: UnboundedSender<Subject>,
     pub(super) work: Arc<Work>,
     state: Mutex<State>,
@@ -52,6 +55,7 @@ pub(super) struct State {
     pub(super) turns: Turns,
     pub(super) view: View,
     pub(super) offers: Offers,
+    pub(super) lookups: Lookups,
     pub(super) jitter: Jitter,
     /// Deployments in the project, and when that was read.
     pub(super) counted: Option<(u64, Timestamp)>,
@@ -121,6 +125,7 @@ impl Remote {
             turns: Turns::new(concurrency),
             view: View::default(),
             offers: Offers::default(),
+            lookups: Lookups::default(),
             jitter: Jitter::new(seed),
             counted: None,
             wake: Vec::new(),
@@ -131,7 +136,7 @@ impl Remote {
             resting_until: None,
         };
         let serial = OPENED.fetch_add(1, Ordering::Relaxed);
-        Self { serial, clock, bell: Notify::new(), wake, work, state: Mutex::new(state) }
+        Self { serial, clock, bell: Notify::new(), lookup_bell: Notify::new(), wake, work, state: Mutex::new(state) }
     }
 
     /// The client. Each call asks the gate first ([`Failure::HeldBack`] if it is closed, with the time left in
@@ -240,6 +245,7 @@ impl Remote {
         self.change(|state| {
             state.view.forget(subject);
             state.offers.forget(subject);
+            state.lookups.forget(subject);
             state.turns.forget(subject);
         });
     }
@@ -248,7 +254,12 @@ impl Remote {
     pub(super) fn subjects(&self) -> Vec<Subject> {
         let state = self.lock();
         let watched = state.view.entries().map(|(subject, _)| subject);
-        watched.chain(state.offers.subjects()).chain(state.turns.subjects()).cloned().collect()
+        watched
+            .chain(state.offers.subjects())
+            .chain(state.lookups.subjects())
+            .chain(state.turns.subjects())
+            .cloned()
+            .collect()
     }
 
     /// Number of deployments in the project, as the last LIST said; each change wakes the projects that claim it.
@@ -321,6 +332,7 @@ impl Remote {
         self.change(|state| {
             let mut dismissed = state.view.dismiss(&chosen);
             dismissed.extend(state.offers.dismiss(&chosen));
+            dismissed.extend(state.lookups.dismiss(&chosen));
             dismissed.extend(state.turns.dismiss(&chosen));
             dismissed.sort();
             dismissed.dedup();

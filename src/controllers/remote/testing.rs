@@ -1,7 +1,6 @@
 //! A remote whose service, time and chance belong to the test.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use crate::connect::model::{
     RedeployAction,
 };
 use crate::connect::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
-use crate::connect::{ApiError, ConnectApi, ErrorCode, Selector};
+use crate::connect::{ApiError, CommerceApi, ConnectApi, ErrorCode, Rate, Selector};
 use crate::controllers::subject::Subject;
 use crate::controllers::work::Work;
 use crate::metrics::Metrics;
@@ -80,7 +79,7 @@ pub(super) fn settings(secret: &str, requests_per_second: u32) -> Settings {
         client_id: "client".into(),
         client_secret: secret.into(),
         scopes: None,
-        requests_per_second: NonZeroU32::new(requests_per_second).expect("a rate above zero"),
+        requests_per_second: Rate::per_second(requests_per_second),
     }
 }
 
@@ -123,7 +122,7 @@ pub(super) struct World {
     /// What each client was made of.
     pub(super) clients: Vec<Settings>,
     /// Rates that were set later.
-    pub(super) rates: Vec<u32>,
+    pub(super) rates: Vec<Rate>,
 }
 
 /// The service behind a remote.
@@ -263,8 +262,8 @@ impl StagedApi for Service {
 }
 
 impl Connection for Service {
-    fn set_rate(&self, requests_per_second: NonZeroU32) {
-        self.world().rates.push(requests_per_second.get());
+    fn set_rate(&self, requests_per_second: Rate) {
+        self.world().rates.push(requests_per_second);
     }
 
     fn scopes(&self) -> Option<Vec<String>> {
@@ -282,6 +281,10 @@ impl ConnectFactory for Factory {
         }
         self.0.world().clients.push(settings.clone());
         Ok(self.0.clone())
+    }
+
+    fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
+        Err("nothing here is looked up".into())
     }
 }
 

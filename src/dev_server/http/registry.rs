@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::Shared;
 use crate::connect::Selector;
 use crate::connect::model::Repository;
-use crate::dev_server::answers::json_answer;
+use crate::connect::scopes::Right;
 use crate::dev_server::input;
 use crate::dev_server::path::StagedOperation;
 use crate::dev_server::query;
@@ -18,7 +18,7 @@ use crate::dev_server::refusal::Refusal;
 use crate::dev_server::repositories;
 use crate::dev_server::staged::Specifications;
 use crate::dev_server::staged::repository::known;
-use crate::dev_server::tokens::{Grant, Right};
+use crate::dev_server::tokens::Grant;
 use crate::dev_server::variant::DeleteNotFound;
 
 /// Reads a published connector.
@@ -30,7 +30,7 @@ pub(super) fn connector(
 ) -> Result<Response, Refusal> {
     let projects = grant.projects_with(Right::ViewConnectors)?;
     let found = shared.world().read_connector(&projects, selector, now)?;
-    Ok(json_answer(StatusCode::OK, &found))
+    Ok(shared.shows(StatusCode::OK, &found))
 }
 
 /// Searches the published connectors.
@@ -38,7 +38,7 @@ pub(super) fn search(shared: &Shared, parts: &Parts, grant: &Grant, now: Timesta
     let projects = grant.projects_with(Right::ViewConnectors)?;
     let query = query::search(&parts.uri)?;
     let page = shared.world().search(&projects, &query, now);
-    Ok(json_answer(StatusCode::OK, &page))
+    Ok(shared.shows(StatusCode::OK, &page))
 }
 
 /// Does what is asked of connectors that are being prepared.
@@ -55,19 +55,19 @@ pub(super) async fn staged(
             let projects = grant.projects_with(Right::ViewConnectors)?;
             let query = query::staged(&parts.uri)?;
             let page = shared.world().list_staged(&projects, &query, now);
-            Ok(json_answer(StatusCode::OK, &page))
+            Ok(shared.shows(StatusCode::OK, &page))
         }
         StagedOperation::Read(selector) => {
             let projects = grant.projects_with(Right::ViewConnectors)?;
             let found = shared.world().read_staged(&projects, selector, now)?;
-            Ok(json_answer(StatusCode::OK, &found))
+            Ok(shared.shows(StatusCode::OK, &found))
         }
         StagedOperation::Create => {
             let project = grant.project(None, Right::ManageConnectors)?;
             let draft = input::staged_draft(body)?;
             let found = shared.specifications(vec![draft.repository.clone()]).await;
             let created = shared.world().stage(&project, draft, &found, now)?;
-            Ok(json_answer(StatusCode::CREATED, &created))
+            Ok(shared.shows(StatusCode::CREATED, &created))
         }
         StagedOperation::Update(selector) => {
             let projects = grant.projects_with(Right::ManageConnectors)?;
@@ -75,7 +75,7 @@ pub(super) async fn staged(
             let named = shared.world().repositories_of(selector, &update);
             let found = shared.specifications(named).await;
             let updated = shared.world().update_staged(&projects, selector, &update, &found, now)?;
-            Ok(json_answer(StatusCode::CREATED, &updated))
+            Ok(shared.shows(StatusCode::CREATED, &updated))
         }
         StagedOperation::Delete(selector) => {
             let projects = grant.projects_with(Right::ManageConnectors)?;
@@ -89,7 +89,7 @@ pub(super) async fn staged(
                     *empty.status_mut() = StatusCode::NOT_FOUND;
                     Ok(empty)
                 }
-                deleted => Ok(json_answer(StatusCode::OK, &deleted?)),
+                deleted => Ok(shared.shows(StatusCode::OK, &deleted?)),
             }
         }
     }

@@ -160,7 +160,7 @@ mod tests {
             ("https://github.com/example/elsewhere.git", "1.0.0", Some("elsewhere.git cannot be reached")),
             ("", "", Some("cannot be reached")),
             ("https://github.com/example/demo-kit.git", "0.1.0-empty", Some("no connect.yaml at tag '0.1.0-empty'")),
-            ("https://github.com/example/demo-kit.git", "0.2.0-broken", Some("deployAs[0].applicationType")),
+            ("https://github.com/example/demo-kit.git", "0.2.0-broken", Some("[deployAs.0.applicationType]")),
         ] {
             let found = known(&catalogue, &at(url, tag));
             match (found, expected) {

@@ -158,13 +158,30 @@ fn drafts_that_look_odd_but_keep_the_contract_are_accepted() {
 fn topics_schedules_and_api_clients_are_those_of_the_connector() {
     let mut stage = Stage::new(&[]);
     let global = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": "s"}], "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "w"}]});
-    let id = stage.create(&pipeline(&global)).id;
+    let mut draft = pipeline(&global);
+    for name in ["intake", "order-events"] {
+        let entry = json!({"applicationName": name, "standardConfiguration": [], "securedConfiguration": []});
+        draft.configurations.push(serde_json::from_value(entry).expect("it is an entry"));
+    }
+    let created = stage.create(&draft);
+    for application in &created.applications {
+        assert!(application.url.is_none() && application.topic.is_none() && application.schedule.is_none());
+    }
+    let id = created.id;
     stage.step(Duration::from_secs(10));
     let read = stage.read(&id).expect("it is there");
     let [intake, events, export] = read.applications.as_slice() else { panic!("three applications") };
-    assert!(intake.url.is_some() && intake.topic.is_none());
+    assert!(intake.url.as_ref().is_some_and(|url| url.ends_with("/intake")) && intake.topic.is_none());
     assert!(events.topic.is_some() && events.url.is_none());
+    assert!(export.url.is_none() && export.topic.is_none());
     assert_eq!(export.schedule.as_deref(), Some("0 1 * * *"));
+    let policy = events.retry_policy.as_ref().expect("the connector has one");
+    assert_eq!((policy.strategy.as_str(), policy.max_backoff_seconds), ("exponential-backoff", Some(600)));
+    stage.redeploy(&id, &RedeployAction::default()).expect("it is idle");
+    stage.step(Duration::from_secs(10));
+    let again = stage.read(&id).expect("it is there");
+    assert_eq!(again.applications[0].url, intake.url);
+    assert_ne!(again.applications[1].topic, events.topic, "each redeploy makes another topic");
 
     let draft = plain(json!({"key": "demo-api-client"}), json!({}));
     let refusal = stage.world.create("demo", &draft, false, stage.now).expect_err("the right is missing");
@@ -227,6 +244,57 @@ fn a_redeploy_that_is_wrong_is_refused_and_changes_nothing() {
     }
 }
 
+/// Each rule of contract section 4.4; what is valid is kept over redeploys and shown.
+#[test]
+fn retry_policies_are_checked_kept_and_shown() {
+    let global = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": "s"}], "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "w"}]});
+    let with = |name: &str, policy: &Value| json!([{"applicationName": name, "standardConfiguration": [], "securedConfiguration": [], "retryPolicy": policy}]);
+    let backoff = |min: i64, max: i64, attempts: Value| {
+        let mut policy = json!({"strategy": "exponential-backoff", "minBackoffSeconds": min, "maxBackoffSeconds": max});
+        if !attempts.is_null() {
+            policy["maxAttempts"] = attempts;
+        }
+        policy
+    };
+    let invalid = Some("DeploymentInvalidRetryPolicy");
+    for (case, application, policy, code) in [
+        ("immediate", "order-events", json!({"strategy": "immediate"}), None),
+        ("smallest", "order-events", backoff(1, 1, json!(5)), None),
+        ("largest", "order-events", backoff(600, 600, json!(100)), None),
+        ("no attempts", "order-events", backoff(10, 600, Value::Null), None),
+        ("unknown strategy", "order-events", json!({"strategy": "never"}), invalid),
+        ("too short", "order-events", backoff(0, 10, Value::Null), invalid),
+        ("too long", "order-events", backoff(10, 601, Value::Null), invalid),
+        ("min above max", "order-events", backoff(11, 10, Value::Null), invalid),
+        ("too few attempts", "order-events", backoff(1, 10, json!(4)), invalid),
+        ("too many attempts", "order-events", backoff(1, 10, json!(101)), invalid),
+        ("no pauses", "order-events", json!({"strategy": "exponential-backoff"}), invalid),
+        ("immediate with attempts", "order-events", json!({"strategy": "immediate", "maxAttempts": 5}), invalid),
+        ("a service", "intake", json!({"strategy": "immediate"}), Some("DeploymentRetryPolicyOverrideNotAllowed")),
+        ("a job", "nightly-export", backoff(0, 0, json!(1)), Some("DeploymentRetryPolicyOverrideNotAllowed")),
+    ] {
+        let mut stage = Stage::new(&[]);
+        let mut draft = pipeline(&global);
+        let RedeployAction { configuration_values: Some(sent), .. } = values(with(application, &policy)) else {
+            panic!("values were sent")
+        };
+        draft.configurations.retain(|other| other.application_name != application);
+        draft.configurations.extend(sent);
+        let created = stage.world.create("demo", &draft, true, stage.now);
+        let Some(code) = code else {
+            let id = created.expect(case).id;
+            stage.step(Duration::from_secs(10));
+            stage.redeploy(&id, &RedeployAction::default()).expect(case);
+            let read = stage.read(&id).expect(case);
+            let shown = read.applications.iter().find(|it| it.application_name == application).expect(case);
+            assert_eq!(serde_json::to_value(&shown.retry_policy).expect(case), policy, "{case}");
+            continue;
+        };
+        let refusal = created.expect_err(case);
+        assert_eq!((refusal.status, refusal.codes()), (400, vec![code]), "{case}");
+    }
+}
+
 #[test]
 fn moving_to_a_newer_connector_can_fail() {
     let update = || RedeployAction { update_connector: true, ..Default::default() };
@@ -270,8 +338,16 @@ fn logs_come_in_pages_and_wrong_questions_have_codes() {
     let first = stage.world.logs("demo", &by_id, &query, stage.now).expect("the question is right");
     query.page_token.clone_from(&first.next);
     let second = stage.world.logs("demo", &by_id, &query, stage.now).expect("the token is right");
-    assert_eq!((first.data.len(), second.data.len(), second.next.as_deref()), (20, 12, Some("")));
-    assert_eq!(second.data[11].details, json!({"message": "line 29"}));
+    assert_eq!((first.data.len(), second.data.len(), second.next.as_deref()), (20, 14, Some("")));
+    assert_eq!(second.data[13].details, json!({"message": "line 29"}));
+    let kinds: Vec<_> = first.data.iter().take(4).map(|entry| entry.kind.as_str()).collect();
+    assert_eq!(kinds, ["APPLICATION_TEXT", "APPLICATION_TEXT", "APPLICATION_JSON", "HTTP_REQUEST"]);
+    for (choice, status) in [("400", 400), ("404", 404), ("410", 410), ("500", 500)] {
+        stage.world.variant.set(&format!("logs={choice}")).expect(choice);
+        let refusal = stage.world.logs("demo", &by_id, &LogQuery::default(), stage.now).expect_err(choice);
+        assert_eq!(refusal.status, status);
+    }
+    stage.world.variant.set("logs=served").expect("it is a choice");
     stage.now = "2026-03-01T00:00:00Z".parse().expect("it is a date");
     let text = |text: &str| Some(text.to_owned());
     for (case, query, code) in [

@@ -5,12 +5,12 @@
 use jiff::Timestamp;
 
 use super::World;
-use crate::connect::Selector;
-use crate::connect::model::{Deployment, DeploymentStatus, LogSeverity, RedeployAction};
+use crate::connect::model::{Deployment, DeploymentStatus, LogSeverity, LogType, RedeployAction};
+use crate::connect::{ErrorCode, Selector};
 use crate::dev_server::build::PlannedOutcome;
 use crate::dev_server::connector::ConnectorDefinition;
 use crate::dev_server::history::{Happened, Moment};
-use crate::dev_server::record::Record;
+use crate::dev_server::record::{Record, Revision};
 use crate::dev_server::refusal::Refusal;
 
 impl World {
@@ -89,6 +89,25 @@ impl World {
         self.redeploy(&project, &Selector::Id(id.to_owned()), version, action, now)
     }
 
+    /// Someone else rolls back to what was live before what is live now (contract section 5.2): connector and values are
+    /// those of then, and the version grows.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`; `DeploymentRollbackNotAllowed` where nothing was live before, or something runs.
+    pub fn rollback_elsewhere(&mut self, id: &str, now: Timestamp) -> Result<Deployment, Refusal> {
+        let record = self.by_id(id, now)?.clone();
+        let refused = |text: &str| Err(Refusal::new(ErrorCode::DeploymentRollbackNotAllowed, text));
+        if record.status.is_busy() {
+            return refused("The deployment is busy.");
+        }
+        let now_live =
+            |revision: &&Revision| revision.connector == record.connector && revision.values == record.values;
+        let Some(earlier) = record.revisions.iter().rev().find(|revision| !now_live(revision)).cloned() else {
+            return refused("There is no earlier revision.");
+        };
+        Ok(self.replace(record, earlier.connector, earlier.values, false, now))
+    }
+
     /// Removes a deployment at once, as if someone else had undeployed it.
     ///
     /// # Errors
@@ -97,6 +116,7 @@ impl World {
         let record = self.by_id(id, now)?.clone();
         self.history.note(now, &record, Happened::Gone);
         self.kept.records.remove(id);
+        self.kept.resources.undeployed(id);
         Ok(())
     }
 
@@ -112,7 +132,24 @@ impl World {
         text: &str,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        self.by_id(id, now)?.log.note(now, &[application.to_owned()], severity, text);
+        self.write_log_of(id, application, LogType::ApplicationText, severity, text, now)
+    }
+
+    /// Writes a line of any type into the log of an application: a text, the message of a JSON object, or the path of a
+    /// request.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`.
+    pub fn write_log_of(
+        &mut self,
+        id: &str,
+        application: &str,
+        kind: LogType,
+        severity: &LogSeverity,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        self.by_id(id, now)?.log.add(now, application, kind, severity, text);
         Ok(())
     }
 

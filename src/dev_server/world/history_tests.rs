@@ -6,7 +6,7 @@ use crate::dev_server::history::Moment;
 
 #[test]
 fn each_moment_tells_what_happened_when_and_with_which_values() {
-    let mut stage = Stage::new(&["values-show=end"]);
+    let mut stage = Stage::new(&["values-show=end", "first-status=queued"]);
     let id = stage.live("tax");
     let values = draft("tax", &[("FEATURES", "b")], "second-token").configurations;
     let action = RedeployAction { configuration_values: Some(values), ..RedeployAction::default() };

@@ -95,6 +95,6 @@ fn whoever_looks_at_everything_sees_it_as_it_is() {
     stage.redeploy(&first, &RedeployAction::default()).expect("it is idle");
     let all = stage.world.all(stage.now);
     let seen: Vec<_> = all.iter().map(|seen| (seen.id.as_str(), seen.status.as_str())).collect();
-    assert_eq!(seen, [(first.as_str(), "Queued"), (second.as_str(), "Deployed")]);
+    assert_eq!(seen, [(first.as_str(), "Deploying"), (second.as_str(), "Deployed")]);
     assert_eq!(stage.read(&first).map(|read| read.status.as_str().to_owned()).as_deref(), Some("Deployed"), "a reader");
 }

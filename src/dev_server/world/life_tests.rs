@@ -87,26 +87,83 @@ fn kinds(report: &[ReportEntry]) -> Vec<&str> {
 }
 
 #[test]
-fn a_deployment_is_queued_then_deploying_then_deployed() {
-    let mut stage = Stage::new(&[]);
-    let created = stage.create(&draft("tax", &[], "token"));
-    assert_eq!((created.status, created.version), (Queued, 1));
-    assert!(created.applications[0].url.is_none());
-    for (seconds, expected) in [(0, Queued), (1, Queued), (1, Deploying), (7, Deploying), (1, Deployed)] {
-        stage.step(Duration::from_secs(seconds));
-        assert_eq!(stage.status(&created.id), Some(expected));
+fn a_deployment_is_deploying_then_deployed_or_queued_before() {
+    for (choices, first) in [(&[][..], Deploying), (&["first-status=queued"], Queued)] {
+        let mut stage = Stage::new(choices);
+        let created = stage.create(&draft("tax", &[], "token"));
+        assert_eq!((&created.status, created.version), (&first, 1));
+        assert!(created.applications[0].url.is_none() && created.build_id().is_some());
+        for (seconds, expected) in [(0, &first), (1, &first), (1, &Deploying), (7, &Deploying), (1, &Deployed)] {
+            stage.step(Duration::from_secs(seconds));
+            assert_eq!(stage.status(&created.id).as_ref(), Some(expected));
+        }
+        let read = stage.read(&created.id).expect("it is there");
+        assert_eq!(kinds(read.report()), ["Information"]);
+        assert_eq!(read.report()[0].title, "Script for \"postDeploy\" not defined");
+        assert_eq!(read.report()[0].created_at, "1970-01-01T00:00:10.000Z");
+        let url = read.applications[0].url.clone().expect("it is live");
+        assert!(url.starts_with("https://service-") && url.ends_with(".europe-west1.gcp.2.sandbox.connect.example"));
+        let again = stage.redeploy(&created.id, &RedeployAction::default()).expect("it is idle");
+        assert_eq!((again.status, again.applications[0].url.as_ref()), (first, Some(&url)));
     }
-    let read = stage.read(&created.id).expect("it is there");
-    assert_eq!(kinds(read.report()), ["Information"]);
-    assert_eq!(read.report()[0].created_at, "1970-01-01T00:00:10.000Z");
-    assert!(read.applications[0].url.as_ref().is_some_and(|url| url.starts_with("https://service-")));
+}
+
+#[test]
+fn details_of_a_new_deployment_may_be_empty_until_its_build_ends() {
+    let mut stage = Stage::new(&["new-details=empty"]);
+    let created = stage.create(&draft("tax", &[], "token"));
+    assert_eq!(serde_json::to_value(&created.details).expect("it is JSON"), json!({}));
+    stage.step(LASTS);
+    let build = stage.read(&created.id).expect("it is there").build_id().expect("it ended").to_owned();
+    let again = stage.redeploy(&created.id, &RedeployAction::default()).expect("it is idle");
+    assert!(again.build_id().is_some_and(|id| id != build), "only the first build is hidden");
+}
+
+#[test]
+fn a_failed_redeploy_keeps_the_address_and_a_new_deployment_gets_another() {
+    let mut stage = Stage::new(&[]);
+    let id = stage.live("tax");
+    let url = stage.read(&id).expect("it is there").applications[0].url.clone();
+    assert!(url.is_some());
+    stage.redeploy(&id, &values(&[("LOG_LEVEL", "loud")], "token")).expect("it is idle");
+    stage.step(LASTS);
+    let failed = stage.read(&id).expect("it is there");
+    assert_eq!((&failed.status, &failed.applications[0].url), (&Failed, &url), "what ran before keeps serving");
+    stage.undeploy(&id).expect("it is idle");
+    stage.step(LASTS);
+    let other = stage.live("tax");
+    assert_ne!(stage.read(&other).expect("it is there").applications[0].url, url);
+}
+
+#[test]
+fn a_rollback_by_others_brings_back_values_and_connector_of_what_was_live_before() {
+    let mut stage = Stage::new(&[]);
+    let id = stage.live("tax");
+    let refused = stage.world.rollback_elsewhere(&id, stage.now).expect_err("nothing was live before");
+    assert_eq!(refused.codes(), ["DeploymentRollbackNotAllowed"]);
+    stage.world.raise_connector("demo-connector", false, |_| {}).expect("it is known");
+    let newer = RedeployAction { update_connector: true, ..values(&[("LOG_LEVEL", "debug")], "new") };
+    stage.redeploy(&id, &newer).expect("it is idle");
+    assert_eq!(
+        stage.world.rollback_elsewhere(&id, stage.now).expect_err("it is busy").codes(),
+        ["DeploymentRollbackNotAllowed"]
+    );
+    stage.step(LASTS);
+    let before = stage.read(&id).expect("it is there");
+    assert_eq!((before.connector.version, plain(&before)), (2, vec![("LOG_LEVEL", "debug")]));
+    stage.world.rollback_elsewhere(&id, stage.now).expect("there is an earlier one");
+    stage.step(LASTS);
+    let after = stage.read(&id).expect("it is there");
+    assert_eq!((after.connector.version, plain(&after), &after.status), (1, vec![("LOG_LEVEL", "info")], &Deployed));
+    assert!(after.version > before.version);
+    assert_eq!(stage.world.secured_is(&id, Some("service"), "API_TOKEN", "token"), Some(true));
 }
 
 #[test]
 fn what_makes_a_build_fail_is_told_without_the_secret() {
     for (case, draft, status, entries, text) in [
         (
-            "value that the script refuses",
+            "value with which it cannot be built",
             draft("tax", &[("LOG_LEVEL", "loud")], "canary-41"),
             Failed,
             &["Error"][..],
@@ -128,7 +185,7 @@ fn what_makes_a_build_fail_is_told_without_the_secret() {
             "API_TOKEN of application service is required, but its value was not given",
         ),
         (
-            "script that fails",
+            "build that fails",
             read_draft(json!({"connector": {"key": "demo-failing"}, "region": "europe-west1.gcp", "configurations":
                 [{"applicationName": "service", "standardConfiguration": [], "securedConfiguration": []}]})),
             Failed,
@@ -136,12 +193,12 @@ fn what_makes_a_build_fail_is_told_without_the_secret() {
             "exit code 1",
         ),
         (
-            "script that warns",
+            "script that fails",
             read_draft(json!({"connector": {"key": "demo-warning"}, "region": "europe-west1.gcp", "configurations":
                 [{"applicationName": "service", "standardConfiguration": [], "securedConfiguration": []}]})),
             Deployed,
-            &["Warning", "Information"],
-            "warning",
+            &["Warning"],
+            "exit code 1",
         ),
     ] {
         let mut stage = Stage::new(&[]);
@@ -174,7 +231,7 @@ fn redeploy_is_refused_while_busy_and_allowed_otherwise() {
         match text {
             None => {
                 let redeployed = answer.expect("it is idle");
-                assert_eq!((redeployed.status, redeployed.version), (Queued, 2), "{status}");
+                assert_eq!((redeployed.status, redeployed.version), (Deploying, 2), "{status}");
                 stage.step(LASTS);
                 assert_eq!(stage.status(&id), Some(Deployed), "{status}");
             }
@@ -238,10 +295,11 @@ fn values_stay_where_none_are_sent_and_scripts_are_skipped_where_asked() {
     stage.redeploy(&id, &RedeployAction::default()).expect("it is idle");
     assert_eq!(stage.world.secured_is(&id, Some("service"), "API_TOKEN", "token"), Some(true));
     stage.step(LASTS);
-    let skip = RedeployAction { skip_scripts: true, ..values(&[("LOG_LEVEL", "loud")], "new") };
+    let skip = RedeployAction { skip_scripts: true, ..values(&[("LOG_LEVEL", "warn")], "new") };
     stage.redeploy(&id, &skip).expect("it is idle");
     stage.step(LASTS);
-    assert_eq!(stage.status(&id), Some(Deployed));
+    let read = stage.read(&id).expect("it is there");
+    assert_eq!((&read.status, read.report().len()), (&Deployed, 0), "no script ran, so nothing is told of one");
     assert_eq!(stage.world.secured_is(&id, Some("service"), "API_TOKEN", "token"), Some(false));
     assert_eq!(stage.world.secured_is(&id, Some("service"), "API_TOKEN", "new"), Some(true));
 }
@@ -275,7 +333,7 @@ fn a_redeploy_may_show_the_old_outcome_for_a_while() {
     let answer = stage.redeploy(&id, &RedeployAction::default()).expect("it is idle");
     assert_eq!((&answer.status, answer.build_id()), (&Deployed, before.build_id()));
     assert_eq!(answer.version, 2);
-    let busy = stage.redeploy(&id, &RedeployAction::default()).expect_err("it is queued all the same");
+    let busy = stage.redeploy(&id, &RedeployAction::default()).expect_err("it is busy all the same");
     assert_eq!(busy.codes(), ["DeploymentInvalidStatusTransition"]);
     stage.step(Duration::from_secs(3));
     let read = stage.read(&id).expect("it is there");
@@ -287,7 +345,7 @@ fn a_redeploy_may_show_the_old_outcome_for_a_while() {
 fn versions_and_build_ids_change_as_chosen() {
     for (choices, versions, builds) in [
         (&[][..], [1, 2, 2], [true, true]),
-        (&["versions=status"], [3, 4, 6], [true, true]),
+        (&["versions=status"], [2, 3, 4], [true, true]),
         (&["build-ids=end"], [1, 2, 2], [false, true]),
         (&["build-ids=never"], [1, 2, 2], [false, false]),
     ] {

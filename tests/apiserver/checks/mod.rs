@@ -1,6 +1,7 @@
 //! `ActionCheck`: what is sent when, and what is said of each answer.
 
 mod answers;
+mod asked;
 mod once;
 mod refused;
 
@@ -10,30 +11,34 @@ use serde_json::{Value, json};
 use crate::manifests::with_spec;
 use crate::shop::Shop;
 
-const CHECK: &str = "add-to-cart";
+pub(crate) const CHECK: &str = "add-to-cart";
 
 /// A check of the dev server of a shop, which writes.
-fn check(shop: &Shop) -> Value {
+pub(crate) fn check(shop: &Shop) -> Value {
     json!({
         "apiVersion": "connect-operator.io/v1alpha1",
         "kind": "ActionCheck",
         "metadata": {"name": CHECK},
         "spec": {
             "frontend": {"url": shop.dev.url()},
-            "namespace": "cart",
-            "action": "addToCart",
+            "action": {"namespace": "cart", "name": "addToCart"},
             "method": "POST",
             "locale": "en-GB",
             "extensionVersion": "1.4.0",
-            "body": {"variant": {"sku": "A1", "count": 1}},
-            "expect": {"status": 200, "body": "body.cartId != '' && body.lineItems.size() > 0"},
+            "body": r#"{"variant": {"sku": "A1", "count": 1}}"#,
+            "expect": {"status": 200, "body": [
+                {"jsonPath": "$.cartId", "exists": true},
+                {"jsonPath": "$.lineItems[0].variant.sku", "exists": true},
+            ]},
         },
     })
 }
 
 /// One that reads.
 fn reading(shop: &Shop) -> Value {
-    let change = json!({"action": "getCart", "method": "GET", "body": null, "expect": {"body": "body.cartId != ''"}});
+    let expect = json!({"body": [{"jsonPath": "$.cartId", "exists": true}]});
+    let action = json!({"namespace": "cart", "name": "getCart"});
+    let change = json!({"action": action, "method": "GET", "body": null, "expect": expect});
     with_spec(check(shop), &change)
 }
 

@@ -51,7 +51,7 @@ impl Silent {
 
 /// How many pieces are in the cart of the last answer that the dev server gave.
 fn sent(shop: &Shop) -> u64 {
-    shop.calls("writeActionPost") + shop.calls("writeActionPut")
+    shop.calls("writeFrontasticActionPost") + shop.calls("writeFrontasticActionPut")
 }
 
 #[tokio::test]
@@ -68,11 +68,11 @@ async fn a_write_is_sent_once_for_each_generation_and_survives_a_restart() {
     shop.sandbox.change(&check(&shop), &json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
     shop.kill_operator().await;
     shop.start_operator();
-    let change = json!({"spec": {"method": "PUT", "body": {"variant": {"sku": "B2", "count": 2}}}});
+    let change = json!({"spec": {"method": "PUT", "body": r#"{"variant": {"sku": "B2", "count": 2}}"#}});
     shop.sandbox.change(&check(&shop), &change).await.unwrap();
     let again = until_reason(&shop, "CheckPassed").await;
     assert_eq!(again.status.unwrap().checked_for.unwrap().generation, 2);
-    assert_eq!((shop.calls("writeActionPost"), shop.calls("writeActionPut")), (1, 1));
+    assert_eq!((shop.calls("writeFrontasticActionPost"), shop.calls("writeFrontasticActionPut")), (1, 1));
 }
 
 #[tokio::test]
@@ -194,11 +194,11 @@ async fn a_read_is_sent_at_its_interval() {
         shop.sandbox.change(&reading(&shop), &json!({"spec": {"locale": locale}})).await.unwrap();
         let last = checked_at(&until_reason(&shop, "CheckPassed").await);
         reads += 1;
-        assert_eq!(shop.calls("readAction"), reads, "none before its time");
+        assert_eq!(shop.calls("readFrontasticAction"), reads, "none before its time");
         shop.clock.step(Duration::from_mins(1));
         shop.until_object(CHECK, "the next", |object: &ActionCheck| checked_at(object) != last).await;
         reads += 1;
-        assert_eq!(shop.calls("readAction"), reads);
+        assert_eq!(shop.calls("readFrontasticAction"), reads);
     }
 }
 
@@ -216,5 +216,5 @@ async fn what_did_not_leave_is_sent_later() {
     let late = connect_operator::dev_server::DevServer::start_on(listener, quick(), Clock::system()).await.unwrap();
     shop.clock.step(Duration::from_mins(1));
     until_reason(&shop, "CheckPassed").await;
-    assert_eq!(late.counts()["writeActionPost"], 1);
+    assert_eq!(late.counts()["writeFrontasticActionPost"], 1);
 }

@@ -7,25 +7,26 @@ use crate::manifests::with_spec;
 use crate::shop::Shop;
 
 #[tokio::test]
-async fn an_expression_that_does_not_compile_sends_nothing() {
+async fn assertions_that_cannot_be_used_send_nothing() {
     let shop = Shop::open().await;
-    let manifest = with_spec(check(&shop), &json!({"expect": {"body": "body.cartId =="}}));
+    let body = |assertion: serde_json::Value| json!({"expect": {"body": [assertion]}});
+    let manifest = with_spec(check(&shop), &body(json!({"jsonPath": "$.cartId ==", "exists": true})));
     shop.sandbox.apply(&manifest).await.unwrap();
     let seen = until_reason(&shop, "ExpectInvalid").await;
-    assert!(has(&seen, "Stalled") && message(&seen).starts_with("expect.body: "), "{}", message(&seen));
-    for (expression, words) in [
-        ("cart.id == ''", "cart is not known"),
-        ("body.all(a, body.all(b, body.all(c, true)))", "2 deep"),
-        ("[body].map(a, [a, a]).size() > 0", "inside of a macro"),
+    assert!(has(&seen, "Stalled") && message(&seen).starts_with("expect.body[0].jsonPath: "), "{}", message(&seen));
+    for (assertion, words) in [
+        (json!({"jsonPath": "$[?in(@.a, $.b)]", "exists": true}), "in() is no function"),
+        (json!({"jsonPath": "$[?match(@.a, @.b)]", "exists": true}), "written out"),
+        (json!({"jsonPath": "$.cartId", "matches": "("}), "expect.body[0].matches: the pattern is no regular"),
     ] {
-        shop.sandbox.change(&manifest, &json!({"spec": {"expect": {"body": expression}}})).await.unwrap();
+        shop.sandbox.apply(&with_spec(check(&shop), &body(assertion))).await.unwrap();
         let seen = until_reason(&shop, "ExpectInvalid").await;
         assert!(message(&seen).contains(words), "{}", message(&seen));
     }
-    assert_eq!(shop.calls("writeActionPost"), 0);
-    shop.sandbox.change(&manifest, &json!({"spec": {"expect": {"body": "body.cartId != ''"}}})).await.unwrap();
+    assert_eq!(shop.calls("writeFrontasticActionPost"), 0);
+    shop.sandbox.apply(&with_spec(check(&shop), &body(json!({"jsonPath": "$.cartId", "exists": true})))).await.unwrap();
     until_reason(&shop, "CheckPassed").await;
-    assert_eq!(shop.calls("writeActionPost"), 1);
+    assert_eq!(shop.calls("writeFrontasticActionPost"), 1);
 }
 
 #[tokio::test]
@@ -43,8 +44,8 @@ async fn a_host_that_is_not_allowed_is_not_called() {
     let names = json!({"frontend": {"url": null, "projectName": "shop", "companyName": "example"}});
     shop.sandbox.apply(&with_spec(check(&shop), &names)).await.unwrap();
     let seen = until_reason(&shop, "HostNotAllowed").await;
-    assert!(message(&seen).contains("shop-example.service.live"), "{}", message(&seen));
-    assert_eq!(shop.calls("writeActionPost"), 0);
+    assert!(message(&seen).contains("shop-example.frontastic.live"), "{}", message(&seen));
+    assert_eq!(shop.calls("writeFrontasticActionPost"), 0);
 }
 
 #[tokio::test]
@@ -55,14 +56,14 @@ async fn what_cannot_be_sent_says_what_to_change() {
         |name: &str| json!({"headersFrom": [{"name": name, "secretKeyRef": {"name": "session", "key": "cookie"}}]});
     for (case, change, words) in [
         ("a line break", header("Cookie"), "line break"),
-        ("a header of the call", header("Service-Locale"), "cannot be set"),
-        ("a body to read with", json!({"method": "GET"}), "leave it out"),
-        ("a step in the path", json!({"action": ".."}), "another path"),
+        ("a header of the call", header("Frontastic-Locale"), "cannot be set"),
+        ("a body that is no JSON", json!({"body": "{a: 1}"}), "body is not JSON"),
+        ("a step in the path", json!({"action": {"name": ".."}}), "another path"),
     ] {
         shop.sandbox.apply(&with_spec(check(&shop), &change)).await.unwrap();
         let seen = until_reason(&shop, "ConfigurationInvalid").await;
         assert!(message(&seen).contains(words), "{case}: {}", message(&seen));
         assert!(!serde_json::to_string(&seen).unwrap().contains("a line\\nand"), "{case}");
     }
-    assert_eq!(shop.calls("writeActionPost") + shop.calls("readAction"), 0);
+    assert_eq!(shop.calls("writeFrontasticActionPost") + shop.calls("readFrontasticAction"), 0);
 }

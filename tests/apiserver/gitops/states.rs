@@ -2,6 +2,7 @@
 
 use connect_operator::connect::mask::Masker;
 use connect_operator::controllers::conditions::{Told, conditions};
+use connect_operator::controllers::connector_deployment::status::Comparison;
 use connect_operator::controllers::reason::{Reason, Stance};
 use connect_operator::controllers::{action_check, connect_project, connector_deployment, connector_staged};
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
@@ -104,7 +105,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 generation: GENERATION,
                 ledger: &ledger,
                 told,
-                drifted: beside,
+                comparison: if beside { Comparison::Different } else { Comparison::Same },
                 secured: beside,
                 suspended: beside,
                 newer,
@@ -114,6 +115,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 texts: connector_deployment::status::Texts::Masked(&masker),
                 lines: None,
                 handled_reconcile: None,
+                verified: beside.then(|| Told::new(Reason::NotFound, "Extension tax does not exist")),
             };
             json!(connector_deployment::status::summarize(&ConnectorDeploymentStatus::default(), &facts, now))
         }
@@ -130,7 +132,9 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
             };
             json!(connector_staged::status::summarize(&ConnectorStagedStatus::default(), &facts, now))
         }
-        "ActionCheck" => json!(action_check::status::said(&ActionCheckStatus::default(), &told, GENERATION, now)),
+        "ActionCheck" => {
+            json!(action_check::status::said(&ActionCheckStatus::default(), &told, (GENERATION, false), now))
+        }
         _ => {
             let mirror = if beside {
                 let told = Told::new(Reason::RegistryReadInPart, "so it is");

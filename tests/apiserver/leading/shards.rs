@@ -80,6 +80,7 @@ impl Install {
             factory: Arc::new(factory),
             actions: Arc::new(actions),
             work,
+            default_deletion_policy: None,
             jitter_seed: 1,
         };
         let (end, asked) = oneshot::channel::<()>();

@@ -59,7 +59,10 @@ async fn what_is_deployed_already_is_taken_over_by_the_steps_of_the_page() {
     shell.run(&take.place(), wait, 0).await;
     let live = json!(shop.until_reason("Deployed").await);
     let conditions = live["status"]["conditions"].as_array().unwrap();
-    assert!(conditions.iter().any(|condition| condition["type"] == "SecretsUnverified"), "{conditions:?}");
+    assert!(
+        conditions.iter().any(|condition| condition["type"] == "SecretsUnverified" && condition["status"] == "True"),
+        "{conditions:?}"
+    );
     assert_eq!(shop.sent(), [0, 0, 0], "nothing was deployed again");
 }
 

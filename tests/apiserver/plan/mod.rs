@@ -3,6 +3,7 @@
 
 mod foreseen;
 mod known;
+mod staged;
 mod wrong;
 
 use std::path::Path;

@@ -7,7 +7,7 @@ use connect_operator::names;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, Leaping, QUIET, condition, is_accepted, level, ready, status};
+use super::{DEPLOYING, Leaping, QUIET, is, is_accepted, level, message, ready, status};
 use crate::manifests::with_spec;
 use crate::shop::SECRET;
 
@@ -37,7 +37,7 @@ async fn rule_02_what_cannot_change_must_fit_to_be_taken_over() {
         change["adoptionPolicy"] = json!("Adopt");
         shop.apply_deployment(&change).await;
         let taken = shop.until_reason("KeyTaken").await;
-        let message = status(&taken).message.expect("a message");
+        let message = message(&taken);
         assert!(message.contains("demo-connector, europe-west1.gcp, sandbox"), "{what}: {message}");
         assert_eq!(ready(&shop.pass(QUIET).await).1, "KeyTaken", "{what}");
         shop.delete().await;
@@ -87,7 +87,7 @@ async fn rule_13_an_adopted_deployment_that_failed_stays_failed_until_something_
     assert_eq!(shop.sent(), [0, 0, 0]);
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     let healed = shop.redeployed("Deployed").await;
-    assert!(condition(&healed, names::SECRETS_UNVERIFIED).is_none());
+    assert!(!is(&healed, names::SECRETS_UNVERIFIED));
     assert_eq!(shop.sent(), [0, 1, 0]);
 }
 

@@ -198,7 +198,7 @@ async fn rule_24_a_namespace_waits_for_an_outstanding_create() {
 #[tokio::test]
 async fn rule_24_what_cannot_be_written_into_a_namespace_that_goes_is_no_error() {
     let shop = Leaping::open().await;
-    shop.apply_deployment(&json!({"outputs": {"configMapName": "addresses"}})).await;
+    shop.apply_deployment(&json!({"outputs": {"configMap": {"name": "addresses"}}})).await;
     shop.finish("Deployed").await;
     shop.until_object("addresses", "written", |_: &ConfigMap| true).await;
     shop.begin_to_end().await;

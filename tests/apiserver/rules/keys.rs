@@ -12,7 +12,7 @@ use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{CALM, DEPLOYING, Leaping, QUIET, condition, is_accepted, level, ready, status};
+use super::{CALM, DEPLOYING, Leaping, QUIET, condition, is, is_accepted, level, message, ready, status};
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
@@ -105,8 +105,8 @@ async fn finish(shop: &Leaping, sandbox: &Sandbox, name: &str) -> ConnectorDeplo
 
 fn assert_aside(object: &ConnectorDeployment, winner: &str) {
     assert_eq!(ready(object), ("False", "KeyConflict"));
-    assert!(condition(object, names::STALLED).is_some() && condition(object, names::RECONCILING).is_none());
-    let message = status(object).message.expect("a message");
+    assert!(is(object, names::STALLED) && !is(object, names::RECONCILING));
+    let message = message(object);
     assert!(message.contains(winner) && message.contains(KEY) && message.contains("spec.key"), "{message}");
 }
 

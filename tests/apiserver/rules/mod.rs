@@ -10,6 +10,7 @@ mod creating;
 mod deleting;
 mod ending;
 mod keys;
+mod merging;
 mod operations;
 mod policies;
 mod projects;
@@ -17,6 +18,7 @@ mod readiness;
 mod redeploying;
 mod taking_over;
 mod telling;
+mod verifying;
 mod versions;
 
 use std::ops::{Deref, DerefMut};
@@ -293,6 +295,16 @@ pub(crate) fn status(object: &ConnectorDeployment) -> ConnectorDeploymentStatus 
 
 pub(crate) fn condition<'a>(object: &'a ConnectorDeployment, name: &str) -> Option<&'a Condition> {
     object.status.iter().flat_map(|status| &status.conditions).find(|condition| condition.type_ == name)
+}
+
+/// Whether the condition of this type is there and true.
+pub(crate) fn is(object: &ConnectorDeployment, name: &str) -> bool {
+    condition(object, name).is_some_and(|condition| condition.status == "True")
+}
+
+/// Message of Ready.
+pub(crate) fn message(object: &ConnectorDeployment) -> &str {
+    condition(object, "Ready").map_or("", |ready| &ready.message)
 }
 
 /// Status and reason of Ready.

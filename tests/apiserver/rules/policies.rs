@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use kube::runtime::wait;
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, GATHER, Leaping, condition, is_accepted, level, ready, status};
+use super::{DEPLOYING, GATHER, Leaping, is, is_accepted, level, ready, status};
 use crate::manifests::with_spec;
 use crate::shop::{NAME, PROJECT, SECRET};
 
@@ -66,18 +66,18 @@ async fn rule_20_suspended_it_looks_and_sends_nothing() {
     shop.apply_deployment(&json!({"suspend": true})).await;
     let held = shop.until_reason("Suspended").await;
     assert_eq!(ready(&held).0, "False");
-    assert!(condition(&held, names::SUSPENDED).is_some());
-    assert!(condition(&held, names::STALLED).is_none() && condition(&held, names::RECONCILING).is_none());
+    assert!(is(&held, names::SUSPENDED));
+    assert!(!is(&held, names::STALLED) && !is(&held, names::RECONCILING));
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
     assert_eq!(status(&shop.get().await).operation, None);
     shop.change(&json!({"spec": {"suspend": false}})).await;
-    assert!(condition(&shop.finish("Deployed").await, names::SUSPENDED).is_none());
+    assert!(!is(&shop.finish("Deployed").await, names::SUSPENDED));
 
     // Live and suspended: what is there is still seen, a change waits.
     shop.change(&json!({"spec": {"suspend": true}})).await;
     let live = shop.until_reason("Deployed").await;
-    assert!(condition(&live, names::SUSPENDED).is_some());
+    assert!(is(&live, names::SUSPENDED));
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "now").await;
     shop.pass(GATHER).await;
@@ -102,7 +102,7 @@ async fn rule_20_suspended_during_an_operation_it_watches_it_to_its_end() {
     shop.until("accepted", is_accepted).await;
     shop.change(&json!({"spec": {"suspend": true}})).await;
     let live = shop.finish("Deployed").await;
-    assert!(condition(&live, names::SUSPENDED).is_some());
+    assert!(is(&live, names::SUSPENDED));
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 

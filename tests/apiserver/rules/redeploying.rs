@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, GATHER, History, Leaping, condition, level, ready, status};
+use super::{DEPLOYING, GATHER, History, Leaping, is, level, ready, status};
 use crate::manifests::with_spec;
 use crate::shop::SECRET;
 
@@ -238,7 +238,7 @@ async fn rule_10_a_restart_writes_nothing_whatever_there_is_to_say() {
     for (reason, change) in [
         ("DeploymentFailed", failing),
         ("DeployedWithWarnings", warning),
-        ("OutputConflict", json!({"outputs": {"configMapName": "theirs"}})),
+        ("OutputConflict", json!({"outputs": {"configMap": {"name": "theirs"}}})),
     ] {
         let mut shop = Leaping::open().await;
         shop.put_config_map("theirs", &[("key", "value")]).await;
@@ -336,7 +336,7 @@ async fn rule_12_what_failed_is_not_tried_again_until_something_changes() {
     shop.start_operator();
     let failed = shop.pass(Duration::from_mins(5)).await;
     assert_eq!(ready(&failed), ("False", "DeploymentFailed"));
-    assert!(condition(&failed, names::STALLED).is_some());
+    assert!(is(&failed, names::STALLED));
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "once more").await;

@@ -9,12 +9,12 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, Leaping, condition, is_accepted, level, ready, status};
+use super::{DEPLOYING, Leaping, condition, is, is_accepted, level, message, ready, status};
 use crate::patience::timeout_option;
 use crate::shop::SECRET;
 
 fn outputs() -> Value {
-    json!({"outputs": {"configMapName": "tax-outputs"}})
+    json!({"outputs": {"configMap": {"name": "tax-outputs"}}})
 }
 
 #[tokio::test]
@@ -56,13 +56,34 @@ async fn outputs_are_written_kept_and_gone_with_the_resource() {
 }
 
 #[tokio::test]
+async fn outputs_are_written_under_the_keys_that_are_chosen() {
+    let shop = Leaping::open().await;
+    let keys = |application: &str| {
+        let keys = json!([{"key": "TAX_URL", "applicationName": application, "output": "url"}]);
+        json!({"outputs": {"configMap": {"name": "tax-outputs", "keys": keys}}})
+    };
+    shop.apply_deployment(&keys("service")).await;
+    let live = shop.finish("Deployed").await;
+    let url = status(&live).applications[0].url.clone().expect("a service has a URL");
+    let expected = json!({"TAX_URL": url});
+    let right = |config_map: &ConfigMap| serde_json::to_value(&config_map.data).unwrap() == expected;
+    let _: ConfigMap = shop.until_object("tax-outputs", "the output", right).await;
+    shop.change(&json!({"spec": keys("servce")})).await;
+    let wrong = shop.until_reason("ConfigurationInvalid").await;
+    assert!(message(&wrong).contains("TAX_URL: application servce has no url"), "{}", message(&wrong));
+    shop.change(&json!({"spec": keys("service")})).await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.sent(), [1, 0, 0], "nothing is deployed for it");
+}
+
+#[tokio::test]
 async fn rule_19_outputs_that_somebody_else_made_are_left_alone_and_said() {
     let shop = Leaping::open().await;
     shop.put_config_map("tax-outputs", &[("theirs", "value")]).await;
     shop.apply_deployment(&outputs()).await;
     let conflict = shop.finish("OutputConflict").await;
     assert_eq!(ready(&conflict).0, "False");
-    assert!(condition(&conflict, names::STALLED).is_some());
+    assert!(is(&conflict, names::STALLED));
     let api = shop.api::<ConfigMap>();
     let theirs = api.get("tax-outputs").await.unwrap();
     assert_eq!(serde_json::to_value(&theirs.data).unwrap(), json!({"theirs": "value"}));
@@ -136,18 +157,48 @@ async fn kubectl_shows_what_people_look_for() {
         text.lines().map(|line| line.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
     let table = get(&["get", "cdep"]).await;
-    assert_eq!(table[0], ["NAME", "KEY", "CONNECTOR", "STATUS", "READY", "AGE"]);
-    assert_eq!(table[1][..5], ["tax", shop.key().as_str(), "demo-connector", "Deployed", "True"]);
+    assert_eq!(table[0], ["NAME", "KEY", "CONNECTOR", "STATUS", "READY", "REASON", "AGE"]);
+    assert_eq!(table[1][..6], ["tax", shop.key().as_str(), "demo-connector", "Deployed", "True", "Deployed"]);
     let wide = get(&["get", "cdep", "-o", "wide"]).await;
-    assert!(["URL", "REGION", "DELETION"].iter().all(|column| wide[0].iter().any(|name| name == column)), "{wide:?}");
+    assert!(
+        ["URL", "REGION", "DELETION", "MESSAGE"].iter().all(|column| wide[0].iter().any(|name| name == column)),
+        "{wide:?}"
+    );
     assert!(
         wide[1].iter().any(|cell| cell == "europe-west1.gcp") && wide[1].iter().any(|cell| cell == "Delete"),
         "{wide:?}"
     );
     let projects = get(&["get", "ctp"]).await;
-    assert_eq!(projects[0], ["NAME", "PROJECT", "REGION", "READY", "DEPLOYMENTS", "AGE"]);
-    assert_eq!(projects[1][..5], ["shop", "demo", "europe-west1.gcp", "True", "1"]);
-    assert!(get(&["get", "connect"]).await.len() >= 4, "the category holds both kinds");
+    assert_eq!(projects[0], ["NAME", "PROJECT", "REGION", "READY", "REASON", "DEPLOYMENTS", "AGE"]);
+    assert_eq!(projects[1][..6], ["shop", "demo", "europe-west1.gcp", "True", "Available", "1"]);
+    assert!(get(&["get", "connect"]).await.len() >= 4, "the category holds every kind");
     let waited = get(&["wait", "--for=condition=Ready", "cdep/tax", &timeout_option()]).await;
     assert_eq!(waited.len(), 1);
+}
+
+#[tokio::test]
+async fn kubectl_waits_for_any_condition_and_those_of_others_are_kept() {
+    let shop = Leaping::live().await;
+    let kubectl = async |arguments: &[&str]| {
+        let output = shop.sandbox.kubectl(arguments, "").await;
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    shop.until("the registry was read", |object| {
+        condition(object, names::UPDATE_AVAILABLE).is_some_and(|condition| condition.status == "False")
+    })
+    .await;
+    for condition in
+        ["Drifted=False", "UpdateAvailable=False", "ValuesRetained=False", "SecretsUnverified=False", "Suspended=False"]
+    {
+        kubectl(&["wait", &format!("--for=condition={condition}"), "cdep/tax", &timeout_option()]).await;
+    }
+    let theirs = json!([{"op": "add", "path": "/status/conditions/-", "value": {
+        "type": "example.com/Approved", "status": "True", "reason": "Reviewed", "message": "fine",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }}]);
+    kubectl(&["patch", "cdep", "tax", "--subresource=status", "--type=json", "--patch", &theirs.to_string()]).await;
+    shop.change(&json!({"spec": {"suspend": true}})).await;
+    let held = shop.until("it is suspended", |object| is(object, names::SUSPENDED)).await;
+    assert!(is(&held, "example.com/Approved"), "{:?}", status(&held).conditions);
+    kubectl(&["wait", "--for=condition=Suspended", "cdep/tax", &timeout_option()]).await;
 }

@@ -54,6 +54,8 @@ async fn what_people_may_write_is_accepted() {
         ("a region that nobody knows yet", json!({"region": "asia-northeast-1.azure"})),
         ("an address with port and path", json!({"apiUrl": "https://[::1]:8787/connect/api"})),
         ("a slow project", json!({"requestsPerSecond": 1})),
+        ("a very slow project", json!({"requestsPerSecond": 0.05})),
+        ("keys of its own", json!({"credentialsSecretRef": {"name": "ctp", "clientIdKey": "CTP_CLIENT_ID", "clientSecretKey": "CTP_CLIENT_SECRET"}})),
     ]
     .into_iter()
     .enumerate()

@@ -1,6 +1,6 @@
 //! The schema of `ActionCheck`: what passes, what does not and with which words, and what people see.
 
-use connect_operator::crd::ActionCheckStatus;
+use connect_operator::crd::{ActionCheckSpec, ActionCheckStatus};
 use serde_json::{Value, json};
 
 use super::refused::refuse;
@@ -14,8 +14,7 @@ fn check(name: &str) -> Value {
         "metadata": {"name": name},
         "spec": {
             "frontend": {"projectName": "shop", "companyName": "example"},
-            "namespace": "cart",
-            "action": "getCart",
+            "action": {"namespace": "cart", "name": "getCart"},
             "method": "GET",
             "locale": "en-GB",
             "extensionVersion": "1.4.0",
@@ -26,12 +25,13 @@ fn check(name: &str) -> Value {
 #[tokio::test]
 async fn a_frontend_has_exactly_one_address() {
     let words = "give either url, or projectName and companyName, which make the address";
+    let none = "name a frontend with frontend.url, or with frontend.projectName and frontend.companyName, or name with";
     let url = "http://127.0.0.1:8787";
     refuse(
         check,
         vec![
-            ("none", json!({"frontend": {"projectName": null, "companyName": null}}), words),
-            ("half", json!({"frontend": {"companyName": null}}), words),
+            ("none", json!({"frontend": null}), none),
+            ("half", json!({"frontend": {"companyName": null}}), none),
             ("both", json!({"frontend": {"url": url}}), words),
             (
                 "an address and an end",
@@ -45,18 +45,14 @@ async fn a_frontend_has_exactly_one_address() {
             (
                 "an unknown preset",
                 json!({"frontend": {"preset": "Other"}}),
-                r#"supported values: "Service", "Frontastic""#,
+                r#"supported values: "Frontastic", "Service""#,
             ),
             (
-                "a page of the default preset",
-                json!({"frontend": {"path": "/cart"}}),
+                "a page of the preset Service",
+                json!({"frontend": {"preset": "Service", "path": "/cart"}}),
                 "path is for the preset Frontastic",
             ),
-            (
-                "a page that is none",
-                json!({"frontend": {"preset": "Frontastic", "path": "cart"}}),
-                "spec.frontend.path in body should match",
-            ),
+            ("a page that is none", json!({"frontend": {"path": "cart"}}), "spec.frontend.path in body should match"),
         ],
     )
     .await;
@@ -71,10 +67,20 @@ async fn what_is_out_of_bounds_is_refused() {
         vec![
             ("no method", json!({"method": null}), "spec.method: Required value"),
             ("a method that deletes", json!({"method": "DELETE"}), r#"supported values: "GET", "POST", "PUT""#),
-            ("no action", json!({"action": ""}), "should be at least 1 chars long"),
+            ("no action", json!({"action": {"name": ""}}), "should be at least 1 chars long"),
+            (
+                "no namespace of the action",
+                json!({"action": {"namespace": null}}),
+                "spec.action.namespace: Required value",
+            ),
+            ("the former fields", json!({"namespace": "cart"}), "field not declared in schema"),
+            ("a body to read with", json!({"body": "{}"}), "body is for POST and PUT"),
+            ("a body that is no string", json!({"method": "POST", "body": {"a": 1}}), "expected string"),
+            ("a large body", json!({"method": "POST", "body": "x".repeat(16_385)}), "may not be more than 16384"),
             ("no locale", json!({"locale": ""}), "should be at least 1 chars long"),
             ("a locale of two lines", json!({"locale": "en\nGB"}), "should match"),
             ("a list in the query", json!({"query": {"list": ["a"]}}), "expected string"),
+            ("a long name of a parameter", json!({"query": {"q".repeat(257): "x"}}), "1 to 256 characters"),
             ("33 parameters", json!({"query": many}), "must have at most 32"),
             (
                 "17 headers",
@@ -92,7 +98,6 @@ async fn what_is_out_of_bounds_is_refused() {
                 "should match",
             ),
             ("a status that is none", json!({"expect": {"status": 99}}), "should be greater than or equal to 100"),
-            ("a long expression", json!({"expect": {"body": "x".repeat(1_025)}}), "may not be more than 1024"),
             ("an interval of a write", json!({"method": "POST", "interval": "5m"}), "interval is for GET only"),
             ("29 seconds", json!({"interval": "29s"}), "interval must be at least 30s"),
             ("no time at all", json!({"timeout": "0s"}), "timeout must be 1s to 30s"),
@@ -102,6 +107,10 @@ async fn what_is_out_of_bounds_is_refused() {
     )
     .await;
     let sandbox = Sandbox::new().await;
+    sandbox
+        .apply(&with_spec(check("of-a-project"), &json!({"frontend": null, "projectRef": {"name": "shop"}})))
+        .await
+        .unwrap();
     let twice = with_spec(check("twice"), &json!({"headersFrom": [header(1), header(1)]})).to_string();
     let created = sandbox.kubectl(&["create", "--filename", "-"], &twice).await;
     let refusal = String::from_utf8_lossy(&created.stderr);
@@ -109,16 +118,57 @@ async fn what_is_out_of_bounds_is_refused() {
 }
 
 #[tokio::test]
-async fn any_json_is_a_body_and_is_kept_word_by_word() {
+async fn an_assertion_says_exactly_one_thing_and_is_bounded() {
+    let body = |assertion: Value| json!({"expect": {"body": [assertion]}});
+    let header = |assertion: Value| json!({"expect": {"headers": [assertion]}});
+    let many = |count: usize| vec![json!({"jsonPath": "$", "exists": true}); count];
+    let one = "must validate one and only one schema (oneOf)";
+    refuse(
+        check,
+        vec![
+            ("an expression, as before", json!({"expect": {"body": "body.cartId != ''"}}), "expected list"),
+            ("no path", body(json!({"exists": true})), "expect.body[0].jsonPath: Required value"),
+            ("no dollar", body(json!({"jsonPath": "cartId", "exists": true})), "should match"),
+            (
+                "a long path",
+                body(json!({"jsonPath": format!("$.{}", "a".repeat(511)), "exists": true})),
+                "more than 512",
+            ),
+            ("nothing", body(json!({"jsonPath": "$"})), one),
+            ("two", body(json!({"jsonPath": "$", "exists": true, "equals": 1})), one),
+            ("equals and matches", body(json!({"jsonPath": "$", "equals": "a", "matches": "a"})), one),
+            ("a long value", body(json!({"jsonPath": "$", "equals": "x".repeat(1_025)})), "may not be more than 1024"),
+            ("a list", body(json!({"jsonPath": "$", "equals": [1]})), "must have at most 0 items"),
+            ("an object", body(json!({"jsonPath": "$", "equals": {"a": 1}})), "must have at most 0 items"),
+            ("a long pattern", body(json!({"jsonPath": "$", "matches": "x".repeat(257)})), "may not be more than 256"),
+            ("17", json!({"expect": {"body": many(17)}}), "must have at most 16 items"),
+            ("a header with nothing", header(json!({"name": "Age"})), "give exactly one of exists, equals and matches"),
+            ("a header with two", header(json!({"name": "Age", "exists": true, "equals": "1"})), "give exactly one of"),
+            ("a header without a name", header(json!({"name": "a b", "exists": true})), "should match"),
+        ],
+    )
+    .await;
     let sandbox = Sandbox::new().await;
-    for (index, body) in
-        [json!({"a": [1, {"b": null}, "c"], "d": 0.5}), json!([1, 2]), json!("text"), json!(7), json!(true)]
-            .into_iter()
-            .enumerate()
+    for (index, equals) in
+        [json!("A1"), json!(7), json!(-0.5), json!(true), json!(false), json!("")].into_iter().enumerate()
     {
+        let expect = json!({"body": [{"jsonPath": "$.a", "equals": equals}]});
+        let manifest = with_spec(check(&format!("equals-{index}")), &json!({"expect": expect}));
+        let stored = sandbox.apply(&manifest).await.unwrap_or_else(|refusal| panic!("{equals}: {refusal}"));
+        assert_eq!(stored.data["spec"], manifest["spec"], "{equals}");
+        let typed: ActionCheckSpec = serde_json::from_value(manifest["spec"].clone()).unwrap();
+        assert_eq!(serde_json::to_value(typed).unwrap(), manifest["spec"], "{equals}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_kept_word_by_word() {
+    let sandbox = Sandbox::new().await;
+    let large = format!("[{}1]", "1,".repeat(8_000));
+    for (index, body) in [r#"{"a":  [1, 1.0, {"b": null}]}"#, "7", &large].into_iter().enumerate() {
         let manifest = with_spec(check(&format!("body-{index}")), &json!({"method": "POST", "body": body}));
-        let stored = sandbox.apply(&manifest).await.unwrap_or_else(|refusal| panic!("{body}: {refusal}"));
-        assert_eq!(stored.data["spec"], manifest["spec"], "{body}");
+        let stored = sandbox.apply(&manifest).await.unwrap_or_else(|refusal| panic!("{refusal}"));
+        assert_eq!(stored.data["spec"], manifest["spec"]);
     }
 }
 
@@ -134,9 +184,8 @@ async fn the_status_is_kept_and_the_columns_show_it() {
             "observedGeneration": 1, "lastTransitionTime": "2026-01-02T03:04:05Z"}],
         "httpStatus": 200,
         "durationMs": 12,
-        "message": "as expected",
         "checkedAt": "2026-01-02T03:04:05Z",
-        "checkedFor": {"generation": 1, "deploymentDigest": "k1:abc", "deploymentAppliedAt": "2026-01-02T03:04:00Z"},
+        "checkedFor": {"generation": 1, "specDigest": "ab12", "rerunRequest": "now", "deploymentDigest": "k1:abc", "deploymentAppliedAt": "2026-01-02T03:04:00Z"},
         "outcome": "Passed",
     });
     let stored = sandbox.set_status(&check("shown"), &status).await.unwrap();
@@ -146,7 +195,11 @@ async fn the_status_is_kept_and_the_columns_show_it() {
     let table = sandbox.succeed(&["get", "acheck"], "").await;
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let lines: Vec<_> = table.lines().map(words).collect();
-    assert_eq!(lines[0], ["NAME", "ACTION", "METHOD", "HTTP", "READY", "LAST", "AGE"]);
-    assert_eq!(lines[1][..5], ["shown", "getCart", "GET", "200", "True"]);
+    assert_eq!(lines[0], ["NAME", "ACTION", "METHOD", "HTTP", "READY", "REASON", "LAST", "AGE"]);
+    assert_eq!(lines[1][..6], ["shown", "getCart", "GET", "200", "True", "CheckPassed"]);
+    let wide = sandbox.succeed(&["get", "acheck", "--output", "wide"], "").await;
+    let lines: Vec<_> = wide.lines().map(words).collect();
+    assert_eq!(lines[0].last().map(String::as_str), Some("MESSAGE"));
+    assert!(wide.contains("as expected"), "{wide}");
     assert!(sandbox.succeed(&["get", "connect"], "").await.contains("actioncheck"), "it is in the category");
 }

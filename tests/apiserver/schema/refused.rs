@@ -57,6 +57,29 @@ async fn a_connector_is_named_in_exactly_one_way() {
 }
 
 #[tokio::test]
+async fn verified_needs_to_know_what_to_look_for() {
+    let nothing = "verify names nothing: give at least one entry of extensions or subscriptions";
+    let unnamed = "readyWhen Verified needs to know what to look for";
+    let key = |key: &str| json!({"verify": {"extensions": [{"key": key}]}});
+    let many: Vec<_> = (0..21).map(|number| json!({"key": format!("key-{number}")})).collect();
+    refuse(
+        deployment,
+        vec![
+            ("Verified without verify", json!({"readyWhen": "Verified"}), unnamed),
+            ("nothing in it", json!({"verify": {}}), nothing),
+            ("empty lists", json!({"verify": {"extensions": [], "subscriptions": []}}), nothing),
+            ("credentials only", json!({"verify": {"credentialsRef": {"name": "verifier"}}}), nothing),
+            ("no such word", json!({"readyWhen": "Live"}), "Unsupported value"),
+            ("no key", json!({"verify": {"subscriptions": [{"application": "events"}]}}), "omits all key fields"),
+            ("a key that is none", key("a/b"), "should match"),
+            ("too many", json!({"verify": {"extensions": many}}), "must have at most 20 items"),
+            ("twice", json!({"verify": {"extensions": [{"key": "tax"}, {"key": "tax"}]}}), "Duplicate value"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn preview_is_for_staged_connectors_and_only_that() {
     let words = "type preview is for staged connectors, and only that: set connector.staged to true";
     refuse(
@@ -212,7 +235,33 @@ async fn what_is_out_of_bounds_is_refused() {
             ("days", json!({"interval": "1d"}), interval),
             ("21 lines", json!({"failureLogLines": 21}), "should be less than or equal to 20"),
             ("-1 lines", json!({"failureLogLines": -1}), "should be greater than or equal to 0"),
-            ("a name of a ConfigMap in capitals", json!({"outputs": {"configMapName": "Outputs"}}), "should match"),
+            (
+                "an output that nobody offers",
+                json!({"outputs": {"configMap": {"name": "a", "keys": [
+                    {"key": "A", "applicationName": "service", "output": "schedule"},
+                ]}}}),
+                r#"supported values: "url", "topic""#,
+            ),
+            (
+                "a key of an output with a blank",
+                json!({"outputs": {"configMap": {"name": "a", "keys": [
+                    {"key": "A B", "applicationName": "service", "output": "url"},
+                ]}}}),
+                "should match",
+            ),
+            (
+                "a key of an output twice",
+                json!({"outputs": {"configMap": {"name": "a", "keys": [
+                    {"key": "A", "applicationName": "service", "output": "url"},
+                    {"key": "A", "applicationName": "service", "output": "topic"},
+                ]}}}),
+                "uplicate",
+            ),
+            (
+                "a name of a ConfigMap in capitals",
+                json!({"outputs": {"configMap": {"name": "Outputs"}}}),
+                "should match",
+            ),
         ],
     )
     .await;
@@ -262,7 +311,14 @@ async fn a_project_that_cannot_be_reached_is_refused() {
             ("a slash at the end", json!({"apiUrl": "http://127.0.0.1:8787/"}), "spec.apiUrl in body should match"),
             ("a password in the address", json!({"apiUrl": "https://user:password@example.com"}), "should match"),
             ("another scheme", json!({"authUrl": "file:///etc/passwd"}), "spec.authUrl in body should match"),
-            ("no requests", json!({"requestsPerSecond": 0}), "should be greater than or equal to 1"),
+            ("no requests", json!({"requestsPerSecond": 0}), "should be greater than 0"),
+            ("less than no requests", json!({"requestsPerSecond": -0.5}), "should be greater than 0"),
+            ("no requests, written as a fraction", json!({"requestsPerSecond": 0.0}), "should be greater than 0"),
+            (
+                "an empty key",
+                json!({"credentialsSecretRef": {"name": "shop", "clientIdKey": ""}}),
+                "at least 1 chars long",
+            ),
             ("1001 requests", json!({"requestsPerSecond": 1001}), "should be less than or equal to 1000"),
             ("other paths", json!({"deploymentPaths": "Both"}), r#"supported values: "Project", "Unscoped""#),
             ("no filter", json!({"registry": {}}), filter),

@@ -51,13 +51,15 @@ async fn a_status_of_every_field_is_kept() {
 
 /// Every field of the status of a deployment.
 fn full_status() -> Value {
-    let sources = json!([{"kind": "Secret", "name": "tax", "uid": "u-1", "resourceVersion": "17"}]);
+    let inputs = json!({"count": 1, "digest": "i", "first": [
+        {"kind": "Secret", "name": "tax", "uid": "u-1", "resourceVersion": "17"},
+    ]});
+    let values = json!([{"application": "service", "standard": {"A": "1"}, "secured": {"B": "2"}, "schedule": "3"}]);
     json!({
         "observedGeneration": 2,
         "conditions": [{"type": "Ready", "status": "True", "reason": "Deployed", "message": "live",
             "observedGeneration": 2, "lastTransitionTime": "2026-01-02T03:04:05Z"}],
         "deploymentStatus": "Deployed",
-        "message": "live",
         "id": "4711",
         "key": "default_tax",
         "version": 5,
@@ -72,10 +74,10 @@ fn full_status() -> Value {
             {"name": "service", "type": "service", "url": "https://service.example.com"},
             {"name": "second", "type": "service", "url": "https://second.example.com"},
         ],
-        "applied": {"generation": 2, "digest": "d", "outcome": "Deployed", "fromVersion": 4, "remoteDigest": "r",
-            "sources": sources, "at": "2026-01-02T03:04:05Z"},
+        "applied": {"generation": 2, "digest": "d", "outcome": "Deployed", "fromVersion": 4, "values": values,
+            "shownValues": values, "acceptedValues": values, "retainedValues": values, "inputs": inputs, "at": "2026-01-02T03:04:05Z"},
         "operation": {"type": "Redeploy", "state": "Planned", "attempt": 1, "generation": 2, "digest": "d",
-            "visibleDigest": "v", "sources": sources, "fromVersion": 4, "fromBuildId": "b", "seenBusy": true,
+            "values": values, "changesVisible": true, "inputs": inputs, "fromVersion": 4, "fromBuildId": "b", "seenBusy": true,
             "redeployRequest": "now", "startedAt": "2026-01-02T03:04:05Z"},
         "report": [{"type": "Warning", "title": "t", "message": "m", "application": "service",
             "createdAt": "2026-01-02T03:04:05Z"}],
@@ -92,7 +94,6 @@ async fn a_status_that_is_too_large_is_refused() {
     sandbox.apply(&manifest).await.unwrap();
     let entry = |message: String| json!({"type": "Error", "title": "t", "message": message});
     for (case, status, words) in [
-        ("message", json!({"message": "x".repeat(1025)}), "may not be more than 1024"),
         ("report", json!({"report": vec![entry(String::new()); 21]}), "must have at most 20 items"),
         ("report's message", json!({"report": [entry("x".repeat(1025))]}), "may not be more than 1024"),
         ("lines", json!({"lastLogLines": vec!["x"; 21]}), "must have at most 20 items"),
@@ -115,13 +116,23 @@ async fn kubectl_get_shows_the_columns() {
     sandbox.set_status(&manifests[0], &json!({"conditions": ready, "deployments": 1})).await.unwrap();
     sandbox.set_status(&manifests[1], &full_status()).await.unwrap();
     for (resource, wide, header, line) in [
-        ("ctp", false, "NAME PROJECT REGION READY DEPLOYMENTS AGE", "shop demo europe-west1.gcp True 1"),
-        ("cdep", false, "NAME KEY CONNECTOR STATUS READY AGE", "tax default_tax demo-connector Deployed True"),
+        (
+            "ctp",
+            false,
+            "NAME PROJECT REGION READY REASON DEPLOYMENTS AGE",
+            "shop demo europe-west1.gcp True Deployed 1",
+        ),
+        (
+            "cdep",
+            false,
+            "NAME KEY CONNECTOR STATUS READY REASON AGE",
+            "tax default_tax demo-connector Deployed True Deployed",
+        ),
         (
             "cdep",
             true,
-            "NAME KEY CONNECTOR STATUS READY AGE URL REGION DELETION",
-            "tax default_tax demo-connector Deployed True",
+            "NAME KEY CONNECTOR STATUS READY REASON AGE URL REGION DELETION MESSAGE",
+            "tax default_tax demo-connector Deployed True Deployed",
         ),
     ] {
         let output = if wide { "wide" } else { "" };
@@ -130,11 +141,44 @@ async fn kubectl_get_shows_the_columns() {
         let lines: Vec<_> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(lines[0], header);
         assert!(lines[1].starts_with(line), "{}", lines[1]);
-        assert_eq!(lines[1].ends_with("https://service.example.com europe-west1.gcp Delete"), wide, "{}", lines[1]);
+        assert_eq!(
+            lines[1].ends_with("https://service.example.com europe-west1.gcp Delete live"),
+            wide,
+            "{}",
+            lines[1]
+        );
     }
     let (code, text) = succeed(&sandbox, &["get", "connect", "--output", "name"]).await;
     assert!(code, "{text}");
     assert_eq!(text.lines().count(), 2, "the category has both kinds: {text}");
+}
+
+#[tokio::test]
+async fn kubectl_selects_by_fields_on_the_server() {
+    let sandbox = Sandbox::new().await;
+    let staged = json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "kit"},
+        "spec": {"projectRef": {"name": "shop"}, "key": "my-kit", "name": "Kit", "creator": {"email": "dev@example.com"},
+            "repository": {"url": "https://example.com/kit.git", "tag": "v1"}},
+    });
+    let other = with_spec(deployment("other"), &json!({"projectRef": {"name": "blog"}, "connector": {"key": "feed"}}));
+    for manifest in [&deployment("tax"), &other, &staged] {
+        sandbox.apply(manifest).await.unwrap();
+    }
+    sandbox.set_status(&other, &json!({"observedGeneration": 1, "key": "default_other"})).await.unwrap();
+    for (kind, selector, expected) in [
+        ("cdep", "spec.projectRef.name=blog", "other"),
+        ("cdep", "spec.connector.key=feed", "other"),
+        ("cdep", "status.key=default_other", "other"),
+        ("cdep", "spec.projectRef.name!=blog", "tax"),
+        ("cst", "spec.projectRef.name=shop,spec.key=my-kit", "kit"),
+        ("cst", "spec.key=another", ""),
+    ] {
+        let names = ["get", kind, "--field-selector", selector, "--output", "jsonpath={.items[*].metadata.name}"];
+        let (code, text) = succeed(&sandbox, &names).await;
+        assert!(code, "{text}");
+        assert_eq!(text.trim(), expected, "{kind} {selector}");
+    }
 }
 
 async fn succeed(sandbox: &Sandbox, arguments: &[&str]) -> (bool, String) {

@@ -51,8 +51,8 @@ async fn a_run_whose_call_never_ends_fails_livez_and_nothing_else() {
     let check = json!({
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ActionCheck", "metadata": {"name": "hangs"},
         "spec": {
-            "frontend": {"url": "http://127.0.0.1:1"}, "namespace": "cart", "action": "getCart", "method": "GET",
-            "locale": "en-GB", "extensionVersion": "1.4.0",
+            "frontend": {"url": "http://127.0.0.1:1"}, "action": {"namespace": "cart", "name": "getCart"},
+            "method": "GET", "locale": "en-GB", "extensionVersion": "1.4.0",
             "expect": {"status": 200},
         },
     });

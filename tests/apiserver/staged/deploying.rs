@@ -1,5 +1,6 @@
 //! A deployment that names a `ConnectorStaged`, from its first tag to the next.
 
+use connect_operator::controllers::conditions::ready_message;
 use connect_operator::crd::ConnectorDeployment;
 use serde_json::{Value, json};
 
@@ -8,7 +9,7 @@ use crate::manifests::with_spec;
 use crate::shop::{SECRET, Shop};
 
 /// A deployment of the staged connector, which follows its tags.
-fn preview(shop: &Shop) -> Value {
+pub(super) fn preview(shop: &Shop) -> Value {
     with_spec(
         shop.deployment(),
         &json!({"connector": {"key": null, "stagedRef": {"name": "kit"}, "updatePolicy": "Latest"}}),
@@ -23,12 +24,14 @@ async fn a_new_tag_in_one_manifest_goes_all_the_way_to_a_live_preview() {
     manifest["spec"]["connector"].as_object_mut().unwrap().remove("key");
     shop.sandbox.apply(&manifest).await.unwrap();
     let waits = shop.until_reason("StagedNotReady").await;
-    assert!(waits.status.unwrap().message.unwrap().contains("ConnectorStaged kit: it is missing in this namespace"));
+    let waits = waits.status.unwrap();
+    let message = ready_message(&waits.conditions).unwrap();
+    assert!(message.contains("ConnectorStaged kit: it is missing in this namespace"));
 
     apply(&shop, &json!({})).await;
     until_reason(&shop, "Staged").await;
     shop.until("it says what to do", |object| {
-        let message = object.status.as_ref().and_then(|status| status.message.clone()).unwrap_or_default();
+        let message = object.status.as_ref().and_then(|status| ready_message(&status.conditions)).unwrap_or_default();
         message.contains("set previewable: true there")
     })
     .await;

@@ -1,7 +1,7 @@
 //! Creating, changing, previewing and publishing.
 
 use connect_operator::connect::model::ConnectorUpdateAction;
-use connect_operator::crd::{ConnectorStaged, StagedOperationType};
+use connect_operator::crd::{ConnectorStaged, PreviewPermission, StagedOperationType, StagedVariable};
 use serde_json::json;
 
 use super::{apply, change, has, message, open, record, until_reason, updates};
@@ -12,15 +12,16 @@ async fn a_tag_goes_from_git_to_its_publication_and_so_does_the_next() {
     apply(&shop, &json!({"previewable": true, "publish": "Private"})).await;
     let published = until_reason(&shop, "Published").await;
     let status = published.status.unwrap();
-    assert_eq!(status.status.as_deref(), Some("Published"));
-    assert_eq!(status.is_previewable.as_deref(), Some("true"));
+    assert_eq!(status.connector_status.as_deref(), Some("Published"));
+    assert_eq!(status.previewable, Some(PreviewPermission::Granted));
     assert_eq!((status.already_listed, status.has_changes), (Some(true), Some(false)));
     assert_eq!(status.published_tag.as_deref(), Some("1.0.0"));
     assert_eq!(status.previewed_tag.as_deref(), Some("1.0.0"));
     assert!(status.operation.is_none());
     let service = status.configurations.iter().find(|application| application.application_name == "service").unwrap();
-    assert_eq!(service.standard_keys, ["LOG_LEVEL"]);
-    assert_eq!(service.secured_keys, ["API_TOKEN*"], "what must have a value is marked");
+    let variable = |key: &str, required| StagedVariable { key: key.to_owned(), required };
+    assert_eq!(service.standard_configuration, [variable("LOG_LEVEL", false)]);
+    assert_eq!(service.secured_configuration, [variable("API_TOKEN", true)]);
     assert_eq!((shop.calls("createConnectorStaged"), updates(&shop)), (1, 2), "created, previewed, published");
 
     change(&shop, &json!({"spec": {"repository": {"tag": "1.1.0"}}})).await;

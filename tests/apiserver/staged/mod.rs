@@ -5,11 +5,13 @@ mod deploying;
 mod git;
 mod life;
 mod owning;
+mod proving;
 mod refused;
 
 use std::time::Duration;
 
 use connect_operator::connect::model::ConnectorStaged as Record;
+use connect_operator::controllers::conditions::ready_message;
 use connect_operator::crd::ConnectorStaged;
 use connect_operator::dev_server::{Options, Variant};
 use serde_json::{Value, json};
@@ -91,7 +93,7 @@ fn updates(shop: &Shop) -> u64 {
 }
 
 fn message(object: &ConnectorStaged) -> String {
-    object.status.as_ref().and_then(|status| status.message.clone()).unwrap_or_default()
+    object.status.as_ref().and_then(|status| ready_message(&status.conditions)).unwrap_or_default().to_owned()
 }
 
 /// Whether it has a condition of this type that is true.

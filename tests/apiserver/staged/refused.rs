@@ -101,6 +101,11 @@ async fn a_manifest_that_can_never_work_is_refused_by_the_schema() {
         ("nobody works on it", json!({"creator": {"noOfContributors": 0}}), "noOfContributors"),
         ("too often", json!({"interval": "1s"}), "interval must be at least 30s"),
         ("an unknown way to publish", json!({"publish": "Public"}), "publish"),
+        (
+            "a proof that needs a permission nobody asks for",
+            json!({"publish": "Private", "publishAfter": {"deploymentRef": {"name": "preview"}}}),
+            "set previewable to true",
+        ),
         ("a key with a dot", json!({"key": "my.kit"}), "spec.key"),
     ] {
         let change: Value = change;

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use connect_operator::controllers::conditions::ready_message;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::Options;
 use k8s_openapi::api::core::v1::Secret;
@@ -24,7 +25,7 @@ async fn waits(shop: &Shop, reason: &str, named: &str) {
     let object = meanwhile(&shop.clock, HARDLY, shop.until_reason(reason)).await;
     assert_eq!(condition(&object, "Reconciling"), Some("True"), "{reason} may come by itself");
     assert_eq!(condition(&object, "Stalled"), None, "{reason} may come by itself");
-    let message = object.status.and_then(|status| status.message).unwrap_or_default();
+    let message = message(&object);
     assert!(message.contains(named), "{reason}: {message}");
     assert_eq!(shop.calls("createDeployment"), 0, "{reason}: nothing is sent");
 }
@@ -118,7 +119,7 @@ async fn the_credentials_of_the_project_are_waited_for_and_named() {
 }
 
 fn message(object: &ConnectorDeployment) -> &str {
-    object.status.as_ref().and_then(|status| status.message.as_deref()).unwrap_or_default()
+    object.status.as_ref().and_then(|status| ready_message(&status.conditions)).unwrap_or_default()
 }
 
 fn ready(project: &ConnectProject) -> Option<&str> {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use connect_operator::clock::Clock;
+use connect_operator::controllers::conditions::ready_message;
 use connect_operator::dev_server::{Catalogue, Options};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
@@ -38,7 +39,7 @@ async fn what_is_not_utf_8_is_refused_with_the_reason_and_nothing_is_sent() {
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     let object = shop.until_reason("ConfigurationInvalid").await;
     assert_eq!(condition(&object, "Stalled"), Some("True"));
-    let message = object.status.and_then(|status| status.message).unwrap_or_default();
+    let message = object.status.as_ref().and_then(|status| ready_message(&status.conditions)).unwrap_or_default();
     assert!(message.contains("key token of Secret tax is not UTF-8"), "{message}");
     assert_eq!(shop.calls("createDeployment"), 0);
 

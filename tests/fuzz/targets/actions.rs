@@ -1,7 +1,13 @@
-//! Calls of actions, all of whose parts people write: none of them leads to another host, path or header.
+//! Calls of actions, all of whose parts people write: none of them leads to another host, path or header. And what an answer has
+//! to be, which people write as well, over an answer that a frontend chose.
 
-use connect_operator::connect::action::{Action, ActionMethod, ExtraHeader, Preset};
+use std::time::Duration;
+
+use connect_operator::connect::action::{Action, ActionAnswer, ActionMethod, ExtraHeader, JsonText, Preset};
 use connect_operator::connect::hosts::AllowedHosts;
+use connect_operator::controllers::action_check::expect::compile;
+use connect_operator::crd::Expectation;
+use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
 /// Parts of a host in the first three lines, then namespace, name, locale, page path, the name of a header, its value.
@@ -26,7 +32,7 @@ pub(crate) fn actions(data: &[u8]) {
         let action = Action {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            method: ActionMethod::Post(json!({})),
+            method: ActionMethod::Post(JsonText::default()),
             query: vec![(header.to_owned(), value.to_owned())],
             locale: locale.to_owned(),
             extension_version: "1".to_owned(),
@@ -47,5 +53,27 @@ pub(crate) fn actions(data: &[u8]) {
             }
             Err(error) => assert!(!error.to_string().chars().any(char::is_control), "{error:?}"),
         }
+    }
+}
+
+/// A path in the first line, a pattern in the second; the rest is the answer.
+pub(crate) fn assertions(data: &[u8]) {
+    let mut lines = data.splitn(3, |byte| *byte == b'\n');
+    let mut text = || std::str::from_utf8(lines.next().unwrap_or_default()).unwrap_or("$..*").to_owned();
+    let (path, pattern) = (text(), text());
+    let body = lines.next().unwrap_or_default().to_vec();
+    let of =
+        |assertion| -> Expectation { serde_json::from_value(json!({"body": [assertion]})).expect("an expectation") };
+    let there = of(json!({"jsonPath": path, "exists": true}));
+    let not_there = of(json!({"jsonPath": path, "exists": false}));
+    let matches = of(json!({"jsonPath": path, "matches": pattern}));
+    let answer =
+        ActionAnswer { status: StatusCode::OK, headers: HeaderMap::new(), body, whole: true, duration: Duration::ZERO };
+    let evaluated = |expectation| compile(expectation).and_then(|compiled| compiled.evaluate(&answer));
+    let (there, not_there, matches) = (evaluated(&there), evaluated(&not_there), evaluated(&matches));
+    assert!(there.is_err() || not_there.is_err(), "{path}: never both");
+    assert!(matches.is_err() || there.is_ok() || there.is_err_and(|why| why.contains("steps")), "{path} {pattern}");
+    for said in [not_there, matches].into_iter().filter_map(Result::err) {
+        assert!(said.len() <= 1024, "{said}");
     }
 }

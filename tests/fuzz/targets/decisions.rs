@@ -123,7 +123,8 @@ fn is_planned_create(operation: Option<&Operation>) -> bool {
 fn is_claimed(scene: &Scene, id: &str) -> bool {
     let Look::Present(seen) = &scene.look else { return false };
     let created = scene.ledger.operation.as_ref().filter(|operation| is_planned_create(Some(operation)));
-    let fits = created.and_then(|operation| operation.payload.as_ref()).is_some_and(|it| it.visible.fits(&seen.values));
+    let fits =
+        created.and_then(|operation| operation.payload.as_ref()).is_some_and(|it| seen.is_what_was_sent(&it.tags));
     seen.id == id && scene.intent.identity.fits(seen) && (scene.intent.remote_id.as_deref() == Some(id) || fits)
 }
 

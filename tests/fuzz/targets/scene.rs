@@ -10,9 +10,10 @@ use connect_operator::controllers::connector_deployment::decide::{
 };
 use connect_operator::controllers::connector_deployment::ledger::{
     Applied, ConnectorName, Identity, Ledger, Look, Operation, OperationKind, OperationState, Payload, Phase, Seen,
-    Source,
+    Source, Sources,
 };
-use connect_operator::controllers::digest::{Digest, VisibleDigest};
+use connect_operator::controllers::digest::Digest;
+use connect_operator::controllers::tags::{Item, Tags, UNKNOWN};
 use connect_operator::controllers::values::{VisibleApplication, VisibleValues};
 use jiff::Timestamp;
 
@@ -139,6 +140,19 @@ impl Make<'_, '_> {
             .ignoring(ignored.map(|key| ("service".to_owned(), key.to_owned())).into_iter().collect())
     }
 
+    /// Tags of visible values, and of a secured one or none.
+    fn tags(&mut self) -> Tags {
+        let mut tags = Tags::visible(&self.values());
+        if let Some(tag) = self.bytes.one(&[None, Some("1"), Some("2"), Some(UNKNOWN)]) {
+            tags.set(Item::secured("service", "T"), tag);
+        }
+        tags
+    }
+
+    fn few_tags(&mut self) -> Tags {
+        if self.bytes.flag() { self.tags() } else { Tags::default() }
+    }
+
     fn payload(&mut self) -> Payload {
         let source = |version: &str| Source {
             kind: "Secret".into(),
@@ -147,7 +161,8 @@ impl Make<'_, '_> {
             resource_version: version.into(),
         };
         let sources = self.bytes.one(&[vec![], vec![source("1")], vec![source("2")]]);
-        Payload { digest: self.digest(), visible: VisibleDigest::of(&self.values()), sources }
+        let sources = Sources::of(&sources);
+        Payload { digest: self.digest(), tags: self.tags(), sources }
     }
 
     fn wanted(&mut self) -> Option<Wanted> {
@@ -165,6 +180,7 @@ impl Make<'_, '_> {
             payload: (!self.bytes.flag()).then(|| self.payload()),
             from_version: (!self.bytes.flag()).then(|| self.version()),
             from_build: self.bytes.one(&[None, Some("build-1"), Some("build-2")]).map(ToOwned::to_owned),
+            changes_visible: self.bytes.flag(),
             seen_busy: self.bytes.flag(),
             redeploy_request: self.request(),
             started_at: self.past(),
@@ -177,9 +193,10 @@ impl Make<'_, '_> {
             digest: (!self.bytes.flag()).then(|| self.digest()),
             outcome: self.bytes.one(&PHASES),
             from_version: (!self.bytes.flag()).then(|| self.version()),
-            sent: (!self.bytes.flag()).then(|| VisibleDigest::of(&self.values())),
-            remote: (!self.bytes.flag()).then(|| VisibleDigest::of(&self.values())),
-            accepted: self.bytes.flag().then(|| VisibleDigest::of(&self.values())),
+            sent: (!self.bytes.flag()).then(|| self.tags()),
+            shown: self.few_tags(),
+            accepted: self.few_tags(),
+            retained: self.few_tags(),
             sources: self.payload().sources,
             at: self.past(),
         }
@@ -240,6 +257,8 @@ impl Make<'_, '_> {
             region: self.bytes.one(&["region", "region", "elsewhere"]).to_owned(),
             kind: "sandbox".into(),
             values: self.values(),
+            secured: self.bytes.flag().then(|| ("service".to_owned(), "T".to_owned())).into_iter().collect(),
+            declared: None,
         })
     }
 

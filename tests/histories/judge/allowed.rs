@@ -80,7 +80,7 @@ impl Judge {
         if !(forgotten && another && calm) {
             return false;
         }
-        let silent = before.applied.as_ref().is_some_and(|applied| applied.remote_digest == old.visible_digest);
+        let silent = !old.changes_visible;
         (silent && !old.seen_busy) || self.shows_other_values(uid, before, now)
     }
 
@@ -88,7 +88,8 @@ impl Judge {
     fn shows_other_values(&self, uid: &str, before: &ConnectorDeploymentStatus, now: Timestamp) -> bool {
         let (Some(life), Some(id)) = (self.lives.get(uid), &before.id) else { return false };
         let Some(sent) = life.asks.get(life.planned).and_then(|ask| ask.values.as_ref()) else { return true };
-        let other = |plain: &BTreeMap<String, String>| *plain != sent.plain;
+        let other =
+            |plain: &BTreeMap<String, String>| sent.plain.iter().any(|(key, value)| plain.get(key) != Some(value));
         self.truth.since(id, self.since(&life.subject, now)).any(|state| state.status == "gone" || other(&state.plain))
     }
 }
@@ -96,7 +97,7 @@ impl Judge {
 /// Rule 7: a digest under another key says nothing; the same objects in the same versions hold the same values.
 fn key_was_lost(applied: &Applied, operation: &Operation) -> bool {
     let key = |digest: &Option<String>| digest.as_ref().and_then(|text| text.split(':').next().map(str::to_owned));
-    let written = applied.sources != operation.sources || applied.generation != operation.generation;
+    let written = applied.inputs != operation.inputs || applied.generation != operation.generation;
     let known = applied.digest.is_some() && operation.digest.is_some();
-    known && key(&applied.digest) != key(&operation.digest) && (written || applied.sources.is_empty())
+    known && key(&applied.digest) != key(&operation.digest) && (written || applied.inputs.is_none())
 }

@@ -80,6 +80,12 @@ impl Life {
         }
     }
 
+    /// Whether the ask that is served now has another request or another version than the one that was served before it.
+    pub(super) fn is_new_request(&self, before: Option<usize>) -> bool {
+        let ask = |index: Option<usize>| self.asks.get(index?).map(|ask| (&ask.request, ask.version));
+        ask(self.served) != ask(before)
+    }
+
     /// Whether an ask differs from the one that was served last, and from all between, by the version alone.
     pub(super) fn asks_for_a_version_only(&self, index: usize) -> bool {
         let Some(served) = self.served.and_then(|served| self.asks.get(served..=index)) else { return false };

@@ -27,6 +27,7 @@ use serde::Deserialize;
 
 use self::allowed::Allowance;
 use self::life::{Ask, Life};
+pub(crate) use self::truth::State;
 use self::truth::Truth;
 use crate::cluster::{Change, Cluster, Kind};
 use crate::desired;
@@ -154,7 +155,7 @@ impl Judge {
         let at = |status: &ConnectorDeploymentStatus| status.applied.as_ref().and_then(|applied| applied.at.clone());
         let ended = before.operation.is_some() && at(&status) != at(&before);
         if ended {
-            let plain = status.id.as_ref().and_then(|id| self.truth.now(id)).map(|state| state.plain.clone());
+            let plain = status.id.as_ref().and_then(|id| self.truth.now(id)).map(|state| state.of(&life.sent));
             life.difference = plain.filter(|plain| *plain != life.sent).map(|plain| (life.sent.clone(), plain));
             if life.difference.as_ref().is_some_and(|difference| !life.differences.contains(difference)) {
                 life.allowed.insert(Allowance::Drift);
@@ -253,7 +254,9 @@ impl Judge {
     /// These values were sent and took effect.
     fn serve(&mut self, uid: &str, id: &str, values: &Values, sent: Sent) {
         let running = self.truth.now(id).map_or(0, |state| state.connector);
+        let had = self.truth.before(id).cloned();
         let Some(life) = self.lives.get_mut(uid) else { return };
+        let served = life.served;
         let create = sent == Sent::Create;
         let from = life.served.map_or(0, |served| served + 1);
         let newer = if create { 0 } else { from };
@@ -302,7 +305,12 @@ impl Judge {
                 Some(allowance)
             }
         };
+        let plain = sent == Sent::Redeploy && used.is_none() && life.allowed.is_empty() && !life.is_new_request(served);
         life.allowed.clear();
+        if plain && had.is_some_and(|had| had.has_already(values)) {
+            let text = format!("{} was redeployed with {values:?}, which {id} had already", life.subject);
+            return self.wrong(text);
+        }
         if let Some(used) = used {
             self.count(&format!("redeploys allowed as {used:?}"));
         }
@@ -332,7 +340,7 @@ impl Judge {
         }
         let began = self.began.get(&subject).copied().unwrap_or(now);
         let since = self.since(&subject, now);
-        let has = |type_: &str| status.conditions.iter().any(|condition| condition.type_ == type_);
+        let has = |type_: &str| conditions::is_true(&status.conditions, type_);
         let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
         let any_plain = observed || has(names::DRIFTED) || object.spec.drift.policy == DriftPolicy::Ignore;
         let any_secured = observed || has(names::SECRETS_UNVERIFIED);
@@ -350,6 +358,7 @@ impl Judge {
         };
         let fits = self.truth.since(&id, since).any(|truth| {
             truth.status == "Deployed"
+                && !truth.malformed
                 && (observed
                     || wanted.iter().any(|(wanted, version)| {
                         version.is_none_or(|version| version == truth.connector)

@@ -2,7 +2,8 @@
 //!
 //! A tag at the remote is a *visit*, which ends when another repository or tag stands there; so is a content, which is
 //! everything that people choose. Permission for a preview is asked for once for each visit of a tag, and each visit of a
-//! content is published once; a request to try again allows both once more.
+//! content is published once; a request to try again allows both once more, and so does, for a permission, that the answer
+//! to the request for it was not read: then nobody knows which tag it was for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,9 @@ use connect_operator::connect::model::{ConnectorStaged as Record, ConnectorUpdat
 use connect_operator::controllers::conditions;
 use connect_operator::controllers::subject::Subject;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
-use connect_operator::crd::{AdoptionPolicy, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, Publish};
+use connect_operator::crd::{
+    AdoptionPolicy, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, OperationState, Publish, StagedOperationType,
+};
 use connect_operator::dev_server::World;
 use connect_operator::names;
 use jiff::Timestamp;
@@ -42,6 +45,8 @@ pub(crate) struct Making {
     specs: Vec<(Timestamp, ConnectorStagedSpec)>,
     /// Every operation that was ever written: what it does, from which version, and the request that it serves.
     written: BTreeMap<(String, Option<i64>), Option<String>>,
+    /// Versions from which permission for a preview was asked for, with an answer that was read.
+    answered: BTreeSet<i64>,
     status: ConnectorStagedStatus,
     alive: bool,
     /// Its connector may outlive it.
@@ -56,8 +61,9 @@ pub(crate) struct Makers {
     lives: BTreeMap<String, Making>,
     owners: BTreeMap<String, BTreeSet<String>>,
     rows: BTreeMap<String, Vec<Row>>,
-    /// Visits of tags that permission was asked for, each with the request that it served.
-    asked: BTreeSet<(String, u64, Option<String>)>,
+    /// Visits of tags that permission was asked for, each with the request that it served and the resource, and from which
+    /// version that was last.
+    asked: BTreeMap<(String, u64, Option<String>, String), i64>,
     /// Visits of contents that were published, with certification or without, each with the request that it served.
     published: BTreeSet<(String, u64, bool, Option<String>)>,
     /// Visits of tags whose permission counts as asked for, because somebody else did.
@@ -127,8 +133,8 @@ impl Makers {
     }
 
     fn was_asked_at(&self, id: &str, row: &Row) -> bool {
-        let same = |(other, tag, _): &(String, u64, Option<String>)| other == id && *tag == row.tag;
-        self.asked.iter().any(same) || self.taken_over.contains(&(id.to_owned(), row.tag))
+        self.asked.keys().any(|(other, tag, ..)| other == id && *tag == row.tag)
+            || self.taken_over.contains(&(id.to_owned(), row.tag))
     }
 
     fn since(&self, id: &str, since: Timestamp) -> impl Iterator<Item = &Row> {
@@ -190,10 +196,11 @@ impl Makers {
                 if !specs().any(|spec| spec.previewable && has_tag(spec, &after.repository)) {
                     return Err(format!("a preview of {:?} was asked for, which nobody wants", after.repository));
                 }
-                if !self.asked.insert((id.to_owned(), row.tag, request)) {
-                    return Err(format!("a preview of {:?} was asked for twice", after.repository));
+                match self.asked.insert((id.to_owned(), row.tag, request, uid.to_owned()), version) {
+                    None => Ok("previews"),
+                    Some(before) if !life.answered.contains(&before) => Ok("previews whose answer was lost before"),
+                    Some(_) => Err(format!("a preview of {:?} was asked for twice", after.repository)),
                 }
-                Ok("previews")
             }
             [ConnectorUpdateAction::Publish { certification }] => {
                 let request = request("Publish")?;
@@ -235,6 +242,7 @@ impl Judge {
             subject: Subject::staged(&change.key.namespace, &change.key.name),
             specs: Vec::new(),
             written: BTreeMap::new(),
+            answered: BTreeSet::new(),
             status: ConnectorStagedStatus::default(),
             alive: true,
             may_leave: false,
@@ -251,6 +259,9 @@ impl Judge {
         }
         if let Some(operation) = &status.operation {
             let what = (format!("{:?}", operation.operation_type), operation.from_version);
+            if operation.operation_type == StagedOperationType::Preview && operation.state == OperationState::Accepted {
+                life.answered.extend(operation.from_version);
+            }
             life.written.insert(what, operation.redeploy_request.clone());
         }
         if status.id != before.id

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use connect_operator::connect::model::Deployment;
 use connect_operator::dev_server::World;
 use jiff::Timestamp;
+
+use crate::remote::Values;
 
 /// How a deployment was for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub(crate) struct State {
     pub(crate) foreign_secured: bool,
     /// Plain values were changed elsewhere since our last operation.
     pub(crate) foreign_visible: bool,
+    /// It lacks an application that its connector declares.
+    pub(crate) malformed: bool,
 }
 
 impl State {
@@ -26,9 +31,28 @@ impl State {
         wanted.iter().all(|(key, value)| self.plain.get(key).is_some_and(|there| there.trim() == value.trim()))
     }
 
+    /// Whether to send these would change nothing: a redeploy merges, so one that only leaves something out does not. What
+    /// failed is tried again, and what somebody else did to secured values nobody can see.
+    pub(crate) fn has_already(&self, values: &Values) -> bool {
+        let plain = values.plain.iter().all(|(key, value)| self.plain.get(key) == Some(value));
+        plain && self.status == "Deployed" && !self.foreign_secured && self.secured_is(&values.secured)
+    }
+
+    /// Those of its plain values that were sent: what else is there was left behind, or is somebody else's.
+    pub(crate) fn of(&self, sent: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let there = self.plain.iter().filter(|(key, _)| sent.contains_key(*key));
+        there.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
     pub(crate) fn secured_is(&self, wanted: &BTreeMap<String, String>) -> bool {
         self.secured.as_ref() == wanted.get(TOKEN)
     }
+}
+
+fn is_malformed(deployment: &Deployment) -> bool {
+    let declared = deployment.connector.configurations.iter().flatten();
+    let has = |name: &str| deployment.applications.iter().any(|it| it.application_name == name);
+    declared.into_iter().any(|declared| !has(&declared.application_name))
 }
 
 /// The one secured value of the connector.
@@ -71,6 +95,7 @@ impl Truth {
                 connector: deployment.connector.version,
                 foreign_secured,
                 foreign_visible,
+                malformed: is_malformed(deployment),
             };
             self.note(&deployment.id, now, state);
         }
@@ -84,6 +109,7 @@ impl Truth {
                 connector: 0,
                 foreign_secured: false,
                 foreign_visible: false,
+                malformed: false,
             };
             self.note(&id, now, state);
         }
@@ -107,6 +133,12 @@ impl Truth {
     pub(crate) fn ours(&mut self, id: &str) {
         self.foreign.remove(id);
         self.seen = None;
+    }
+
+    /// How a deployment was before it became what it is.
+    pub(crate) fn before(&self, id: &str) -> Option<&State> {
+        let rows = self.rows.get(id)?;
+        rows.len().checked_sub(2).map(|index| &rows[index].1)
     }
 
     /// How a deployment was at any moment since a time.

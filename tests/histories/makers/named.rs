@@ -7,9 +7,10 @@ use connect_operator::names;
 
 use super::random::CHOICES;
 use super::{Elsewhere, Plan};
+use crate::gate::Place;
 use crate::history::Reading;
 use crate::play::stage;
-use crate::simulation::Simulation;
+use crate::simulation::{Armed, Simulation, Trouble};
 
 /// What somebody does; after each of it everything settles.
 #[derive(Clone, Copy, Debug)]
@@ -114,5 +115,38 @@ fn each_named_history_of_a_staged_connector_comes_to_what_was_asked_for_whatever
         for choice in [None].into_iter().chain(CHOICES.map(Some)) {
             come_to(case, choice, operators, acts, wanted);
         }
+    }
+}
+
+/// The answer to the request for a preview of a second tag is lost, and somebody else changes the connector before it
+/// arrives: the permission that shows then is that of the first tag.
+#[test]
+fn a_permission_of_the_tag_before_is_never_taken_for_that_of_the_new_one() {
+    for choice in [None, Some("new-tag=keeps-preview"), Some("new-tag=resets-preview")] {
+        let mut variant = Variant::default();
+        if let Some(choice) = choice {
+            variant.set(choice).expect(choice);
+        }
+        let (simulation, result) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+            simulation.telling = true;
+            simulation.choose(variant);
+            simulation.start(0, 0);
+            let plan = Plan { previewable: true, ..Plan::default() };
+            simulation.plan(plan);
+            simulation.quiet_for_long().await?;
+            simulation.calls.clear();
+            simulation.armed.push(Armed { place: Place::Remote, changes: true, skip: 1, trouble: Trouble::Late(25) });
+            simulation.plan(Plan { tag: 1, ..plan });
+            while !simulation.calls.iter().any(|(call, _)| call.ends_with("updatePreviewable")) {
+                simulation.pass(Duration::from_secs(1)).await;
+                simulation.rest().await;
+            }
+            simulation.elsewhere(Elsewhere::Bump, 0);
+            simulation.quiet_for_long().await
+        });
+        let told = simulation.told.join("\n");
+        assert_eq!(result, Ok(()), "{choice:?}\n{told}");
+        let previews = simulation.judge.counts.get("previews").copied();
+        assert_eq!(previews, Some(2), "{choice:?}: one for each tag\n{told}");
     }
 }

@@ -15,13 +15,14 @@ use crate::play::stage;
 use crate::simulation::Simulation;
 
 /// What the contract leaves open of staged connectors, beside its friendliest reading.
-pub(super) const CHOICES: [&str; 12] = [
+pub(super) const CHOICES: [&str; 13] = [
     "read-lag=20s",
     "key-held=30s",
     "versions=status",
     "certification=by-hand",
     "certified-again=never",
     "new-tag=resets-preview",
+    "new-tag=keeps-preview",
     "repository-check=later",
     "publishing-code=preview-request",
     "publishing-code=invalid",

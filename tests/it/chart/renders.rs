@@ -54,6 +54,7 @@ fn each_option_of_the_operator_becomes_its_argument() {
         ("selector=team in (a\\,b)", "--selector=team in (a,b)"),
         ("allowedApiHosts={*.example.com,127.0.0.1:8787}", "--allowed-api-hosts=*.example.com,127.0.0.1:8787"),
         ("allowedActionHosts={a.example}", "--allowed-action-hosts=a.example"),
+        ("defaultDeletionPolicy=Orphan", "--default-deletion-policy=Orphan"),
         ("concurrency=4", "--concurrency=4"),
         ("logFormat=text", "--log-format=text"),
         ("digestKeySecret=key", "--digest-key-secret=key"),

@@ -42,6 +42,12 @@ fn wrong_and_unknown_values_are_refused_by_name() {
         ("every host", "allowedApiHosts={*}", "allowedApiHosts/0", "does not match pattern"),
         ("no hosts", "allowedApiHosts=null", "allowedApiHosts", "missing property 'allowedApiHosts'"),
         ("a host with a comma", "allowedActionHosts={a\\,b}", "allowedActionHosts/0", "does not match pattern"),
+        (
+            "another deletion policy",
+            "defaultDeletionPolicy=Keep",
+            "defaultDeletionPolicy",
+            "one of '', 'Delete', 'Orphan'",
+        ),
         ("nothing at once", "concurrency=0", "concurrency", "minimum: got 0, want 1"),
         ("an unknown form", "logFormat=xml", "logFormat", "one of 'json', 'text'"),
         ("a Secret without name", "digestKeySecret=", "digestKeySecret", "minLength: got 0, want 1"),

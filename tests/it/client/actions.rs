@@ -36,7 +36,7 @@ fn action(method: ActionMethod) -> Action {
 }
 
 fn writing() -> Action {
-    action(ActionMethod::Post(json!({"variant": {"sku": "A1", "count": 1}})))
+    action(ActionMethod::Post(json!({"variant": {"sku": "A1", "count": 1}}).into()))
 }
 
 /// Limits of which only the call's can run out, and only for those that wait for it.
@@ -59,7 +59,7 @@ async fn call(url: &str, action: &Action, limits: ActionLimits) -> Result<Action
 
 #[tokio::test]
 async fn each_method_is_one_request_with_the_headers_of_its_preset() {
-    let methods = [ActionMethod::Get, ActionMethod::Post(json!({})), ActionMethod::Put(json!([1]))];
+    let methods = [ActionMethod::Get, ActionMethod::Post(json!({}).into()), ActionMethod::Put(json!([1]).into())];
     for (preset, path, locale, version) in [
         (Preset::SERVICE, "/service/action", "service-locale", "service-frontend-extension-version"),
         (Preset::FRONTASTIC, "/frontastic/action", "frontastic-locale", "commercetools-frontend-extension-version"),
@@ -186,7 +186,7 @@ async fn a_lost_answer_is_no_answer_and_the_call_was_sent_once() {
             brief,
         ),
     ] {
-        let methods = [ActionMethod::Post(json!({})), ActionMethod::Put(json!({})), ActionMethod::Get];
+        let methods = [ActionMethod::Post(json!({}).into()), ActionMethod::Put(json!({}).into()), ActionMethod::Get];
         join_all(methods.map(async |method| {
             let (address, connections, requests) = odd(what).await;
             let action = action(method);

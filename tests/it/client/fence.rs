@@ -96,7 +96,7 @@ async fn actions_are_called_only_while_the_fence_holds() {
     let action = Action {
         namespace: "cart".into(),
         name: "add".into(),
-        method: ActionMethod::Post(json!({})),
+        method: ActionMethod::Post(json!({}).into()),
         query: Vec::new(),
         locale: "en-GB".into(),
         extension_version: "1.4.0".into(),

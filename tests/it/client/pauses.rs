@@ -1,9 +1,9 @@
 //! `Retry-After`, and the time before which a changing call has to leave.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use connect_operator::connect::Rate;
 use connect_operator::connect::api::{ConnectApi, Selector};
 use connect_operator::connect::error::{Effect, Failure};
 use connect_operator::connect::model::RedeployAction;
@@ -130,7 +130,7 @@ async fn time_that_passes_while_waiting_for_a_token_counts() {
 async fn time_that_passes_while_waiting_for_a_turn_counts() {
     let remote = Remote::start(|_| json_answer(200, &deployment("42"))).await;
     let (clock, now) = stepped();
-    let api = remote.client_with(clock.clone(), |settings| settings.requests_per_second = NonZeroU32::MIN);
+    let api = remote.client_with(clock.clone(), |settings| settings.requests_per_second = Rate::per_second(1));
     api.deployment(&id()).await.expect("the first turn");
     let draft = draft("s");
     let call = api.create(&draft, now + Duration::from_secs(1));

@@ -79,8 +79,7 @@ fn narrow() -> ConnectorQuery {
 
 /// Sends every operation once, in a fixed order: the names of the operations and how each ended.
 async fn send_all(api: &(impl ConnectApi + RegistryApi + StagedApi)) -> Vec<Result<bool, ApiError>> {
-    let query =
-        StagedQuery { is_private: Some(true), integration_types: vec!["moon".into()], sort: words(&["a", "b"]) };
+    let query = StagedQuery { is_private: Some(true), integration_types: vec!["tax".into()], sort: words(&["a", "b"]) };
     let found = |answer: Result<Option<_>, ApiError>| answer.map(|found: Option<_>| found.is_some());
     vec![
         api.search(&ConnectorQuery::default(), PAGE).await.map(|_| true),
@@ -102,7 +101,7 @@ const LINES: [&str; 11] = [
     "GET /connectors/search?text=tax+%26+more&private=false&creator.company=Example%2F1&id=1&id=2&key=a&key=b\
         &integrationTypes=tax&integrationTypes=psp&sort=name+desc&limit=50&offset=150",
     "GET /connectors/drafts?limit=50&offset=150",
-    "GET /connectors/drafts?isPrivate=true&integrationTypes=moon&sort=a&sort=b&limit=50&offset=150",
+    "GET /connectors/drafts?isPrivate=true&integrationTypes=tax&sort=a&sort=b&limit=50&offset=150",
     "GET /connectors/drafts/42",
     "GET /connectors/drafts/key=my-tax",
     "POST /connectors/drafts",

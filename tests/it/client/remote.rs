@@ -1,7 +1,6 @@
 //! A server that answers as a test says and remembers what it was asked, and the clients that call it.
 
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,15 +9,20 @@ use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use connect_operator::clock::Clock;
+use connect_operator::connect::Rate;
 use connect_operator::connect::api::DeploymentPaths;
 use connect_operator::connect::hosts::{AllowedHosts, Endpoint};
 use connect_operator::connect::http::{Credentials, HttpConnect, Limits, Settings};
 use connect_operator::connect::model::DeploymentDraft;
+use connect_operator::dev_server::{self, Asked};
 use futures::future::BoxFuture;
+use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+
+use crate::described::{check_request, prepare};
 
 pub(super) const CLIENT_SECRET: &str = "dev-secret";
 
@@ -52,6 +56,34 @@ pub(super) struct Remote {
     pub(super) address: SocketAddr,
     api: Arc<Mutex<Vec<Seen>>>,
     tokens: Arc<Mutex<Vec<Seen>>>,
+    /// Requests of our client that the description of the API does not have.
+    problems: Arc<Mutex<Vec<String>>>,
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let problems = self.problems.lock().expect("not poisoned").clone();
+            assert!(problems.is_empty(), "requests that the description does not have:\n{}", problems.join("\n"));
+        }
+    }
+}
+
+/// What is wrong with a request of our client, by the description of the API.
+fn undescribed(parts: &Parts, body: &[u8]) -> Option<String> {
+    let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let asked =
+        Asked { user_agent: text(header::USER_AGENT), content_type: text(header::CONTENT_TYPE), body: body.to_vec() };
+    check_request(&dev_server::Answer {
+        operation: "none",
+        method: parts.method.to_string(),
+        target: parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
+        asked,
+        status: 200,
+        content_type: None,
+        body: Vec::new(),
+    })
+    .err()
 }
 
 impl Remote {
@@ -64,26 +96,31 @@ impl Remote {
     pub(super) async fn start_slow(api: Answer, token: Answer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound address");
-        let remote = Self { address, api: Arc::default(), tokens: Arc::default() };
+        let remote = Self::on(address);
         let router = remote.router(api, token);
         tokio::spawn(async move { axum::serve(listener, router).await });
         remote
     }
 
     pub(super) fn on(address: SocketAddr) -> Self {
-        Self { address, api: Arc::default(), tokens: Arc::default() }
+        prepare();
+        Self { address, api: Arc::default(), tokens: Arc::default(), problems: Arc::default() }
     }
 
     pub(super) fn router(&self, api: Answer, token: Answer) -> Router {
         let (api_seen, tokens_seen) = (Arc::clone(&self.api), Arc::clone(&self.tokens));
+        let problems = Arc::clone(&self.problems);
         Router::new().fallback(move |request: Request| {
             let (answer, list) = match request.uri().path() {
                 "/oauth/token" => (Arc::clone(&token), Arc::clone(&tokens_seen)),
                 _ => (Arc::clone(&api), Arc::clone(&api_seen)),
             };
+            let problems = Arc::clone(&problems);
             async move {
                 let (parts, body) = request.into_parts();
                 let body = to_bytes(body, usize::MAX).await.expect("a whole body");
+                let wrong = undescribed(&parts, &body);
+                problems.lock().expect("not poisoned").extend(wrong);
                 let seen = {
                     let mut list = list.lock().expect("not poisoned");
                     let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
@@ -154,7 +191,7 @@ pub(super) fn settings(api_url: &str, auth_url: &str) -> Settings {
             client_secret: CLIENT_SECRET.into(),
             scopes: None,
         },
-        requests_per_second: NonZeroU32::new(10_000).expect("not zero"),
+        requests_per_second: Rate::per_second(10_000),
         limits: Limits::default(),
         extra_ca_pem: None,
     }

@@ -80,14 +80,14 @@ async fn refusals_of_the_registry_reach_the_client_with_their_codes() {
     let pair = Pair::start(DeploymentPaths::Project).await;
     let client = &pair.client;
     let created = client.stage(&staged("mine", "1.0.0"), soon()).await.expect("it is created");
-    for (key, tag, code) in [
-        ("mine", "1.0.0", ErrorCode::DuplicateField),
-        ("other", "9.9.9", ErrorCode::GitRepositoryNotReachable),
-        ("other", "0.1.0-empty", ErrorCode::ConnectorSpecificationFileNotFound),
-        ("other", "0.2.0-broken", ErrorCode::ConnectorSpecificationFileNotValid),
+    for (key, tag, status, code) in [
+        ("mine", "1.0.0", 400, ErrorCode::DuplicateField),
+        ("other", "9.9.9", 422, ErrorCode::GitRepositoryNotReachable),
+        ("other", "0.1.0-empty", 400, ErrorCode::ConnectorSpecificationFileNotFound),
+        ("other", "0.2.0-broken", 400, ErrorCode::ConnectorSpecificationFileNotValid),
     ] {
         let error = client.stage(&staged(key, tag), soon()).await.expect_err(tag);
-        assert_eq!(error.failure, Failure::Answered { status: 400, codes: vec![code] }, "{tag}");
+        assert_eq!(error.failure, Failure::Answered { status, codes: vec![code] }, "{tag}");
     }
     let id = Selector::Id(created.id.clone());
     let publish = || vec![ConnectorUpdateAction::Publish { certification: false }];

@@ -5,14 +5,71 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect_operator::controllers::connector_deployment::desired::{
     Content, Contents, Declared, DeclaredKeys, Desired, from_spec, references,
 };
-use connect_operator::controllers::connector_deployment::ledger::Source;
+use connect_operator::controllers::connector_deployment::ledger::{Applied, Ledger, Phase, Source, Sources};
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::references::Named;
+use connect_operator::controllers::tags::{FOREIGN, GLOBAL, Item, Tags};
 use connect_operator::controllers::values::ApplicationValues;
 use secrecy::{ExposeSecret, SecretSlice};
 use serde_json::{Value, json};
 
 use super::resource;
+
+#[test]
+fn rule_08_what_was_sent_and_is_removed_is_set_to_the_default_that_is_declared() {
+    let defaults = |keys: &[(&str, &str)]| DeclaredKeys {
+        defaults: keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        ..DeclaredKeys::default()
+    };
+    let declared = Declared {
+        applications: [
+            ("service".to_owned(), defaults(&[("LEVEL", "info"), ("MODE", "slow"), ("NEVER_SENT", "x")])),
+            ("export".to_owned(), defaults(&[("TARGET", "ftp")])),
+            ("lost".to_owned(), defaults(&[("LEVEL", "info")])),
+        ]
+        .into(),
+        global: defaults(&[("SHOP", "eu")]),
+    };
+    let mut sent = Tags::default();
+    for (place, key) in [
+        ("service", "LEVEL"),
+        ("service", "MODE"),
+        ("service", "FREE"),
+        ("export", "TARGET"),
+        ("lost", "LEVEL"),
+        (GLOBAL, "SHOP"),
+    ] {
+        sent.set(Item::standard(place, key), "1a2b3c4d");
+    }
+    let mut retained = Tags::default();
+    retained.set(Item::standard("service", "OLD"), FOREIGN);
+    let mut ledger = Ledger::default();
+    let spec = resource(&service(&json!({"standardConfiguration": [{"key": "MODE", "value": "fast"}]}))).spec;
+    let fitted = |ledger: &Ledger, declared: Option<&Declared>| {
+        let mut desired = from_spec(&spec, &Contents::new(), None).unwrap();
+        desired.fit(&BTreeSet::from(["lost".to_owned()]), declared, ledger);
+        desired
+    };
+    assert_eq!(shown(&fitted(&ledger, Some(&declared))), ["service: MODE=fast"], "nothing was sent before");
+    ledger.operation = None;
+    ledger.applied = Some(Applied {
+        generation: 1,
+        digest: None,
+        outcome: Phase::Deployed,
+        from_version: None,
+        sent: Some(sent),
+        shown: Tags::default(),
+        accepted: Tags::default(),
+        retained,
+        sources: Sources::default(),
+        at: jiff::Timestamp::UNIX_EPOCH,
+    });
+    let desired = fitted(&ledger, Some(&declared));
+    assert_eq!(shown(&desired), ["export: TARGET=ftp", "service: LEVEL=info", "service: MODE=fast", "SHOP=eu"]);
+    let reset: Vec<_> = desired.reset.iter().map(ToString::to_string).collect();
+    assert_eq!(reset, ["globalConfiguration/SHOP", "export/TARGET", "service/LEVEL"]);
+    assert_eq!(shown(&fitted(&ledger, None)), ["service: MODE=fast"], "no default is known");
+}
 
 /// An object with its data.
 type Object<'a> = (Named, &'a str, &'a [(&'a str, &'a [u8])]);
@@ -138,6 +195,7 @@ fn rule_14_of_whole_objects_only_declared_keys_are_sent() {
     let keys = |standard: &[&str], secured: &[&str]| DeclaredKeys {
         standard: standard.iter().map(|key| (*key).to_owned()).collect(),
         secured: secured.iter().map(|key| (*key).to_owned()).collect(),
+        ..DeclaredKeys::default()
     };
     let of_service = |keys: DeclaredKeys| {
         Some(Declared { applications: BTreeMap::from([("service".to_owned(), keys)]), global: DeclaredKeys::default() })

@@ -12,8 +12,8 @@ use connect_operator::controllers::object::request;
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::remote::OfferName;
 use connect_operator::controllers::staged_connectors::StagedConnector;
-use connect_operator::crd::DeploymentType;
 use connect_operator::crd::shared::RemoteIdentity;
+use connect_operator::crd::{DeletionPolicy, DeploymentType};
 use connect_operator::names;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -25,6 +25,7 @@ fn project() -> Project {
     Project {
         identity: RemoteIdentity { api_url: "https://connect.test".into(), project_key: "demo".into() },
         region: "europe-west1.gcp".into(),
+        http_api_url: "https://api.europe-west1.gcp.commercetools.com".into(),
         remote: Err(Told::new(Reason::Queued, "not needed here")),
         login: None,
     }
@@ -136,9 +137,26 @@ fn rules_20_22_and_23_what_a_deletion_does_to_the_remote() {
         ("suspended", json!({"suspend": true}), Deletion::Undeploy),
     ] {
         let mut object = resource(&spec);
-        assert_eq!(deletion(&object), None, "{case}: not deleted");
+        assert_eq!(deletion(&object, None), None, "{case}: not deleted");
         object.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
-        assert_eq!(deletion(&object), Some(expected), "{case}");
+        assert_eq!(deletion(&object, None), Some(expected), "{case}");
+    }
+}
+
+#[test]
+fn rule_23_an_install_may_have_another_default_which_what_is_written_comes_before() {
+    for (case, spec, install, expected) in [
+        ("sandbox", json!({}), None, Deletion::Undeploy),
+        ("sandbox, kept by the install", json!({}), Some(DeletionPolicy::Orphan), Deletion::LetGo),
+        ("production", json!({"type": "production"}), None, Deletion::LetGo),
+        ("production, not kept", json!({"type": "production"}), Some(DeletionPolicy::Delete), Deletion::Undeploy),
+        ("written", json!({"deletionPolicy": "Delete"}), Some(DeletionPolicy::Orphan), Deletion::Undeploy),
+        ("only observed", json!({"managementPolicy": "ObserveOnly"}), Some(DeletionPolicy::Delete), Deletion::LetGo),
+    ] {
+        let mut object = resource(&spec);
+        assert_eq!(deletion(&object, install), None, "{case}: not deleted");
+        object.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        assert_eq!(deletion(&object, install), Some(expected), "{case}");
     }
 }
 

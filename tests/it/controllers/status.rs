@@ -3,11 +3,14 @@
 use connect_operator::connect::mask::Masker;
 use connect_operator::connect::model::Deployment;
 use connect_operator::controllers::conditions::Told;
-use connect_operator::controllers::connector_deployment::ledger::{Ledger, Operation, OperationKind, OperationState};
+use connect_operator::controllers::connector_deployment::ledger::{
+    Applied, Ledger, Operation, OperationKind, OperationState, Phase, Sources,
+};
 use connect_operator::controllers::connector_deployment::status::{
-    Facts, Newer, Sight, Texts, WantedIdentity, summarize,
+    Comparison, Facts, Newer, Sight, Texts, WantedIdentity, summarize,
 };
 use connect_operator::controllers::reason::Reason;
+use connect_operator::controllers::tags::{Item, Tags};
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, LOG_LINES, REPORT_ENTRIES};
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{DeletionPolicy, DeploymentType};
@@ -33,8 +36,8 @@ fn facts(ledger: &Ledger) -> Facts<'_> {
     Facts {
         generation: 4,
         ledger,
-        told: Told::new(Reason::Deployed, "Live"),
-        drifted: false,
+        told: Told::new(Reason::Deployed, "Deployed"),
+        comparison: Comparison::Same,
         secured: true,
         suspended: false,
         newer: Newer::No,
@@ -44,6 +47,7 @@ fn facts(ledger: &Ledger) -> Facts<'_> {
         texts: Texts::Unchanged,
         lines: None,
         handled_reconcile: None,
+        verified: None,
     }
 }
 
@@ -144,28 +148,93 @@ fn rule_21_the_same_facts_give_the_same_status_whenever_that_is() {
 }
 
 #[test]
-fn conditions_beside_the_main_ones_are_there_only_while_true() {
+fn conditions_beside_the_main_ones_are_always_there() {
     let (known, unverified) = (Ledger::default(), Ledger { unverified: true, ..Ledger::default() });
+    let newer = Newer::Yes { running: 1, latest: 2 };
+    let compared = |comparison| Facts { comparison, ..facts(&known) };
+    let (nothing_retained, retained) = (applied(&[]), applied(&["OLD", ""]));
+    // Drifted, UpdateAvailable, SecretsUnverified, Suspended, ValuesRetained.
     for (case, facts, expected) in [
-        ("nothing", facts(&known), vec![names::READY]),
-        ("drifted", Facts { drifted: true, ..facts(&known) }, vec![names::READY, names::DRIFTED]),
-        ("unverified", facts(&unverified), vec![names::READY, names::SECRETS_UNVERIFIED]),
-        ("unverified, without secrets", Facts { secured: false, ..facts(&unverified) }, vec![names::READY]),
-        ("suspended", Facts { suspended: true, ..facts(&known) }, vec![names::READY, names::SUSPENDED]),
         (
-            "running",
-            Facts { told: Told::new(Reason::Creating, ""), ..facts(&known) },
-            vec![names::READY, names::RECONCILING],
+            "nothing",
+            facts(&known),
+            [
+                "False ValuesMatch",
+                "False NoNewerVersion",
+                "False NothingUnverified",
+                "False NotSuspended",
+                "Unknown NotCompared",
+            ],
         ),
+        ("drifted", compared(Comparison::Different), ["True ValuesDiffer", "", "", "", ""]),
+        ("ignored", compared(Comparison::Ignored), ["False Ignored", "", "", "", ""]),
+        ("not compared", compared(Comparison::None), ["Unknown NotCompared", "", "", "", ""]),
+        ("a newer version", Facts { newer, ..facts(&known) }, ["", "True NewerVersion", "", "", ""]),
         (
-            "a person has to act",
-            Facts { told: Told::new(Reason::KeyTaken, ""), ..facts(&known) },
-            vec![names::READY, names::STALLED],
+            "the registry was not read",
+            Facts { newer: Newer::Unknown, ..facts(&known) },
+            ["", "Unknown RegistryNotRead", "", "", ""],
         ),
+        ("unverified", facts(&unverified), ["", "", "True NotSentFromHere", "", ""]),
+        (
+            "unverified, without secrets",
+            Facts { secured: false, ..facts(&unverified) },
+            ["", "", "False NothingUnverified", "", ""],
+        ),
+        ("suspended", Facts { suspended: true, ..facts(&known) }, ["", "", "", "True Suspended", ""]),
+        ("nothing is retained", facts(&nothing_retained), ["", "", "", "", "False NothingRetained"]),
+        ("a value is retained", facts(&retained), ["", "", "", "", "True NotInSpec"]),
     ] {
         let status = after(&facts);
-        let types: Vec<_> = status.conditions.iter().map(|condition| condition.type_.as_str()).collect();
-        assert_eq!(types, expected, "{case}");
+        let types = [
+            names::DRIFTED,
+            names::UPDATE_AVAILABLE,
+            names::SECRETS_UNVERIFIED,
+            names::SUSPENDED,
+            names::VALUES_RETAINED,
+        ];
+        for (type_, expected) in types.into_iter().zip(expected) {
+            let found = status.conditions.iter().find(|condition| condition.type_ == type_).expect(type_);
+            if !expected.is_empty() {
+                assert_eq!(format!("{} {}", found.status, found.reason), expected, "{case}");
+            }
+        }
+    }
+}
+
+/// Something was applied, and these plain values are retained.
+fn applied(retained: &[&str]) -> Ledger {
+    let mut tags = Tags::default();
+    for key in retained {
+        tags.set(Item::standard("service", key), "1a2b3c4d");
+    }
+    let applied = Applied {
+        generation: 1,
+        digest: None,
+        outcome: Phase::Deployed,
+        from_version: None,
+        sent: Some(Tags::default()),
+        shown: Tags::default(),
+        accepted: Tags::default(),
+        retained: tags,
+        sources: Sources::default(),
+        at: Timestamp::UNIX_EPOCH,
+    };
+    Ledger { applied: Some(applied), ..Ledger::default() }
+}
+
+#[test]
+fn rule_19_reconciling_and_stalled_are_there_only_while_true() {
+    let known = Ledger::default();
+    for (case, told, expected) in [
+        ("live", Told::new(Reason::Deployed, ""), None),
+        ("running", Told::new(Reason::Creating, ""), Some(names::RECONCILING)),
+        ("a person has to act", Told::new(Reason::KeyTaken, ""), Some(names::STALLED)),
+    ] {
+        let status = after(&Facts { told, ..facts(&known) });
+        let main = |condition: &&str| [names::RECONCILING, names::STALLED].contains(condition);
+        let types: Vec<_> = status.conditions.iter().map(|condition| condition.type_.as_str()).filter(main).collect();
+        assert_eq!(types, Vec::from_iter(expected), "{case}");
         assert!(status.conditions.iter().all(|condition| condition.observed_generation == Some(4)), "{case}");
         assert_eq!(status.observed_generation, 4, "{case}");
     }
@@ -181,6 +250,7 @@ fn rule_3_the_project_that_holds_a_deployment_is_fixed_once_something_of_ours_ma
         payload: None,
         from_version: None,
         from_build: None,
+        changes_visible: false,
         seen_busy: false,
         redeploy_request: None,
         started_at: Timestamp::UNIX_EPOCH,
@@ -222,7 +292,6 @@ fn messages_are_cut_and_requests_are_kept() {
     let ledger = Ledger { handled_redeploy: Some("monday".into()), ..Ledger::default() };
     let long = Told::new(Reason::RequestRejected, "é".repeat(3_000));
     let status = after(&Facts { told: long, handled_reconcile: Some("now".into()), ..facts(&ledger) });
-    assert!(status.message.as_ref().unwrap().len() <= 1024);
     assert!(status.conditions.iter().all(|condition| condition.message.len() <= 1024));
     assert_eq!(status.handled_reconcile_request.as_deref(), Some("now"));
     assert_eq!(status.handled_redeploy_request.as_deref(), Some("monday"));
@@ -236,12 +305,13 @@ fn rule_15_a_newer_version_is_said_until_it_is_known_that_there_is_none() {
     let said = |before: &ConnectorDeploymentStatus, newer: Newer| {
         let status = summarize(before, &Facts { newer, ..facts(&ledger) }, Timestamp::UNIX_EPOCH);
         let condition = status.conditions.iter().find(|condition| condition.type_ == names::UPDATE_AVAILABLE).cloned();
-        (status, condition.map(|condition| (condition.status, condition.reason, condition.message)))
+        let condition = condition.expect("it is always there");
+        (status, (condition.status, condition.reason, condition.message))
     };
     let (before, none) = said(&ConnectorDeploymentStatus::default(), Newer::Unknown);
-    assert_eq!(none, None, "nothing was ever known");
+    assert_eq!(none.0, "Unknown", "nothing was ever known");
     let (before, there) = said(&before, Newer::Yes { running: 2, latest: 5 });
-    let (status, reason, message) = there.clone().expect("it is said");
+    let (status, reason, message) = there.clone();
     assert_eq!((status.as_str(), reason.as_str()), ("True", "NewerVersion"));
     assert!(
         message.contains("Version 5") && message.contains("2 runs") && message.contains("updatePolicy"),
@@ -250,6 +320,22 @@ fn rule_15_a_newer_version_is_said_until_it_is_known_that_there_is_none() {
     let (before, still) = said(&before, Newer::Unknown);
     assert_eq!(still, there, "the registry does not answer");
     let (before, newest) = said(&before, Newer::Yes { running: 2, latest: 6 });
-    assert!(newest.expect("it is said").2.contains("Version 6"));
-    assert_eq!(said(&before, Newer::No).1, None);
+    assert!(newest.2.contains("Version 6"));
+    let (before, none) = said(&before, Newer::No);
+    assert_eq!(none.0, "False");
+    assert_eq!(said(&before, Newer::Unknown).1, none, "that there is none stays known too");
+}
+
+/// What is missing there would be taken for somebody else's condition, and be in the list twice.
+#[test]
+fn every_condition_that_has_a_name_is_known_to_be_ours() {
+    let lines: Vec<_> = include_str!("../../../src/names.rs").lines().collect();
+    let mut found = 0;
+    for (at, _) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("/// Condition")) {
+        let constant = lines[at..].iter().find(|line| line.starts_with("pub const")).expect("a constant follows");
+        let word = constant.split('"').nth(1).expect(constant);
+        assert!(names::CONDITIONS.contains(&word), "names::CONDITIONS lacks {word}");
+        found += 1;
+    }
+    assert_eq!(found, names::CONDITIONS.len());
 }

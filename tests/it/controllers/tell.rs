@@ -27,8 +27,8 @@ fn rule_17_ready_is_said_only_of_what_is_live_and_applied() {
     let error = entry("Error", "Health check", Some("no answer"));
     let information = entry("Information", "Built", None);
     for (case, verdict, report, reason, words) in [
-        ("live", settled(Phase::Deployed), vec![], Reason::Deployed, "Live"),
-        ("information is no warning", settled(Phase::Deployed), vec![information], Reason::Deployed, "Live"),
+        ("live", settled(Phase::Deployed), vec![], Reason::Deployed, "Deployed"),
+        ("information is no warning", settled(Phase::Deployed), vec![information], Reason::Deployed, "Deployed"),
         (
             "a warning",
             settled(Phase::Deployed),

@@ -92,6 +92,7 @@ impl Description {
             .operations
             .iter()
             .flat_map(|operation| operation.responses.values().flatten().flat_map(BTreeMap::values))
+            .chain(description.operations.iter().flat_map(|operation| &operation.parameters).map(|one| &one["schema"]))
             .cloned()
             .chain(description.schema_names().map(|name| json!({"$ref": format!("#/components/schemas/{name}")})))
             .collect();
@@ -119,8 +120,13 @@ impl Description {
 
     /// The operation of an answer; `None` where its path or method is none.
     pub(super) fn operation_of(&self, answer: &Answer) -> Option<&Operation> {
-        let path = answer.target.split('?').next().unwrap_or_default();
-        let taking = self.operations.iter().filter(|operation| operation.takes(&answer.method, path));
+        self.operation_at(&answer.method, &answer.target)
+    }
+
+    /// The operation of a request; `None` where its path or method is none.
+    pub(super) fn operation_at(&self, method: &str, target: &str) -> Option<&Operation> {
+        let path = target.split('?').next().unwrap_or_default();
+        let taking = self.operations.iter().filter(|operation| operation.takes(method, path));
         taking.max_by_key(|operation| operation.literal())
     }
 
@@ -167,7 +173,7 @@ impl Description {
 
     /// What is no operation is refused, in the shape of the errors of its neighbours.
     fn problems_elsewhere(&self, answer: &Answer) -> Vec<String> {
-        if ![400, 404, 405].contains(&answer.status) {
+        if ![400, 401, 403, 404, 405].contains(&answer.status) {
             return vec!["it is no operation, but was not refused".to_owned()];
         }
         let path = answer.target.split('?').next().unwrap_or_default();

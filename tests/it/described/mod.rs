@@ -2,12 +2,14 @@
 //! random for each operation, and the description itself.
 //!
 //! Tests start their dev servers here ([`DevServer`]). Next: `description.rs` for what is checked of an answer, `random.rs`
-//! for the requests at random, `page.rs` for what is checked of the description.
+//! for the requests at random, `requests.rs` for what is checked of requests that our own client sends, `page.rs` for what is
+//! checked of the description.
 
 mod description;
 mod dice;
 mod page;
 mod random;
+mod requests;
 
 use std::ops::Deref;
 use std::sync::{Mutex, OnceLock};
@@ -19,10 +21,17 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::description::Description;
 
+pub(crate) use self::requests::check as check_request;
+
 /// The description that the dev server serves.
 fn description() -> &'static Description {
     static READ: OnceLock<Description> = OnceLock::new();
     READ.get_or_init(|| Description::parse(DESCRIPTION))
+}
+
+/// Reads the description, which takes a while, before a call with a time limit depends on it.
+pub(crate) fn prepare() {
+    description();
 }
 
 /// A dev server whose every answer has to fit the description: else the test fails when it lets the server go.
@@ -84,8 +93,10 @@ impl Drop for DevServer {
             return;
         }
         let invented = self.invented.lock().unwrap().clone();
-        let wrong: Vec<_> =
-            self.heard().iter().filter_map(|answer| description().check(answer, &invented).err()).collect();
+        let heard = self.heard();
+        let wrong: Vec<_> = heard.iter().filter_map(|answer| description().check(answer, &invented).err()).collect();
         assert!(wrong.is_empty(), "answers that the description does not have:\n{}", wrong.join("\n"));
+        let wrong: Vec<_> = heard.iter().filter_map(|answer| requests::check(answer).err()).collect();
+        assert!(wrong.is_empty(), "requests that the description does not have:\n{}", wrong.join("\n"));
     }
 }

@@ -6,7 +6,7 @@ use connect_operator::clock::Clock;
 use connect_operator::connect::action::Preset;
 use connect_operator::connect::routes::OPERATIONS;
 use connect_operator::connect::{Selector, routes};
-use connect_operator::dev_server::{Answer, DESCRIPTION, DESCRIPTION_PATH, Options};
+use connect_operator::dev_server::{Answer, Asked, DESCRIPTION, DESCRIPTION_PATH, Options};
 use serde_json::{Value, json};
 
 use super::{DevServer, description};
@@ -46,6 +46,8 @@ fn routes_and_described_paths_are_the_same() {
             vec![routes::deployment(project, &id), routes::deployment(project, &key), routes::deployment(None, &key)],
         ),
         ("logs", vec![routes::logs("projectKey", &id), routes::logs("projectKey", &key)]),
+        ("extension", vec![routes::extension("projectKey", &key)]),
+        ("subscription", vec![routes::subscription("projectKey", &key)]),
         ("action", vec![action(Preset::SERVICE, "action_name"), action(Preset::FRONTASTIC, "action")]),
     ];
     let described = description().document["paths"].as_object().expect("paths").keys();
@@ -142,6 +144,7 @@ fn answers_that_do_not_fit_are_found() {
         operation,
         method: method.to_owned(),
         target: target.to_owned(),
+        asked: Asked::default(),
         status,
         content_type: Some("application/json; charset=utf-8".to_owned()),
         body: body.to_string().into_bytes(),

@@ -43,8 +43,10 @@ const TAGS: [&str; 6] = ["1.0.0", "1.1.0", "1.2.0-not-previewable", "1.2.0-not-p
 /// Statuses that are described and that the dev server never has: another server may.
 const ELSEWHERE: [(&str, &str); 2] = [("deleteDeploymentById", "200"), ("deleteDeploymentByKey", "200")];
 
-/// The one choice that leaves out what the API always has: a new deployment has no build until it ends.
-const UNDESCRIBED: &str = "build-ids=end";
+/// Choices that leave out what the API always has, show null for nothing, or answer like a server that failed.
+const UNDESCRIBED: [&str; 4] = ["build-ids=end", "new-details=empty", "absent=null", "logs=500"];
+/// A choice that is made more often than others, since a described status depends on it.
+const OFTEN: &str = "logs=410";
 
 /// What answers have shown of a resource.
 #[derive(Clone, Default)]
@@ -66,7 +68,7 @@ struct Player {
     dice: Dice,
     server: DevServer,
     http: reqwest::Client,
-    /// By what they may: all, nothing here, only look; then one that does not count.
+    /// By what they may: all, nothing here, only look, all in another project; then one that does not count.
     tokens: Vec<String>,
     /// By the first literal of their paths.
     seen: BTreeMap<&'static str, Vec<Seen>>,
@@ -79,10 +81,23 @@ fn kind(operation: &Operation) -> &'static str {
         .unwrap_or("")
 }
 
+fn reads_resources(operation: &Operation) -> bool {
+    operation.path.contains("/extensions/") || operation.path.contains("/subscriptions/")
+}
+
 impl Player {
     async fn new(seed: u64) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let clients = json!({"clients": [
+        // What creates resources, whatever the others do: no request here names its key.
+        let creates = json!([{"type": "Extension", "key": "seen", "applicationName": "service"},
+            {"type": "Subscription", "key": "orders", "applicationName": "events"}]);
+        let creator = json!({"key": "creator", "name": "Creator", "creates": creates, "integrationTypes": ["other"],
+            "creator": {"email": "dev@example.com"},
+            "repository": {"url": "https://github.com/example/creator.git", "tag": "1.0.0"},
+            "configurations": [
+                {"applicationName": "service", "applicationType": "service"},
+                {"applicationName": "events", "applicationType": "event"}]});
+        let clients = json!({"connectors": [creator], "clients": [
             {"id": "elsewhere", "secret": "dev-secret", "scopes": ["manage_api_clients:demo"]},
             {"id": "looks", "secret": "dev-secret", "scopes": ["view_connectors:demo", "view_connectors_deployments:demo"]},
         ]});
@@ -90,9 +105,15 @@ impl Player {
         let start: Timestamp = "2026-03-01T12:00:00Z".parse().expect("it is a date");
         let options = Options { catalogue, seed: Some(seed), ..Options::default() };
         let server = DevServer::start(options, Clock::stepped(start)).await.expect("a port is free");
+        let draft = json!({"key": "creates", "type": "sandbox", "connector": {"key": "creator"},
+            "region": "europe-west1.gcp",
+            "configurations": [{"applicationName": "service"}, {"applicationName": "events"}]});
+        let draft = serde_json::from_value(draft).expect("it is a draft");
+        let deployment = server.world().create("demo-production", &draft, true, start).expect("it can be deployed");
+        server.world().finish(&deployment.id, start).expect("it is there");
         let http = reqwest::Client::builder().no_proxy().build().expect("the settings are right");
         let mut tokens = Vec::new();
-        for client in ["dev-client", "elsewhere", "looks"] {
+        for client in ["dev-client", "elsewhere", "looks", "production-client"] {
             let request = http.post(format!("{}/oauth/token", server.url())).basic_auth(client, Some("dev-secret"));
             let answer = request.form(&[("grant_type", "client_credentials")]).send().await.expect("it answers");
             let body: Value = serde_json::from_slice(&answer.bytes().await.expect("whole")).expect("it is JSON");
@@ -126,7 +147,10 @@ impl Player {
         for parameter in operation.parameters.iter().filter(|parameter| parameter["in"] == "path") {
             let name = parameter["name"].as_str().expect("a name");
             let likely = match name {
+                "projectKey" if reads_resources(operation) => self.dice.pick(&["demo-production", "demo", "d"]),
                 "projectKey" => self.dice.pick(&["demo", "demo", "demo", "demo", "demo-production", "d", "%FF"]),
+                "key" if operation.path.contains("/extensions/") => self.dice.pick(&["seen", "seen", "none"]),
+                "key" if operation.path.contains("/subscriptions/") => self.dice.pick(&["orders", "orders", "none"]),
                 "key" if self.dice.percent(30) => self.dice.pick(&KEYS),
                 "key" => &known.key,
                 "id" if self.dice.percent(10) => self.dice.pick(&NOWHERE),
@@ -182,7 +206,8 @@ impl Player {
             let chosen = if self.dice.percent(70) { basic[0] } else { self.dice.pick(&basic) };
             headers.push(("Authorization".into(), chosen.into()));
         } else {
-            let which = if self.dice.percent(75) { 0 } else { self.dice.below(self.tokens.len()) };
+            let usual = if reads_resources(operation) { 3 } else { 0 };
+            let which = if self.dice.percent(75) { usual } else { self.dice.below(self.tokens.len()) };
             headers.push(("Authorization".into(), format!("Bearer {}", self.tokens[which])));
         }
         headers
@@ -228,6 +253,11 @@ impl Player {
                 "creator": {"email": "dev@example.com"}, "privateProjects": ["europe-west1.gcp:demo"],
                 "repository": {"url": "https://github.com/example/demo-kit.git", "tag": self.dice.pick(&TAGS)}}),
             name if name.starts_with("updateConnector") => {
+                if self.dice.percent(10) {
+                    let url = "https://github.com/example/demo-kit.git";
+                    let action = json!({"action": "setRepository", "url": url, "tag": "none"});
+                    return json!({"version": known.version, "actions": [action]});
+                }
                 let action = json!({"$ref": "#/components/schemas/ConnectorUpdateAction"});
                 let count = 1 + self.dice.below(2);
                 let actions: Vec<_> = (0..count).map(|_| self.dice.value(description(), &action, 0)).collect();
@@ -250,8 +280,8 @@ impl Player {
         let (name, values) = self.dice.pick(&variants);
         let value = self.dice.pick(&values.split('|').collect::<Vec<_>>());
         let value = if value == "DURATION" { self.dice.pick(&["0s", "4s"]) } else { value };
-        let choice = format!("{name}={value}");
-        if choice != UNDESCRIBED && self.dice.percent(50) {
+        let choice = if self.dice.percent(40) { OFTEN.to_owned() } else { format!("{name}={value}") };
+        if !UNDESCRIBED.contains(&choice.as_str()) && self.dice.percent(50) {
             variant.set(&choice).expect("it is a choice");
         }
         self.server.world().variant = variant;

@@ -48,6 +48,25 @@ async fn the_token_endpoint_keeps_rfc_6749() {
 }
 
 #[tokio::test]
+async fn a_client_gets_every_scope_that_its_own_contain() {
+    let caller = Caller::new(Options::default()).await;
+    for (asked, status) in [
+        ("view_connectors:demo view_connectors_deployments:demo", 200),
+        ("manage_connectors:demo manage_connectors_deployments:demo", 200),
+        ("manage_project:demo view_connectors:demo", 200),
+        ("manage_api_clients:demo", 400),
+        ("manage_project:demo manage_api_clients:demo", 400),
+        ("view_connectors:demo-production", 400),
+        ("view_everything:demo", 400),
+    ] {
+        let (answered, body) = caller.ask_token("dev-client", "dev-secret", &[GRANT, ("scope", asked)]).await;
+        assert_eq!(answered.as_u16(), status, "{asked}: {body}");
+        let (member, expected) = if status == 200 { ("scope", asked) } else { ("error", "invalid_scope") };
+        assert_eq!(body[member], expected, "{asked}");
+    }
+}
+
+#[tokio::test]
 async fn calls_without_a_valid_token_are_answered_401_as_published() {
     let mut caller = Caller::new(Options { token_lifetime: Duration::from_mins(1), ..Options::default() }).await;
     let good = caller.token.clone();
@@ -115,8 +134,13 @@ async fn a_generated_api_client_needs_one_more_scope() {
         json!([{"applicationName": "service", "standardConfiguration": [], "securedConfiguration": []}]);
     for (scope, status) in [(scopes[0].clone(), 403), (scopes.join(" "), 201)] {
         caller.token = caller.token_for("all", &scope).await;
-        assert_eq!(caller.post("/demo/deployments", &draft).await.0.as_u16(), status, "{scope}");
+        let (answered, body) = caller.post("/demo/deployments", &draft).await;
+        assert_eq!(answered.as_u16(), status, "{scope}");
+        assert!(status == 201 || body["errors"][0]["code"] == "AuthorizationError", "{body}");
     }
+    caller.token = caller.token_for("dev-client", "").await;
+    let (answered, body) = caller.post("/demo/deployments", &draft).await;
+    assert_eq!(answered.as_u16(), 403, "manage_project does not contain it: {body}");
 }
 
 #[tokio::test]

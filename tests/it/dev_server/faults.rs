@@ -91,7 +91,7 @@ async fn control_does_over_http_what_tests_do_in_process() {
         (&json!("Failed"), &json!("Broken"))
     );
     for (action, expected) in [
-        (json!({"action": "redeploy"}), "Queued"),
+        (json!({"action": "redeploy"}), "Deploying"),
         (json!({"action": "finish"}), "Deployed"),
         (json!({"action": "bumpVersion"}), "Deployed"),
         (json!({"action": "setStatus", "status": "Strange"}), "Strange"),
@@ -100,6 +100,26 @@ async fn control_does_over_http_what_tests_do_in_process() {
         assert_eq!(status, StatusCode::OK, "{body}");
         assert_eq!(caller.get("/demo/deployments/key=tax").await.1["status"], expected);
     }
+    let live = json!({"action": "redeploy", "redeploy": {"configurationValues": [{"applicationName": "service",
+        "standardConfiguration": [{"key": "LOG_LEVEL", "value": "warn"}], "securedConfiguration": []}]}});
+    let level = |read: &Value| read["applications"][0]["standardConfiguration"][0]["value"].clone();
+    for (action, expected) in [
+        (json!({"action": "setStatus", "status": "Deployed"}), "debug"),
+        (live, "warn"),
+        (json!({"action": "finish"}), "warn"),
+        (json!({"action": "rollback"}), "debug"),
+        (json!({"action": "finish"}), "debug"),
+    ] {
+        let (status, body) = caller.post(&act, &action).await;
+        assert_eq!(status, StatusCode::OK, "{body}");
+        assert_eq!(level(&caller.get("/demo/deployments/key=tax").await.1), expected, "{action}");
+    }
+    let log = json!({"action": "writeLog", "applicationName": "service", "severity": "INFO", "text": "/tax",
+        "type": "HTTP_REQUEST"});
+    assert_eq!(caller.post(&act, &log).await.0, StatusCode::OK);
+    let (_, logs) = caller.get("/demo/deployments/key=tax/logs").await;
+    let last = logs["data"].as_array().and_then(|data| data.last()).expect("it was written");
+    assert_eq!((&last["type"], &last["details"]["requestUrl"]), (&json!("HTTP_REQUEST"), &json!("/tax")));
     let (_, raised) = caller.post("/_dev/connectors/demo-connector/versions", &json!({})).await;
     assert_eq!(raised["version"], 2);
     assert_eq!(caller.get("/connectors/key=demo-connector").await.1["version"], 2);

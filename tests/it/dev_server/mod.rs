@@ -2,9 +2,11 @@
 
 mod access;
 mod actions;
+mod applications;
 mod faults;
 mod registry;
 mod repositories;
+mod resources;
 mod wrong_input;
 
 use std::time::Duration;
@@ -109,7 +111,7 @@ async fn a_deployment_lives_over_http_from_create_to_gone() {
     let caller = Caller::new(Options::default()).await;
     let (status, created) = caller.post("/demo/deployments", &draft("tax")).await;
     assert_eq!(status, StatusCode::CREATED, "{created}");
-    assert_eq!(created["status"], "Queued");
+    assert_eq!(created["status"], "Deploying");
     let id = created["id"].as_str().expect("it is a string").to_owned();
     assert_eq!(uuid::Uuid::parse_str(&id).expect("it is a UUID").get_version_num(), 4);
 
@@ -122,7 +124,7 @@ async fn a_deployment_lives_over_http_from_create_to_gone() {
 
     let redeploy = json!({"version": read["version"], "actions": [{"action": "redeploy", "skipScripts": false}]});
     let (status, updated) = caller.post(&format!("/demo/deployments/{id}"), &redeploy).await;
-    assert_eq!((status, &updated["status"]), (StatusCode::CREATED, &json!("Queued")));
+    assert_eq!((status, &updated["status"]), (StatusCode::CREATED, &json!("Deploying")));
     let (status, conflict) = caller.post("/demo/deployments/key=tax", &redeploy).await;
     assert_eq!((status, &conflict["errors"][0]["code"]), (StatusCode::CONFLICT, &json!("ConcurrentModification")));
     caller.step(5);
@@ -232,6 +234,8 @@ async fn refusals_have_the_body_of_the_contract() {
             &["InvalidJsonInput", "InvalidJsonInput"],
             Some("detailedErrorMessage"),
         ),
+        ("revisions", Method::GET, "/demo/deployments/key=no/revisions", None, 404, &["ResourceNotFound"], None),
+        ("a rollback", Method::POST, "/demo/deployments/key=no/revisions/1", None, 404, &["ResourceNotFound"], None),
         ("control is off", Method::GET, "/_dev/calls", None, 404, &["ResourceNotFound"], None),
     ] {
         let (answered, body) = caller.call(method, path, body.as_ref()).await;

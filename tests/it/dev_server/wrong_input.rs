@@ -72,7 +72,7 @@ async fn wrong_queries_paths_and_drafts_are_refused_with_their_codes() {
             Method::POST,
             DRAFTS,
             with("repository", json!({"url": KIT, "tag": "no"})),
-            400,
+            422,
             "GitRepositoryNotReachable",
         ),
         (
@@ -80,7 +80,7 @@ async fn wrong_queries_paths_and_drafts_are_refused_with_their_codes() {
             Method::POST,
             DRAFTS,
             with("repository", json!({"url": "--upload-pack=a", "tag": "--help"})),
-            400,
+            422,
             "GitRepositoryNotReachable",
         ),
         (

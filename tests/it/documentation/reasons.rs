@@ -36,12 +36,26 @@ const MIRROR: &[Reason] = &[
     Reason::CredentialsRejected,
 ];
 
+/// Reasons that the condition `Verified` of a `ConnectorDeployment` can have.
+const VERIFIED: &[Reason] = &[
+    Reason::Verified,
+    Reason::NotChecked,
+    Reason::NotFound,
+    Reason::WrongDestination,
+    Reason::SecretMissing,
+    Reason::ConfigurationInvalid,
+    Reason::PermissionMissing,
+    Reason::CredentialsRejected,
+];
+
 /// Reasons that an `ActionCheck` can have.
 const CHECK: &[Reason] = &[
     Reason::CheckPassed,
     Reason::Checking,
     Reason::DeploymentNotReady,
+    Reason::Suspended,
     Reason::SecretMissing,
+    Reason::ProjectMissing,
     Reason::FrontendUnavailable,
     Reason::CheckFailing,
     Reason::CheckFailed,
@@ -70,6 +84,7 @@ const STAGED: &[Reason] = &[
     Reason::ServiceUnavailable,
     Reason::Throttled,
     Reason::TakesTooLong,
+    Reason::AwaitingProof,
     Reason::InternalError,
     Reason::PublishingFailed,
     Reason::PreviewRefused,
@@ -93,6 +108,9 @@ const NO_DEPLOYMENT: &[Reason] = &[
     Reason::Mirrored,
     Reason::RegistryCut,
     Reason::RegistryReadInPart,
+    Reason::Verified,
+    Reason::NotFound,
+    Reason::WrongDestination,
     Reason::Published,
     Reason::Previewable,
     Reason::Staged,
@@ -105,6 +123,7 @@ const NO_DEPLOYMENT: &[Reason] = &[
     Reason::PublishingFailed,
     Reason::PreviewRefused,
     Reason::CannotBeChanged,
+    Reason::AwaitingProof,
     Reason::CheckPassed,
     Reason::Checking,
     Reason::DeploymentNotReady,
@@ -131,8 +150,12 @@ pub(super) fn of_kinds() -> [(&'static str, Vec<Reason>); 4] {
 
 #[test]
 fn the_page_of_conditions_lists_every_reason_that_is_given() {
-    let mut parts =
-        vec![("kstatus", stances()), ("RegistryMirrored", mirror_table()), ("not given", not_given(&given()))];
+    let mut parts = vec![
+        ("kstatus", stances()),
+        ("RegistryMirrored", beside("RegistryMirrored", MIRROR)),
+        ("Verified", beside("Verified", VERIFIED)),
+        ("not given", not_given(&given())),
+    ];
     parts.extend(of_kinds().map(|(kind, reasons)| (kind, table(&reasons))));
     assert_golden_parts("docs/conditions.md", &parts);
 }
@@ -153,7 +176,7 @@ fn the_page_of_each_kind_lists_its_reasons_and_links_to_what_helps() {
 #[test]
 fn every_reason_that_is_listed_is_one_that_is_given() {
     let given = given();
-    for reason in PROJECT.iter().chain(MIRROR).chain(CHECK).chain(STAGED) {
+    for reason in PROJECT.iter().chain(MIRROR).chain(VERIFIED).chain(CHECK).chain(STAGED) {
         assert!(given.contains(reason.as_str()), "{reason} is listed, and no code gives it");
     }
 }
@@ -224,13 +247,18 @@ fn table(reasons: &[Reason]) -> String {
 }
 
 /// A condition beside `Ready`, which neither Flux nor Argo CD looks at.
-fn mirror_table() -> String {
-    let mut table = String::from("| Reason | `RegistryMirrored` | What it means and what to do |\n|---|---|---|\n");
-    for reason in MIRROR {
+fn beside(type_: &str, reasons: &[Reason]) -> String {
+    let mut table = format!("| Reason | `{type_}` | What it means and what to do |\n|---|---|---|\n");
+    for reason in reasons {
         let [_, status, ..] = looks(reason.stance());
         writeln!(table, "| `{reason}` | `{status}` | {} |", reason.sentence()).unwrap();
     }
     table
+}
+
+/// The condition that has a reason which `Ready` never has.
+pub(super) fn condition_of(reason: Reason) -> &'static str {
+    if VERIFIED.contains(&reason) { "Verified" } else { "RegistryMirrored" }
 }
 
 fn code(word: &str) -> String {

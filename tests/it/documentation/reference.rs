@@ -126,6 +126,9 @@ fn bounds(field: &Value) -> Vec<String> {
             (Value::Null, Value::Null) => {}
             (Value::Null, most) => bounds.push(format!("at most {}{of}", text(most))),
             (least, Value::Null) => bounds.push(format!("at least {}{of}", text(least))),
+            (least, most) if field["exclusiveMinimum"] == true => {
+                bounds.push(format!("more than {}, at most {}{of}", text(least), text(most)));
+            }
             (least, most) => bounds.push(format!("{} to {}{of}", text(least), text(most))),
         }
     }

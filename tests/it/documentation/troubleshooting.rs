@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use connect_operator::controllers::reason::{Reason, Stance};
 
-use super::reasons::{looks, of_kinds};
+use super::reasons::{condition_of, looks, of_kinds};
 use crate::golden::assert_golden_parts;
 
 const PAGE: &str = include_str!("../../../docs/troubleshooting.md");
@@ -25,7 +25,7 @@ fn every_reason_has_a_section_that_begins_with_what_the_code_says() {
     for reason in Reason::ALL {
         let kinds: Vec<_> =
             of_kinds().iter().filter(|(_, reasons)| reasons.contains(reason)).map(|(kind, _)| *kind).collect();
-        let place = if kinds.is_empty() { "condition `RegistryMirrored`".to_owned() } else { kinds.join(", ") };
+        let place = if kinds.is_empty() { format!("condition `{}`", condition_of(*reason)) } else { kinds.join(", ") };
         let [_, ready, _, kstatus] = looks(reason.stance());
         let mut head = format!("{}\n\n", reason.sentence());
         write!(head, "| On | `Ready` | Flux | Argo CD |\n|---|---|---|---|\n").unwrap();

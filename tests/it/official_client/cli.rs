@@ -7,7 +7,6 @@ use std::time::Duration;
 use connect_operator::clock::Clock;
 use connect_operator::dev_server::Options;
 use jiff::Timestamp;
-use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{clients, run};
@@ -23,30 +22,10 @@ struct Client {
 impl Client {
     async fn new(entry: PathBuf, options: Options) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let server = DevServer::start(options, Clock::stepped(Timestamp::now())).await.expect("a port is free");
-        let request = reqwest::Client::builder().no_proxy().build().expect("the settings are right");
-        let request =
-            request.post(format!("{}/oauth/token", server.url())).basic_auth("dev-client", Some("dev-secret"));
-        let answer = request.form(&[("grant_type", "client_credentials")]).send().await.expect("it answers");
-        let body = answer.bytes().await.expect("the body is whole");
-        let token: Value = serde_json::from_slice(&body).expect("it is JSON");
-        // The login host of the client is fixed, so what a login would store is written here.
-        let credentials = json!({
-            "authentication": "client-credentials",
-            "clientId": "dev-client",
-            "clientSecret": "dev-secret",
-            "projectKey": "demo",
-            "scope": "manage_project:demo",
-            "region": "europe-west1.gcp",
-            "accessToken": token["access_token"],
-            "refreshToken": null,
-            "issuedAt": Timestamp::now().as_millisecond(),
-            "expiresAt": Timestamp::now().as_millisecond() + 86_400_000,
-        });
         let home = tempfile::tempdir().expect("there is room");
-        let folder = home.path().join(".commercetools");
-        std::fs::create_dir(&folder).expect("there is room");
-        std::fs::write(folder.join("credentials"), credentials.to_string()).expect("there is room");
+        // The login host of the client is fixed, so the dev server writes what a login would store.
+        let options = Options { cli_credentials: Some(home.path().to_owned()), ..options };
+        let server = DevServer::start(options, Clock::stepped(Timestamp::now())).await.expect("a port is free");
         Self { server, home, entry }
     }
 

@@ -118,12 +118,21 @@ async fn the_sdk_prepares_a_connector_and_deploys_with_two_scopes() {
         "configurations": [{"applicationName": "service", "standardConfiguration": [], "securedConfiguration": []}]});
     let project = json!(["withProjectKey", {"projectKey": "demo"}]);
     let deployed = sdk.works(json!([project, ["deployments"], ["post", {"body": draft}]])).await;
-    assert_eq!((&deployed["key"], &deployed["status"]), (&json!("crm"), &json!("Queued")));
+    assert_eq!((&deployed["key"], &deployed["status"]), (&json!("crm"), &json!("Deploying")));
     let crm = json!(["withKey", {"key": "crm"}]);
     let logs = sdk.works(json!([project, ["deployments"], crm, ["logs"], ["get"]])).await;
     assert!(logs["data"].is_array());
     let leaving = sdk.works(json!([project, ["deployments"], crm, ["delete"]])).await;
     assert_eq!(leaving["id"], deployed["id"]);
+}
+
+#[tokio::test]
+async fn the_sdk_looks_with_scopes_that_those_of_its_client_contain() {
+    let scopes = ["view_connectors:demo", "view_connectors_deployments:demo"];
+    let Some(mut sdk) = Sdk::new(Options::default(), "dev-client", &scopes).await else { return };
+    assert_eq!(keys(&sdk.search(json!({"text": "pipeline"})).await), ["demo-pipeline"]);
+    let deployments = json!([["withProjectKey", {"projectKey": "demo"}], ["deployments"], ["get"]]);
+    assert_eq!(sdk.works(deployments).await["total"], 0);
 }
 
 #[tokio::test]

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,19 +13,17 @@ use connect_operator::connect::api::DeploymentPaths;
 use connect_operator::connect::hosts::AllowedHosts;
 use connect_operator::connect::http::{self, Credentials, HttpConnect, Limits};
 use connect_operator::connect::model::Deployment;
-use connect_operator::connect::{ApiError, ConnectApi, Selector};
+use connect_operator::connect::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::connector_deployment::act::{self, Done};
 use connect_operator::controllers::connector_deployment::decide::{
     Answer, Case, Cause, Memory, Outcome, Step, Verdict, Wanted, answered, decide,
 };
 use connect_operator::controllers::connector_deployment::desired::{self, Content, Contents, Desired};
 use connect_operator::controllers::connector_deployment::intent::{self, intent, target};
-use connect_operator::controllers::connector_deployment::ledger::{
-    Ledger, OperationKind, OperationState, Payload, Source,
-};
+use connect_operator::controllers::connector_deployment::ledger::{Ledger, OperationKind, OperationState, Source};
 use connect_operator::controllers::connector_deployment::observe::{self, Looked};
 use connect_operator::controllers::connector_deployment::status::WantedIdentity;
-use connect_operator::controllers::digest::{DigestKey, VisibleDigest};
+use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::problem;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::remote::{ConnectFactory, Connection, NotNow, Remote, Remotes, Settings, Trouble};
@@ -83,6 +80,10 @@ struct Factory(Arc<HttpConnect>);
 
 impl ConnectFactory for Factory {
     fn connect(&self, _: &Settings) -> Result<Arc<dyn Connection>, String> {
+        Ok(self.0.clone())
+    }
+
+    fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
         Ok(self.0.clone())
     }
 }
@@ -154,7 +155,7 @@ impl Desk {
         };
         let dev = DevServer::start(options.clone(), theirs).await.unwrap();
         let hosts = AllowedHosts::parse(["127.0.0.1"]).unwrap();
-        let rate = NonZeroU32::new(10_000).unwrap();
+        let rate = Rate::per_second(10_000);
         let settings = http::Settings {
             api_url: hosts.endpoint(&dev.url()).unwrap(),
             auth_url: hosts.endpoint(&dev.url()).unwrap(),
@@ -374,14 +375,7 @@ impl Desk {
     }
 
     fn wanted(&self, desired: &Desired) -> Wanted {
-        Wanted {
-            payload: Payload {
-                digest: self.digest_key.digest(&desired.values),
-                visible: VisibleDigest::of(&desired.values.visible()),
-                sources: desired.sources.clone(),
-            },
-            secured: true,
-        }
+        desired.wanted(&self.digest_key)
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) struct Fault {
 use Happened::{No, Yes};
 
 /// The codes of contract section 8.2 with the reaction that it names, and the reason that people are told.
-pub(super) const CODES: [(&str, Says); 36] = [
+pub(super) const CODES: [(&str, Says); 39] = [
     ("AuthenticationError", Says::Credentials),
     ("AuthorizationError", Says::Forbidden),
     ("BadGateway", Says::Broken(No)),
@@ -94,7 +94,7 @@ pub(super) const CODES: [(&str, Says); 36] = [
     ("ConnectorStagedNotPrivate", Says::Fix(Reason::RequestRejected)),
     ("ConnectorStagedPreviewRequestUnderProcess", Says::Passing),
     ("GitRepositoryNotReachable", Says::Fix(Reason::RepositoryInvalid)),
-    ("DeploymentApplicationDoNotBelong", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentApplicationDoNotBelong", Says::Fix(Reason::ApplicationMissing)),
     ("DeploymentApplicationRequired", Says::Fix(Reason::ConfigurationInvalid)),
     ("DeploymentConnectorUpdateFailure", Says::Open(No)),
     ("DeploymentEmptyRequiredGlobalConfigurationKey", Says::Fix(Reason::ConfigurationInvalid)),
@@ -106,6 +106,9 @@ pub(super) const CODES: [(&str, Says); 36] = [
     ("DeploymentUnknownApplicationConfigurationKey", Says::Fix(Reason::ConfigurationInvalid)),
     ("DeploymentUnknownGlobalConfigurationKey", Says::Fix(Reason::ConfigurationInvalid)),
     ("DeploymentUnsupportedRegion", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentInvalidRetryPolicy", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentRetryPolicyOverrideNotAllowed", Says::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentRollbackNotAllowed", Says::Fix(Reason::RequestRejected)),
     ("DeploymentApplicationDoesNotExist", Says::Fix(Reason::RequestRejected)),
     ("DeploymentLogInvalidDate", Says::Fix(Reason::RequestRejected)),
     ("DeploymentLogInvalidPageToken", Says::Fix(Reason::RequestRejected)),

@@ -76,7 +76,7 @@ impl Demo<'_> {
             self.apply(&Manifests::read(manifests::CHECK, &self.remote.url())?).await?;
             let passed = |seen: &Seen, name| seen.checks.get(name).is_some_and(|check| check.is(names::READY));
             self.until(|seen| (passed(seen, WRITING) && passed(seen, READING)).then_some(())).await?;
-            self.sent("writeActionPost", 1)?;
+            self.sent("writeFrontasticActionPost", 1)?;
             Ok("The actions addToCart and getCart answer as they should: CheckPassed".to_owned())
         })
         .await

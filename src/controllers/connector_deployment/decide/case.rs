@@ -5,10 +5,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Seen};
+use super::retained;
 use super::{ABSENCE, Call, CallKind, Case, Cause, Decision, Memory, Resting, Step, Verdict, Wanted};
 use crate::clock::between;
-use crate::controllers::digest::{Comparison, VisibleDigest};
 use crate::controllers::operations::{self, Gone, left};
+use crate::controllers::tags::{Tags, UNKNOWN};
 
 impl Case<'_> {
     /// A row of equal readings is broken by every row of the table that does not go on with it.
@@ -34,8 +35,8 @@ impl Case<'_> {
     /// The operation is given up though it may have been sent, so what the remote has is unknown.
     pub(super) fn give_up(&self) -> Decision {
         let mut ledger = self.ledger.clone();
-        ledger.operation = None;
         forget_digest(&mut ledger);
+        ledger.operation = None;
         self.anew(ledger)
     }
 
@@ -61,6 +62,7 @@ impl Case<'_> {
             payload: wanted.map(|wanted| wanted.payload.clone()),
             from_version: None,
             from_build: None,
+            changes_visible: false,
             seen_busy: false,
             redeploy_request: self.intent.redeploy_request.clone(),
             started_at: self.now,
@@ -142,10 +144,17 @@ pub(super) fn last_write(ledger: &Ledger) -> Option<Timestamp> {
     started.or(ledger.applied.as_ref().map(|applied| applied.at))
 }
 
-/// Forgets what the remote has: the next look finds a redeploy due.
+/// Forgets what the remote has: the next look finds a redeploy due. What an operation that is given up may have sent may be
+/// there all the same.
 pub(super) fn forget_digest(ledger: &mut Ledger) {
-    if let Some(applied) = &mut ledger.applied {
-        applied.digest = None;
+    let begun = ledger.operation.as_ref().and_then(|operation| operation.payload.as_ref());
+    let Some(applied) = &mut ledger.applied else { return };
+    applied.digest = None;
+    let sent = applied.sent.get_or_insert_default();
+    for (item, _) in begun.into_iter().flat_map(|payload| payload.tags.iter()) {
+        if !sent.has(item) && !applied.retained.has(item) {
+            applied.retained.set(item.clone(), UNKNOWN);
+        }
     }
 }
 
@@ -159,22 +168,34 @@ pub(super) fn serve(ledger: &mut Ledger, request: Option<&String>) {
 /// What is remembered once an operation has ended; `before`: what the one before it has left.
 pub(super) fn ended(operation: &Operation, before: Option<&Applied>, seen: &Seen, now: Timestamp) -> Option<Applied> {
     let payload = operation.payload.as_ref()?;
-    let remote = payload.visible.again(&seen.values);
-    let same = |one: Option<&VisibleDigest>, other| one.is_some_and(|one| one.compare(other) == Comparison::Same);
-    // What was sent before is sent once more: what shows again in its place is all that there will be.
-    let before = before.filter(|before| same(before.sent.as_ref(), &payload.visible));
-    let again = before.is_some_and(|before| same(before.remote.as_ref(), &remote))
-        && payload.visible.compare(&remote) == Comparison::Different;
-    let accepted = if again { Some(remote.clone()) } else { before.and_then(|before| before.accepted.clone()) };
+    // What was created anew has nothing of what was there before.
+    let before = before.filter(|_| operation.kind != OperationKind::Create);
+    let shown = payload.tags.shown_otherwise(&seen.values);
+    let accepted = accepted(&payload.tags, &shown, before);
     Some(Applied {
         generation: operation.generation,
         digest: Some(payload.digest.clone()),
         outcome: seen.phase,
         from_version: operation.from_version,
-        sent: Some(payload.visible.clone()),
-        remote: Some(remote),
+        sent: Some(payload.tags.clone()),
+        shown,
         accepted,
+        retained: before.map(|before| retained::retained(before, &payload.tags, seen)).unwrap_or_default(),
         sources: payload.sources.clone(),
         at: now,
     })
+}
+
+/// What was sent before is sent once more: what shows again in its place is all that there will be (rule 16).
+fn accepted(sent: &Tags, shown: &Tags, before: Option<&Applied>) -> Tags {
+    let Some(before) = before else { return Tags::default() };
+    let Some(earlier) = &before.sent else { return Tags::default() };
+    let mut accepted = before.accepted.clone();
+    accepted.retain(|item, _| sent.has(item) && sent.get(item) == earlier.get(item));
+    for (item, now) in shown.iter().filter(|(item, now)| before.shown.get(item) == Some(now)) {
+        if sent.get(item) == earlier.get(item) {
+            accepted.set(item.clone(), now);
+        }
+    }
+    accepted
 }

@@ -41,7 +41,7 @@ fn answered(operation: &Operation) -> bool {
 fn outstanding_create(case: &Case<'_>, operation: &Operation) -> Decision {
     if let Look::Present(seen) = case.look
         && case.ledger.id.as_ref() != Some(&seen.id)
-        && operation.payload.as_ref().is_some_and(|payload| payload.visible.fits(&seen.values))
+        && operation.payload.as_ref().is_some_and(|payload| seen.is_what_was_sent(&payload.tags))
         && case.intent.identity.fits(seen)
     {
         return claim(case, seen);

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use super::super::ledger::{Applied, Ledger, Look, OperationKind, Seen};
+use super::super::ledger::{Applied, Ledger, Look, OperationKind, Phase, Seen, Sources};
 use super::case::serve;
+use super::retained;
 use super::{CallKind, Case, Change, Decision, GATHER, GATHER_AT_MOST, LAG, LIMIT, TOO_LONG, Verdict, Wanted};
 use crate::clock::{between, later};
-use crate::controllers::digest::{Comparison, VisibleDigest};
+use crate::controllers::digest::Comparison;
 use crate::controllers::operations::{Gone, left, pace};
+use crate::controllers::tags::{Item, Tags};
 
 pub(super) fn decide(case: &Case<'_>) -> Decision {
     match (&case.ledger.id, case.look) {
@@ -79,7 +81,7 @@ fn found(case: &Case<'_>, seen: &Seen) -> Decision {
 fn take_over(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     let mut ledger = Ledger { id: Some(seen.id.clone()), ..Ledger::default() };
     serve(&mut ledger, case.intent.redeploy_request.as_ref());
-    let same = wanted.payload.visible.fits(&seen.values) && !matches!(version(case, seen), Update::Yes);
+    let same = wanted.payload.tags.fits(&seen.values) && !matches!(version(case, seen), Update::Yes);
     ledger.unverified = wanted.secured;
     ledger.applied = Some(Applied {
         generation: case.intent.generation,
@@ -87,10 +89,11 @@ fn take_over(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         digest: same.then(|| wanted.payload.digest.clone()),
         outcome: seen.phase,
         from_version: None,
-        sent: None,
-        remote: Some(wanted.payload.visible.again(&seen.values)),
-        accepted: None,
-        sources: Vec::new(),
+        sent: same.then(|| wanted.payload.tags.clone()),
+        shown: Tags::default(),
+        accepted: Tags::default(),
+        retained: Tags::default(),
+        sources: Sources::default(),
         at: case.now,
     });
     case.anew(ledger)
@@ -134,12 +137,17 @@ fn present(case: &Case<'_>, seen: &Seen) -> Decision {
 fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     let applied = case.ledger.applied.as_ref();
     let known = applied.and_then(|applied| applied.digest.as_ref());
-    let differs = match known.map(|digest| digest.compare(&wanted.payload.digest)) {
-        Some(Comparison::Same) => false,
-        Some(Comparison::Different) | None => true,
+    // A redeploy takes nothing away, so one that would only leave something out would change nothing. After a failure it is
+    // another attempt.
+    let leaves_out = applied
+        .is_some_and(|applied| applied.outcome == Phase::Deployed && retained::is_all_there(applied, wanted, seen));
+    let (differs, removed) = match known.map(|digest| digest.compare(&wanted.payload.digest)) {
+        Some(Comparison::Same) => (false, false),
+        Some(Comparison::Different) => (!leaves_out, leaves_out),
+        None => (true, false),
         Some(Comparison::Unknown) => match rehash(case, seen, wanted) {
             Rehash::Same(decision) => return *decision,
-            Rehash::Changed => true,
+            Rehash::Changed => (true, false),
         },
     };
     let requested =
@@ -149,18 +157,40 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         Update::Yes => true,
         Update::Cannot(verdict) => return case.rest(verdict, None),
     };
-    let drift = drift(case, seen, wanted);
+    let drift = drift(applied, seen, wanted);
     if differs || requested || update || (drift.can_be_corrected() && case.intent.correct_drift) {
         return redeploy(case, seen, wanted, update);
     }
-    if drift == Drift::Unknown {
-        return compare_from_here_on(case, seen, wanted);
+    if let Some(ledger) = noted(case, seen, wanted, removed) {
+        return case.anew(ledger);
     }
-    let mut decision = case.rest(Verdict::Settled { phase: seen.phase, drifted: drift != Drift::No }, None);
+    let drifted = !drift.elsewhere.is_empty();
+    let verdict = match seen.phase {
+        Phase::Deployed if drift.is_not_applied() => Verdict::NotApplied { drifted },
+        phase => Verdict::Settled { phase, drifted },
+    };
+    let mut decision = case.rest(verdict, None);
     decision.memory.change = None;
     decision.memory.refused = None;
     decision.memory.pause = None;
     decision
+}
+
+/// What is to be noted without sending anything: what is wanted now if only something was `removed`, and what is retained.
+fn noted(case: &Case<'_>, seen: &Seen, wanted: &Wanted, removed: bool) -> Option<Ledger> {
+    let before = case.ledger.applied.as_ref()?;
+    before.sent.as_ref()?;
+    let payload = &wanted.payload;
+    let mut applied = Applied { retained: retained::retained(before, &payload.tags, seen), ..before.clone() };
+    if removed {
+        applied.generation = case.intent.generation;
+        applied.digest = Some(payload.digest.clone());
+        applied.sources.clone_from(&payload.sources);
+        applied.shown.retain(|item, _| payload.tags.has(item));
+        applied.accepted.retain(|item, _| payload.tags.has(item));
+        applied.sent = Some(payload.tags.clone());
+    }
+    (applied != *before).then(|| Ledger { applied: Some(applied), ..case.ledger.clone() })
 }
 
 enum Rehash {
@@ -174,7 +204,7 @@ fn rehash(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Rehash {
     let Some(applied) = &case.ledger.applied else { return Rehash::Changed };
     let unknown = applied.sources.is_empty();
     let same = if unknown {
-        wanted.payload.visible.fits(&seen.values)
+        wanted.payload.tags.fits(&seen.values)
     } else {
         applied.generation == case.intent.generation && applied.sources == wanted.payload.sources
     };
@@ -185,58 +215,55 @@ fn rehash(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Rehash {
     ledger.unverified |= unknown && wanted.secured;
     if let Some(applied) = &mut ledger.applied {
         applied.digest = Some(wanted.payload.digest.clone());
+        applied.retained = retained::retained(applied, &wanted.payload.tags, seen);
+        applied.sent = applied.sent.as_ref().map(|_| wanted.payload.tags.clone());
     }
     Rehash::Same(Box::new(case.anew(ledger)))
 }
 
-/// How the visible values differ from those that our last operation left (rule 16).
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Drift {
-    No,
+/// The visible values that differ from those that were sent (rule 16), of those that were sent: what else shows is none of
+/// ours.
+#[derive(Default)]
+struct Drift {
     /// Somebody changed them.
-    Elsewhere,
-    /// The remote shows others than it was sent.
-    AtOnce,
+    elsewhere: Vec<Item>,
+    /// The remote showed others than it was sent when our last operation ended.
+    at_once: Vec<Item>,
     /// It did so again when they were sent once more, so sending them again would not help.
-    Normalised,
-    /// Something else is to be ignored since, so they cannot be compared: what is seen now counts from here on.
-    Unknown,
+    normalised: Vec<Item>,
 }
 
 impl Drift {
-    fn can_be_corrected(self) -> bool {
-        matches!(self, Self::Elsewhere | Self::AtOnce)
+    fn can_be_corrected(&self) -> bool {
+        !(self.elsewhere.is_empty() && self.at_once.is_empty())
+    }
+
+    fn is_not_applied(&self) -> bool {
+        !(self.at_once.is_empty() && self.normalised.is_empty())
     }
 }
 
-fn drift(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Drift {
-    let Some(applied) = &case.ledger.applied else { return Drift::No };
-    let Some(remote) = &applied.remote else { return Drift::No };
-    let sent = applied.sent.as_ref().unwrap_or(&wanted.payload.visible);
-    let now = remote.again(&seen.values);
-    if !remote.ignores_the_same(&now) {
-        return Drift::Unknown;
+fn drift(applied: Option<&Applied>, seen: &Seen, wanted: &Wanted) -> Drift {
+    let mut drift = Drift::default();
+    let Some(applied) = applied.filter(|applied| applied.sent.is_some()) else { return drift };
+    for (item, now) in wanted.payload.tags.differences(&seen.values).iter() {
+        let kind = if applied.accepted.get(item) == Some(now) {
+            &mut drift.normalised
+        } else if applied.shown.get(item) == Some(now) {
+            &mut drift.at_once
+        } else {
+            &mut drift.elsewhere
+        };
+        kind.push(item.clone());
     }
-    let shows = |digest: &VisibleDigest| digest.compare(&now) == Comparison::Same;
-    match sent.compare(&now) {
-        Comparison::Different if applied.accepted.as_ref().is_some_and(shows) => Drift::Normalised,
-        Comparison::Different if shows(remote) => Drift::AtOnce,
-        Comparison::Different => Drift::Elsewhere,
-        Comparison::Same | Comparison::Unknown => Drift::No,
-    }
+    drift
 }
 
-/// What differs now is told, and not corrected: nobody knows whose it is.
-fn compare_from_here_on(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
-    let sent = &wanted.payload.visible;
-    let mut ledger = case.ledger.clone();
-    if let Some(applied) = &mut ledger.applied {
-        let remote = sent.again(&seen.values);
-        applied.accepted = (sent.compare(&remote) == Comparison::Different).then(|| remote.clone());
-        applied.remote = Some(remote);
-        applied.sent = applied.sent.as_ref().map(|_| sent.clone());
-    }
-    case.anew(ledger)
+/// The values of which the remote shows others than those that were sent, since our last operation ended.
+#[must_use]
+pub fn not_applied(applied: Option<&Applied>, seen: &Seen, wanted: &Wanted) -> Vec<Item> {
+    let Drift { elsewhere: _, at_once, normalised } = drift(applied, seen, wanted);
+    at_once.into_iter().chain(normalised).collect()
 }
 
 enum Update {
@@ -287,11 +314,12 @@ fn redeploy(case: &Case<'_>, seen: &Seen, wanted: &Wanted, update_connector: boo
     let mut operation = case.operation(OperationKind::Redeploy, Some(wanted));
     operation.from_version = Some(seen.version);
     operation.from_build.clone_from(&seen.build);
+    operation.changes_visible = !wanted.payload.tags.fits(&seen.values);
     let call = CallKind::Redeploy { id: seen.id.clone(), version: seen.version, update_connector };
     let mut ledger = case.ledger.clone();
     if let Some(applied) = &mut ledger.applied {
         // What it starts from: otherwise what somebody else left would be taken for what it brings, or be corrected twice.
-        applied.remote = applied.remote.as_ref().map(|remote| remote.again(&seen.values));
+        applied.shown = applied.sent.as_ref().map(|sent| sent.shown_otherwise(&seen.values)).unwrap_or_default();
     }
     let mut decision = case.send(ledger, operation, call, true);
     if update_connector {

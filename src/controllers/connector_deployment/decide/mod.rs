@@ -11,6 +11,7 @@ mod deleting;
 mod idle;
 mod memory;
 mod operation;
+mod retained;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +20,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use answer::{Answer, Outcome, answered};
+pub use idle::not_applied;
 pub use memory::{Cause, Change, Memory, Refused, Resting};
+pub use retained::holds;
 
 use crate::controllers::operations;
 pub use crate::controllers::operations::{ABSENCE, Ahead, CALM, LAG, LIMIT, Pause, TOO_LONG};
@@ -135,6 +138,11 @@ pub enum Verdict {
         /// Whether visible values are others than those that were applied.
         drifted: bool,
     },
+    /// The same and live, but it shows other values than those that were sent.
+    NotApplied {
+        /// Whether visible values are others than those that it showed then.
+        drifted: bool,
+    },
     /// A deployment of this key exists and is not ours.
     KeyTaken,
     /// The same, and it may be taken over, but its connector, region or type are others and cannot change.
@@ -190,8 +198,9 @@ pub struct Case<'a> {
     pub now: Timestamp,
 }
 
-/// Most steps that one look can lead to: an operation ends, a digest is made again, and what follows.
-const STEPS: usize = 4;
+/// Most steps that one look can lead to: an operation ends, a digest is made again, what is retained is noted, and what
+/// follows.
+const STEPS: usize = 5;
 
 /// Decides what to do next. What a look ends (an operation, an adoption) is decided anew from the same look, so that
 /// it is one write.

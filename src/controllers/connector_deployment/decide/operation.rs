@@ -90,7 +90,7 @@ fn create_absent(case: &Case<'_>, operation: &Operation) -> Decision {
 }
 
 fn create_found(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Decision {
-    let fits = operation.payload.as_ref().is_some_and(|payload| payload.visible.fits(&seen.values));
+    let fits = operation.payload.as_ref().is_some_and(|payload| seen.is_what_was_sent(&payload.tags));
     if fits && case.intent.identity.fits(seen) {
         let mut ledger = case.ledger.clone();
         ledger.id = Some(seen.id.clone());
@@ -129,7 +129,7 @@ fn redeploy_planned(case: &Case<'_>, operation: &Operation) -> Decision {
     if !seen.phase.is_busy() && operation.from_version == Some(seen.version) {
         return redeploy_same_version(case, operation, seen);
     }
-    let evidence = evidence(case, operation, seen);
+    let evidence = evidence(operation, seen);
     let age = case.age(operation);
     match evidence {
         Evidence::Arrived if seen.phase.is_busy() || age >= LAG => accept(case, operation, seen, false),
@@ -149,14 +149,16 @@ fn redeploy_planned(case: &Case<'_>, operation: &Operation) -> Decision {
     }
 }
 
-fn evidence(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Evidence {
-    let applied = case.ledger.applied.as_ref().and_then(|applied| applied.remote.as_ref());
-    let Some(payload) = operation.payload.as_ref().filter(|payload| payload.visible.fits(&seen.values)) else {
-        return Evidence::Other;
-    };
-    match applied.map(|applied| applied.compare(&payload.visible)) {
-        Some(Comparison::Different) => Evidence::Arrived,
-        Some(Comparison::Same | Comparison::Unknown) | None => Evidence::Silent,
+fn evidence(operation: &Operation, seen: &Seen) -> Evidence {
+    match &operation.payload {
+        Some(payload) if payload.tags.fits(&seen.values) => {
+            if operation.changes_visible {
+                Evidence::Arrived
+            } else {
+                Evidence::Silent
+            }
+        }
+        _ => Evidence::Other,
     }
 }
 
@@ -212,6 +214,7 @@ fn renew(case: &Case<'_>, operation: &Operation, seen: &Seen, wanted: &Wanted, n
     renewed.attempt = operation.attempt.saturating_add(1);
     renewed.from_version = Some(seen.version);
     renewed.from_build.clone_from(&seen.build);
+    renewed.changes_visible = !wanted.payload.tags.fits(&seen.values);
     case.send(ledger, renewed, redeploy_call(case, seen), new)
 }
 

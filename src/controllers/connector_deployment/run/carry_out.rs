@@ -9,8 +9,8 @@ use super::super::act::{self, Done};
 use super::super::decide::{self, Answer, Call, CallKind, Decision, Outcome, Step, Verdict, Wanted};
 use super::super::ledger::{Look, OperationKind, OperationState, Phase};
 use super::super::observe::Looked;
-use super::super::status::{self, Sight};
-use super::super::{logs, outputs};
+use super::super::status::{self, Comparison, Sight};
+use super::super::{applications, logs, outputs, verification};
 use crate::clock::{between, later};
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::object::Next;
@@ -42,7 +42,7 @@ impl Run<'_> {
             Step::Rest => self.rest(remote, api, &known, &looked, look, &decision).await,
             Step::Send(call) => {
                 let told = status::tell(&decision.verdict, &known.wanted.key, None, &[]);
-                self.say(&known, &decision.ledger, told, Sight::NotLooked, None, false).await?;
+                self.say(&known, &decision.ledger, told, Sight::NotLooked, None, Comparison::None).await?;
                 self.remembered.seen = decision.memory.clone();
                 // In a box of its own: most runs send nothing.
                 Box::pin(self.send(remote, api, &known, &looked, call.clone(), decision)).await
@@ -64,17 +64,29 @@ impl Run<'_> {
         let before = self.status();
         let lines = logs::after_failure(api, &self.object, &before, &known.masker, record, &decision.verdict).await;
         let mut told = self.tell(known, decision, record);
-        let drifted = matches!(decision.verdict, Verdict::Settled { drifted: true, .. })
-            && self.object.spec.drift.policy != DriftPolicy::Ignore;
-        if matches!(decision.verdict, Verdict::Settled { .. })
+        let drifted = match decision.verdict {
+            Verdict::Settled { drifted, .. } | Verdict::NotApplied { drifted } => Some(drifted),
+            _ => None,
+        };
+        let comparison = match drifted {
+            _ if self.object.spec.drift.policy == DriftPolicy::Ignore => Comparison::Ignored,
+            Some(true) => Comparison::Different,
+            Some(false) => Comparison::Same,
+            None => Comparison::None,
+        };
+        if drifted.is_some()
             && let Some(record) = record
             && let Err(problem) = outputs::write(self.context, &self.object, record).await?
         {
             told = problem;
         }
+        self.verify(remote, looked, &decision.verdict).await?;
+        let findings = record.is_some_and(verification::has_findings);
+        told = verification::ready(told, self.object.spec.ready_when, findings, self.verified.as_ref());
         let sent = before.operation.as_ref().filter(|operation| operation.operation_type != OperationType::Undeploy);
         let reason = told.reason;
-        self.say(known, &decision.ledger, told, record.map_or(Sight::Nothing, Sight::Record), lines, drifted).await?;
+        self.say(known, &decision.ledger, told, record.map_or(Sight::Nothing, Sight::Record), lines, comparison)
+            .await?;
         self.context.work.settled(self.subject, reason);
         let live = decision.ledger.applied.as_ref().is_some_and(|applied| applied.outcome == Phase::Deployed);
         if let Some(sent) = sent.filter(|_| live && decision.ledger.operation.is_none()) {
@@ -117,16 +129,9 @@ impl Run<'_> {
     ) -> Result<Next, kube::Error> {
         let started =
             decision.ledger.operation.as_ref().map_or_else(Timestamp::default, |operation| operation.started_at);
-        let mut values = known.desired.as_ref().map(|desired| desired.values.clone()).unwrap_or_default();
-        if let (CallKind::Redeploy { .. }, Some(record)) = (&call.kind, &looked.record) {
-            // Not those that the version does not have any more to which this moves it: the service refuses them.
-            let runs =
-                |name: &str| known.declared.as_ref().is_none_or(|declared| declared.applications.contains_key(name));
-            let names = record.applications.iter().map(|application| &application.application_name);
-            for name in names.filter(|name| runs(name)) {
-                values.applications.entry(name.clone()).or_default();
-            }
-        }
+        let values = known.desired.as_ref().map(|desired| desired.values.clone()).unwrap_or_default();
+        let record = looked.record.as_deref();
+        let values = applications::named(&values, &call.kind, known.declared.as_ref(), record);
         let done = act::send(api, &self.object, &known.wanted, known.target.as_ref(), &call, &values, started).await;
         let undeploys = matches!(call.kind, CallKind::Undeploy { .. });
         if !undeploys && matches!(done.answer, Answer::Accepted { .. } | Answer::Unknown) {

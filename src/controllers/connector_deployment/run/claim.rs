@@ -29,7 +29,7 @@ impl Run<'_> {
         self.context.remotes.forget(self.subject);
         // What was seen until now says nothing about the time after.
         self.remembered.seen = Memory::default();
-        if intent::deletion(&self.object).is_some() {
+        if intent::is_deleting(&self.object) {
             return self.release(None).await;
         }
         self.halt(None, problem::key_conflict("ConnectorDeployment", &winner, &intent::key(&self.object)), None).await

@@ -3,6 +3,7 @@
 use kube::runtime::events::EventType;
 use secrecy::ExposeSecret;
 
+use super::super::applications;
 use super::super::desired;
 use super::super::intent;
 use super::super::observe::{self, Looked};
@@ -25,7 +26,7 @@ impl Run<'_> {
         looked: &Looked,
     ) -> Result<Known, kube::Error> {
         let spec = &self.object.spec;
-        let deleting = intent::deletion(&self.object).is_some();
+        let deleting = intent::is_deleting(&self.object);
         // A report of a failed undeploy is masked as far as the values can still be read.
         let failed = looked.record.as_ref().is_some_and(|record| record.status == DeploymentStatus::UndeployFailed);
         if spec.management_policy == ManagementPolicy::ObserveOnly || (deleting && !failed) {
@@ -43,11 +44,11 @@ impl Run<'_> {
         let named = desired::references(spec);
         let contents = observe::contents(self.context, &self.subject.namespace, &named).await?;
         let declared = registered.declarations(&self.object, looked.record.as_deref());
-        let desired = desired::from_spec(spec, &contents, declared.as_ref());
-        let payload = desired
-            .as_ref()
-            .ok()
-            .map(|desired| desired.wanted(&self.context.digest_key, intent::ignored(&self.object)));
+        let mut desired = desired::from_spec(spec, &contents, declared.as_ref());
+        if let (Ok(desired), Some(record)) = (&mut desired, looked.record.as_deref()) {
+            desired.fit(&applications::missing(record), declared.as_ref(), &self.ledger());
+        }
+        let payload = desired.as_ref().ok().map(|desired| desired.wanted(&self.context.digest_key));
         let masker = match &desired {
             Ok(desired) => Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret)),
             Err(_) => Masker::new([]),

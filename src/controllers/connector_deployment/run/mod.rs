@@ -7,6 +7,7 @@ mod known;
 mod prepare;
 mod registered;
 mod say;
+mod verify;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use kube::ResourceExt;
 use kube::api::Api;
 
 use self::registered::Obstacle;
-use super::decide::{self, Case, Memory, Wanted};
+use super::decide::{self, Case, Intent, Memory, Wanted};
 use super::desired::{Declared, Desired};
 use super::intent::{self, Target};
 use super::ledger::Ledger;
@@ -45,6 +46,8 @@ pub(super) struct Run<'a> {
     api: Api<ConnectorDeployment>,
     object: Arc<ConnectorDeployment>,
     remembered: Remembered,
+    /// What this run found of what `spec.verify` names; `None`: it has not looked.
+    verified: Option<Told>,
 }
 
 /// What a run has learned before it decides.
@@ -68,7 +71,7 @@ impl<'a> Run<'a> {
         remembered: Remembered,
     ) -> Self {
         let api = Api::namespaced(context.client.clone(), &subject.namespace);
-        Self { context, subject, api, object, remembered }
+        Self { context, subject, api, object, remembered, verified: None }
     }
 
     pub(super) fn into_remembered(self) -> Remembered {
@@ -155,6 +158,7 @@ impl<'a> Run<'a> {
         known.target.clone_from(&target);
         let look = observe::seen(&looked, &intent::ignored(&self.object));
         let intent = intent::intent(&self.object, &known.wanted, target.as_ref(), known.latest);
+        let intent = Intent { deletion: self.deletion(), ..intent };
         let now = self.context.clock.now();
         let decide = |memory: &Memory, wanted: Option<&Wanted>| {
             decide::decide(&Case { ledger: &ledger, intent: &intent, wanted, look: &look, memory, now })

@@ -28,9 +28,11 @@ impl Run<'_> {
         if self.object.spec.management_policy == ManagementPolicy::Full {
             named = desired::references(&self.object.spec);
             named.extend(
-                self.object.spec.outputs.iter().map(|outputs| (Named::ConfigMap, outputs.config_map_name.clone())),
+                self.object.spec.outputs.iter().map(|outputs| (Named::ConfigMap, outputs.config_map.name.clone())),
             );
         }
+        let verifies = self.object.spec.verify.iter().filter_map(|verify| verify.credentials_ref.as_ref());
+        named.extend(verifies.map(|reference| (Named::Secret, reference.name.clone())));
         let staged = self.object.spec.connector.staged_ref.iter();
         named.extend(staged.map(|reference| (Named::Staged, reference.name.clone())));
         let project = self.object.spec.project_ref.name.clone();
@@ -45,10 +47,15 @@ impl Run<'_> {
         }
     }
 
+    /// What happens to the remote when the object is deleted, if it is.
+    pub(super) fn deletion(&self) -> Option<Deletion> {
+        intent::deletion(&self.object, self.context.default_deletion_policy)
+    }
+
     /// Rules 22 and 23: what was never created, and what is to stay, needs no remote to go.
     pub(super) fn may_go_at_once(&self) -> bool {
         let ledger = self.ledger();
-        match intent::deletion(&self.object) {
+        match self.deletion() {
             Some(Deletion::LetGo) => true,
             // The annotation outlives a status that was lost with a restored backup.
             Some(Deletion::Undeploy) => {
@@ -75,7 +82,7 @@ impl Run<'_> {
     /// # Errors
     /// Why it is not known: to tell people, or nothing while the controller of a staged one has not looked at it yet.
     pub(super) async fn target(&self) -> Result<Option<Target>, Option<Told>> {
-        let deleting = intent::deletion(&self.object).is_some();
+        let deleting = intent::is_deleting(&self.object);
         let staged = match &self.object.spec.connector.staged_ref {
             None => None,
             Some(reference) => {

@@ -20,6 +20,12 @@ use super::{Known, Run};
 /// Pause before a staged connector is read again that shows an older version than its own controller has seen.
 const STAGED_AGAIN: Duration = Duration::from_secs(3);
 
+/// How old the declarations may be that a create or a move goes by: a version that adds an application may be published
+/// at any time.
+const DECLARATIONS_AGE: Duration = Duration::from_mins(1);
+/// Pause before the registry is asked again that did not say what a connector declares.
+const DECLARATIONS_AGAIN: Duration = Duration::from_mins(1);
+
 /// What stands against a decision.
 pub(super) enum Obstacle {
     /// Nothing.
@@ -34,7 +40,7 @@ impl Run<'_> {
     /// What the registry says; `None`: it is being asked, and wakes us.
     pub(super) fn registered(&mut self, remote: &Remote, target: Option<&Target>) -> Option<Registered> {
         let spec = &self.object.spec;
-        let concerned = spec.management_policy == ManagementPolicy::Full && intent::deletion(&self.object).is_none();
+        let concerned = spec.management_policy == ManagementPolicy::Full && !intent::is_deleting(&self.object);
         let Some(target) = target.filter(|_| concerned) else {
             remote.forget_offer(self.subject);
             return Some(Registered::default());
@@ -89,6 +95,12 @@ impl Run<'_> {
         {
             return Obstacle::Told(intent::not_deployable(&self.object, why));
         }
+        if let (Step::Send(call), Some(target)) = (&decision.step, target)
+            && needs_declarations(&call.kind)
+            && let Some(obstacle) = self.without_declarations(remote, target, registered)
+        {
+            return obstacle;
+        }
         let (problems, by_registry) = match &decision.step {
             Step::Send(call) if begins => known.desired.as_ref().map_or_else(
                 |_| (Vec::new(), false),
@@ -112,6 +124,40 @@ impl Run<'_> {
         Obstacle::Told(Told::new(Reason::ConfigurationInvalid, not_sent(&problems)))
     }
 
+    /// What a create and a move to another version need to know, and do not: every application that the connector declares,
+    /// as the registry says it now. It is asked again soon, and wakes us.
+    fn without_declarations(&self, remote: &Remote, target: &Target, registered: &Registered) -> Option<Obstacle> {
+        let offer = registered.offer.as_ref()?;
+        let now = self.context.clock.now();
+        let interval = self.object.spec.effective_interval();
+        let ask = |newer_than| remote.offer(self.subject, &target.name, interval, newer_than);
+        let known = matches!(&offer.found, Offered::There(offering) if offering.applications.is_some());
+        let fresh = earlier(now, DECLARATIONS_AGE);
+        if known && offer.current && (offer.at >= fresh || ask(fresh).is_some_and(|offer| offer.current)) {
+            return None;
+        }
+        if known && offer.current {
+            return Some(Obstacle::Doubt);
+        }
+        let absent = offer.found == Offered::Absent && offer.current;
+        if !absent {
+            ask(later(offer.at, DECLARATIONS_AGAIN));
+        }
+        let (reason, message) = match &offer.found {
+            // Whoever names it is woken once it is there.
+            _ if absent => (
+                Reason::ConnectorNotFound,
+                "The registry has no such connector for this project: correct spec.connector",
+            ),
+            _ => (
+                Reason::DeclarationsUnknown,
+                "Nothing is sent: the registry does not say which applications the connector declares, and each of them has \
+                 to be named. The registry is asked again until it does; the API client needs view_connectors",
+            ),
+        };
+        Some(Obstacle::Told(Told::new(reason, message)))
+    }
+
     /// Before a person is bothered the registry is asked past what is remembered, once for each generation; true while it
     /// has not answered.
     fn doubt(&mut self, remote: &Remote, target: Option<&Target>, registered: &Registered) -> bool {
@@ -127,6 +173,11 @@ impl Run<'_> {
         let generation = self.object.metadata.generation.unwrap_or_default();
         self.remembered.doubted.filter(|(doubted, _)| *doubted == generation).map(|(_, since)| since)
     }
+}
+
+/// Whether a call has to name every application that the connector declares.
+fn needs_declarations(call: &CallKind) -> bool {
+    matches!(call, CallKind::Create { .. } | CallKind::Redeploy { update_connector: true, .. })
 }
 
 fn earlier(than: Timestamp, by: Duration) -> Timestamp {

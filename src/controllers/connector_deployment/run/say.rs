@@ -6,12 +6,12 @@ use std::time::Duration;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
-use super::super::decide::{Decision, Verdict};
+use super::super::decide::{self, Decision, Verdict};
 use super::super::desired::{self};
 use super::super::intent;
 use super::super::ledger::{Ledger, OperationKind};
 use super::super::observe::{self};
-use super::super::status::{self, Facts, Newer, Sight, Texts, WantedIdentity};
+use super::super::status::{self, Comparison, Facts, Newer, Sight, Texts, WantedIdentity};
 use crate::connect::ApiError;
 use crate::connect::model::Deployment;
 use crate::controllers::conditions::{self, Told};
@@ -35,8 +35,24 @@ impl Run<'_> {
                 .refusal
                 .clone()
                 .unwrap_or_else(|| status::tell(&decision.verdict, &known.wanted.key, record, &report)),
+            (Verdict::NotApplied { .. }, _) => {
+                let told = status::tell(&decision.verdict, &known.wanted.key, record, &report);
+                if told.reason == Reason::ValuesNotApplied {
+                    self.tell_not_applied(known, decision, record)
+                } else {
+                    told
+                }
+            }
             (verdict, _) => status::tell(verdict, &known.wanted.key, record, &report),
         }
+    }
+
+    /// Names the values that the remote does not show as they were sent.
+    fn tell_not_applied(&self, known: &Known, decision: &Decision, record: Option<&Deployment>) -> Told {
+        let seen = record.map(|record| observe::of_record(record, &intent::ignored(&self.object)));
+        let applied = decision.ledger.applied.as_ref();
+        let items = seen.zip(known.payload.as_ref()).map(|(seen, wanted)| decide::not_applied(applied, &seen, wanted));
+        status::not_applied(&items.unwrap_or_default())
     }
 
     pub(super) fn report(
@@ -65,7 +81,7 @@ impl Run<'_> {
             }
             (Some(wanted), _) if !wanted.secured && !had_sources(ledger) => Texts::Masked(&known.masker),
             // Nothing is known to mask with.
-            (None, _) if intent::deletion(&self.object).is_some() => Texts::Unchanged,
+            (None, _) if intent::is_deleting(&self.object) => Texts::Unchanged,
             _ => Texts::Titles(&known.masker),
         }
     }
@@ -78,23 +94,24 @@ impl Run<'_> {
         told: Told,
         seen: Sight<'_>,
         lines: Option<Vec<String>>,
-        drifted: bool,
+        comparison: Comparison,
     ) -> Result<(), kube::Error> {
         let served = self.remembered.asked.as_ref().map(|(request, _)| request.clone());
         let facts = Facts {
             generation: self.object.metadata.generation.unwrap_or_default(),
             ledger,
             told,
-            drifted,
+            comparison,
             secured: known.payload.as_ref().is_none_or(|wanted| wanted.secured),
             suspended: self.object.spec.suspend,
             newer: self.newer(known, seen),
             wanted: Some(known.wanted.clone()),
-            deletion_policy: self.object.spec.effective_deletion_policy(),
+            deletion_policy: self.object.spec.deletion_policy_of(self.context.default_deletion_policy),
             seen,
             texts: self.texts(known, ledger),
             lines,
             handled_reconcile: served,
+            verified: self.verified(ledger),
         };
         let after = status::summarize(&self.status(), &facts, self.context.clock.now());
         self.write(after, &facts.told).await?;
@@ -113,7 +130,7 @@ impl Run<'_> {
     ) -> Result<(), kube::Error> {
         loop {
             let sight = seen.map_or(Sight::NotLooked, Sight::Record);
-            match self.say(known, ledger, told.clone(), sight, None, false).await {
+            match self.say(known, ledger, told.clone(), sight, None, Comparison::None).await {
                 Err(kube::Error::Api(status))
                     if status.code == 409 && object::is_still_stored(&self.api, &mut self.object).await? => {}
                 answer => return answer,
@@ -144,16 +161,17 @@ impl Run<'_> {
             generation: self.object.metadata.generation.unwrap_or_default(),
             ledger: &ledger,
             told,
-            drifted: false,
+            comparison: Comparison::None,
             secured: true,
             suspended: self.object.spec.suspend,
             newer: Newer::Unknown,
             wanted,
-            deletion_policy: self.object.spec.effective_deletion_policy(),
+            deletion_policy: self.object.spec.deletion_policy_of(self.context.default_deletion_policy),
             seen: Sight::NotLooked,
             texts: Texts::Unchanged,
             lines: None,
             handled_reconcile: None,
+            verified: self.verified(&ledger),
         };
         let after = status::summarize(&self.status(), &facts, self.context.clock.now());
         self.write(after, &facts.told).await?;
@@ -166,7 +184,7 @@ impl Run<'_> {
         let status = self.status();
         let ledger = self.ledger();
         let generation = self.object.metadata.generation.unwrap_or_default();
-        let seen = status.observed_generation == generation && intent::deletion(&self.object).is_none();
+        let seen = status.observed_generation == generation && !intent::is_deleting(&self.object);
         if seen && ledger.operation.is_none() && is_settled(&status) && self.is_applied(&ledger).await? {
             return Ok(Next::Again(None));
         }
@@ -180,13 +198,11 @@ impl Run<'_> {
             return Ok(true);
         }
         let contents = observe::contents(self.context, &self.subject.namespace, &desired::references(spec)).await?;
-        let applied = ledger.applied.as_ref().and_then(|applied| applied.digest.as_ref());
         let desired = desired::from_spec(spec, &contents, None).ok();
-        let wanted = desired.map(|desired| self.context.digest_key.digest(&desired.values));
+        let wanted = desired.map(|desired| desired.wanted(&self.context.digest_key));
+        let same = wanted.zip(ledger.applied.as_ref()).is_some_and(|(wanted, applied)| decide::holds(applied, &wanted));
         let requested = object::request(&*self.object, names::REDEPLOY_REQUESTED_AT);
-        Ok(applied.is_some()
-            && applied == wanted.as_ref()
-            && requested.is_none_or(|asked| ledger.handled_redeploy == Some(asked)))
+        Ok(same && requested.is_none_or(|asked| ledger.handled_redeploy == Some(asked)))
     }
 
     /// The look failed. Whoever is settled says nothing; others say why they wait.
@@ -250,8 +266,9 @@ impl Run<'_> {
 
 /// Whether the status tells how an operation ended, well or not.
 fn is_settled(status: &ConnectorDeploymentStatus) -> bool {
-    let failed = Some(Reason::DeploymentFailed.as_str());
-    conditions::is_ready(&status.conditions) || conditions::ready_reason(&status.conditions) == failed
+    let ended = [Reason::DeploymentFailed, Reason::ApplicationMissing, Reason::ValuesNotApplied];
+    let reason = conditions::ready_reason(&status.conditions).and_then(Reason::parse);
+    conditions::is_ready(&status.conditions) || reason.is_some_and(|reason| ended.contains(&reason))
 }
 
 /// Whether what was sent, or what is there, may hold values from Secrets.

@@ -124,6 +124,18 @@ impl Case<'_> {
         from.is_some_and(|from| seen.version <= from) && self.since_write() < LAG + LIMIT
     }
 
+    /// What was sent is what is wanted, and what shows is what showed afterwards: the service writes it in another way.
+    pub(super) fn is_all_there_will_be(&self, seen: &Seen) -> bool {
+        self.ledger.applied.as_ref().is_some_and(|applied| {
+            applied.digest.as_ref() == Some(&self.intent.digest) && applied.remote.as_ref() == Some(&seen.digest)
+        })
+    }
+
+    /// Whether the repository and the tag that are wanted stand there.
+    pub(super) fn has_repository(&self, seen: &Seen) -> bool {
+        seen.repository_met || self.is_all_there_will_be(seen)
+    }
+
     /// Something moves, and no operation of ours is the reason.
     pub(super) fn busy(&self) -> Decision {
         let since = self.memory.busy_since.unwrap_or(self.now);

@@ -44,15 +44,14 @@ fn found(case: &Case<'_>, seen: &Seen) -> Decision {
     case.anew(take_over(case, seen))
 }
 
-/// Everything shows, so nothing has to be waited for. A preview of this tag counts as asked for.
+/// Everything shows, so nothing has to be waited for; but not which tag a permission for a preview was given for.
 pub(super) fn take_over(case: &Case<'_>, seen: &Seen) -> Ledger {
-    let asked = seen.repository_met && seen.preview != Preview::NeverAsked;
     let published = seen.repository_met && seen.listed && !seen.changed;
     Ledger {
         id: Some(seen.id.clone()),
         applied: Some(Applied { generation: case.intent.generation, at: case.now, ..Applied::default() }),
         operation: None,
-        previewed: asked.then(|| case.intent.tag.clone()),
+        previewed: None,
         published: published.then(|| case.intent.tag.clone()),
         publication: None,
         deployable: None,
@@ -61,6 +60,9 @@ pub(super) fn take_over(case: &Case<'_>, seen: &Seen) -> Ledger {
 }
 
 fn present(case: &Case<'_>, seen: &Seen) -> Decision {
+    if has_other_tag(case, seen) {
+        return case.anew(Ledger { previewed: None, ..case.ledger.clone() });
+    }
     if seen.is_busy() {
         return case.busy();
     }
@@ -76,7 +78,7 @@ fn at_rest(case: &Case<'_>, seen: &Seen) -> Decision {
     if seen.impossible {
         return case.rest(Verdict::CannotChange, None);
     }
-    if !seen.met && !is_all_there_will_be(case, seen) {
+    if !seen.met && !case.is_all_there_will_be(seen) {
         return update(case, seen);
     }
     let deployable = case.ledger.deployable.as_ref().filter(|deployable| deployable.source == seen.source);
@@ -108,6 +110,13 @@ fn at_rest(case: &Case<'_>, seen: &Seen) -> Decision {
     case.rest(Verdict::Settled(rest), None)
 }
 
+/// Whether another tag stands there than the one that permission was asked for: whoever put it there, the permission is
+/// asked for again when that one comes back.
+fn has_other_tag(case: &Case<'_>, seen: &Seen) -> bool {
+    let is_it = case.ledger.previewed.as_ref().map(|previewed| *previewed == case.intent.tag);
+    !case.is_old(seen) && is_it.is_some_and(|is_it| is_it != case.has_repository(seen))
+}
+
 /// Permission is for one tag: one that was asked for an earlier tag may still show.
 fn may_be_deployed(case: &Case<'_>, seen: &Seen) -> bool {
     let asked = !case.intent.previewable || case.ledger.previewed.as_ref() == Some(&case.intent.tag);
@@ -117,13 +126,6 @@ fn may_be_deployed(case: &Case<'_>, seen: &Seen) -> bool {
 /// Whether a new request to try again is there.
 fn asked(case: &Case<'_>) -> bool {
     case.intent.request.is_some() && case.intent.request != case.ledger.handled_request
-}
-
-/// What was sent is what is wanted, and what shows is what showed afterwards: the service writes it in another way.
-fn is_all_there_will_be(case: &Case<'_>, seen: &Seen) -> bool {
-    case.ledger.applied.as_ref().is_some_and(|applied| {
-        applied.digest.as_ref() == Some(&case.intent.digest) && applied.remote.as_ref() == Some(&seen.digest)
-    })
 }
 
 fn update(case: &Case<'_>, seen: &Seen) -> Decision {
@@ -152,7 +154,7 @@ fn preview(case: &Case<'_>, seen: &Seen) -> Option<Decision> {
     }
     let call = CallKind::Preview { id: seen.id.clone(), version: seen.version };
     // Asked for once more, not again and again: the next answer says anew since when it can be deployed.
-    let ledger = Ledger { deployable: None, ..case.ledger.clone() };
+    let ledger = Ledger { deployable: None, previewed: None, ..case.ledger.clone() };
     Some(begin(case, ledger, OperationKind::Preview, seen, call))
 }
 
@@ -174,6 +176,9 @@ fn publish(case: &Case<'_>, seen: &Seen) -> Option<Decision> {
         Some(_) if !is_failure(seen.phase) && !uncertified => return None,
         Some(_) if !asked(case) => return Some(case.rest(Verdict::PublishingFailed, None)),
         _ => {}
+    }
+    if !case.intent.proven {
+        return Some(case.rest(Verdict::AwaitingProof, None));
     }
     let call = CallKind::Publish { id: seen.id.clone(), version: seen.version, certification };
     Some(begin(case, case.ledger.clone(), OperationKind::Publish, seen, call))

@@ -49,6 +49,8 @@ pub struct Intent {
     pub publish: Option<bool>,
     /// Digest of what is to be published, and how; `None`: nothing is.
     pub publication: Option<String>,
+    /// Whether everything is proven that publishing waits for.
+    pub proven: bool,
 }
 
 /// What becomes of the staged connector when the resource is deleted.
@@ -164,6 +166,8 @@ pub enum Verdict {
     Busy,
     /// It waits for certification, or is being certified.
     Certifying,
+    /// It is published once what has to be proven before is proven.
+    AwaitingProof,
     /// Nothing runs, and it is as far as it is to go.
     Settled(Rest),
     /// Something differs that cannot be changed.

@@ -124,15 +124,25 @@ fn update(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Decision {
     }
 }
 
+/// Only a request whose answer was read counts: it was taken from the version that it names, in which its tag was seen.
+/// Of any other nobody knows which tag it was for, so that it is sent again once nothing is at work.
 fn preview(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Decision {
-    let settled = |ledger: &mut Ledger| ledger.previewed.clone_from(&operation.tag);
+    let moved = moved(operation, seen);
+    let elsewhere = operation.tag.as_ref() == Some(&case.intent.tag) && !case.has_repository(seen);
+    if moved == Ordering::Greater && elsewhere {
+        // Somebody put another tag there meanwhile.
+        return case.over();
+    }
     match seen.preview {
-        Preview::Pending => at_work(case, operation),
-        Preview::Other => running(case, operation, pace(case.age(operation))),
+        Preview::Pending if operation.accepted => at_work(case, operation),
+        Preview::Pending | Preview::Other => running(case, operation, pace(case.age(operation))),
         Preview::Granted | Preview::Refused | Preview::NeverAsked => {
+            if moved == Ordering::Greater && !operation.accepted {
+                return case.over();
+            }
             let call = CallKind::Preview { id: seen.id.clone(), version: seen.version };
-            let shows = seen.preview != Preview::NeverAsked;
-            ended(case, operation, seen, (shows, case.intent.previewable), call, settled)
+            let settled = |ledger: &mut Ledger| ledger.previewed.clone_from(&operation.tag);
+            ended(case, operation, seen, (false, case.intent.previewable), call, settled)
         }
     }
 }
@@ -155,7 +165,7 @@ fn publish(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Decision {
                 certification: case.intent.publish.unwrap_or_default(),
             };
             let shows = operation.from_phase != Some(phase) || (seen.listed && !seen.changed);
-            ended(case, operation, seen, (shows, case.intent.publish.is_some()), call, settled)
+            ended(case, operation, seen, (shows, case.intent.publish.is_some() && case.intent.proven), call, settled)
         }
     }
 }

@@ -12,6 +12,7 @@ use super::super::status::{self, Sight};
 use crate::clock::between;
 use crate::connect::model::ConnectorStaged as Record;
 use crate::controllers::conditions::Told;
+use crate::controllers::elsewhere::FOREIGN_AGAIN;
 use crate::controllers::object::Next;
 use crate::controllers::problem;
 use crate::crd::shared::RemoteIdentity;
@@ -30,11 +31,12 @@ impl Run<'_> {
         identity: RemoteIdentity,
         record: Option<Record>,
         decision: Decision,
+        waits: &[String],
     ) -> Result<Next, kube::Error> {
         match &decision.step {
             Step::Release => self.release(Some(&decision.ledger)).await,
             Step::Rest => {
-                let told = self.tell(&decision, record.as_ref());
+                let told = self.tell(&decision, record.as_ref(), waits);
                 let sight = record.as_ref().map_or(Sight::Nothing, Sight::Record);
                 self.say(&identity, &decision.ledger, told, sight).await?;
                 // Not before: what is forgotten because of a decision is still needed if that could not be written.
@@ -42,7 +44,11 @@ impl Run<'_> {
                 self.remembered.backoff.worked();
                 self.annotate(&decision.ledger).await?;
                 self.note_state(&decision.ledger, record.as_ref());
-                let interval = self.object.spec.effective_interval();
+                let mut interval = self.object.spec.effective_interval();
+                if decision.verdict == Verdict::AwaitingProof && self.context.elsewhere.is_shard() {
+                    // Another install may work on what it waits for, which then wakes nobody here.
+                    interval = interval.min(FOREIGN_AGAIN);
+                }
                 let again = decision.again.map_or(interval, |again| again.max(SHORTEST_PAUSE).min(interval));
                 Ok(Next::Again(Some(again)))
             }
@@ -57,12 +63,13 @@ impl Run<'_> {
         }
     }
 
-    /// What to tell of a decision.
-    fn tell(&self, decision: &Decision, record: Option<&Record>) -> Told {
+    /// What to tell of a decision. `waits`: what publishing waits for.
+    fn tell(&self, decision: &Decision, record: Option<&Record>, waits: &[String]) -> Told {
         let refusal = self.remembered.refusal.clone().filter(|_| decision.verdict == Verdict::Refused);
         refusal.unwrap_or_else(|| {
             let impossible = record.map(|record| desired::changes(&self.object.spec, record).impossible);
-            status::tell(decision.verdict, &self.object.spec.key, record, &impossible.unwrap_or_default())
+            let details = if waits.is_empty() { impossible.unwrap_or_default() } else { waits.to_vec() };
+            status::tell(decision.verdict, &self.object.spec.key, record, &details)
         })
     }
 

@@ -3,7 +3,6 @@
 mod carry_out;
 mod say;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +10,12 @@ use kube::ResourceExt;
 use kube::api::Api;
 
 use super::act::Apis;
-use super::decide::{self, CallKind, Case, Decision, Deletion, Memory, Step};
+use super::decide::{self, CallKind, Case, Decision, Deletion, Memory, Step, Verdict};
 use super::ledger::Ledger;
 use super::memory::Remembered;
-use super::{intent, observe, stored};
+use super::{intent, observe, proof, stored};
 use crate::controllers::backoff::Asked;
-use crate::controllers::conditions::{self, Told};
+use crate::controllers::conditions;
 use crate::controllers::context::Context;
 use crate::controllers::keys::{Place, Standing};
 use crate::controllers::object::{self, Next, request};
@@ -64,7 +63,8 @@ impl<'a> Run<'a> {
 
     /// The whole run. Deleting is the same story with another end.
     pub(super) async fn story(&mut self) -> Result<Next, kube::Error> {
-        self.note_references();
+        // Whoever waited for a proof goes on to be woken by it until this run knows better.
+        self.note_references(!self.context.references.uses(self.subject, Named::Deployment).is_empty());
         if self.may_go_at_once() {
             return self.release(None).await;
         }
@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
             Err(None) => return Ok(Next::Again(Some(Duration::from_secs(5)))),
         };
         let identity = project.identity.clone();
-        if let Some(told) = self.unfit(&identity) {
+        if let Some(told) = intent::unfit(&self.object, &identity) {
             return self.halt(Some(identity), told, Some(self.object.spec.effective_interval())).await;
         }
         let remote = match &project.remote {
@@ -125,23 +125,45 @@ impl<'a> Run<'a> {
                 return Ok(Next::Again(Some(pause)));
             }
         };
-        let intent = intent::intent(&self.object);
+        let mut intent = intent::intent(&self.object);
         let look = observe::seen(&self.object.spec, record.as_ref());
-        let decision =
-            decide::decide(&Case { ledger: &ledger, intent: &intent, look: &look, memory: &self.remembered.seen, now });
+        let memory = &self.remembered.seen;
+        let mut decision = decide::decide(&Case { ledger: &ledger, intent: &intent, look: &look, memory, now });
+        let mut waits = Vec::new();
+        // Before it is read, so that no change is missed.
+        self.note_references(decision.verdict == Verdict::AwaitingProof);
+        if decision.verdict == Verdict::AwaitingProof {
+            waits = self.unproven(&decision.ledger).await?;
+            intent.proven = waits.is_empty();
+            decision = decide::decide(&Case { ledger: &ledger, intent: &intent, look: &look, memory, now });
+        }
         // Rule 4 once more, in one step with saying so: somebody else may have begun since, or come.
         match self.begin(&identity, &ledger, &decision) {
             Standing::First => {}
             standing => return self.step_aside(standing).await,
         }
-        Box::pin(self.carry_out(apis, identity, record, decision)).await
+        Box::pin(self.carry_out(apis, identity, record, decision, &waits)).await
     }
 
-    /// Remembers who is to wake us.
-    fn note_references(&self) {
+    /// What publishing still waits for.
+    async fn unproven(&self, ledger: &Ledger) -> Result<Vec<String>, kube::Error> {
+        let spec = &self.object.spec;
+        let Some(after) = &spec.publish_after else { return Ok(Vec::new()) };
+        let objects = observe::proofs(&self.context.client, &self.subject.namespace, after).await?;
+        let subject = proof::Subject {
+            name: &self.subject.name,
+            id: ledger.id.as_deref().unwrap_or_default(),
+            tag: &spec.repository.tag,
+            deployable: ledger.deployable.as_ref().map(|deployable| deployable.version),
+        };
+        Ok(proof::missing(after, &subject, &objects))
+    }
+
+    /// Remembers who is to wake us. `waits`: publishing waits for what has to be proven.
+    fn note_references(&self, waits: bool) {
         let project = self.object.spec.project_ref.name.clone();
         let before = self.context.references.uses(self.subject, Named::Project);
-        self.context.references.set(self.subject, BTreeSet::from([(Named::Project, project.clone())]));
+        self.context.references.set(self.subject, observe::references(&self.object.spec, waits));
         if before != [project.clone()] {
             // A project that is being deleted waits for its users.
             for project in before.into_iter().chain([project]) {
@@ -161,18 +183,6 @@ impl<'a> Run<'a> {
             }
             None => false,
         }
-    }
-
-    /// What cannot be worked with, whatever the remote says.
-    fn unfit(&self, identity: &RemoteIdentity) -> Option<Told> {
-        let ledger = self.ledger();
-        let before = self.status().remote.filter(|_| ledger.id.is_some() || ledger.operation.is_some());
-        let before = before.filter(|before| before != identity)?;
-        let message = format!(
-            "This connector was created in project {} at {}, and the ConnectProject now names project {} at {}: set it back",
-            before.project_key, before.api_url, identity.project_key, identity.api_url
-        );
-        Some(Told::new(Reason::IdentityChanged, message))
     }
 
     /// Whether what was decided may be done: a create, and taking over what exists, are announced to the others first.

@@ -9,8 +9,10 @@ use crate::controllers::connector_deployment::decide::{
 };
 use crate::controllers::connector_deployment::ledger::{
     Applied, ConnectorName, Identity, Ledger, Look, Operation, OperationKind, OperationState, Payload, Phase, Seen,
+    Sources,
 };
-use crate::controllers::digest::{Digest, VisibleDigest};
+use crate::controllers::digest::Digest;
+use crate::controllers::tags::{Item, Tags};
 use crate::controllers::values::{VisibleApplication, VisibleValues};
 
 /// The time of every look.
@@ -50,11 +52,24 @@ pub(super) fn ignoring(values: &[(&str, &str)], keys: &[&str]) -> VisibleValues 
     visible(values).ignoring(keys.iter().map(|key| ("service".to_owned(), (*key).to_owned())).collect())
 }
 
+/// Tags of these visible values.
+pub(super) fn tags(values: &[(&str, &str)]) -> Tags {
+    Tags::visible(&visible(values))
+}
+
 /// What would be sent if `A` had this value, beside this secret.
 pub(super) fn wanted(value: &str, secret: &str) -> Wanted {
-    let visible = VisibleDigest::of(&visible(&[("A", value)]));
-    let digest = Digest::parse(&format!("key:{value}-{secret}"));
-    Wanted { payload: Payload { digest, visible, sources: Vec::new() }, secured: true }
+    wanting(&[("A", value)], &[("T", secret)])
+}
+
+/// What would be sent if these plain and these secured values were wanted.
+pub(super) fn wanting(plain: &[(&str, &str)], secured: &[(&str, &str)]) -> Wanted {
+    let mut tags = tags(plain);
+    for (key, value) in secured {
+        tags.set(Item::secured("service", key), *value);
+    }
+    let digest = Digest::parse(&format!("key:{plain:?}-{secured:?}"));
+    Wanted { payload: Payload { digest, tags, sources: Sources::default() }, secured: !secured.is_empty() }
 }
 
 pub(super) fn seen(phase: Phase) -> Seen {
@@ -69,6 +84,8 @@ pub(super) fn seen(phase: Phase) -> Seen {
         region: "region".into(),
         kind: "sandbox".into(),
         values: visible(&[("A", "1")]),
+        secured: [("service".to_owned(), "T".to_owned())].into(),
+        declared: None,
     }
 }
 
@@ -81,6 +98,7 @@ pub(super) fn operation(kind: OperationKind, payload: Option<Payload>) -> Operat
         payload,
         from_version: None,
         from_build: None,
+        changes_visible: false,
         seen_busy: false,
         redeploy_request: None,
         started_at: NOW,
@@ -118,10 +136,11 @@ impl Scene {
             digest: Some(wanted("1", "secret").payload.digest),
             outcome: Phase::Deployed,
             from_version: None,
-            sent: Some(wanted("1", "secret").payload.visible),
-            remote: Some(wanted("1", "secret").payload.visible),
-            accepted: None,
-            sources: Vec::new(),
+            sent: Some(wanted("1", "secret").payload.tags),
+            shown: Tags::default(),
+            accepted: Tags::default(),
+            retained: Tags::default(),
+            sources: Sources::default(),
             at: ago(86_400),
         };
         let ledger = Ledger { id: Some("id-1".into()), applied: Some(applied), ..Ledger::default() };
@@ -150,6 +169,7 @@ impl Scene {
         scene.ledger.operation = Some(Operation {
             from_version: Some(5),
             from_build: Some("build-1".into()),
+            changes_visible: !wanted.payload.tags.fits(&seen(Phase::Deployed).values),
             ..operation(OperationKind::Redeploy, Some(wanted.payload.clone()))
         });
         scene.wanted = Some(wanted);

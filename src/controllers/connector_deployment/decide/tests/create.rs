@@ -220,7 +220,8 @@ fn create_accepted() {
     let applied = decision.ledger.applied.expect("it ended");
     assert_eq!((applied.generation, applied.outcome, applied.at), (1, Phase::Deployed, NOW));
     assert_eq!(applied.digest, Some(wanted("1", "secret").payload.digest));
-    assert_eq!(applied.remote, Some(wanted("1", "secret").payload.visible));
+    assert_eq!(applied.sent, Some(wanted("1", "secret").payload.tags));
+    assert!(applied.shown.is_empty() && applied.retained.is_empty());
     assert_eq!(decision.ledger.handled_redeploy.as_deref(), Some("now"));
 }
 

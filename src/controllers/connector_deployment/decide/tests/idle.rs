@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, cause, check, does, gathered, wanted};
 
 use crate::controllers::connector_deployment::decide::{Cause, Change, Verdict, Version};
-use crate::controllers::connector_deployment::ledger::{OperationKind, Phase, Source};
+use crate::controllers::connector_deployment::ledger::{OperationKind, Phase, Source, Sources};
 use crate::controllers::digest::Digest;
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
@@ -69,8 +69,8 @@ fn rule_7_a_digest_under_another_key_is_told_by_its_sources() {
     fn other_key() -> Scene {
         let mut scene = Scene::live();
         scene.applied().digest = Some(Digest::parse("lost:1-secret"));
-        scene.applied().sources = vec![source("tax", "7")];
-        scene.wanted.as_mut().expect("it is wanted").payload.sources = vec![source("tax", "7")];
+        scene.applied().sources = Sources::of(&[source("tax", "7")]);
+        scene.wanted.as_mut().expect("it is wanted").payload.sources = Sources::of(&[source("tax", "7")]);
         scene
     }
     let rows: &[Row] = &[
@@ -78,7 +78,7 @@ fn rule_7_a_digest_under_another_key_is_told_by_its_sources() {
         (
             "another version of one",
             |scene| {
-                scene.applied().sources = vec![source("tax", "6")];
+                scene.applied().sources = Sources::of(&[source("tax", "6")]);
                 gathered(scene);
             },
             SENT,
@@ -91,11 +91,11 @@ fn rule_7_a_digest_under_another_key_is_told_by_its_sources() {
             },
             SENT,
         ),
-        ("rule 13: no sources, and what is seen fits", |scene| scene.applied().sources.clear(), SETTLED),
+        ("rule 13: no sources, and what is seen fits", |scene| scene.applied().sources = Sources::default(), SETTLED),
         (
             "rule 13: no sources, and what is seen differs",
             |scene| {
-                scene.applied().sources.clear();
+                scene.applied().sources = Sources::default();
                 scene.wanted = Some(wanted("2", "secret"));
                 gathered(scene);
             },
@@ -110,7 +110,7 @@ fn rule_7_a_digest_under_another_key_is_told_by_its_sources() {
     ] {
         let mut scene = other_key();
         if !sources {
-            scene.applied().sources.clear();
+            scene.applied().sources = Sources::default();
         }
         scene.wanted.as_mut().expect("it is wanted").secured = secured;
         let ledger = scene.decide().ledger;

@@ -13,4 +13,5 @@ mod explore;
 mod held;
 mod idle;
 mod redeploy;
+mod retained;
 mod takeover;

@@ -1,9 +1,8 @@
 //! The rows *Redeploy* of the table.
 
-use super::build::{Does, Row, Scene, Stored, check, ignoring, moved, visible, wanted};
+use super::build::{Does, Row, Scene, Stored, check, moved, visible, wanted};
 use crate::controllers::connector_deployment::decide::{CallKind, Step, Verdict};
 use crate::controllers::connector_deployment::ledger::{Look, OperationKind, OperationState, Phase};
-use crate::controllers::digest::VisibleDigest;
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
 const WAITS: (Does, Stored, Verdict) = (Does::Rest, Stored::Planned, Verdict::Running(REDEPLOY));
@@ -213,33 +212,23 @@ fn redeploy_planned_at_another_version_with_other_values() {
 }
 
 #[test]
-fn what_is_ignored_since_proves_nothing() {
+fn a_change_of_what_is_ignored_only_proves_nothing() {
     let rows: &[Row] = &[
-        (
-            "applied when something else was ignored",
-            |scene| {
-                scene.applied().remote = Some(VisibleDigest::of(&ignoring(&[("A", "9")], &["B"])));
-                moved(scene, 60, "2");
-            },
-            WAITS,
-        ),
         (
             "only what is ignored changes",
             |scene| {
-                let payload = VisibleDigest::of(&ignoring(&[("A", "2")], &["A"]));
-                scene.operation().payload.as_mut().expect("it sends something").visible = payload;
-                scene.applied().remote = Some(VisibleDigest::of(&ignoring(&[("A", "1")], &["A"])));
+                scene.operation().changes_visible = false;
                 moved(scene, 60, "2");
             },
             WAITS,
         ),
+        ("it changes what counts", |scene| moved(scene, 60, "2"), RUNS),
         (
-            "sent when something else was ignored, and it is the same",
+            "what shows beside what was sent says nothing",
             |scene| {
-                let payload = VisibleDigest::of(&ignoring(&[("A", "2")], &["B"]));
-                scene.applied().remote = Some(VisibleDigest::of(&ignoring(&[("A", "1")], &["B"])));
-                scene.operation().payload.as_mut().expect("it sends something").visible = payload;
                 moved(scene, 60, "2");
+                let Look::Present(seen) = &mut scene.look else { panic!("it is there") };
+                seen.values = visible(&[("A", "2"), ("B", "9")]);
             },
             RUNS,
         ),

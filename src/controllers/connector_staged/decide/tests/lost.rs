@@ -55,9 +55,30 @@ fn a_change_whose_answer_was_lost_is_sent_again_from_the_same_version_only() {
         ("preview, not arrived", of(Asks, previewable(), same(met())), "preview from 6 again"),
         ("preview, not wanted any more", of(Asks, wish(), same(met())), "Settled(Staged)"),
         ("preview, at work", of(Asks, previewable(), Seen { preview: Preview::Pending, ..met() }), "Running(Preview)"),
-        ("preview, granted", of(Asks, previewable(), granted()), "Settled(Previewable)"),
+        // It may be the permission of the tag before, or somebody else's of a tag that stood there for a while.
+        ("preview, granted to nobody knows whom", of(Asks, previewable(), granted()), "preview from 7"),
+        (
+            "preview, refused to nobody knows whom",
+            of(Asks, previewable(), Seen { preview: Preview::Refused, ..met() }),
+            "preview from 7",
+        ),
+        (
+            "preview, granted to nobody knows whom, and not wanted any more",
+            of(Asks, wish(), granted()),
+            "Settled(Staged)",
+        ),
+        (
+            "preview, the same version still shows that of the tag before",
+            of(Asks, previewable(), same(granted())),
+            "preview from 6 again",
+        ),
         ("preview, somebody else changed it", of(Asks, previewable(), met()), "preview from 7"),
         ("publish, not arrived", of(Publish, published(), same(met())), "publish from 6 again"),
+        (
+            "publish, not arrived and not proven any more",
+            of(Publish, Intent { proven: false, ..published() }, same(met())),
+            "AwaitingProof",
+        ),
         ("publish, at work", of(Publish, published(), Seen { phase: Phase::Processing, ..met() }), "Running(Publish)"),
         (
             "publish, done",
@@ -97,6 +118,13 @@ fn what_was_accepted_ends_with_what_is_seen_after_it() {
         ("publish, failed", of(Publish, true, published(), failed()), "PublishingFailed"),
         ("publish, an old view", of(Publish, true, published(), Seen { version: 6, ..failed() }), "Running(Publish)"),
     ]);
+    for (name, accepted, expected) in [("the answer was read", true, true), ("the answer was lost", false, false)] {
+        let operation = Operation { accepted, ..doing(Asks) };
+        let worked = Row::of(with(operation), previewable(), pending()).at(seconds(10)).decide();
+        let granted = Seen { preview: Preview::Granted, ..met() };
+        let ended = Row::of(worked.ledger, previewable(), granted).at(seconds(30)).decide();
+        assert_eq!(ended.ledger.previewed.is_some(), expected, "{name}: whose request was at work is not known");
+    }
     let done = of(Publish, true, published(), Seen { phase: Phase::Published, listed: true, ..met() }).decide();
     assert_eq!(done.ledger.published.as_deref(), Some("2"));
     assert_eq!(done.ledger.publication.map(|tried| tried.outcome), Some(Phase::Published));

@@ -44,6 +44,7 @@ fn wish() -> Intent {
         previewable: false,
         publish: None,
         publication: None,
+        proven: true,
     }
 }
 

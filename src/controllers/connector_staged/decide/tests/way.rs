@@ -21,9 +21,10 @@ fn rules_1_2_and_13_whose_a_key_is() {
     ]);
     let adopted = Row::of(Ledger::default(), adopts(), Seen { preview: Preview::Granted, ..met() }).decide();
     assert_eq!(adopted.ledger.id.as_deref(), Some(ID));
-    assert_eq!(adopted.ledger.previewed.as_deref(), Some("2"), "a permission of this tag need not be asked for");
-    let older = Row::of(Ledger::default(), adopts(), Seen { preview: Preview::Granted, ..of_the_first_tag() }).decide();
-    assert_eq!(older.ledger.previewed, None, "that of another tag says nothing");
+    assert_eq!(adopted.ledger.previewed, None, "which tag a permission was given for cannot be read");
+    let wants = || Intent { adopt: true, ..previewable() };
+    let granted = || Seen { preview: Preview::Granted, ..met() };
+    check(vec![("adopted with a permission", Row::of(Ledger::default(), wants(), granted()), "preview from 7")]);
 }
 
 #[test]
@@ -36,6 +37,7 @@ fn a_tag_goes_its_way_step_by_step() {
     };
     let live = || Seen { phase: Phase::Published, listed: true, ..met() };
     let both = || Intent { previewable: true, ..published() };
+    let unproven = || Intent { proven: false, ..published() };
     let certified = || Intent { publish: Some(true), publication: Some("certified:second".into()), ..wish() };
     check(vec![
         ("as it is", Row::of(ours(), wish(), met()), "Settled(Staged)"),
@@ -68,6 +70,10 @@ fn a_tag_goes_its_way_step_by_step() {
         ),
         ("after the preview", Row::of(asked(), both(), granted()), "publish from 7"),
         ("to be published", Row::of(ours(), published(), met()), "publish from 7"),
+        ("to be proven first", Row::of(ours(), unproven(), met()), "AwaitingProof"),
+        ("published, and nothing is proven", Row::of(ours(), unproven(), live()), "Settled(Published)"),
+        ("another tag that is not proven", Row::of(ours(), unproven(), of_the_first_tag()), "update from 7"),
+        ("failed, and nothing is proven", Row::of(tried(Phase::Failed), unproven(), met()), "PublishingFailed"),
         ("publishing", Row::of(ours(), published(), Seen { phase: Phase::Processing, ..met() }), "Busy"),
         ("published", Row::of(ours(), published(), live()), "Settled(Published)"),
         (
@@ -102,6 +108,18 @@ fn a_tag_goes_its_way_step_by_step() {
         ),
         ("a status that is not known", Row::of(ours(), wish(), Seen { phase: Phase::Other, ..met() }), "Busy"),
     ]);
+    for (name, row) in [
+        (
+            "another tag was put there",
+            Row::of(asked(), Intent { suspended: true, ..previewable() }, of_the_first_tag()),
+        ),
+        (
+            "the tag before is wanted again, and was put there by somebody else",
+            Row::of(Ledger { previewed: Some("1".into()), ..ours() }, wish(), granted()),
+        ),
+    ] {
+        assert_eq!(row.decide().ledger.previewed, None, "{name}: permission is asked for again");
+    }
     let update = Row::of(asked(), previewable(), of_the_first_tag()).decide();
     assert_eq!(update.ledger.previewed, None, "permission is for one tag");
     let renamed = Row::of(asked(), previewable(), Seen { met: false, ..granted() }).decide();

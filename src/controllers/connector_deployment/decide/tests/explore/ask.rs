@@ -1,14 +1,16 @@
 //! A question to the real `decide`, and its answer in numbers.
 
 use super::broken_rules;
+use super::settings::Second;
 use super::world::{Deployment, Resource, Status, Told, Verb};
 use super::{Explorer, NOW};
 use crate::controllers::connector_deployment::decide::tests::build::{self, identity, intent, visible};
 use crate::controllers::connector_deployment::decide::{
     Call, CallKind, Case, Deletion, Intent, Step, Verdict, Wanted, decide,
 };
-use crate::controllers::connector_deployment::ledger::{Ledger, Look, Phase, Seen, Source};
+use crate::controllers::connector_deployment::ledger::{Ledger, Look, Phase, Seen, Source, Sources};
 use crate::controllers::digest::Digest;
+use crate::controllers::tags::Item;
 
 /// What one look leads to; the same question always has the same answer.
 #[derive(Clone, Copy, Debug)]
@@ -57,14 +59,37 @@ pub(super) fn phase(status: Status) -> Phase {
 }
 
 impl Explorer {
-    pub(super) fn wanted(&self, value: u8, secret: u8, key: u8) -> Wanted {
+    /// `second`: whether the second value is wanted.
+    pub(super) fn wanted(&self, (value, second): (u8, bool), secret: u8, key: u8) -> Wanted {
         let mut wanted = build::wanted(&value.to_string(), &secret.to_string());
-        wanted.payload.digest = Digest::parse(&format!("key-{key}:{value}-{secret}"));
+        let more = if second { "-second" } else { "" };
+        wanted.payload.digest = Digest::parse(&format!("key-{key}:{value}-{secret}{more}"));
+        if second {
+            match self.settings.second {
+                Second::None => {}
+                Second::Plain => {
+                    let tags = build::tags(&[("A", &value.to_string()), ("B", "second")]);
+                    wanted.payload.tags = tags;
+                }
+                Second::Secured | Second::Hidden => {
+                    wanted.payload.tags.set(self.second(), format!("{key}-second"));
+                }
+            }
+        }
+        wanted.payload.tags.set(Item::secured("service", "T"), format!("{key}-{secret}"));
         if self.settings.sources {
             let (kind, name, uid) = ("Secret".into(), "secret".into(), "uid".into());
-            wanted.payload.sources = vec![Source { kind, name, uid, resource_version: secret.to_string() }];
+            wanted.payload.sources = Sources::of(&[Source { kind, name, uid, resource_version: secret.to_string() }]);
         }
         wanted
+    }
+
+    /// The name of the second value.
+    pub(super) fn second(&self) -> Item {
+        match self.settings.second {
+            Second::None | Second::Plain => Item::standard("service", "B"),
+            Second::Secured | Second::Hidden => Item::secured("service", "U"),
+        }
     }
 
     /// A visible value as the remote shows it.
@@ -80,7 +105,15 @@ impl Explorer {
         seen.id = name(found.id);
         seen.version = found.version.into();
         seen.build = Some(format!("build-{}", found.build));
-        seen.values = visible(&[("A", &self.shown(value))]);
+        let shown = self.shown(value);
+        let mut values = vec![("A", shown.as_str())];
+        match self.settings.second {
+            Second::Plain if found.second => values.push(("B", "second")),
+            Second::Secured if found.second => _ = seen.secured.insert(("service".to_owned(), "U".to_owned())),
+            Second::Hidden => seen.secured.clear(),
+            _ => {}
+        }
+        seen.values = visible(&values);
         seen
     }
 
@@ -123,7 +156,7 @@ impl Explorer {
         };
         // Values are not read if nothing can depend on them.
         let reads = !resource.observed && !resource.deleting;
-        let wanted = reads.then(|| self.wanted(resource.value, question.secret, question.key));
+        let wanted = reads.then(|| self.wanted((resource.value, resource.second), question.secret, question.key));
         if let Some(rule) = self.settings.without {
             broken_rules::before(rule, &mut ledger, &mut intent, &mut memory, &look, wanted.as_ref());
         }
@@ -168,6 +201,7 @@ fn told(verdict: Verdict, unverified: bool) -> Told {
         Verdict::Settled { phase: Phase::Deployed, .. } => Told::Ready,
         Verdict::Settled { phase: Phase::UndeployFailed, .. } => Told::UndeployFailed,
         Verdict::Settled { .. } => Told::Failed,
+        Verdict::NotApplied { .. } => Told::NotApplied,
         Verdict::KeyTaken | Verdict::NotAdoptable => Told::KeyTaken,
         Verdict::Disappeared => Told::Disappeared,
         Verdict::HeldBySuspend => Told::Suspended,

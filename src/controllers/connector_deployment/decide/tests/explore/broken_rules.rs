@@ -4,8 +4,9 @@
 use super::settings::Rule;
 use super::{CAP, NOW};
 use crate::controllers::connector_deployment::decide::{ABSENCE, Decision, Intent, Memory, Step, Wanted};
-use crate::controllers::connector_deployment::ledger::{Ledger, Look, OperationKind, OperationState};
-use crate::controllers::digest::{Comparison, Digest, VisibleDigest};
+use crate::controllers::connector_deployment::ledger::{Ledger, Look, OperationKind, OperationState, Phase};
+use crate::controllers::digest::{Comparison, Digest};
+use crate::controllers::tags::Tags;
 
 /// What `decide` is shown.
 pub(super) fn before(
@@ -22,7 +23,7 @@ pub(super) fn before(
         (Rule::Identity, _, _, Look::Present(seen)) => intent.remote_id = Some(seen.id.clone()),
         (Rule::Fit, Some(operation), _, Look::Present(seen)) => {
             if let Some(payload) = &mut operation.payload {
-                payload.visible = VisibleDigest::of(&seen.values);
+                payload.tags = Tags::visible(&seen.values);
             }
         }
         (Rule::SeenBusy, Some(operation), _, _) => operation.seen_busy = true,
@@ -36,6 +37,8 @@ pub(super) fn before(
             }
         }
         (Rule::OldReads, _, Some(applied), _) => applied.from_version = None,
+        // An attempt after a failure is sent whatever it leaves out.
+        (Rule::LeavesOut, _, Some(applied), _) => applied.outcome = Phase::Failed,
         (Rule::UnknownDigest, _, Some(applied), _) => {
             let today = wanted.map(|wanted| &wanted.payload.digest);
             if applied.digest.as_ref().zip(today).is_some_and(|(old, new)| old.compare(new) == Comparison::Unknown) {
@@ -65,6 +68,11 @@ pub(super) fn after(rule: Rule, ledger: &Ledger, intent: &Intent, look: &Look, d
         Rule::OutstandingCreate if intent.deletion.is_some() && creating && rests => decision.step = Step::Release,
         Rule::AnsweredUndeploy if intent.deletion.is_some() && matches!(look, Look::Absent { .. }) => {
             decision.step = Step::Release;
+        }
+        Rule::Retained => {
+            if let Some(applied) = &mut decision.ledger.applied {
+                applied.retained = Tags::default();
+            }
         }
         Rule::HandledRequest => decision.ledger.handled_redeploy = None,
         _ => {}

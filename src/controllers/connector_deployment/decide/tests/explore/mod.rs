@@ -32,12 +32,12 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use self::ask::{Decided, Question};
 use self::pool::{Map, Pool, Set};
-use self::settings::Settings;
+use self::settings::{Second, Settings};
 use self::world::{Broken, Deployment, Resource, Status, Told, World};
 use super::build::{NOW, visible};
 use crate::controllers::connector_deployment::decide::Memory;
 use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Phase};
-use crate::controllers::digest::VisibleDigest;
+use crate::controllers::tags::Tags;
 
 const TICK: Duration = Duration::from_secs(30);
 const LAG_TICKS: u8 = 2;
@@ -87,23 +87,29 @@ impl Explorer {
 
     fn first(&mut self) -> World {
         let Settings { budget, live, adopt, suspended, observed, rivals, .. } = self.settings;
+        let second = self.settings.second != Second::None;
         let mut world = World { next_id: 1, budget, ..World::default() };
         world.resources[0] =
-            Resource { exists: true, uid: 1, generation: 1, suspended, observed, ..Resource::default() };
+            Resource { exists: true, uid: 1, generation: 1, second, suspended, observed, ..Resource::default() };
         if rivals {
             world.resources[1] = Resource { exists: true, uid: 2, generation: 1, ..Resource::default() };
             world.operators[1].on = 1;
         }
         if live {
-            let sent = self.wanted(0, 0, 0).payload;
+            let sent = self.wanted((0, second), 0, 0).payload;
+            let mut shows = vec![("A", self.shown(0))];
+            shows.extend((self.settings.second == Second::Plain).then(|| ("B", "second".to_owned())));
+            let shows: Vec<_> = shows.iter().map(|(key, value)| (*key, value.as_str())).collect();
+            let shows = sent.tags.shown_otherwise(&visible(&shows));
             let applied = Applied {
                 generation: 1,
                 digest: Some(sent.digest),
                 outcome: Phase::Deployed,
                 from_version: None,
-                remote: Some(sent.visible.again(&visible(&[("A", &self.shown(0))]))),
-                sent: Some(sent.visible),
-                accepted: self.settings.normalises.then(|| VisibleDigest::of(&visible(&[("A", &self.shown(0))]))),
+                shown: shows.clone(),
+                accepted: shows,
+                retained: Tags::default(),
+                sent: Some(sent.tags),
                 sources: sent.sources,
                 at: NOW - CAP,
             };
@@ -112,7 +118,8 @@ impl Explorer {
             resource.ledger = self.ledgers.number(&ledger);
             (resource.annotation, resource.told, resource.told_generation) = (1, Told::Ready, 1);
             let status = Status::Deployed;
-            world.remote = Deployment { id: 1, owner: 1, version: 1, build: 1, status, ..Deployment::default() };
+            world.remote =
+                Deployment { id: 1, owner: 1, version: 1, build: 1, status, second, ..Deployment::default() };
             (world.next_id, world.created) = (2, 1 << 1);
         }
         if adopt {

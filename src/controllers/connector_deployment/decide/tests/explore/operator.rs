@@ -138,6 +138,7 @@ impl Explorer {
                 version: decided.version,
                 visible: resource.value,
                 secret: world.secret,
+                second: resource.second,
                 serves: served.map_or(0, |request| request.parse().expect("requests here are numbers")),
             };
             next.operators[who].run = Run {
@@ -146,7 +147,7 @@ impl Explorer {
                 ledger: decided.ledger,
                 memory: decided.memory,
                 told: decided.told,
-                truth: world.remote.has(resource.value, world.secret) || world.foreign_recent > 0,
+                truth: world.has_what_is_wanted(&resource) || world.foreign_recent > 0,
                 first: decided.first,
                 extra: decided.extra,
                 call: if decided.step == Verb::None { Request::default() } else { call },
@@ -208,7 +209,7 @@ impl Explorer {
         let Operator { run, key, memory, .. } = world.operators[who];
         let resource = run.read.resource;
         let cause = (run.call.verb != Verb::Undeploy).then(|| Cause {
-            digest: self.wanted(run.call.visible, run.call.secret, key).payload.digest,
+            digest: self.wanted((run.call.visible, run.call.second), run.call.secret, key).payload.digest,
             generation: resource.generation.into(),
             request: (resource.request != 0).then(|| resource.request.to_string()),
         });

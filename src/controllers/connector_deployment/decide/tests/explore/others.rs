@@ -45,9 +45,9 @@ impl Explorer {
     fn people_begin(&mut self, world: &World, which: usize) {
         self.happens(world, which, "creates a resource of that name", world.budget.recreations > 0, &|next| {
             next.budget.recreations -= 1;
-            let Resource { uid, value, .. } = next.resources[which];
+            let Resource { uid, value, second, .. } = next.resources[which];
             next.resources[which] =
-                Resource { exists: true, uid: uid + 2, generation: 1, value, ..Resource::default() };
+                Resource { exists: true, uid: uid + 2, generation: 1, value, second, ..Resource::default() };
         });
     }
 
@@ -72,6 +72,13 @@ impl Explorer {
             next.resources[which].generation += 1;
             next.resources[which].value = another(next.resources[which].value);
             next.allowed += 1 + corrections;
+        });
+        self.happens(world, which, "removes or adds the second value", budget.removals > 0, &|next| {
+            next.budget.removals -= 1;
+            next.resources[which].generation += 1;
+            next.resources[which].second ^= true;
+            // To leave something out changes nothing at the remote.
+            next.allowed += u8::from(next.resources[which].second);
         });
         self.happens(world, which, "edits the Secret", budget.secrets > 0, &|next| {
             next.budget.secrets -= 1;

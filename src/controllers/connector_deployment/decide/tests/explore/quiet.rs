@@ -1,6 +1,7 @@
 //! What comes of a world if nothing more happens: no faults, no edits, no strangers, and one operator that leads.
 
 use super::Explorer;
+use super::settings::Second;
 use super::world::{Operator, Resource, Stage, Status, Told, World};
 
 /// Most steps until all is well: some minutes of ticks with all that an operator does in each.
@@ -75,21 +76,35 @@ impl Explorer {
             Told::Disappeared => remote.id == 0,
             Told::UndeployFailed => remote.status == Status::UndeployFailed,
             Told::Failed => told_now && remote.status == Status::Failed && !world.owed,
-            told => told_now && still && !world.owed && is_so(told, resource, world),
+            told => {
+                let so = self.is_so(told, resource, world) && self.is_retained_told(resource, world);
+                told_now && still && !world.owed && so
+            }
         }
     }
-}
 
-/// What `Ready=True` in its kinds says of the values.
-fn is_so(told: Told, resource: &Resource, world: &World) -> bool {
-    let remote = &world.remote;
-    remote.status == Status::Deployed
-        && match told {
-            Told::Ready => remote.has(resource.value, world.secret),
-            Told::ReadyUnverified => remote.visible == resource.value,
-            Told::ReadyDrifted => remote.secret == world.secret,
-            _ => false,
-        }
+    /// What the deployment has although it is not wanted any more is said, and nothing else is.
+    fn is_retained_told(&self, resource: &Resource, world: &World) -> bool {
+        let applied = self.ledgers.get(resource.ledger).applied.as_ref();
+        let told = applied.is_some_and(|applied| applied.retained.has(&self.second()));
+        self.settings.second == Second::None || told == (world.remote.second && !resource.second)
+    }
+
+    /// What `Ready=True` in its kinds says of the values.
+    fn is_so(&self, told: Told, resource: &Resource, world: &World) -> bool {
+        let remote = &world.remote;
+        remote.status == Status::Deployed
+            && match told {
+                Told::Ready => world.has_what_is_wanted(resource),
+                Told::ReadyUnverified => remote.visible == resource.value,
+                Told::ReadyDrifted => remote.secret == world.secret,
+                Told::NotApplied => {
+                    let otherwise = self.settings.normalises || remote.visible != resource.value;
+                    otherwise && remote.secret == world.secret
+                }
+                _ => false,
+            }
+    }
 }
 
 /// The same world without anything that may still go wrong, and without what was counted.

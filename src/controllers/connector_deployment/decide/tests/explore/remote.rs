@@ -62,11 +62,11 @@ fn is_strange(settings: &Settings, world: &World, call: Request) -> bool {
 fn created(settings: &Settings, world: &World, call: Request) -> World {
     let mut next = *world;
     remember(settings, &mut next);
-    let Request { owner, visible, secret, .. } = call;
+    let Request { owner, visible, secret, second, .. } = call;
     let id = world.next_id;
     let visible_before = visible;
     let first = Deployment { id, owner, version: 1, build: 1, ..Deployment::default() };
-    next.remote = Deployment { visible, secret, visible_before, ..first };
+    next.remote = Deployment { visible, secret, visible_before, second, ..first };
     next.next_id += 1;
     next.owed &= call.serves != world.resources[0].request;
     if world.created & (1 << owner) != 0 {
@@ -89,6 +89,7 @@ fn redeployed(settings: &Settings, world: &World, call: Request) -> Vec<(Effect,
     next.remote.visible_before = world.remote.visible;
     next.remote.visible = call.visible;
     next.remote.secret = call.secret;
+    next.remote.second = call.second || (world.remote.second && !settings.replaces);
     next.remote.version += 1;
     next.remote.build += u8::from(settings.build == Build::AtOnce);
     next.owed &= call.serves != world.resources[0].request;

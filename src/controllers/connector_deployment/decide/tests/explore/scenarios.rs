@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::settings::{Budget, Build, Foreign, Settings};
+use super::settings::{Budget, Build, Foreign, Second, Settings};
 use super::{explore, full};
 
 fn bounds(small: Budget, large: Budget) -> Budget {
@@ -25,6 +25,7 @@ fn holds(scenarios: &[(&str, Settings)]) {
 pub(super) const NOTHING: Budget = Budget {
     specs: 0,
     secrets: 0,
+    removals: 0,
     requests: 0,
     labels: 0,
     deletions: 0,
@@ -226,6 +227,32 @@ fn rule_20_what_is_suspended_or_observed_is_left_alone() {
         ("suspended from the start", Settings { live: false, suspended: true, budget: born, ..suspend }),
         ("observed and not", Settings { budget: observe, ..suspend }),
         ("observed from the start", Settings { live: false, observed: true, budget: watched, foreign, ..suspend }),
+    ]);
+}
+
+#[test]
+fn rule_8_what_is_removed_is_retained_and_costs_no_redeploy() {
+    let small = Budget { removals: 2, lost: 1, ..NOTHING };
+    let full = Budget { secrets: 1, crashes: 1, ..small };
+    let plain = Settings { live: true, second: Second::Plain, budget: bounds(small, full), ..Settings::default() };
+    let changed = Budget { removals: 1, specs: 1, ..ONE };
+    let rotated = Budget { removals: 1, secrets: 1, ..ONE };
+    let with = |small: Budget, settings: Settings| Settings { budget: bounds(small, full), ..settings };
+    let foreign = Foreign { redeploys: true, ..Foreign::default() };
+    holds(&[
+        ("removed, plain", plain),
+        ("removed, secured", Settings { second: Second::Secured, ..plain }),
+        ("removed, secured, keys are not listed", Settings { second: Second::Hidden, ..plain }),
+        ("removed, and another value changes", with(changed, plain)),
+        ("removed, and a secret changes", with(rotated, Settings { second: Second::Hidden, ..plain })),
+        ("removed, reads lag", with(changed, Settings { lag: true, ..plain })),
+        ("removed while it is created", with(Budget { removals: 1, ..ONE }, Settings { live: false, ..plain })),
+        ("removed, drift is corrected", Settings { correct: true, ..plain }),
+        (
+            "removed, somebody redeploys",
+            Settings { foreign, ..with(Budget { removals: 1, foreign: 1, ..NOTHING }, plain) },
+        ),
+        ("removed, a remote that replaces", Settings { replaces: true, ..with(rotated, plain) }),
     ]);
 }
 

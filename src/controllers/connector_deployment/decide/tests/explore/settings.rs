@@ -33,6 +33,10 @@ pub(super) struct Settings {
     pub(super) late_values: bool,
     /// The remote shows visible values otherwise than they were sent.
     pub(super) normalises: bool,
+    /// There is a second value, which may be wanted or not, and begins as it is wanted.
+    pub(super) second: Second,
+    /// A redeploy replaces what it does not carry, which the contract does not say.
+    pub(super) replaces: bool,
     /// The version grows with each status.
     pub(super) version_counts_statuses: bool,
     /// After a redeploy the status before it may show for a while.
@@ -61,6 +65,8 @@ impl Default for Settings {
             build: Build::WhenBusy,
             late_values: false,
             normalises: false,
+            second: Second::None,
+            replaces: false,
             version_counts_statuses: false,
             old_status: true,
             conflict: Conflict::Compared,
@@ -74,6 +80,18 @@ impl Settings {
     pub(super) fn corrections(&self) -> u8 {
         u8::from(self.correct && self.normalises)
     }
+}
+
+/// The second value of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Second {
+    None,
+    /// A plain one.
+    Plain,
+    /// A secured one; the record lists its key.
+    Secured,
+    /// A secured one, and the record lists no keys.
+    Hidden,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +143,10 @@ pub(super) enum Rule {
     HandledRequest,
     /// A digest under another key is unknown, not different.
     UnknownDigest,
+    /// What is not wanted any more is remembered.
+    Retained,
+    /// Nothing is redeployed only to leave something out.
+    LeavesOut,
     /// Of two resources that want the same key, one has it.
     OneWinner,
     /// Who begins a create says so in the same step.
@@ -147,6 +169,8 @@ pub(super) struct Foreign {
 pub(super) struct Budget {
     pub(super) specs: u8,
     pub(super) secrets: u8,
+    /// The second value is wanted no more, or again.
+    pub(super) removals: u8,
     pub(super) requests: u8,
     /// Edits of metadata that ask for nothing.
     pub(super) labels: u8,

@@ -2,7 +2,7 @@
 
 use super::explore;
 use super::scenarios::{NOTHING, ONE};
-use super::settings::{Budget, Conflict, Foreign, Rule, Settings};
+use super::settings::{Budget, Conflict, Foreign, Rule, Second, Settings};
 
 /// So many steps are enough to notice each broken rule.
 const ENOUGH: usize = 40_000;
@@ -35,6 +35,7 @@ fn rules() -> Vec<(Rule, Settings, &'static str)> {
     let rivals = Settings { rivals: true, ..two(new(NOTHING)) };
     let redeploys = Foreign { redeploys: true, ..Foreign::default() };
     let stranger = Budget { specs: 1, foreign: 1, ..NOTHING };
+    let removed = Budget { removals: 1, ..NOTHING };
     vec![
         (Rule::ResourceVersions, two(new(NOTHING)), "FORGOTTEN"),
         (Rule::OperationFirst, live(Budget { crashes: 1, ..secret }), "TOO-MANY"),
@@ -54,6 +55,9 @@ fn rules() -> Vec<(Rule, Settings, &'static str)> {
         (Rule::OldReads, lags(live(Budget { failures: 1, ..secret })), "READY-WRONG"),
         (Rule::HandledRequest, live(Budget { requests: 1, ..NOTHING }), "TOO-MANY"),
         (Rule::UnknownDigest, Settings { sources: true, ..live(Budget { keys: 1, ..NOTHING }) }, "TOO-MANY"),
+        (Rule::Retained, Settings { second: Second::Secured, ..live(removed) }, "STUCK"),
+        (Rule::Retained, Settings { second: Second::Hidden, ..live(Budget { secrets: 1, ..removed }) }, "STUCK"),
+        (Rule::LeavesOut, Settings { second: Second::Plain, ..live(removed) }, "TOO-MANY"),
         (Rule::AnsweredUndeploy, lags(new(deleted)), "ORPHAN"),
         (Rule::OneWinner, rivals, "STRANGER"),
         (

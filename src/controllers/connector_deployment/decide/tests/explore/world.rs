@@ -30,6 +30,8 @@ pub(super) struct Deployment {
     pub(super) visible: u8,
     pub(super) secret: u8,
     pub(super) visible_before: u8,
+    /// It has the second value.
+    pub(super) second: bool,
 }
 
 impl Deployment {
@@ -64,6 +66,8 @@ pub(super) struct Request {
     pub(super) version: u8,
     pub(super) visible: u8,
     pub(super) secret: u8,
+    /// It carries the second value.
+    pub(super) second: bool,
     /// The redeploy request that it serves.
     pub(super) serves: u8,
 }
@@ -76,6 +80,8 @@ pub(super) enum Told {
     Ready,
     ReadyUnverified,
     ReadyDrifted,
+    /// It shows other values than were sent.
+    NotApplied,
     Failed,
     KeyTaken,
     KeyConflict,
@@ -100,6 +106,8 @@ pub(super) struct Resource {
     pub(super) generation: u8,
     /// The visible value that is wanted.
     pub(super) value: u8,
+    /// The second value is wanted too.
+    pub(super) second: bool,
     pub(super) request: u8,
     pub(super) labels: u8,
     /// The annotation with the id of the remote deployment.
@@ -246,6 +254,11 @@ impl World {
         &self.resources[usize::from(self.operators[who].on)]
     }
 
+    /// Whether the remote has what this resource wants; of what it does not want it may have more.
+    pub(super) fn has_what_is_wanted(&self, resource: &Resource) -> bool {
+        self.remote.has(resource.value, self.secret) && (self.remote.second || !resource.second)
+    }
+
     /// A resource has another resourceVersion now: what others have read is old.
     pub(super) fn changed(&mut self, which: usize, by: Option<usize>) {
         for (number, operator) in self.operators.iter_mut().enumerate() {
@@ -263,10 +276,10 @@ impl World {
 
     /// A resource is gone. `let_go`: the remote deployment may stay.
     pub(super) fn vanish(&mut self, which: usize, let_go: bool) {
-        let Resource { uid, value, .. } = self.resources[which];
+        let Resource { uid, value, second, .. } = self.resources[which];
         self.let_go |= u8::from(let_go) << uid;
         // What is created again is created from the same manifest.
-        self.resources[which] = Resource { uid, value, ..Resource::default() };
+        self.resources[which] = Resource { uid, value, second, ..Resource::default() };
         self.owed = false;
         self.changed(which, None);
         for operator in self.operators.iter_mut().filter(|operator| usize::from(operator.on) == which) {

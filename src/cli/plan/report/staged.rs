@@ -1,0 +1,106 @@
+//! How the plan of a staged connector is shown. Pure.
+
+use serde::Serialize;
+
+use super::{GONE, NEW, OTHER, PLAIN, Problem, WRONG, line, quoted};
+use crate::cli::plan::scene::PlannedStaged;
+use crate::cli::plan::staged::{Action, Difference, Outcome};
+use crate::controllers::subject::Subject;
+
+/// What is planned for one staged connector.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::cli::plan) struct Staging {
+    namespace: String,
+    name: String,
+    key: String,
+    tag: String,
+    actions: Vec<Action>,
+    problem: Option<Problem>,
+    differences: Vec<Difference>,
+    waits: Vec<String>,
+    notes: Vec<String>,
+    #[serde(skip)]
+    written: bool,
+}
+
+impl Staging {
+    pub(in crate::cli::plan) fn of(subject: &Subject, planned: &PlannedStaged, outcome: Outcome) -> Self {
+        let Outcome { actions, problem, differences, waits, notes, moves: _, not_deployable: _ } = outcome;
+        Self {
+            namespace: subject.namespace.clone(),
+            name: subject.name.clone(),
+            key: planned.after.spec.key.clone(),
+            tag: planned.after.spec.repository.tag.clone(),
+            actions,
+            problem: problem.map(|told| Problem { reason: told.reason.as_str(), message: told.message }),
+            differences,
+            waits,
+            notes,
+            written: planned.written,
+        }
+    }
+
+    /// Whether it says anything to somebody who did not write it.
+    pub(super) fn is_of_interest(&self) -> bool {
+        self.written || self.changes()
+    }
+
+    pub(super) fn changes(&self) -> bool {
+        !self.actions.is_empty()
+    }
+
+    pub(super) fn is_wrong(&self) -> bool {
+        self.problem.is_some()
+    }
+
+    pub(super) fn creates(&self) -> bool {
+        self.actions.contains(&Action::Create)
+    }
+
+    pub(super) fn adopts(&self) -> bool {
+        self.actions.contains(&Action::Adopt)
+    }
+
+    pub(super) fn lines(&self, text: &mut String) {
+        let Self { namespace, name, key, tag, .. } = self;
+        let title = format!("ConnectorStaged {namespace}/{name}");
+        let steps: Vec<String> = self
+            .actions
+            .iter()
+            .map(|action| match action {
+                Action::Create => format!("is created, with the key {key}"),
+                Action::Adopt => format!("takes over the staged connector with the key {key}"),
+                Action::Update => "is changed".to_owned(),
+                Action::Preview => format!("asks for the permission to deploy tag {tag}"),
+                Action::Publish => format!("is published with tag {tag}"),
+            })
+            .collect();
+        if !steps.is_empty() || self.problem.is_none() {
+            let (style, sign) = match self.actions.first() {
+                None => (PLAIN, " "),
+                Some(Action::Create | Action::Adopt) => (NEW, "+"),
+                Some(_) => (OTHER, "~"),
+            };
+            let what = if steps.is_empty() { "nothing to do".to_owned() } else { steps.join(", then ") };
+            line(text, style, &format!("{sign} {title}: {what}"));
+        }
+        if let Some(Problem { reason, message }) = &self.problem {
+            line(text, WRONG, &format!("! {title}: {reason}: {message}"));
+        }
+        for Difference { field, before, after } in &self.differences {
+            let (style, shown) = match (before.as_str(), after.as_str()) {
+                ("", _) => (NEW, format!("+ {field}: {}", quoted(after))),
+                (_, "") => (GONE, format!("- {field}: {}", quoted(before))),
+                _ => (OTHER, format!("~ {field}: {} -> {}", quoted(before), quoted(after))),
+            };
+            line(text, style, &format!("    {shown}"));
+        }
+        for wait in &self.waits {
+            line(text, PLAIN, &format!("      tag {tag} is not published before this is proven: {wait}"));
+        }
+        for note in &self.notes {
+            line(text, PLAIN, &format!("      {note}"));
+        }
+    }
+}

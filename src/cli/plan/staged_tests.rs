@@ -1,0 +1,162 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Previewable and to be published, tag 2; changed by `spec` and `status`.
+fn object(spec: &Value, status: Value) -> ConnectorStaged {
+    let mut object = json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "kit", "generation": 2},
+        "spec": {
+            "projectRef": {"name": "shop"}, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
+            "repository": {"url": "https://example.com/kit.git", "tag": "2"}, "previewable": true, "publish": "Private",
+        },
+    });
+    for (name, value) in spec.as_object().into_iter().flatten() {
+        object["spec"][name] = value.clone();
+    }
+    if status.is_object() {
+        object["status"] = status;
+    }
+    serde_json::from_value(object).expect("it is one")
+}
+
+/// At rest, published and granted with this tag; changed by `patch`.
+fn record(tag: &str, patch: &Value) -> Record {
+    let mut record = json!({
+        "id": "one", "key": "kit", "version": 7, "name": "Kit", "creator": {"email": "dev@example.com"},
+        "repository": {"url": "https://example.com/kit.git", "tag": tag}, "private": true, "status": "Published",
+        "isPreviewable": "true", "alreadyListed": true, "hasChanges": false,
+    });
+    for (name, value) in patch.as_object().into_iter().flatten() {
+        record[name] = value.clone();
+    }
+    serde_json::from_value(record).expect("it is a record")
+}
+
+fn of(object: &ConnectorStaged, record: Option<&Record>) -> Outcome {
+    let proofs = Objects { deployment: None, checks: vec![None] };
+    forecast(&Premises { object, name: "kit", record, proofs: &proofs, now: Timestamp::UNIX_EPOCH })
+}
+
+#[test]
+#[allow(clippy::too_many_lines, reason = "one table")]
+fn a_staged_connector_is_played_forward_to_its_end() {
+    use Action::{Adopt, Create, Preview, Publish, Update};
+    let ours = |previewed: Option<&str>| json!({"observedGeneration": 1, "id": "one", "previewedTag": previewed});
+    let none = json!({});
+    let waits = json!({"publishAfter": {"deploymentRef": {"name": "preview"}, "checkRefs": [{"name": "cart"}]}});
+    for (case, spec, status, record, actions, reason, more) in [
+        ("new", &none, Value::Null, None, vec![Create, Preview, Publish], "", ""),
+        ("only staged", &json!({"previewable": false, "publish": "Never"}), Value::Null, None, vec![Create], "", ""),
+        ("new, to be proven", &waits, Value::Null, None, vec![Create, Preview], "", "ActionCheck cart is missing"),
+        ("as it is", &none, ours(Some("2")), Some(record("2", &none)), vec![], "", ""),
+        ("as it is and proven once", &waits, ours(Some("2")), Some(record("2", &none)), vec![], "", ""),
+        (
+            "another tag",
+            &none,
+            ours(Some("1")),
+            Some(record("1", &none)),
+            vec![Update, Preview, Publish],
+            "",
+            "tag 1 2",
+        ),
+        (
+            "another tag, to be proven",
+            &waits,
+            ours(Some("1")),
+            Some(record("1", &none)),
+            vec![Update, Preview],
+            "",
+            "ConnectorDeployment preview is missing",
+        ),
+        (
+            "another name",
+            &json!({"name": "Other"}),
+            ours(Some("2")),
+            Some(record("2", &none)),
+            vec![Update, Publish],
+            "",
+            "name Kit Other",
+        ),
+        (
+            "to be certified",
+            &json!({"publish": "Certified"}),
+            ours(Some("2")),
+            Some(record("2", &none)),
+            vec![Publish],
+            "",
+            "it goes to certification",
+        ),
+        ("somebody else's", &none, Value::Null, Some(record("2", &none)), vec![], "KeyTaken", ""),
+        (
+            "taken over",
+            &json!({"adoptionPolicy": "Adopt"}),
+            Value::Null,
+            Some(record("2", &none)),
+            vec![Adopt, Preview],
+            "",
+            "",
+        ),
+        (
+            "refused as a preview",
+            &none,
+            ours(Some("2")),
+            Some(record("2", &json!({"isPreviewable": "false"}))),
+            vec![],
+            "PreviewRefused",
+            "",
+        ),
+        (
+            "impossible",
+            &json!({"privateProjects": ["europe-west1.gcp:demo"]}),
+            ours(Some("2")),
+            Some(record("2", &json!({"private": false}))),
+            vec![],
+            "CannotBeChanged",
+            "",
+        ),
+        (
+            "suspended",
+            &json!({"suspend": true}),
+            ours(Some("1")),
+            Some(record("1", &none)),
+            vec![],
+            "",
+            "A change waits",
+        ),
+        (
+            "being published",
+            &none,
+            ours(Some("2")),
+            Some(record("2", &json!({"status": "Processing", "alreadyListed": false}))),
+            vec![],
+            "",
+            "something runs",
+        ),
+        ("gone", &none, ours(Some("2")), None, vec![], "RemoteDisappeared", ""),
+    ] {
+        let outcome = of(&object(spec, status), record.as_ref());
+        let problem = outcome.problem.as_ref().map(|told| told.reason.as_str()).unwrap_or_default();
+        assert_eq!((&outcome.actions, problem), (&actions, reason), "{case}: {outcome:?}");
+        let differences = outcome.differences.iter().map(|it| format!("{} {} {}", it.field, it.before, it.after));
+        let said: Vec<String> = outcome.waits.iter().chain(&outcome.notes).cloned().chain(differences).collect();
+        assert!(said.iter().any(|said| said.contains(more)) || more.is_empty(), "{case}: {said:?}");
+        assert!(!said.is_empty() || more.is_empty(), "{case}");
+    }
+}
+
+#[test]
+fn a_deployment_learns_whether_its_staged_connector_moves_and_can_be_deployed() {
+    let none = json!({});
+    let ours = json!({"observedGeneration": 1, "id": "one", "previewedTag": "2"});
+    for (case, spec, status, record, moves, deployable) in [
+        ("new", &none, Value::Null, None, true, true),
+        ("new, without the permission", &json!({"previewable": false}), Value::Null, None, true, false),
+        ("another tag", &none, ours.clone(), Some(record("1", &none)), true, true),
+        ("as it is", &none, ours.clone(), Some(record("2", &none)), false, true),
+        ("another name", &json!({"name": "Other"}), ours, Some(record("2", &none)), false, true),
+    ] {
+        let outcome = of(&object(spec, status), record.as_ref());
+        assert_eq!((outcome.moves, outcome.not_deployable.is_none()), (moves, deployable), "{case}: {outcome:?}");
+    }
+}

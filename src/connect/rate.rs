@@ -1,0 +1,65 @@
+//! How many requests may leave in a second, also less than one. Pure.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// Thousandths in one.
+const THOUSAND: u32 = 1_000;
+
+/// Requests in a second, in steps of a thousandth; never none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rate(NonZeroU32);
+
+impl Rate {
+    /// So many requests in a second; 0 counts as the lowest rate.
+    #[must_use]
+    pub const fn per_second(requests: u32) -> Self {
+        match NonZeroU32::new(requests.saturating_mul(THOUSAND)) {
+            Some(thousandths) => Self(thousandths),
+            None => Self(NonZeroU32::MIN),
+        }
+    }
+
+    /// The same with a fraction, rounded to thousandths. What is no rate, such as a negative number, counts as the lowest.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what fits")]
+    pub fn of(requests: f64) -> Self {
+        let thousandths = (requests * f64::from(THOUSAND)).round().clamp(1.0, f64::from(u32::MAX));
+        Self(NonZeroU32::new(thousandths as u32).unwrap_or(NonZeroU32::MIN))
+    }
+
+    /// Time from one request to the next.
+    #[must_use]
+    pub fn period(self) -> Duration {
+        Duration::from_nanos(u64::from(THOUSAND) * 1_000_000_000 / u64::from(self.0.get()))
+    }
+
+    /// Requests of one second, rounded down, but at least 1 and at most `most`.
+    #[must_use]
+    pub fn burst(self, most: NonZeroU32) -> NonZeroU32 {
+        NonZeroU32::new(self.0.get() / THOUSAND).map_or(NonZeroU32::MIN, |whole| whole.min(most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_period_and_a_burst() {
+        let most = NonZeroU32::new(5).expect("5 is not zero");
+        for (requests, milliseconds, burst) in
+            [(10.0, 100, 5), (3.0, 333, 3), (1.0, 1_000, 1), (0.5, 2_000, 1), (0.01, 100_000, 1), (2.5, 400, 2)]
+        {
+            let rate = Rate::of(requests);
+            assert_eq!(rate.period().as_millis(), milliseconds, "{requests}");
+            assert_eq!(rate.burst(most).get(), burst, "{requests}");
+        }
+        assert_eq!(Rate::of(10.0), Rate::per_second(10));
+        assert!(Rate::of(0.5) < Rate::per_second(1));
+        for nothing in [0.0, -1.0, f64::NAN] {
+            assert_eq!(Rate::of(nothing), Rate::per_second(0), "{nothing}");
+        }
+        assert!(Rate::of(f64::MAX) >= Rate::per_second(u32::MAX));
+    }
+}

@@ -1,0 +1,93 @@
+//! What a deployment still has although it is not wanted any more: a redeploy merges what it carries into what is there, so
+//! that nothing can be taken away by leaving it out (contract section 6.1).
+
+use super::super::ledger::{Applied, Seen};
+use super::Wanted;
+use crate::controllers::digest::Comparison;
+use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, Tags};
+
+/// What is retained once only these are wanted. What was sent from here counts for as long as it may be there; of what
+/// somebody else sent, what shows, is declared, and is not the default.
+pub(super) fn retained(applied: &Applied, wanted: &Tags, seen: &Seen) -> Tags {
+    let held = applied.sent.iter().chain([&applied.retained]).flat_map(Tags::iter);
+    let ours = held.filter(|(item, tag)| *tag != FOREIGN && !wanted.has(item) && may_be_there(item, tag, seen));
+    let mut retained: Tags = ours.map(|(item, tag)| (item.clone(), tag.to_owned())).collect();
+    for item in unwanted(wanted, seen) {
+        if !retained.has(&item) {
+            retained.set(item, FOREIGN);
+        }
+    }
+    retained
+}
+
+/// Whether a value that was sent and is not wanted any more may still be in force.
+fn may_be_there(item: &Item, tag: &str, seen: &Seen) -> bool {
+    let place = item.application == GLOBAL || seen.values.applications.contains_key(&item.application);
+    place
+        && match item.kind {
+            // Keys of secured values need not be listed, so that only a record that lists some says that one is gone.
+            Kind::Secured => seen.secured.is_empty() || seen.shows(item),
+            // Without one of our own the schedule of the connector shows.
+            Kind::Schedule => seen.tag(item) == tag,
+            Kind::Standard => seen.shows(item) && !shows_default(item, seen),
+        }
+}
+
+fn shows_default(item: &Item, seen: &Seen) -> bool {
+    let values = if item.application == GLOBAL {
+        Some(&seen.values.global)
+    } else {
+        seen.values.applications.get(&item.application).map(|application| &application.standard)
+    };
+    let value = values.and_then(|values| values.get(&item.key));
+    value.is_some_and(|value| seen.is_default(&item.application, &item.key, value))
+}
+
+/// Values that show and that the connector declares, but for those that are wanted.
+fn unwanted(wanted: &Tags, seen: &Seen) -> Vec<Item> {
+    let Some(declared) = &seen.declared else { return Vec::new() };
+    let applications = declared.applications.iter().map(|(name, keys)| (name.as_str(), keys));
+    let places = applications.chain([(GLOBAL, &declared.global)]);
+    places
+        .flat_map(|(place, keys)| {
+            let standard = keys.standard.iter().map(move |key| Item::standard(place, key));
+            standard.chain(keys.secured.iter().map(move |key| Item::secured(place, key)))
+        })
+        .filter(|item| !wanted.has(item) && seen.shows(item) && !shows_default(item, seen))
+        .collect()
+}
+
+/// Whether everything that is wanted is there as it was sent, so that a redeploy would change nothing: what differs is only
+/// what is not wanted any more, or what is wanted again and was retained.
+pub(super) fn is_all_there(applied: &Applied, wanted: &Wanted, seen: &Seen) -> bool {
+    let Some(sent) = &applied.sent else { return false };
+    let tags = &wanted.payload.tags;
+    let mut differs = sent.iter().any(|(item, _)| !tags.has(item));
+    for (item, tag) in tags.iter() {
+        if let Some(before) = sent.get(item) {
+            if before != tag {
+                return false;
+            }
+            continue;
+        }
+        differs = true;
+        let shows = item.kind == Kind::Secured || seen.tag(item) == tag;
+        if applied.retained.get(item) != Some(tag) || !shows {
+            return false;
+        }
+    }
+    differs
+}
+
+/// Whether everything that is wanted was applied, as far as that can be told without the remote: what was applied may be
+/// more, such as defaults in place of what was removed.
+#[must_use]
+pub fn holds(applied: &Applied, wanted: &Wanted) -> bool {
+    let Some(digest) = &applied.digest else { return false };
+    let sent = |(item, tag): (&Item, &str)| applied.sent.as_ref().is_some_and(|sent| sent.get(item) == Some(tag));
+    match digest.compare(&wanted.payload.digest) {
+        Comparison::Same => true,
+        Comparison::Different => wanted.payload.tags.iter().all(sent),
+        Comparison::Unknown => false,
+    }
+}

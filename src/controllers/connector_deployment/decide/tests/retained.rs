@@ -1,0 +1,271 @@
+//! Rule 8: a redeploy merges, so what is not wanted any more stays, is remembered, and costs no redeploy by itself.
+
+use std::collections::BTreeMap;
+
+use super::build::{Does, Row, SETTLED, Scene, Stored, check, gathered, visible, wanting};
+use crate::controllers::connector_deployment::decide::{Verdict, Wanted};
+use crate::controllers::connector_deployment::desired::{Declared, DeclaredKeys};
+use crate::controllers::connector_deployment::ledger::{Look, OperationKind, Phase, Seen};
+use crate::controllers::tags::{FOREIGN, Item, Tags, UNKNOWN};
+
+const REDEPLOY: OperationKind = OperationKind::Redeploy;
+const SENT: (Does, Stored, Verdict) = (Does::Send(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
+
+fn b() -> Item {
+    Item::standard("service", "B")
+}
+
+fn u() -> Item {
+    Item::secured("service", "U")
+}
+
+fn all() -> Wanted {
+    wanting(&[("A", "1"), ("B", "2")], &[("T", "secret"), ("U", "other")])
+}
+
+/// Live with two plain and two secured values; wanted is what each row says.
+fn live() -> Scene {
+    let mut scene = Scene::live();
+    scene.applied().digest = Some(all().payload.digest);
+    scene.applied().sent = Some(all().payload.tags);
+    let seen = scene.sees(Phase::Deployed);
+    seen.values = visible(&[("A", "1"), ("B", "2")]);
+    seen.secured.insert(("service".to_owned(), "U".to_owned()));
+    wants(&mut scene, all());
+    scene
+}
+
+fn wants(scene: &mut Scene, wanted: Wanted) {
+    scene.wanted = Some(wanted);
+    gathered(scene);
+}
+
+fn seen(scene: &mut Scene) -> &mut Seen {
+    let Look::Present(seen) = &mut scene.look else { panic!("it is there") };
+    seen
+}
+
+fn without_b() -> Wanted {
+    wanting(&[("A", "1")], &[("T", "secret"), ("U", "other")])
+}
+
+fn without_u() -> Wanted {
+    wanting(&[("A", "1"), ("B", "2")], &[("T", "secret")])
+}
+
+/// `B` was removed some time ago, and it was noted.
+fn noted(scene: &mut Scene) {
+    wants(scene, without_b());
+    scene.ledger = scene.decide().ledger;
+}
+
+fn retained(scene: &Scene) -> Tags {
+    scene.decide().ledger.applied.expect("something was applied").retained
+}
+
+#[test]
+fn rule_8_only_what_changes_something_at_the_remote_is_sent() {
+    let rows: &[Row] = &[
+        ("nothing is removed", |_| {}, SETTLED),
+        ("a plain value is removed", |scene| wants(scene, without_b()), SETTLED),
+        ("a secured value is removed", |scene| wants(scene, without_u()), SETTLED),
+        ("everything is removed", |scene| wants(scene, wanting(&[], &[])), SETTLED),
+        ("one is removed, and another changes", |scene| wants(scene, wanting(&[("A", "9")], &[("T", "secret")])), SENT),
+        ("one is removed, and a secret changes", |scene| wants(scene, wanting(&[("A", "1")], &[("T", "new")])), SENT),
+        (
+            "one is removed, and it is set to its default",
+            |scene| wants(scene, wanting(&[("A", "1"), ("B", "default")], &[("T", "secret"), ("U", "other")])),
+            SENT,
+        ),
+        (
+            "one is removed, and a redeploy is asked for",
+            |scene| {
+                scene.intent.redeploy_request = Some("now".into());
+                wants(scene, without_b());
+            },
+            SENT,
+        ),
+        (
+            "after a failure it is another attempt",
+            |scene| {
+                scene.applied().outcome = Phase::Failed;
+                wants(scene, without_b());
+            },
+            SENT,
+        ),
+        (
+            "what was sent is not known",
+            |scene| {
+                scene.applied().sent = None;
+                wants(scene, without_b());
+            },
+            SENT,
+        ),
+        (
+            "wanted again as it was",
+            |scene| {
+                noted(scene);
+                wants(scene, all());
+            },
+            SETTLED,
+        ),
+        (
+            "wanted again with another value",
+            |scene| {
+                noted(scene);
+                wants(scene, wanting(&[("A", "1"), ("B", "9")], &[("T", "secret"), ("U", "other")]));
+            },
+            SENT,
+        ),
+        (
+            "wanted again as it was, and somebody changed it meanwhile",
+            |scene| {
+                noted(scene);
+                wants(scene, all());
+                seen(scene).values = visible(&[("A", "1"), ("B", "9")]);
+            },
+            SENT,
+        ),
+        (
+            "what is left behind is changed by somebody: no drift",
+            |scene| {
+                noted(scene);
+                scene.intent.correct_drift = true;
+                seen(scene).values = visible(&[("A", "1"), ("B", "9")]);
+            },
+            SETTLED,
+        ),
+    ];
+    check(live, rows);
+}
+
+#[test]
+fn rule_8_what_is_retained_is_remembered_by_its_name_for_as_long_as_it_may_be_there() {
+    type Case = (&'static str, fn(&mut Scene), &'static [&'static str]);
+    let cases: [Case; 9] = [
+        ("nothing is removed", |_| {}, &[]),
+        ("a plain value is removed", |scene| wants(scene, without_b()), &["service/B"]),
+        ("a secured value is removed", |scene| wants(scene, without_u()), &["service/U (secured)"]),
+        (
+            "the record does not show a plain value any more",
+            |scene| {
+                noted(scene);
+                seen(scene).values = visible(&[("A", "1")]);
+            },
+            &[],
+        ),
+        (
+            "the record lists secured keys, and not this one any more",
+            |scene| {
+                wants(scene, without_u());
+                scene.ledger = scene.decide().ledger;
+                seen(scene).secured = [("service".to_owned(), "T".to_owned())].into();
+            },
+            &[],
+        ),
+        (
+            "the record lists no secured keys at all",
+            |scene| {
+                wants(scene, without_u());
+                seen(scene).secured.clear();
+            },
+            &["service/U (secured)"],
+        ),
+        (
+            "wanted again",
+            |scene| {
+                noted(scene);
+                wants(scene, all());
+            },
+            &[],
+        ),
+        (
+            "its application is gone",
+            |scene| {
+                noted(scene);
+                seen(scene).values.applications.clear();
+            },
+            &[],
+        ),
+        (
+            "a schedule is removed",
+            |scene| {
+                let mut with = visible(&[("A", "1"), ("B", "2")]);
+                with.applications.get_mut("service").expect("it is there").schedule = Some("0 5 * * *".into());
+                let tag = Tags::visible(&with).get(&Item::schedule("service")).expect("a schedule").to_owned();
+                scene.applied().sent.as_mut().expect("it is known").set(Item::schedule("service"), tag);
+                seen(scene).values = with;
+            },
+            &["service (schedule)"],
+        ),
+    ];
+    for (case, change, expected) in cases {
+        let mut scene = live();
+        change(&mut scene);
+        if case == "a schedule is removed" {
+            scene.applied().digest = Some(wanting(&[("X", "")], &[]).payload.digest);
+        }
+        let names: Vec<_> = retained(&scene).iter().map(|(item, _)| item.to_string()).collect();
+        assert_eq!(names, expected, "{case}");
+        let next = Scene { ledger: scene.decide().ledger, ..scene.clone() };
+        assert_eq!(next.decide().ledger, next.ledger, "{case}: written once");
+    }
+}
+
+#[test]
+fn rule_8_what_others_left_is_told_too_but_no_default() {
+    let mut scene = live();
+    let keys = DeclaredKeys {
+        standard: ["A", "B", "C", "D", "E"].map(str::to_owned).into(),
+        secured: ["T", "U", "V"].map(str::to_owned).into(),
+        defaults: BTreeMap::from([("D".to_owned(), "default".to_owned())]),
+    };
+    let seen = seen(&mut scene);
+    seen.declared =
+        Some(Declared { applications: [("service".to_owned(), keys)].into(), global: DeclaredKeys::default() });
+    seen.values = visible(&[("A", "1"), ("B", "2"), ("C", "3"), ("D", "default"), ("Z", "not declared")]);
+    seen.secured.insert(("service".to_owned(), "V".to_owned()));
+    let found = retained(&scene);
+    let names: Vec<_> = found.iter().map(|(item, tag)| (item.to_string(), tag.to_owned())).collect();
+    assert_eq!(names, [("service/V (secured)".into(), FOREIGN.into()), ("service/C".to_owned(), FOREIGN.to_owned())]);
+}
+
+#[test]
+fn rule_8_what_an_operation_that_is_given_up_may_have_sent_is_not_forgotten() {
+    let mut scene = live();
+    wants(&mut scene, wanting(&[("A", "2"), ("B", "2"), ("C", "3")], &[("T", "secret"), ("U", "other")]));
+    let begun = scene.decide();
+    (scene.ledger, scene.memory) = (begun.ledger, begun.memory);
+    scene.aged(120);
+    let shown = scene.sees(Phase::Deployed);
+    (shown.version, shown.values) = (9, visible(&[("A", "7"), ("B", "2"), ("C", "3")]));
+    scene.wanted = Some(all());
+    let given_up = scene.decide().ledger;
+    assert_eq!(given_up.operation.as_ref().map(|operation| operation.kind), None, "{given_up:#?}");
+    let applied = given_up.applied.expect("it is kept");
+    assert_eq!(applied.digest, None);
+    assert_eq!(applied.retained.get(&Item::standard("service", "C")), Some(UNKNOWN));
+}
+
+#[test]
+fn rule_8_a_redeploy_for_another_reason_leaves_the_removed_behind() {
+    let mut scene = live();
+    wants(&mut scene, wanting(&[("A", "9")], &[("T", "secret")]));
+    let begun = scene.decide();
+    (scene.ledger, scene.memory) = (begun.ledger, begun.memory);
+    let operation = scene.accepted().aged(100).operation();
+    assert!(operation.changes_visible);
+    operation.seen_busy = true;
+    let seen = scene.sees(Phase::Deployed);
+    (seen.version, seen.values) = (6, visible(&[("A", "9"), ("B", "2")]));
+    seen.secured.insert(("service".to_owned(), "U".to_owned()));
+    let ended = scene.decide();
+    assert_eq!(ended.verdict, SETTLED.2);
+    let applied = ended.ledger.applied.expect("it has ended");
+    assert!(applied.retained.has(&b()) && applied.retained.has(&u()));
+    assert_eq!(applied.at, super::build::NOW);
+    scene.ledger.applied = Some(applied);
+    scene.ledger.operation = None;
+    scene.memory.change = None;
+    assert_eq!(scene.decide_at(super::build::NOW).verdict, SETTLED.2);
+}

@@ -1,0 +1,244 @@
+//! Whether what `spec.verify` names exists and points to the deployment, and when that makes it Ready (rule 17). Pure.
+//!
+//! Who looks it up is for `run/verify.rs`. Of URLs that are not the deployment's only the host is shown: the rest may hold a
+//! token of somebody else.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use url::Url;
+
+use crate::connect::commerce::{ResourceKind, ResourceName};
+use crate::connect::model::{ApplicationDeployment, Deployment, Destination, EntryType};
+use crate::connect::scopes::Right;
+use crate::controllers::conditions::Told;
+use crate::controllers::reason::{Reason, Stance};
+use crate::controllers::remote::Found;
+use crate::crd::{ReadyWhen, Verify};
+use crate::names;
+
+/// Longest part of an answer in a message, in bytes.
+const LONGEST_WORD: usize = 200;
+
+/// The resources that are looked up, in the order of the spec.
+#[must_use]
+pub fn resources(verify: &Verify) -> Vec<ResourceName> {
+    wanted(verify).map(|(name, _)| name).collect()
+}
+
+/// Each resource with the application that it must point to.
+fn wanted(verify: &Verify) -> impl Iterator<Item = (ResourceName, Option<&str>)> {
+    let extensions = verify.extensions.iter().map(|wanted| (ResourceKind::Extension, wanted));
+    let subscriptions = verify.subscriptions.iter().map(|wanted| (ResourceKind::Subscription, wanted));
+    extensions.chain(subscriptions).map(|(kind, wanted)| {
+        let name = ResourceName { kind, key: wanted.key.clone() };
+        (name, wanted.application.as_deref())
+    })
+}
+
+/// What the condition `Verified` says of what was found. `found`: one for each of [`resources`]; `project`: key of the
+/// remote project, for the names of scopes.
+///
+/// # Errors
+/// Why nothing can be said now: something cannot be read, and nothing else is wrong.
+pub fn evaluate(verify: &Verify, found: &[Found], record: &Deployment, project: &str) -> Result<Told, String> {
+    let mut findings = Vec::new();
+    let mut unreadable = None;
+    let mut verified = Vec::new();
+    for ((name, application), found) in wanted(verify).zip(found) {
+        let subject = format!("{} {}", name.kind.as_str(), name.key);
+        match found {
+            Found::There(destination) => match points_here(&name, destination, application, record) {
+                Ok(note) => verified.push(format!("{subject}{note}")),
+                Err(why) => findings.push((Reason::WrongDestination, format!("{subject} {why}"))),
+            },
+            Found::Absent => findings.push((Reason::NotFound, format!("{subject} does not exist"))),
+            Found::Forbidden => findings.push((Reason::PermissionMissing, forbidden(name.kind, project))),
+            Found::CredentialsRefused(why) => {
+                let why = format!("the credentials for the lookup were refused: {}", shortened(why));
+                findings.push((Reason::CredentialsRejected, why));
+            }
+            Found::Unreadable(why) => unreadable = Some(format!("{subject} cannot be looked up: {}", shortened(why))),
+        }
+    }
+    let worst = |reason: Reason| findings.iter().any(|(found, _)| *found == reason).then_some(reason);
+    let order = [Reason::CredentialsRejected, Reason::PermissionMissing, Reason::NotFound, Reason::WrongDestination];
+    if let Some(reason) = order.into_iter().find_map(worst) {
+        let mut said = BTreeSet::new();
+        let lines = findings.iter().map(|(_, line)| line.clone()).chain(unreadable);
+        let lines: Vec<_> = lines.filter(|line| said.insert(line.clone())).collect();
+        return Ok(Told::new(reason, lines.join("; ")));
+    }
+    match unreadable {
+        Some(why) => Err(why),
+        None => Ok(Told::new(Reason::Verified, format!("Verified: {}", verified.join(", ")))),
+    }
+}
+
+fn forbidden(kind: ResourceKind, project: &str) -> String {
+    let right = match kind {
+        ResourceKind::Extension => Right::ReadExtensions,
+        ResourceKind::Subscription => Right::ReadSubscriptions,
+    };
+    format!("The API client lacks {}, which is needed {}", right.needed(project), right.purpose())
+}
+
+/// Whether a resource points to an application of the deployment; a note if that cannot be told.
+fn points_here(
+    name: &ResourceName,
+    destination: &Destination,
+    application: Option<&str>,
+    record: &Deployment,
+) -> Result<&'static str, String> {
+    let candidates: Vec<_> = record
+        .applications
+        .iter()
+        .filter(|candidate| application.is_none_or(|wanted| wanted == candidate.application_name))
+        .collect();
+    if let Some(wanted) = application.filter(|_| candidates.is_empty()) {
+        return Err(format!("should point to application {wanted}, which the deployment does not have"));
+    }
+    let target = application
+        .map_or_else(|| "an application of this deployment".to_owned(), |name| format!("application {name}"));
+    match name.kind {
+        ResourceKind::Extension => extension_points_to(&candidates, &target, destination).map(|()| ""),
+        ResourceKind::Subscription => subscription_points_to(&candidates, &target, destination),
+    }
+}
+
+fn extension_points_to(
+    candidates: &[&ApplicationDeployment],
+    target: &str,
+    destination: &Destination,
+) -> Result<(), String> {
+    if destination.kind != Destination::HTTP {
+        return Err(format!("has a destination of type {} instead of HTTP", shortened(&destination.kind)));
+    }
+    let host = destination.url.as_deref().and_then(host);
+    let hosts: Vec<_> = candidates.iter().filter_map(|candidate| host_of(candidate)).collect();
+    match host {
+        Some(host) if hosts.contains(&host) => Ok(()),
+        Some(other) if hosts.is_empty() => Err(format!("calls {}, and {target} has no URL", shortened(&other))),
+        Some(other) => Err(format!("calls {}, not {target} ({})", shortened(&other), hosts.join(", "))),
+        None => Err("has a destination without a host".to_owned()),
+    }
+}
+
+fn host_of(application: &ApplicationDeployment) -> Option<String> {
+    application.url.as_deref().and_then(host)
+}
+
+/// Host of an address, as URLs are compared: lower case, without the port that goes without saying.
+fn host(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    let host = url.host_str()?.to_owned();
+    Some(url.port().map_or(host.clone(), |port| format!("{host}:{port}")))
+}
+
+fn subscription_points_to(
+    candidates: &[&ApplicationDeployment],
+    target: &str,
+    destination: &Destination,
+) -> Result<&'static str, String> {
+    let there = match destination.kind.as_str() {
+        Destination::PUB_SUB => Topic::of_pub_sub(destination),
+        Destination::SNS => destination.topic_arn.as_deref().map(Topic::read),
+        other => return Err(format!("has a destination of type {}, not the topic of {target}", shortened(other))),
+    };
+    let Some(there) = there else { return Err("has a destination without a topic".to_owned()) };
+    let topics: Vec<_> = candidates.iter().filter_map(|candidate| candidate.topic.as_deref()).collect();
+    if topics.iter().any(|topic| Topic::read(topic).is(&there)) {
+        return Ok("");
+    }
+    match topics.as_slice() {
+        // What the service shows on AWS is unspecified (contract section 4.4).
+        [] if destination.kind == Destination::SNS => {
+            Ok(" (its topic cannot be compared, since the service shows none for the deployment)")
+        }
+        [] => Err(format!("sends to {}, and {target} has no topic", shortened(&there.to_string()))),
+        topics => Err(format!("sends to {}, not to {target} ({})", shortened(&there.to_string()), topics.join(", "))),
+    }
+}
+
+/// A topic as it is compared: its name, and where it is if that is known.
+struct Topic<'a> {
+    place: Option<&'a str>,
+    name: &'a str,
+}
+
+impl<'a> Topic<'a> {
+    /// `projects/{project}/topics/{name}`, an ARN, or a bare name.
+    fn read(text: &'a str) -> Self {
+        if let Some((project, name)) = text.strip_prefix("projects/").and_then(|rest| rest.split_once("/topics/")) {
+            return Self { place: Some(project), name };
+        }
+        match text.rsplit_once(':') {
+            Some((place, name)) => Self { place: Some(place), name },
+            None => Self { place: None, name: text },
+        }
+    }
+
+    fn of_pub_sub(destination: &'a Destination) -> Option<Self> {
+        let topic = Self::read(destination.topic.as_deref()?);
+        Some(Self { place: topic.place.or(destination.project_id.as_deref()), ..topic })
+    }
+
+    /// Whether both are the same, as far as both say where they are.
+    fn is(&self, other: &Self) -> bool {
+        self.name == other.name && self.place.zip(other.place).is_none_or(|(one, other)| one == other)
+    }
+}
+
+impl std::fmt::Display for Topic<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.place {
+            Some(arn) if arn.starts_with("arn:") => write!(formatter, "{arn}:{}", self.name),
+            Some(project) => write!(formatter, "projects/{project}/topics/{}", self.name),
+            None => formatter.write_str(self.name),
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    crate::controllers::conditions::cut(text, LONGEST_WORD)
+}
+
+/// What the condition says while nothing new is known: what it said of this generation, else that nothing was looked up yet.
+#[must_use]
+pub fn unknown(before: &[Condition], generation: i64, why: String) -> Told {
+    let said = before.iter().find(|said| said.type_ == names::VERIFIED && said.observed_generation == Some(generation));
+    let kept = said.and_then(|said| Some(Told::new(Reason::parse(&said.reason)?, said.message.clone())));
+    kept.filter(|kept| kept.reason != Reason::NotChecked).unwrap_or_else(|| Told::new(Reason::NotChecked, why))
+}
+
+/// Whether a report has warnings or errors.
+#[must_use]
+pub fn has_findings(record: &Deployment) -> bool {
+    record.report().iter().any(|entry| matches!(entry.kind, EntryType::Warning | EntryType::Error))
+}
+
+/// What `Ready` says of a deployment of which `told` is the case.
+#[must_use]
+pub fn ready(told: Told, when: ReadyWhen, has_findings: bool, verified: Option<&Told>) -> Told {
+    if told.reason.stance() != Stance::Ready {
+        return told;
+    }
+    match (when, verified) {
+        (ReadyWhen::NoWarnings, _) if has_findings => Told::new(Reason::WarningsReported, told.message),
+        (ReadyWhen::Deployed | ReadyWhen::NoWarnings, _) => told,
+        (ReadyWhen::Verified, Some(verified)) => {
+            let reason = match verified.reason {
+                Reason::Verified => told.reason,
+                Reason::NotFound | Reason::WrongDestination => Reason::NotVerified,
+                other => other,
+            };
+            Told::new(reason, format!("{}. {}", told.message, verified.message))
+        }
+        // The schema asks for `verify`.
+        (ReadyWhen::Verified, None) => Told::new(Reason::NotVerified, "verify names nothing to look for"),
+    }
+}
+
+#[cfg(test)]
+#[path = "verification_tests.rs"]
+mod tests;

@@ -1,0 +1,235 @@
+//! Tables of [`super`].
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::crd::VerifiedResource;
+
+const SERVICE: &str = "https://service-1.europe-west1.gcp.commercetools.app/tax";
+const PUB_SUB: &str = "projects/tenant/topics/orders-2";
+const ARN: &str = "arn:aws:sns:eu-central-1:123456789012:orders-2";
+
+/// A deployment of a service and an event application.
+fn record(url: Option<&str>, topic: Option<&str>) -> Deployment {
+    let application = |name: &str, url: Option<&str>, topic: Option<&str>| {
+        json!({"id": name, "applicationName": name, "standardConfiguration": [], "securedConfiguration": [],
+            "url": url, "topic": topic})
+    };
+    let record = json!({"id": "1", "version": 1, "type": "sandbox", "status": "Deployed", "preview": false,
+        "connector": {"id": "c", "version": 1, "name": "Tax"}, "deployedRegion": "europe-west1.gcp", "details": {},
+        "applications": [application("service", url, None), application("events", None, topic)]});
+    serde_json::from_value(record).expect("it is a deployment")
+}
+
+fn verify(kind: ResourceKind, application: Option<&str>) -> Verify {
+    let wanted = vec![VerifiedResource { key: "tax".into(), application: application.map(str::to_owned) }];
+    match kind {
+        ResourceKind::Extension => Verify { extensions: wanted, ..Verify::default() },
+        ResourceKind::Subscription => Verify { subscriptions: wanted, ..Verify::default() },
+    }
+}
+
+fn there(destination: &Value) -> Found {
+    Found::There(serde_json::from_value(destination.clone()).expect("it is a destination"))
+}
+
+#[test]
+fn an_extension_has_to_call_a_host_of_the_deployment() {
+    let http =
+        |url: &str| json!({"type": "HTTP", "url": url, "authentication": {"type": "x", "headerValue": "canary"}});
+    let host = "https://service-1.europe-west1.gcp.commercetools.app";
+    for (case, destination, application, url, expected) in [
+        ("the URL itself", http(SERVICE), None, Some(SERVICE), Reason::Verified),
+        ("without the path", http(host), None, Some(SERVICE), Reason::Verified),
+        ("with a slash", http(&format!("{host}/")), None, Some(host), Reason::Verified),
+        ("another path", http(&format!("{SERVICE}/check?a=b")), None, Some(host), Reason::Verified),
+        (
+            "letters and port",
+            http("HTTPS://Service-1.Europe-west1.GCP.commercetools.app:443/"),
+            None,
+            Some(host),
+            Reason::Verified,
+        ),
+        ("the named application", http(SERVICE), Some("service"), Some(SERVICE), Reason::Verified),
+        ("another application", http(SERVICE), Some("events"), Some(SERVICE), Reason::WrongDestination),
+        ("an application that is not there", http(SERVICE), Some("gone"), Some(SERVICE), Reason::WrongDestination),
+        (
+            "the deployment before",
+            http("https://service-0.europe-west1.gcp.commercetools.app"),
+            None,
+            Some(SERVICE),
+            Reason::WrongDestination,
+        ),
+        (
+            "a host that only begins so",
+            http(&format!("{host}.example.com")),
+            None,
+            Some(SERVICE),
+            Reason::WrongDestination,
+        ),
+        ("no URL yet", http(SERVICE), None, None, Reason::WrongDestination),
+        ("no URL at all", json!({"type": "HTTP"}), None, Some(SERVICE), Reason::WrongDestination),
+        ("null", json!({"type": "HTTP", "url": null}), None, Some(SERVICE), Reason::WrongDestination),
+        (
+            "a lambda",
+            json!({"type": "AWSLambda", "arn": "x", "accessSecret": "canary"}),
+            None,
+            Some(SERVICE),
+            Reason::WrongDestination,
+        ),
+    ] {
+        let found = [there(&destination)];
+        let told = evaluate(&verify(ResourceKind::Extension, application), &found, &record(url, None), "shop");
+        let told = told.expect("it could be read");
+        assert_eq!(told.reason, expected, "{case}: {}", told.message);
+        assert!(told.message.contains("Extension tax") && !told.message.contains("canary"), "{case}: {}", told.message);
+    }
+}
+
+#[test]
+fn a_subscription_has_to_send_to_a_topic_of_the_deployment() {
+    let pub_sub =
+        |project: &str, topic: &str| json!({"type": "GoogleCloudPubSub", "projectId": project, "topic": topic});
+    let sns = |arn: &str| json!({"type": "SNS", "topicArn": arn, "accessKey": "k", "accessSecret": "canary"});
+    for (case, destination, application, topic, expected) in [
+        ("the topic", pub_sub("tenant", "orders-2"), None, Some(PUB_SUB), Reason::Verified),
+        ("its whole name", pub_sub("tenant", PUB_SUB), None, Some(PUB_SUB), Reason::Verified),
+        ("a bare name in the record", pub_sub("tenant", "orders-2"), None, Some("orders-2"), Reason::Verified),
+        ("the named application", pub_sub("tenant", "orders-2"), Some("events"), Some(PUB_SUB), Reason::Verified),
+        (
+            "another application",
+            pub_sub("tenant", "orders-2"),
+            Some("service"),
+            Some(PUB_SUB),
+            Reason::WrongDestination,
+        ),
+        ("the topic before a redeploy", pub_sub("tenant", "orders-1"), None, Some(PUB_SUB), Reason::WrongDestination),
+        ("another project", pub_sub("other", "orders-2"), None, Some(PUB_SUB), Reason::WrongDestination),
+        ("no topic yet", pub_sub("tenant", "orders-2"), None, None, Reason::WrongDestination),
+        ("the ARN", sns(ARN), None, Some(ARN), Reason::Verified),
+        ("another account", sns("arn:aws:sns:eu-central-1:1:orders-2"), None, Some(ARN), Reason::WrongDestination),
+        (
+            "another topic",
+            sns("arn:aws:sns:eu-central-1:123456789012:orders-1"),
+            None,
+            Some(ARN),
+            Reason::WrongDestination,
+        ),
+        ("a bare name on AWS", sns(ARN), None, Some("orders-2"), Reason::Verified),
+        ("what AWS shows is unspecified", sns(ARN), None, None, Reason::Verified),
+        ("a queue", json!({"type": "SQS", "queueUrl": "https://sqs/x"}), None, Some(ARN), Reason::WrongDestination),
+        ("nothing", json!({"type": "SNS"}), None, Some(ARN), Reason::WrongDestination),
+    ] {
+        let found = [there(&destination)];
+        let told = evaluate(&verify(ResourceKind::Subscription, application), &found, &record(None, topic), "shop");
+        let told = told.expect("it could be read");
+        assert_eq!(told.reason, expected, "{case}: {}", told.message);
+        assert!(!told.message.contains("canary"), "{case}: {}", told.message);
+    }
+}
+
+#[test]
+fn all_findings_are_told_and_the_one_that_comes_first_is_the_reason() {
+    let verify = Verify {
+        extensions: vec![VerifiedResource { key: "cart".into(), application: None }],
+        subscriptions: vec![VerifiedResource { key: "orders".into(), application: None }],
+        credentials_ref: None,
+    };
+    let good = || there(&json!({"type": "HTTP", "url": SERVICE}));
+    let elsewhere = || there(&json!({"type": "HTTP", "url": "https://elsewhere.example/hook?token=canary"}));
+    let unreadable = || Found::Unreadable("status 503".into());
+    for (case, found, expected, words) in [
+        ("missing", [good(), Found::Absent], Ok(Reason::NotFound), "Subscription orders does not exist"),
+        (
+            "missing and elsewhere",
+            [elsewhere(), Found::Absent],
+            Ok(Reason::NotFound),
+            "Extension cart calls elsewhere.example",
+        ),
+        (
+            "no scope",
+            [Found::Absent, Found::Forbidden],
+            Ok(Reason::PermissionMissing),
+            "manage_project:shop or manage_subscriptions:shop, which is needed to read Subscriptions",
+        ),
+        (
+            "no scope for the other",
+            [Found::Forbidden, Found::Absent],
+            Ok(Reason::PermissionMissing),
+            "manage_extensions:shop",
+        ),
+        (
+            "no token",
+            [Found::CredentialsRefused("invalid_client".into()), Found::CredentialsRefused("invalid_client".into())],
+            Ok(Reason::CredentialsRejected),
+            "invalid_client",
+        ),
+        ("missing, and one cannot be read", [Found::Absent, unreadable()], Ok(Reason::NotFound), "status 503"),
+        ("one cannot be read", [good(), unreadable()], Err(()), "Subscription orders cannot be looked up"),
+    ] {
+        let told = evaluate(&verify, &found, &record(Some(SERVICE), Some(PUB_SUB)), "shop");
+        let (reason, message) = match told {
+            Ok(told) => (Ok(told.reason), told.message),
+            Err(why) => (Err(()), why),
+        };
+        assert_eq!(reason, expected, "{case}: {message}");
+        assert!(message.contains(words) && !message.contains("canary"), "{case}: {message}");
+    }
+}
+
+#[test]
+fn ready_waits_for_what_the_spec_asks_for_and_hides_no_finding() {
+    use ReadyWhen::{Deployed, NoWarnings, Verified};
+    let deployed = || Told::new(Reason::Deployed, "Deployed");
+    let warned = || Told::new(Reason::DeployedWithWarnings, "Deployed, with findings: slow");
+    let failed = || Told::new(Reason::DeploymentFailed, "no");
+    let verified = Told::new(Reason::Verified, "Verified: Extension tax");
+    let missing = Told::new(Reason::NotFound, "Extension tax does not exist");
+    let unchecked = Told::new(Reason::NotChecked, "Being looked up");
+    let forbidden = Told::new(Reason::PermissionMissing, "lacks");
+    for (case, told, when, findings, found, expected) in [
+        ("the default", deployed(), Deployed, false, None, Reason::Deployed),
+        ("the default, with warnings", warned(), Deployed, true, None, Reason::DeployedWithWarnings),
+        ("the default, not verified", deployed(), Deployed, false, Some(&missing), Reason::Deployed),
+        ("no warnings", deployed(), NoWarnings, false, None, Reason::Deployed),
+        ("warnings", warned(), NoWarnings, true, None, Reason::WarningsReported),
+        ("verified", deployed(), Verified, false, Some(&verified), Reason::Deployed),
+        ("verified, with warnings", warned(), Verified, true, Some(&verified), Reason::DeployedWithWarnings),
+        ("missing", warned(), Verified, true, Some(&missing), Reason::NotVerified),
+        ("not looked up", deployed(), Verified, false, Some(&unchecked), Reason::NotChecked),
+        ("no scope", deployed(), Verified, false, Some(&forbidden), Reason::PermissionMissing),
+        ("nothing to verify", deployed(), Verified, false, None, Reason::NotVerified),
+        ("a failure stays one", failed(), Verified, false, Some(&missing), Reason::DeploymentFailed),
+    ] {
+        let before = told.message.clone();
+        let told = ready(told, when, findings, found);
+        assert_eq!(told.reason, expected, "{case}");
+        assert!(when == Verified && found.is_none() || told.message.contains(&before), "{case}: {}", told.message);
+        assert_eq!(
+            told.reason.stance() == Stance::Ready,
+            matches!(expected, Reason::Deployed | Reason::DeployedWithWarnings)
+        );
+    }
+}
+
+#[test]
+fn what_was_said_stays_while_nothing_new_is_known_of_the_same_generation() {
+    let said = |reason: &str, generation: i64| Condition {
+        type_: names::VERIFIED.to_owned(),
+        status: "True".to_owned(),
+        reason: reason.to_owned(),
+        message: "said".to_owned(),
+        observed_generation: Some(generation),
+        last_transition_time: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(jiff::Timestamp::UNIX_EPOCH),
+    };
+    for (case, before, expected) in [
+        ("nothing", vec![], Reason::NotChecked),
+        ("verified", vec![said("Verified", 2)], Reason::Verified),
+        ("missing", vec![said("NotFound", 2)], Reason::NotFound),
+        ("of another generation", vec![said("Verified", 1)], Reason::NotChecked),
+        ("not checked", vec![said("NotChecked", 2)], Reason::NotChecked),
+        ("a word of another version", vec![said("Proven", 2)], Reason::NotChecked),
+    ] {
+        assert_eq!(unknown(&before, 2, "why".to_owned()).reason, expected, "{case}");
+    }
+}

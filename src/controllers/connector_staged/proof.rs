@@ -1,0 +1,122 @@
+//! What `spec.publishAfter` asks for before a tag is published: the deployment and the checks that prove it. Pure.
+//!
+//! A proof is for one tag. The deployment shows which tag it was made from. A check shows which deployment it was made for:
+//! its `status.checkedFor` has digest and time of what the deployment had applied, and both are others after each
+//! redeploy. So a check counts only if its `spec.after` names that deployment. `observe.rs` reads the objects.
+
+use crate::controllers::conditions;
+use crate::crd::{ActionCheck, CheckOutcome, ConnectorDeployment, ConnectorDeploymentStatus, PublishAfter};
+use crate::names;
+
+/// What has to be proven.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// Name of the `ConnectorStaged`.
+    pub name: &'a str,
+    /// Id of its connector.
+    pub id: &'a str,
+    /// The tag that is to be published.
+    pub tag: &'a str,
+    /// The version of the connector since which this tag can be deployed, if that is known.
+    pub deployable: Option<i64>,
+}
+
+/// The objects that `publishAfter` names, as they are.
+#[derive(Clone, Debug, Default)]
+pub struct Objects {
+    /// The deployment; `None`: it is missing.
+    pub deployment: Option<ConnectorDeployment>,
+    /// The checks, in the order of the spec; `None`: it is missing.
+    pub checks: Vec<Option<ActionCheck>>,
+}
+
+/// What publishing still waits for, each in a sentence that names the object; empty: everything is proven.
+#[must_use]
+pub fn missing(after: &PublishAfter, subject: &Subject<'_>, objects: &Objects) -> Vec<String> {
+    let name = &after.deployment_ref.name;
+    let deployment = match &objects.deployment {
+        None => Err("is missing".to_owned()),
+        Some(deployment) => proves(deployment, subject).map(|status| (deployment, status)),
+    };
+    let mut waits = Vec::new();
+    if let Err(why) = &deployment {
+        waits.push(format!("ConnectorDeployment {name} {why}"));
+    }
+    let live = deployment.ok().map(|(_, status)| status);
+    for (named, check) in after.check_refs.iter().zip(&objects.checks) {
+        let why = match check {
+            None => Some("is missing".to_owned()),
+            Some(check) => passed(check, name, live).err(),
+        };
+        waits.extend(why.map(|why| format!("ActionCheck {} {why}", named.name)));
+    }
+    waits
+}
+
+/// The status of a deployment that is Ready with this tag.
+fn proves<'a>(
+    deployment: &'a ConnectorDeployment,
+    subject: &Subject<'_>,
+) -> Result<&'a ConnectorDeploymentStatus, String> {
+    let Subject { name, id, tag, deployable } = subject;
+    let staged = deployment.spec.connector.staged_ref.as_ref().map(|reference| reference.name.as_str());
+    if staged != Some(*name) {
+        return Err(format!("does not deploy this connector: set its spec.connector.stagedRef.name to {name}"));
+    }
+    if deployment.metadata.deletion_timestamp.is_some() {
+        return Err("is being deleted".to_owned());
+    }
+    let generation = deployment.metadata.generation;
+    let current = |status: &&ConnectorDeploymentStatus| {
+        let of_ready = status.conditions.iter().find(|condition| condition.type_ == names::READY);
+        Some(status.observed_generation) == generation
+            && of_ready.is_some_and(|ready| ready.observed_generation == generation)
+    };
+    let Some(status) = deployment.status.as_ref().filter(current) else {
+        return Err("has not been seen by the operator as it is now".to_owned());
+    };
+    if status.operation.is_some() || !conditions::is_ready(&status.conditions) {
+        let reason = conditions::ready_reason(&status.conditions).unwrap_or_default();
+        return Err(format!("is not Ready ({reason})"));
+    }
+    let connector = status.connector.as_ref();
+    let runs = connector.and_then(|connector| connector.tag.as_deref());
+    let is_it = connector.is_some_and(|connector| connector.id.as_deref() == Some(*id));
+    if !is_it || runs != Some(*tag) {
+        return Err(format!("does not run tag {tag} yet, but {}", runs.unwrap_or("none that is known")));
+    }
+    let version = connector.and_then(|connector| connector.version);
+    // The tag was deployed when it stood there an earlier time, and its sources may be others.
+    if deployable.is_some_and(|since| version.is_none_or(|version| version < since)) {
+        return Err(format!("runs tag {tag} of an earlier version of the connector"));
+    }
+    Ok(status)
+}
+
+/// Whether a check passed for what is live in the deployment; `live`: its status, if that is the proof itself.
+fn passed(check: &ActionCheck, deployment: &str, live: Option<&ConnectorDeploymentStatus>) -> Result<(), String> {
+    let after = check.spec.after.as_ref().map(|after| after.deployment_ref.name.as_str());
+    if after != Some(deployment) {
+        return Err(format!(
+            "does not come after that deployment: set its spec.after.deploymentRef.name to {deployment}"
+        ));
+    }
+    let yet = || Err("has not passed for this tag yet".to_owned());
+    let Some(applied) = live.and_then(|status| status.applied.as_ref()) else { return yet() };
+    let Some(status) = check.status.as_ref().filter(|_| check.metadata.deletion_timestamp.is_none()) else {
+        return yet();
+    };
+    let Some(made_for) = &status.checked_for else { return yet() };
+    let same = Some(made_for.generation) == check.metadata.generation
+        && made_for.deployment_digest == applied.digest
+        && made_for.deployment_applied_at == applied.at;
+    match status.outcome {
+        Some(CheckOutcome::Passed) if same => Ok(()),
+        Some(CheckOutcome::Failed) if same => Err("did not pass for this tag: see its status".to_owned()),
+        _ => yet(),
+    }
+}
+
+#[cfg(test)]
+#[path = "proof_tests.rs"]
+mod tests;

@@ -1,0 +1,152 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+const DIGEST: &str = "v1:aa";
+const AT: &str = "2026-11-22T10:00:00Z";
+
+fn after(checks: &[&str]) -> PublishAfter {
+    let checks: Vec<Value> = checks.iter().map(|name| json!({"name": name})).collect();
+    serde_json::from_value(json!({"deploymentRef": {"name": "preview"}, "checkRefs": checks})).expect("it is one")
+}
+
+/// Ready with tag 2 of version 7, changed by `patch`.
+fn deployment(patch: &Value) -> ConnectorDeployment {
+    let mut object = json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment",
+        "metadata": {"name": "preview", "generation": 3},
+        "spec": {"projectRef": {"name": "shop"}, "connector": {"stagedRef": {"name": "kit"}}},
+        "status": {
+            "observedGeneration": 3,
+            "conditions": [{
+                "type": "Ready", "status": "True", "reason": "Deployed", "message": "", "observedGeneration": 3,
+                "lastTransitionTime": AT,
+            }],
+            "connector": {"id": "one", "version": 7, "tag": "2"},
+            "applied": {"generation": 3, "digest": DIGEST, "at": AT},
+        },
+    });
+    merge(&mut object, patch);
+    serde_json::from_value(object).expect("it is a deployment")
+}
+
+/// Passed for that, changed by `patch`.
+fn check(patch: &Value) -> ActionCheck {
+    let mut object = json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ActionCheck",
+        "metadata": {"name": "cart", "generation": 5},
+        "spec": {
+            "frontend": {"url": "http://127.0.0.1:8787"}, "action": {"namespace": "cart", "name": "getCart"}, "method": "GET",
+            "locale": "en-GB", "extensionVersion": "1.4.0", "after": {"deploymentRef": {"name": "preview"}},
+        },
+        "status": {
+            "observedGeneration": 5, "outcome": "Passed",
+            "checkedFor": {"generation": 5, "deploymentDigest": DIGEST, "deploymentAppliedAt": AT},
+        },
+    });
+    merge(&mut object, patch);
+    serde_json::from_value(object).expect("it is a check")
+}
+
+fn merge(into: &mut Value, patch: &Value) {
+    match patch {
+        Value::Object(members) if into.is_object() => {
+            for (name, value) in members {
+                merge(&mut into[name], value);
+            }
+        }
+        other => *into = other.clone(),
+    }
+}
+
+fn waits(checks: &[&str], objects: &Objects) -> String {
+    let subject = Subject { name: "kit", id: "one", tag: "2", deployable: Some(6) };
+    missing(&after(checks), &subject, objects).join("; ")
+}
+
+#[test]
+fn a_deployment_proves_a_tag_only_if_it_is_ready_with_exactly_that_tag() {
+    for (case, patch, expected) in [
+        ("it does", json!({}), ""),
+        ("another connector", json!({"spec": {"connector": {"stagedRef": {"name": "other"}}}}), "does not deploy this"),
+        (
+            "what is published",
+            json!({"spec": {"connector": {"stagedRef": null, "key": "kit"}}}),
+            "stagedRef.name to kit",
+        ),
+        ("going", json!({"metadata": {"deletionTimestamp": AT}}), "is being deleted"),
+        ("changed since", json!({"metadata": {"generation": 4}}), "has not been seen"),
+        ("never seen", json!({"status": null}), "has not been seen"),
+        (
+            "at work",
+            json!({"status": {"operation": {
+                "type": "Redeploy", "state": "Accepted", "attempt": 1, "generation": 3, "startedAt": AT,
+            }}}),
+            "is not Ready (Deployed)",
+        ),
+        (
+            "failed",
+            json!({"status": {"conditions": [{
+                "type": "Ready", "status": "False", "reason": "DeploymentFailed", "message": "", "observedGeneration": 3,
+                "lastTransitionTime": AT,
+            }]}}),
+            "is not Ready (DeploymentFailed)",
+        ),
+        (
+            "a condition from before",
+            json!({"status": {"conditions": [{
+                "type": "Ready", "status": "True", "reason": "Deployed", "message": "", "observedGeneration": 2,
+                "lastTransitionTime": AT,
+            }]}}),
+            "has not been seen",
+        ),
+        ("the tag before", json!({"status": {"connector": {"tag": "1"}}}), "does not run tag 2 yet, but 1"),
+        ("a service that shows no tag", json!({"status": {"connector": {"tag": null}}}), "but none that is known"),
+        ("another id", json!({"status": {"connector": {"id": "two"}}}), "does not run tag 2 yet"),
+        ("an earlier visit of the tag", json!({"status": {"connector": {"version": 5}}}), "an earlier version"),
+    ] {
+        let objects = Objects { deployment: Some(deployment(&patch)), checks: Vec::new() };
+        let waits = waits(&[], &objects);
+        assert!(waits.contains(expected) && waits.is_empty() == expected.is_empty(), "{case}: {waits}");
+        assert!(waits.is_empty() || waits.starts_with("ConnectorDeployment preview "), "{case}: {waits}");
+    }
+    assert_eq!(waits(&[], &Objects::default()), "ConnectorDeployment preview is missing");
+}
+
+#[test]
+fn a_check_proves_a_tag_only_if_it_passed_for_what_its_deployment_has_deployed() {
+    for (case, patch, expected) in [
+        ("it does", json!({}), ""),
+        ("it comes after nothing", json!({"spec": {"after": null}}), "spec.after.deploymentRef.name to preview"),
+        (
+            "it comes after another one",
+            json!({"spec": {"after": {"deploymentRef": {"name": "other"}}}}),
+            "does not come after that deployment",
+        ),
+        ("never called", json!({"status": null}), "has not passed for this tag yet"),
+        ("changed since", json!({"metadata": {"generation": 6}}), "has not passed for this tag yet"),
+        (
+            "for other values",
+            json!({"status": {"checkedFor": {"deploymentDigest": "v1:bb"}}}),
+            "has not passed for this tag yet",
+        ),
+        (
+            "for the deployment before",
+            json!({"status": {"checkedFor": {"deploymentAppliedAt": "2026-11-22T09:00:00Z"}}}),
+            "has not passed for this tag yet",
+        ),
+        ("under way", json!({"status": {"outcome": "Sent"}}), "has not passed for this tag yet"),
+        ("failed", json!({"status": {"outcome": "Failed"}}), "did not pass for this tag"),
+        ("going", json!({"metadata": {"deletionTimestamp": AT}}), "has not passed for this tag yet"),
+    ] {
+        let objects = Objects { deployment: Some(deployment(&json!({}))), checks: vec![Some(check(&patch))] };
+        let waits = waits(&["cart"], &objects);
+        assert!(waits.contains(expected) && waits.is_empty() == expected.is_empty(), "{case}: {waits}");
+        assert!(waits.is_empty() || waits.starts_with("ActionCheck cart "), "{case}: {waits}");
+    }
+    let objects = Objects { deployment: Some(deployment(&json!({}))), checks: vec![None] };
+    assert_eq!(waits(&["cart"], &objects), "ActionCheck cart is missing");
+    let objects = Objects { deployment: None, checks: vec![Some(check(&json!({})))] };
+    let both = "ConnectorDeployment preview is missing; ActionCheck cart has not passed for this tag yet";
+    assert_eq!(waits(&["cart"], &objects), both, "everything is said at once");
+}

@@ -1,0 +1,80 @@
+use serde_json::json;
+
+use super::*;
+use crate::controllers::connector_staged::decide::{Case, Intent, Memory, decide};
+use crate::controllers::connector_staged::ledger::Look;
+use crate::controllers::connector_staged::{intent, observe};
+use crate::crd::ConnectorStaged;
+
+fn object() -> ConnectorStaged {
+    let object = json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "kit", "generation": 1},
+        "spec": {
+            "projectRef": {"name": "shop"}, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
+            "repository": {"url": "https://example.com/kit.git", "tag": "1"}, "previewable": true, "publish": "Private",
+        },
+    });
+    serde_json::from_value(object).expect("it is one")
+}
+
+fn record(status: &str, previewable: &str, listed: bool) -> Record {
+    let report = json!({"entries": [
+        {"type": "Error", "title": "SAST and SCA analysis check skipped", "createdAt": "2026-11-22T10:00:01Z"},
+        {"type": "Information", "title": "Connector image build check succeeded", "createdAt": "2026-11-22T10:00:02Z"},
+        {"type": "Error", "title": "Image security analysis check failed", "createdAt": "2026-11-22T10:00:00Z"},
+    ]});
+    let record = json!({
+        "id": "one", "key": "kit", "version": 7, "name": "Kit", "creator": {"email": "dev@example.com"},
+        "repository": {"url": "https://example.com/kit.git", "tag": "1"}, "private": true, "status": status,
+        "isPreviewable": previewable, "alreadyListed": listed, "hasChanges": !listed,
+        "publishingReport": report, "previewableReport": report,
+    });
+    serde_json::from_value(record).expect("it is a record")
+}
+
+#[test]
+fn errors_in_a_report_are_no_failure_while_the_status_says_none() {
+    for (case, status, previewable, listed, expected) in [
+        ("published", "Published", "true", true, "Published: Tag 1 is published"),
+        (
+            "refused as a preview",
+            "Draft",
+            "false",
+            false,
+            "PreviewRefused: This tag may not be deployed as a preview: SAST and SCA analysis check skipped; Image security \
+             analysis check failed (checks that were skipped are reported as errors, too)",
+        ),
+        (
+            "not published",
+            "Failed",
+            "true",
+            false,
+            "PublishingFailed: Publishing did not work: SAST and SCA analysis check skipped; Image security analysis check \
+             failed (checks that were skipped are reported as errors, too)",
+        ),
+    ] {
+        let (object, record) = (object(), record(status, previewable, listed));
+        let intent: Intent = intent::intent(&object);
+        let ledger = Ledger {
+            id: Some("one".into()),
+            previewed: Some("1".into()),
+            publication: Some(crate::controllers::connector_staged::ledger::Publication {
+                digest: intent.publication.clone().unwrap_or_default(),
+                outcome: stored::phase(status),
+                at: Timestamp::UNIX_EPOCH,
+            }),
+            ..Ledger::default()
+        };
+        let look: Look = observe::seen(&object.spec, Some(&record));
+        let memory = Memory::default();
+        let decision = decide(&Case {
+            ledger: &ledger,
+            intent: &intent,
+            look: &look,
+            memory: &memory,
+            now: Timestamp::UNIX_EPOCH,
+        });
+        let told = tell(decision.verdict, "kit", Some(&record), &[]);
+        assert_eq!(format!("{}: {}", told.reason, told.message), expected, "{case}");
+    }
+}

@@ -1,0 +1,192 @@
+//! What deployments want to be looked up in the HTTP API of the project, and what was seen of it. Pure.
+//!
+//! A deployment that was verified is looked up again at its interval, any other one sooner: scripts may take their time.
+//! A read that fails keeps what was seen before. Next: [`super::verifier`] for the task that reads.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::jitter::Jitter;
+use crate::clock::{between, later};
+use crate::connect::CommerceApi;
+use crate::connect::commerce::ResourceName;
+use crate::connect::model::Destination;
+use crate::controllers::subject::Subject;
+
+/// Pause before what was not verified is looked up for the second time; it grows with the age of the operation.
+const FIRST_PAUSE: Duration = Duration::from_secs(10);
+
+/// What to look up, and with which client.
+#[derive(Clone)]
+pub struct Lookup {
+    /// The client; another one, and what was seen before says nothing.
+    pub client: Arc<dyn CommerceApi>,
+    /// The resources.
+    pub resources: Vec<ResourceName>,
+}
+
+impl PartialEq for Lookup {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.client, &other.client) && self.resources == other.resources
+    }
+}
+
+/// What was seen of one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It points there.
+    There(Destination),
+    /// There is no such resource.
+    Absent,
+    /// The API client may not read it.
+    Forbidden,
+    /// The credentials are refused; why, for people.
+    CredentialsRefused(String),
+    /// No answer that says anything; why, for people.
+    Unreadable(String),
+}
+
+/// What a lookup saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookedup {
+    /// When its first request left (never later).
+    pub at: Timestamp,
+    /// One for each resource, in their order.
+    pub found: Vec<Found>,
+}
+
+/// How often to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cadence {
+    /// Pause between two lookups once all is verified.
+    pub interval: Duration,
+    /// Since when it should be as it should; `None`: it is.
+    pub unverified_since: Option<Timestamp>,
+}
+
+impl Cadence {
+    fn pause(self, now: Timestamp) -> Duration {
+        match self.unverified_since {
+            Some(since) => between(since, now).max(FIRST_PAUSE).min(self.interval),
+            None => self.interval,
+        }
+    }
+}
+
+struct Entry {
+    lookup: Lookup,
+    cadence: Cadence,
+    /// A reconcile wants a lookup that is not older than that.
+    wanted: Option<Timestamp>,
+    seen: Option<Lookedup>,
+    /// Lookups in a row in which something could not be read.
+    failures: u32,
+    due: Timestamp,
+}
+
+/// What is looked up at one remote.
+#[derive(Default)]
+pub(super) struct Lookups(BTreeMap<Subject, Entry>);
+
+impl Lookups {
+    /// Takes what was seen by a lookup that began at `newer_than` or later; if there is none, one is wanted.
+    pub(super) fn take(
+        &mut self,
+        subject: &Subject,
+        lookup: &Lookup,
+        newer_than: Timestamp,
+        interval: Duration,
+        now: Timestamp,
+    ) -> Option<Lookedup> {
+        let cadence = Cadence { interval, unverified_since: Some(newer_than) };
+        let new = || Entry { lookup: lookup.clone(), cadence, wanted: None, seen: None, failures: 0, due: now };
+        let entry = self.0.entry(subject.clone()).or_insert_with(new);
+        if entry.lookup != *lookup {
+            *entry = new();
+        }
+        if let Some(seen) = entry.seen.as_ref().filter(|seen| seen.at >= newer_than) {
+            entry.wanted = None;
+            return Some(seen.clone());
+        }
+        entry.wanted = Some(newer_than);
+        // After a failure the next one keeps its pause, however often it is asked for.
+        if entry.failures == 0 {
+            entry.due = entry.due.min(now.max(newer_than));
+        }
+        None
+    }
+
+    /// How often to look from now on.
+    pub(super) fn set_cadence(&mut self, subject: &Subject, cadence: Cadence, now: Timestamp, jitter: &mut Jitter) {
+        let Some(entry) = self.0.get_mut(subject) else { return };
+        if std::mem::replace(&mut entry.cadence, cadence) != cadence && entry.failures == 0 && entry.wanted.is_none() {
+            entry.due = later(now, jitter.stretch(cadence.pause(now)));
+        }
+    }
+
+    /// What to look up now.
+    pub(super) fn due(&self, now: Timestamp) -> Vec<(Subject, Lookup)> {
+        let due = self.0.iter().filter(|(_, entry)| entry.due <= now);
+        due.map(|(subject, entry)| (subject.clone(), entry.lookup.clone())).collect()
+    }
+
+    /// When the first lookup is due.
+    pub(super) fn next(&self) -> Timestamp {
+        self.0.values().map(|entry| entry.due).min().unwrap_or(Timestamp::MAX)
+    }
+
+    /// Takes note of a lookup that began at `at`; true if the subject is to be enqueued.
+    pub(super) fn see(
+        &mut self,
+        subject: &Subject,
+        lookup: &Lookup,
+        at: Timestamp,
+        mut found: Vec<Found>,
+        now: Timestamp,
+        jitter: &mut Jitter,
+    ) -> bool {
+        let Some(entry) = self.0.get_mut(subject).filter(|entry| entry.lookup == *lookup) else { return false };
+        let failed = found.iter().any(|found| matches!(found, Found::Unreadable(_)));
+        if entry.wanted.is_some_and(|wanted| at < wanted) {
+            entry.due = now;
+            return false;
+        }
+        if let Some(before) = entry.seen.as_ref().filter(|_| entry.wanted.is_none()) {
+            for (now, before) in found.iter_mut().zip(&before.found) {
+                if matches!(now, Found::Unreadable(_)) {
+                    now.clone_from(before);
+                }
+            }
+        }
+        entry.failures = if failed { entry.failures.saturating_add(1) } else { 0 };
+        let pause = entry.cadence.pause(now);
+        entry.due = later(
+            now,
+            if failed { jitter.growing(entry.failures).min(pause.max(FIRST_PAUSE)) } else { jitter.stretch(pause) },
+        );
+        let changed = entry.seen.as_ref().is_none_or(|before| before.found != found);
+        entry.seen = Some(Lookedup { at, found });
+        entry.wanted.take().is_some() || changed
+    }
+
+    /// Who is kept here.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = &Subject> {
+        self.0.keys()
+    }
+
+    pub(super) fn forget(&mut self, subject: &Subject) {
+        self.0.remove(subject);
+    }
+
+    /// Forgets all that are chosen, and returns them.
+    pub(super) fn dismiss(&mut self, chosen: impl Fn(&Subject) -> bool) -> Vec<Subject> {
+        self.0.extract_if(.., |subject, _| chosen(subject)).map(|(subject, _)| subject).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "lookups_tests.rs"]
+mod tests;

@@ -1,0 +1,151 @@
+//! The task of a remote that looks up what [`super::lookups`] says, off the reconcile path.
+//!
+//! It has clients of its own and asks no gate: whatever happens to these reads, no call of the Connect API waits for them.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{FutureExt, StreamExt, stream};
+use jiff::Timestamp;
+use tracing::Instrument as _;
+
+use super::lookups::{Cadence, Found, Lookedup, Lookup};
+use super::{Remote, Settings};
+use crate::clock::later;
+use crate::connect::error::Failure;
+use crate::connect::{ApiError, ErrorCode, commerce, trace};
+use crate::controllers::subject::Subject;
+
+/// Deployments that are looked up at once.
+const LOOKUPS_AT_ONCE: usize = 4;
+
+impl Remote {
+    /// What the client of the remote is made of.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.change(|state| state.settings.clone())
+    }
+
+    /// Takes what was seen by a lookup that began at `newer_than` or later; `None`: one is wanted, and `subject` is
+    /// enqueued once it is there. From now on it is repeated, and each change enqueues `subject`.
+    #[must_use]
+    pub fn look_up(
+        &self,
+        subject: &Subject,
+        lookup: &Lookup,
+        newer_than: Timestamp,
+        interval: Duration,
+    ) -> Option<Lookedup> {
+        let now = self.clock.now();
+        let seen = self.change(|state| {
+            if state.closed {
+                state.wake.push(subject.clone());
+            }
+            state.lookups.take(subject, lookup, newer_than, interval, now)
+        });
+        if seen.is_none() {
+            self.lookup_bell.notify_one();
+        }
+        seen
+    }
+
+    /// How often to look up from now on.
+    pub fn set_cadence(&self, subject: &Subject, cadence: Cadence) {
+        let now = self.clock.now();
+        let sooner = self.change(|state| {
+            let before = state.lookups.next();
+            state.lookups.set_cadence(subject, cadence, now, &mut state.jitter);
+            state.lookups.next() < before
+        });
+        if sooner {
+            self.lookup_bell.notify_one();
+        }
+    }
+
+    /// Nothing is to be looked up for the subject any more.
+    pub fn forget_lookup(&self, subject: &Subject) {
+        self.change(|state| state.lookups.forget(subject));
+    }
+
+    /// Looks up for ever. A panic ends the round that it happens in, not the task.
+    pub(super) async fn verify(self: Arc<Self>) {
+        loop {
+            let until = match AssertUnwindSafe(self.watched_lookups()).catch_unwind().await {
+                Ok(Some(until)) => until,
+                Ok(None) => continue,
+                Err(_) => {
+                    tracing::error!("looking up panicked, which is a bug; it goes on after a pause");
+                    let now = self.clock.now();
+                    self.change(|state| later(now, state.jitter.growing(u32::MAX)))
+                }
+            };
+            tokio::select! {
+                // In order, so that the same events have the same effect whenever a test runs.
+                biased;
+                () = self.clock.sleep_until(until) => {}
+                () = self.lookup_bell.notified() => {}
+            }
+        }
+    }
+
+    /// One round, under a trace id of its own; that it hangs is noticed.
+    async fn watched_lookups(&self) -> Option<Timestamp> {
+        let (project, trace_id) = (self.project_key(), trace::Id::random());
+        let span = tracing::info_span!("look up", project, %trace_id);
+        let round = trace::within(trace_id, self.lookups()).instrument(span);
+        self.work.watched(|| format!("a lookup in project {project}"), round).await
+    }
+
+    /// Looks up what is due; returns until when there is nothing to do, if so.
+    pub(super) async fn lookups(&self) -> Option<Timestamp> {
+        let now = self.clock.now();
+        let (due, next) = self.change(|state| (state.lookups.due(now), state.lookups.next()));
+        if due.is_empty() {
+            return Some(next);
+        }
+        stream::iter(due)
+            .for_each_concurrent(LOOKUPS_AT_ONCE, |(subject, lookup)| async move {
+                self.look_up_one(&subject, &lookup).await;
+            })
+            .await;
+        None
+    }
+
+    async fn look_up_one(&self, subject: &Subject, lookup: &Lookup) {
+        let at = self.clock.now();
+        let mut found = Vec::with_capacity(lookup.resources.len());
+        for name in &lookup.resources {
+            let answer = commerce::destination(&*lookup.client, name).await;
+            // What does not answer is not asked for the rest.
+            let failed = answer.as_ref().err().map(read);
+            match (answer, failed) {
+                (Ok(there), _) => found.push(there.map_or(Found::Absent, Found::There)),
+                (Err(_), Some(failed @ (Found::Unreadable(_) | Found::CredentialsRefused(_)))) => {
+                    found.resize(lookup.resources.len(), failed);
+                    break;
+                }
+                (Err(_), failed) => found.extend(failed),
+            }
+        }
+        let now = self.clock.now();
+        self.change(|state| {
+            if state.lookups.see(subject, lookup, at, found, now, &mut state.jitter) {
+                state.wake.push(subject.clone());
+            }
+        });
+    }
+}
+
+/// What an error says of a resource.
+fn read(error: &ApiError) -> Found {
+    tracing::debug!(%error, "a resource of the project cannot be looked up");
+    match &error.failure {
+        Failure::Answered { status: 403, .. } => Found::Forbidden,
+        Failure::Answered { codes, .. } if codes.contains(&ErrorCode::AuthorizationError) => Found::Forbidden,
+        Failure::CredentialsRefused | Failure::Answered { status: 401, .. } => {
+            Found::CredentialsRefused(error.message.clone())
+        }
+        _ => Found::Unreadable(error.to_string()),
+    }
+}

@@ -1,0 +1,254 @@
+//! What was sent, value by value, as short digests: pure, and without showing any value.
+//!
+//! A redeploy merges what it carries into what is there (contract section 6.1). So what the remote shows is compared by key,
+//! and only where a key was sent; and a key that is no longer wanted stays there and has to be remembered by its name.
+//! [`Tags`] holds a digest for each value: of a secured one under the key of the installation, so that it cannot be guessed,
+//! of a visible one without it, so that it survives the loss of that key. Next: `digest.rs` for the digest of all values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest as _, Sha256};
+
+use super::digest::{feed, hex};
+use super::values::VisibleValues;
+
+/// Where the values for all applications stand, in place of an application's name.
+pub const GLOBAL: &str = "";
+/// The tag of nothing: the remote shows no value.
+pub const NOTHING: &str = "";
+/// The tag of a value that may have been sent, and is not known.
+pub const UNKNOWN: &str = "?";
+/// The tag of a value that the remote shows and that was not sent from here.
+pub const FOREIGN: &str = "*";
+
+/// What kind of value it is. Those that cannot be read at the remote come first: they are kept first where there is not
+/// room for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Only the service knows it.
+    Secured,
+    /// Cron expression of a job application.
+    Schedule,
+    /// Anybody who may read the deployment sees it.
+    Standard,
+}
+
+/// One value by its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Item {
+    /// What kind of value it is.
+    pub kind: Kind,
+    /// Its application, or [`GLOBAL`].
+    pub application: String,
+    /// Its key; empty for a schedule.
+    pub key: String,
+}
+
+impl Item {
+    /// A plain value.
+    #[must_use]
+    pub fn standard(application: &str, key: &str) -> Self {
+        Self { kind: Kind::Standard, application: application.to_owned(), key: key.to_owned() }
+    }
+
+    /// A secured value.
+    #[must_use]
+    pub fn secured(application: &str, key: &str) -> Self {
+        Self { kind: Kind::Secured, application: application.to_owned(), key: key.to_owned() }
+    }
+
+    /// The schedule of an application.
+    #[must_use]
+    pub fn schedule(application: &str) -> Self {
+        Self { kind: Kind::Schedule, application: application.to_owned(), key: String::new() }
+    }
+}
+
+impl std::fmt::Display for Item {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let application = if self.application == GLOBAL { "globalConfiguration" } else { &self.application };
+        match self.kind {
+            Kind::Secured => write!(formatter, "{application}/{} (secured)", self.key),
+            Kind::Schedule => write!(formatter, "{application} (schedule)"),
+            Kind::Standard => write!(formatter, "{application}/{}", self.key),
+        }
+    }
+}
+
+/// A tag for each of some values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tags(BTreeMap<Item, String>);
+
+impl Tags {
+    /// Tags of the values that anybody may see.
+    #[must_use]
+    pub fn visible(values: &VisibleValues) -> Self {
+        let mut tags = Self::default();
+        let mut add = |item: Item, text: &str| {
+            let tag = visible_tag(&item, text);
+            tags.0.insert(item, tag);
+        };
+        for (name, application) in &values.applications {
+            for (key, text) in &application.standard {
+                add(Item::standard(name, key), text);
+            }
+            if let Some(schedule) = &application.schedule {
+                add(Item::schedule(name), schedule);
+            }
+        }
+        for (key, text) in &values.global {
+            add(Item::standard(GLOBAL, key), text);
+        }
+        tags
+    }
+
+    /// The tag of a value.
+    #[must_use]
+    pub fn get(&self, item: &Item) -> Option<&str> {
+        self.0.get(item).map(String::as_str)
+    }
+
+    /// Whether there is a tag of this value.
+    #[must_use]
+    pub fn has(&self, item: &Item) -> bool {
+        self.0.contains_key(item)
+    }
+
+    /// Sets a tag.
+    pub fn set(&mut self, item: Item, tag: impl Into<String>) {
+        self.0.insert(item, tag.into());
+    }
+
+    /// Keeps those for which this holds.
+    pub fn retain(&mut self, holds: impl Fn(&Item, &str) -> bool) {
+        self.0.retain(|item, tag| holds(item, tag));
+    }
+
+    /// All of them, secured ones first.
+    pub fn iter(&self) -> impl Iterator<Item = (&Item, &str)> {
+        self.0.iter().map(|(item, tag)| (item, tag.as_str()))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The visible values of which another is shown than these tags say, each with the tag of what is shown: only those
+    /// that there are tags of, also those that are to be ignored.
+    #[must_use]
+    pub fn shown_otherwise(&self, seen: &VisibleValues) -> Self {
+        let there = Self::visible(seen);
+        let visible = self.0.iter().filter(|(item, _)| item.kind != Kind::Secured);
+        let shown = visible.filter_map(|(item, tag)| {
+            let now = there.get(item).unwrap_or(NOTHING);
+            (now != tag).then(|| (item.clone(), now.to_owned()))
+        });
+        Self(shown.collect())
+    }
+
+    /// The same without those that are to be ignored.
+    #[must_use]
+    pub fn differences(&self, seen: &VisibleValues) -> Self {
+        let mut differences = self.shown_otherwise(seen);
+        differences.retain(|item, _| !is_ignored(item, &seen.ignored));
+        differences
+    }
+
+    /// Whether both are of the same visible values.
+    #[must_use]
+    pub fn shows_the_same(&self, other: &Self) -> bool {
+        let visible = |tags: &Self| {
+            let visible = tags.0.iter().filter(|(item, _)| item.kind != Kind::Secured);
+            visible.map(|(item, tag)| (item.clone(), tag.clone())).collect::<Vec<_>>()
+        };
+        visible(self) == visible(other)
+    }
+
+    /// Takes the tags of secured values from others, where there are some of the same names: they were made with another key.
+    pub fn take_secured(&mut self, others: &Self) {
+        for (item, tag) in self.0.iter_mut().filter(|(item, _)| item.kind == Kind::Secured) {
+            if let Some(other) = others.0.get(item) {
+                tag.clone_from(other);
+            }
+        }
+    }
+
+    /// Whether everything visible that there are tags of is shown as they say, as far as it is not ignored.
+    #[must_use]
+    pub fn fits(&self, seen: &VisibleValues) -> bool {
+        self.differences(seen).is_empty()
+    }
+}
+
+impl FromIterator<(Item, String)> for Tags {
+    fn from_iter<I: IntoIterator<Item = (Item, String)>>(tags: I) -> Self {
+        Self(tags.into_iter().collect())
+    }
+}
+
+fn is_ignored(item: &Item, ignored: &BTreeSet<(String, String)>) -> bool {
+    item.kind == Kind::Standard
+        && ignored.iter().any(|(application, key)| *application == item.application && *key == item.key)
+}
+
+/// Eight hexadecimal digits of the SHA-256 of a visible value with its name.
+fn visible_tag(item: &Item, text: &str) -> String {
+    let mut hash = Sha256::new();
+    feed(&mut hash, &[&item.application, &item.key, text]);
+    hex(&hash.finalize()[..4])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::values::VisibleApplication;
+    use super::*;
+
+    fn visible(standard: &[(&str, &str)], schedule: Option<&str>) -> VisibleValues {
+        let application = VisibleApplication {
+            standard: standard.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
+            schedule: schedule.map(Into::into),
+        };
+        VisibleValues { applications: [("service".to_owned(), application)].into(), ..VisibleValues::default() }
+    }
+
+    #[test]
+    fn only_what_was_sent_is_compared() {
+        let sent = Tags::visible(&visible(&[("A", "1"), ("B", "2")], Some("0 5 * * *")));
+        for (case, seen, differ) in [
+            ("the same", visible(&[("A", "1"), ("B", "2")], Some("0 5 * * *")), &[][..]),
+            ("a key that was not sent", visible(&[("A", "1"), ("B", "2"), ("C", "3")], Some("0 5 * * *")), &[]),
+            ("another value", visible(&[("A", "9"), ("B", "2")], Some("0 5 * * *")), &["service/A"]),
+            ("a key is not shown", visible(&[("A", "1")], Some("0 5 * * *")), &["service/B"]),
+            ("another schedule", visible(&[("A", "1"), ("B", "2")], Some("@daily")), &["service (schedule)"]),
+            ("nothing is shown", VisibleValues::default(), &["service (schedule)", "service/A", "service/B"]),
+        ] {
+            let found: Vec<_> = sent.differences(&seen).iter().map(|(item, _)| item.to_string()).collect();
+            assert_eq!(found, differ, "{case}");
+            assert_eq!(sent.fits(&seen), differ.is_empty(), "{case}");
+        }
+        let inherited = Tags::visible(&visible(&[("A", "1")], None));
+        assert!(inherited.fits(&visible(&[("A", "1")], Some("@daily"))), "a schedule that was not sent does not count");
+    }
+
+    #[test]
+    fn ignored_values_do_not_count_but_can_be_remembered() {
+        let sent = Tags::visible(&visible(&[("A", "1"), ("B", "1")], None));
+        let seen = visible(&[("A", "2"), ("B", "1")], None).ignoring([("service".to_owned(), "A".to_owned())].into());
+        assert!(sent.fits(&seen));
+        assert!(!sent.shown_otherwise(&seen).is_empty());
+        let other = visible(&[("A", "2"), ("B", "1")], None).ignoring([("service".to_owned(), "B".to_owned())].into());
+        assert!(!sent.fits(&other));
+    }
+
+    #[test]
+    fn a_tag_belongs_to_its_place() {
+        let one = Tags::visible(&visible(&[("A", "1")], None));
+        let mut global = VisibleValues::default();
+        global.global.insert("A".into(), "1".into());
+        let other = Tags::visible(&global);
+        assert_ne!(one.iter().next().map(|(_, tag)| tag), other.iter().next().map(|(_, tag)| tag));
+        assert_eq!(other.iter().next().map(|(item, _)| item.to_string()).as_deref(), Some("globalConfiguration/A"));
+    }
+}

@@ -1,0 +1,110 @@
+//! A YAML file as a tree in which each value knows its line, whatever the file holds.
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::Spanned;
+
+/// A value and where it stands.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// Line, from 1.
+    pub(super) line: u64,
+    pub(super) kind: Kind,
+}
+
+/// What a value is.
+#[derive(Debug)]
+pub(super) enum Kind {
+    Null,
+    Flag(bool),
+    /// A number; `None` if it is none of 64 bits without a fraction.
+    Number(Option<i64>),
+    Text(String),
+    List(Vec<Node>),
+    /// Members in their order.
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// The first line of what the YAML parser says.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let options = serde_saphyr::options! { strict_booleans: true };
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+            let text = error.to_string();
+            text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let found = Spanned::<Kind>::deserialize(deserializer)?;
+        Ok(Self { line: found.referenced.line().max(1), kind: found.value })
+    }
+}
+
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Anything)
+    }
+}
+
+struct Anything;
+
+impl<'de> Visitor<'de> for Anything {
+    type Value = Kind;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("any value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Kind, E> {
+        Ok(Kind::Null)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Kind, E> {
+        Ok(Kind::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Kind, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Kind, E> {
+        Ok(Kind::Flag(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Kind, E> {
+        Ok(Kind::Number(Some(value)))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Kind, E> {
+        Ok(Kind::Number(i64::try_from(value).ok()))
+    }
+
+    fn visit_f64<E: Error>(self, _value: f64) -> Result<Kind, E> {
+        Ok(Kind::Number(None))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Kind, E> {
+        Ok(Kind::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Kind, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Kind::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Kind, A::Error> {
+        let mut map = Vec::new();
+        while let Some(member) = members.next_entry()? {
+            map.push(member);
+        }
+        Ok(Kind::Map(map))
+    }
+}

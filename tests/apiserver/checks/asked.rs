@@ -1,0 +1,119 @@
+//! What people ask for beside the spec of a call: a rerun, a pause, and a frontend that stands in the project.
+
+use connect_operator::clock::Clock;
+use connect_operator::crd::{ActionCheck, ConnectProject};
+use connect_operator::dev_server::Options;
+use connect_operator::names;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::{CHECK, check, has, message, reading, until_reason};
+use crate::manifests::with_spec;
+use crate::shop::{PROJECT, Shop};
+
+fn posts(shop: &Shop) -> u64 {
+    shop.calls("writeFrontasticActionPost")
+}
+
+async fn ask_again(shop: &Shop, request: Option<&str>) {
+    let patch = json!({"metadata": {"annotations": {names::RERUN_REQUESTED_AT: request}}});
+    let api: Api<ActionCheck> = Api::namespaced(shop.sandbox.client.clone(), &shop.sandbox.namespace);
+    api.patch(CHECK, &PatchParams::default(), &Patch::Merge(patch)).await.expect("it is annotated");
+}
+
+fn remembered(check: &ActionCheck) -> Option<String> {
+    check.status.as_ref()?.checked_for.as_ref()?.rerun_request.clone()
+}
+
+async fn until_remembered(shop: &Shop, request: &str) -> ActionCheck {
+    shop.until_object(CHECK, "the rerun was followed", |object: &ActionCheck| {
+        let answered = object.status.as_ref().is_some_and(|status| status.http_status.is_some());
+        answered && remembered(object).as_deref() == Some(request)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_rerun_sends_exactly_once_more_and_is_remembered() {
+    let mut shop = Shop::open().await;
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    until_reason(&shop, "CheckPassed").await;
+    assert_eq!(posts(&shop), 1);
+    ask_again(&shop, Some("one")).await;
+    until_remembered(&shop, "one").await;
+    assert_eq!(posts(&shop), 2);
+
+    // What was asked for once is not done again: by another operator, without the annotation, or with the same one again.
+    shop.kill_operator().await;
+    shop.start_operator();
+    ask_again(&shop, None).await;
+    ask_again(&shop, Some("one")).await;
+    ask_again(&shop, Some("two")).await;
+    let second = until_remembered(&shop, "two").await;
+    assert_eq!(posts(&shop), 3);
+    assert_eq!(second.metadata.generation, Some(1), "no change of the spec was needed");
+}
+
+#[tokio::test]
+async fn a_suspended_check_calls_nothing_and_resuming_repeats_nothing() {
+    let shop = Shop::open().await;
+    let suspended = with_spec(check(&shop), &json!({"suspend": true}));
+    shop.sandbox.apply(&suspended).await.unwrap();
+    let held = until_reason(&shop, "Suspended").await;
+    assert!(has(&held, "Suspended") && !has(&held, "Stalled") && !has(&held, "Reconciling"), "{held:?}");
+    assert_eq!(posts(&shop), 0);
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    let passed = until_reason(&shop, "CheckPassed").await;
+    assert!(!has(&passed, "Suspended"));
+    assert_eq!(posts(&shop), 1);
+
+    // A pause is no change of the call: what was reported stays, and nothing is sent after it.
+    shop.sandbox.apply(&suspended).await.unwrap();
+    let paused = until_reason(&shop, "CheckPassed").await;
+    assert!(has(&paused, "Suspended"), "{paused:?}");
+    ask_again(&shop, Some("meanwhile")).await;
+    let held = until_reason(&shop, "Suspended").await;
+    assert_eq!((posts(&shop), remembered(&held)), (1, None));
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    until_remembered(&shop, "meanwhile").await;
+    assert_eq!(posts(&shop), 2);
+    shop.sandbox.apply(&suspended).await.unwrap();
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    ask_again(&shop, Some("the last")).await;
+    until_remembered(&shop, "the last").await;
+    assert_eq!(posts(&shop), 3, "suspending and resuming sent nothing");
+}
+
+async fn change_project(shop: &Shop, frontend: &Value) {
+    let api: Api<ConnectProject> = Api::namespaced(shop.sandbox.client.clone(), &shop.sandbox.namespace);
+    let patch = json!({"spec": {"frontend": frontend}});
+    api.patch(PROJECT, &PatchParams::default(), &Patch::Merge(patch)).await.expect("the project is changed");
+}
+
+#[tokio::test]
+async fn the_frontend_of_the_project_holds_for_what_a_check_leaves_out() {
+    let shop = Shop::with(Options::default(), Clock::system()).await;
+    let of_project = |frontend: Value| {
+        let change = json!({"frontend": frontend, "projectRef": {"name": PROJECT}});
+        with_spec(reading(&shop), &change)
+    };
+    shop.sandbox.apply(&with_spec(of_project(Value::Null), &json!({"projectRef": {"name": "later"}}))).await.unwrap();
+    let waiting = until_reason(&shop, "ProjectMissing").await;
+    assert!(
+        has(&waiting, "Reconciling") && message(&waiting).contains("ConnectProject later"),
+        "{}",
+        message(&waiting)
+    );
+
+    shop.sandbox.apply(&of_project(Value::Null)).await.unwrap();
+    let invalid = until_reason(&shop, "ConfigurationInvalid").await;
+    assert!(message(&invalid).contains("nor its ConnectProject"), "{}", message(&invalid));
+    // The project's change alone makes it go on.
+    change_project(&shop, &json!({"url": shop.dev.url(), "preset": "Service"})).await;
+    until_reason(&shop, "CheckPassed").await;
+    assert_eq!((shop.calls("readAction"), shop.calls("readFrontasticAction")), (1, 0));
+    shop.sandbox.apply(&of_project(json!({"url": null, "preset": "Frontastic"}))).await.unwrap();
+    until_reason(&shop, "CheckPassed").await;
+    assert_eq!((shop.calls("readAction"), shop.calls("readFrontasticAction")), (1, 1), "the check's own field wins");
+}

@@ -1,0 +1,94 @@
+//! What a plan says of staged connectors: their steps, what publishing waits for, and what deployments of them come to.
+
+use connect_operator::crd::{ConnectorDeployment, ConnectorStaged};
+
+use super::*;
+
+/// A staged connector that goes all the way once its preview is proven.
+fn kit(spec: &Value) -> Value {
+    let kit = json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "kit"},
+        "spec": {
+            "projectRef": {"name": "shop"}, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
+            "repository": {"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"},
+            "privateProjects": ["europe-west1.gcp:demo"], "previewable": true, "publish": "Private", "interval": "30s",
+            "publishAfter": {"deploymentRef": {"name": NAME}},
+        },
+    });
+    with_spec(kit, spec)
+}
+
+/// A deployment of it, which follows.
+fn preview(shop: &Shop) -> Value {
+    let mut manifest =
+        with_spec(shop.deployment(), &json!({"connector": {"stagedRef": {"name": "kit"}, "updatePolicy": "Latest"}}));
+    manifest["spec"]["connector"].as_object_mut().unwrap().remove("key");
+    manifest
+}
+
+#[tokio::test]
+async fn a_staged_connector_is_planned_alone_and_with_what_deploys_it() {
+    let shop = nothing_live().await;
+    let alone = plan(&shop, &[kit(&json!({"publishAfter": null}))]).await;
+    assert_eq!(alone.code, Some(2), "{} {}", alone.output, alone.error);
+    let alone = alone.json();
+    assert_eq!(alone["changes"], true, "{alone:#}");
+    assert_eq!(alone["staged"][0]["actions"], json!(["create", "preview", "publish"]), "{alone:#}");
+
+    let both = [kit(&json!({})), preview(&shop), secret(SECRET, &json!({"token": TOKEN}))];
+    let planned = plan(&shop, &both).await;
+    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
+    let planned = planned.json();
+    assert_eq!(planned["staged"][0]["actions"], json!(["create", "preview"]), "{planned:#}");
+    let waits = planned["staged"][0]["waits"][0].as_str().unwrap();
+    assert!(waits.starts_with(&format!("ConnectorDeployment {NAME} ")), "{waits}");
+    assert_eq!(planned["deployments"][0]["action"], "create", "{planned:#}");
+
+    let never = [kit(&json!({"previewable": false, "publishAfter": null})), preview(&shop)];
+    let planned = plan(&shop, &never).await;
+    assert_eq!(planned.code, Some(1), "{} {}", planned.output, planned.error);
+    let problem = &planned.json()["deployments"][0]["problem"];
+    assert_eq!(problem["reason"], "StagedNotReady", "{problem}");
+    assert!(problem["message"].as_str().unwrap().contains("set previewable: true there"), "{problem}");
+}
+
+#[tokio::test]
+async fn a_new_tag_is_planned_to_its_end_and_a_deployment_follows_it() {
+    let mut shop = Shop::open().await;
+    shop.put_secret(SECRET, &[("token", TOKEN)]).await;
+    for manifest in [kit(&json!({})), preview(&shop)] {
+        shop.sandbox.apply(&manifest).await.unwrap();
+    }
+    shop.until_object("kit", "published", |object: &ConnectorStaged| {
+        object.status.as_ref().is_some_and(|status| {
+            status.published_tag.as_deref() == Some("1.0.0")
+                && status.conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True")
+        })
+    })
+    .await;
+    shop.until_reason("Deployed").await;
+    shop.put_secret(KEY, &[("key", &"\u{7}".repeat(32))]).await;
+    shop.stop_operator().await;
+
+    let same = plan(&shop, &[kit(&json!({})), preview(&shop)]).await;
+    assert_eq!(same.code, Some(0), "{} {}", same.output, same.error);
+
+    let planned = plan(&shop, &[kit(&json!({"repository": {"tag": "1.1.0"}}))]).await;
+    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
+    let planned = planned.json();
+    let staged = &planned["staged"][0];
+    assert_eq!(staged["actions"], json!(["update", "preview"]), "{planned:#}");
+    let tag = json!({"field": "repository.tag", "before": "1.0.0", "after": "1.1.0"});
+    assert_eq!(staged["differences"], json!([tag]), "{planned:#}");
+    let waits = format!("ConnectorDeployment {NAME} does not run tag 1.1.0 yet, but 1.0.0");
+    assert_eq!(staged["waits"], json!([waits]), "{planned:#}");
+    assert_eq!(planned["deployments"][0]["action"], "redeploy", "the deployment is not in the files: {planned:#}");
+
+    let taken = kit(&json!({"key": "kit"}));
+    let mut other = taken.clone();
+    other["metadata"]["name"] = json!("other");
+    let refused = plan(&shop, &[other]).await;
+    assert_eq!(refused.code, Some(1), "{} {}", refused.output, refused.error);
+    assert_eq!(refused.json()["staged"][0]["problem"]["reason"], "KeyConflict");
+    assert_eq!(shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap().items.len(), 1);
+}

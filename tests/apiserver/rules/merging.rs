@@ -1,0 +1,188 @@
+//! Rule 8: a create names every application, and a redeploy takes nothing away.
+
+use std::time::Duration;
+
+use connect_operator::connect::model::{ApplicationType, DeclaredApplication, SecuredKey};
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::dev_server::{ConnectorDefinition, Fault, FaultAnswer, Normalise, Options, Variant};
+use connect_operator::names;
+use serde_json::{Value, json};
+
+use super::{Leaping, QUIET, condition, level, ready, status};
+use crate::shop::SECRET;
+
+/// What the application gets: plain values, and the Secret's key `token` as these secured ones.
+fn service(plain: &[(&str, &str)], secured: &[&str]) -> Value {
+    let plain: Vec<_> = plain.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
+    let from = json!({"secretKeyRef": {"name": SECRET, "key": "token"}});
+    let secured: Vec<_> = secured.iter().map(|key| json!({"key": key, "valueFrom": from})).collect();
+    json!({"configurations": [{
+        "applicationName": "service", "standardConfiguration": plain, "securedConfiguration": secured,
+    }]})
+}
+
+fn spec(plain: &[(&str, &str)], secured: &[&str]) -> Value {
+    json!({"spec": service(plain, secured)})
+}
+
+/// What the condition says of values that stay; `None`: it is not true.
+fn retained(object: &ConnectorDeployment) -> Option<String> {
+    let condition = condition(object, names::VALUES_RETAINED).filter(|condition| condition.status == "True");
+    condition.map(|condition| condition.message.clone())
+}
+
+fn plain(shop: &Leaping) -> Vec<(String, String)> {
+    let now = shop.dev.now();
+    let there = shop.dev.world().all(now).remove(0);
+    let values = there.applications.into_iter().flat_map(|application| application.standard_configuration);
+    values.map(|value| (value.key, value.value)).collect()
+}
+
+fn with_enabler(connector: &mut ConnectorDefinition) {
+    connector.configurations.push(DeclaredApplication {
+        application_name: "enabler".into(),
+        application_type: ApplicationType::Assets,
+        standard_configuration: Vec::new(),
+        secured_configuration: Vec::new(),
+    });
+}
+
+fn applications(shop: &Leaping) -> Vec<String> {
+    let now = shop.dev.now();
+    let there = shop.dev.world().all(now).remove(0);
+    there.applications.into_iter().map(|application| application.application_name).collect()
+}
+
+#[tokio::test]
+async fn rule_08_a_create_and_a_move_name_every_application_of_the_connector() {
+    let shop = Leaping::open().await;
+    shop.dev.world().raise_connector("demo-connector", false, with_enabler).unwrap();
+    shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
+    shop.finish("Deployed").await;
+    assert_eq!(applications(&shop), ["service", "enabler"], "the spec names one of them");
+    // A version that adds one.
+    let add = |connector: &mut ConnectorDefinition| {
+        with_enabler(connector);
+        connector.configurations[2].application_name = "admin".into();
+    };
+    shop.dev.world().raise_connector("demo-connector", false, add).unwrap();
+    shop.clock.step(Duration::from_mins(6));
+    shop.redeployed("Deployed").await;
+    assert_eq!(applications(&shop), ["service", "enabler", "admin"]);
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_08_nothing_is_created_while_the_registry_does_not_say_what_the_connector_declares() {
+    let shop = Leaping::open().await;
+    shop.dev.fault(Fault::of("getConnectorByKey", FaultAnswer::text(500, "out of order"))).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    let waiting = shop.until_reason("DeclarationsUnknown").await;
+    assert_eq!(ready(&waiting).0, "False");
+    shop.pass(Duration::from_mins(2)).await;
+    assert_eq!(shop.sent(), [0, 0, 0]);
+    shop.dev.clear_faults();
+    // It is asked again by itself.
+    shop.clock.step(Duration::from_mins(2));
+    shop.finish("Deployed").await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_08_a_removed_value_without_a_default_stays_is_named_and_costs_no_redeploy() {
+    let shop = Leaping::open().await;
+    let optional = |connector: &mut ConnectorDefinition| {
+        let sign = SecuredKey { key: "SIGN_KEY".into(), ..SecuredKey::default() };
+        connector.configurations[0].secured_configuration.push(sign);
+    };
+    shop.dev.world().raise_connector("demo-connector", false, optional).unwrap();
+    let all = [("LOG_LEVEL", "debug"), ("FEATURES", "cart")];
+    shop.apply_deployment(&service(&all, &["API_TOKEN", "SIGN_KEY"])).await;
+    let live = shop.finish("Deployed").await;
+    assert_eq!(retained(&live), None);
+
+    shop.change(&spec(&all[..1], &["API_TOKEN"])).await;
+    let told = shop.until("retained", |object| retained(object).is_some()).await;
+    let message = retained(&told).unwrap();
+    assert!(message.contains("service/SIGN_KEY (secured), service/FEATURES"), "{message}");
+    assert!(message.contains("revoke"), "{message}");
+    assert_eq!(ready(&told), ("True", "Deployed"));
+    let later = shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(retained(&later), Some(message));
+    assert!(condition(&later, names::DRIFTED).is_none_or(|condition| condition.status == "False"));
+    assert_eq!(shop.sent(), [1, 0, 0], "a redeploy would change nothing");
+
+    // As it was again: it is there already.
+    shop.change(&spec(&all, &["API_TOKEN", "SIGN_KEY"])).await;
+    shop.until("named again", |object| retained(object).is_none()).await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+
+    // One redeploy for another reason takes nothing away either.
+    shop.change(&spec(&[("LOG_LEVEL", "warn")], &["API_TOKEN"])).await;
+    let told = shop.redeployed("Deployed").await;
+    assert!(retained(&told).is_some_and(|message| message.contains("FEATURES") && message.contains("SIGN_KEY")));
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+    assert!(plain(&shop).contains(&("FEATURES".to_owned(), "cart".to_owned())));
+}
+
+#[tokio::test]
+async fn rule_08_a_removed_value_with_a_default_is_set_to_it_once() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&service(&[("LOG_LEVEL", "debug"), ("FEATURES", "cart")], &["API_TOKEN"])).await;
+    shop.finish("Deployed").await;
+    shop.change(&spec(&[("FEATURES", "cart")], &["API_TOKEN"])).await;
+    let live = shop.redeployed("Deployed").await;
+    assert_eq!(retained(&live), None);
+    assert!(plain(&shop).contains(&("LOG_LEVEL".to_owned(), "info".to_owned())), "{:?}", plain(&shop));
+    shop.pass(Duration::from_mins(10)).await;
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+    // What is the default already need not be sent.
+    shop.change(&spec(&[("FEATURES", "cart"), ("LOG_LEVEL", "info")], &["API_TOKEN"])).await;
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_08_a_deployment_that_lacks_applications_says_so_and_is_redeployed_without_them() {
+    let shop = Leaping::open().await;
+    shop.dev.world().raise_connector("demo-connector", false, with_enabler).unwrap();
+    // Whoever made it named one application of two.
+    shop.make_elsewhere("info");
+    let mut wanted = level("info");
+    wanted["adoptionPolicy"] = json!("Adopt");
+    shop.apply_deployment(&wanted).await;
+    shop.until_reason("Adopting").await;
+    shop.pass(QUIET).await;
+    let told = shop.until_reason("ApplicationMissing").await;
+    assert_eq!(ready(&told).0, "False");
+    let said = &condition(&told, names::READY).unwrap().message;
+    assert!(said.contains("enabler") && said.contains("delete this resource"), "{said}");
+    assert!(condition(&told, names::STALLED).is_some());
+    assert_eq!(shop.sent(), [0, 0, 0]);
+
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.redeployed("ApplicationMissing").await;
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(shop.sent(), [0, 1, 0], "redeployed, not refused, and not again");
+    assert!(plain(&shop).contains(&("LOG_LEVEL".to_owned(), "debug".to_owned())));
+    assert!(status(&told).id.is_some());
+}
+
+#[tokio::test]
+async fn rule_08_values_that_do_not_show_as_they_were_sent_are_named_and_not_sent_again() {
+    let variant = Variant { normalise: Normalise::Trim, ..Variant::default() };
+    let shop = Leaping::with(Options { variant, ..Options::default() }).await;
+    shop.apply_deployment(&service(&[("LOG_LEVEL", "info"), ("FEATURES", " a-feature ")], &["API_TOKEN"])).await;
+    let told = shop.finish("ValuesNotApplied").await;
+    assert_eq!(ready(&told).0, "False");
+    let said = &condition(&told, names::READY).unwrap().message;
+    assert!(said.contains("service/FEATURES") && !said.contains("LOG_LEVEL"), "{said}");
+    assert!(!said.contains("a-feature"), "{said}");
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+    shop.change(&spec(&[("LOG_LEVEL", "info"), ("FEATURES", "a-feature")], &["API_TOKEN"])).await;
+    shop.redeployed("Deployed").await;
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}

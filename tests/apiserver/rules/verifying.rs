@@ -1,0 +1,200 @@
+//! Rule 17, `readyWhen`: what proves that the scripts of a connector worked, and what is said while it is not there.
+
+use std::time::Duration;
+
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::dev_server::{Catalogue, Creation, Fault, FaultAnswer, Options, ScriptResourceType};
+use connect_operator::names;
+use serde_json::{Value, json};
+
+use super::{DEPLOYING, Leaping, condition, is_accepted, level, ready, status};
+
+const KEY: &str = "demo-cart-check";
+
+fn verified() -> Value {
+    json!({"readyWhen": "Verified", "verify": {"extensions": [{"key": KEY, "application": "service"}]}})
+}
+
+/// Status, reason and message of the condition `Verified`.
+fn said(object: &ConnectorDeployment) -> (&str, &str, &str) {
+    condition(object, names::VERIFIED)
+        .map_or(("", "", ""), |condition| (&condition.status, &condition.reason, &condition.message))
+}
+
+fn message(object: &ConnectorDeployment) -> &str {
+    condition(object, names::READY).map_or("", |ready| &ready.message)
+}
+
+/// A deployment whose script does this, live.
+async fn with_script(creation: Creation, spec: &Value, reason: &str) -> (Leaping, ConnectorDeployment) {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(spec).await;
+    let running = shop.until("an operation is accepted", is_accepted).await;
+    assert!(spec["readyWhen"] != "Verified" || said(&running).1 == "NotChecked", "{:?}", said(&running));
+    let id = status(&running).id.expect("an id");
+    shop.dev.world().plan_resources(&id, Some(creation), shop.dev.now()).unwrap();
+    shop.pass(DEPLOYING).await;
+    let object = shop.until_reason(reason).await;
+    (shop, object)
+}
+
+#[tokio::test]
+async fn rule_17_verified_is_ready_once_what_is_named_points_to_the_deployment() {
+    let (shop, live) = with_script(Creation::Created, &verified(), "Deployed").await;
+    let (state, reason, found) = said(&live);
+    assert_eq!((state, reason), ("True", "Verified"));
+    assert!(found.contains(KEY) && message(&live).contains(KEY), "{found}; {}", message(&live));
+
+    let lookups = shop.calls("getExtensionByKey");
+    shop.clock.step(Duration::from_mins(6));
+    shop.until_calls("getExtensionByKey", lookups + 1).await;
+    let before = shop.get().await.metadata.resource_version;
+    assert_eq!(before, live.metadata.resource_version, "what says the same is not written");
+    // Somebody removes it: it shows at the interval, and nothing is sent.
+    shop.dev.world().remove_resource("demo", ScriptResourceType::Extension, KEY).unwrap();
+    shop.clock.step(Duration::from_mins(6));
+    let lost = shop.until_reason("NotVerified").await;
+    assert_eq!(said(&lost).1, "NotFound");
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_17_what_a_script_left_out_keeps_it_unready_and_counts_once_it_appears() {
+    let (shop, live) = with_script(Creation::Omitted, &verified(), "NotVerified").await;
+    assert_eq!(ready(&live), ("False", "NotVerified"));
+    assert!(condition(&live, names::STALLED).is_none() && condition(&live, names::RECONCILING).is_none());
+    assert_eq!(status(&live).deployment_status.as_deref(), Some("Deployed"), "it is no failure of the deployment");
+    let (state, reason, found) = said(&live);
+    assert_eq!((state, reason), ("False", "NotFound"));
+    assert!(found.contains(&format!("Extension {KEY} does not exist")), "{found}");
+    assert!(message(&live).contains(found), "{}", message(&live));
+
+    let id = status(&live).id.expect("an id");
+    shop.dev.world().create_resources(&id, Creation::Created, shop.dev.now()).unwrap();
+    shop.clock.step(Duration::from_mins(1));
+    let live = shop.until_reason("Deployed").await;
+    assert_eq!(said(&live).0, "True");
+    assert_eq!(shop.sent(), [1, 0, 0], "without a redeploy");
+}
+
+#[tokio::test]
+async fn rule_17_what_points_elsewhere_is_no_proof() {
+    let (shop, live) = with_script(Creation::Elsewhere, &verified(), "NotVerified").await;
+    let (state, reason, found) = said(&live);
+    assert_eq!((state, reason), ("False", "WrongDestination"));
+    assert!(found.contains("elsewhere.example") && found.contains("application service"), "{found}");
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_17_a_topic_is_compared_too() {
+    let shop = Leaping::open().await;
+    shop.put_secret("hooks", &[("secret", "a-secret-of-the-hooks")]).await;
+    let secret = json!({"key": "WEBHOOK_SECRET", "valueFrom": {"secretKeyRef": {"name": "hooks", "key": "secret"}}});
+    shop.apply_deployment(&json!({
+        "connector": {"key": "demo-pipeline"},
+        "readyWhen": "Verified",
+        "verify": {"extensions": [{"key": "demo-intake"}], "subscriptions": [{"key": "demo-orders", "application": "order-events"}]},
+        "globalConfiguration": {
+            "standardConfiguration": [{"key": "SHOP_NAME", "value": "Shop"}], "securedConfiguration": [secret]},
+        "configurations": [{"applicationName": "intake"}, {"applicationName": "order-events"},
+            {"applicationName": "nightly-export", "standardConfiguration": [{"key": "TARGET", "value": "x"}]}],
+    }))
+    .await;
+    let live = shop.finish("Deployed").await;
+    let (state, _, found) = said(&live);
+    assert_eq!(state, "True", "{found}");
+    assert!(found.contains("Extension demo-intake") && found.contains("Subscription demo-orders"), "{found}");
+}
+
+#[tokio::test]
+async fn rule_17_after_a_redeploy_it_is_looked_up_again() {
+    let (shop, live) = with_script(Creation::Created, &verified(), "Deployed").await;
+    let id = status(&live).id.expect("an id");
+    shop.dev.world().plan_resources(&id, Some(Creation::Omitted), shop.dev.now()).unwrap();
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.until_reason("Redeploying").await;
+    shop.clock.step(super::GATHER);
+    let running = shop.until("an operation is accepted", is_accepted).await;
+    assert_eq!((said(&running).0, said(&running).1), ("Unknown", "NotChecked"), "what was seen before says nothing");
+    shop.pass(DEPLOYING).await;
+    let live = shop.until_reason("NotVerified").await;
+    assert_eq!(said(&live).1, "NotFound");
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_17_a_scope_that_is_missing_is_named_and_other_credentials_help() {
+    let weak = json!({"clients": [
+        {"id": "deployer", "secret": "dev-secret", "scopes": ["manage_connectors_deployments:demo", "view_connectors:demo"]},
+    ]});
+    let catalogue = Catalogue::built_in().and(Catalogue::parse(&weak.to_string()).unwrap());
+    let shop = Leaping::with(Options { catalogue, ..Options::default() }).await;
+    let mut spec = verified();
+    spec["verify"]["credentialsRef"] = json!({"name": "verifier"});
+    shop.apply_deployment(&spec).await;
+    let live = shop.finish("SecretMissing").await;
+    assert!(message(&live).contains("Secret verifier of verify.credentialsRef"), "{}", message(&live));
+
+    shop.put_secret("verifier", &[("clientId", "deployer"), ("clientSecret", "dev-secret")]).await;
+    let live = shop.until_reason("PermissionMissing").await;
+    let found = said(&live).2;
+    assert!(found.contains("manage_extensions:demo") && found.contains("to read Extensions"), "{found}");
+    shop.put_secret("verifier", &[("clientId", "deployer"), ("clientSecret", "another-secret-of-the-shop")]).await;
+    let live = shop.until_reason("CredentialsRejected").await;
+    assert!(!format!("{live:?}").contains("another-secret-of-the-shop"));
+    assert_eq!(status(&live).deployment_status.as_deref(), Some("Deployed"));
+
+    shop.put_secret("verifier", &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_17_an_http_api_that_does_not_answer_stops_nothing_else() {
+    let (shop, _) = with_script(Creation::Created, &verified(), "Deployed").await;
+    shop.dev.fault(Fault::of("getExtensionByKey", FaultAnswer::error(503, "General"))).unwrap();
+    let before = shop.calls("getExtensionByKey");
+    shop.clock.step(Duration::from_mins(6));
+    shop.until_calls("getExtensionByKey", before + 2).await;
+    let live = shop.pass(Duration::from_secs(1)).await;
+    assert_eq!((ready(&live).1, said(&live).1), ("Deployed", "Verified"), "what was settled stays");
+
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.until_reason("Redeploying").await;
+    shop.clock.step(super::GATHER);
+    let live = shop.finish("NotChecked").await;
+    let unread = |object: &ConnectorDeployment| said(object).2.contains("cannot be looked up");
+    let live = if unread(&live) { live } else { shop.until("why it is not known", unread).await };
+    assert_eq!((ready(&live).0, said(&live).0), ("Unknown", "Unknown"));
+    assert_eq!(shop.sent(), [1, 1, 0], "the Connect API is called as ever");
+    shop.dev.clear_faults();
+    shop.clock.step(Duration::from_mins(1));
+    shop.until_reason("Deployed").await;
+}
+
+#[tokio::test]
+async fn rule_17_by_default_nothing_waits_for_it_and_warnings_are_always_told() {
+    let spec = json!({"verify": {"extensions": [{"key": KEY}]}});
+    let (shop, live) = with_script(Creation::Omitted, &spec, "Deployed").await;
+    assert_eq!(message(&live), "Deployed", "and not that it works");
+    shop.until("the condition", |object| said(object).1 == "NotFound").await;
+
+    let warning = |more: Value| {
+        let mut spec =
+            json!({"connector": {"key": "demo-warning"}, "configurations": [{"applicationName": "service"}]});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        spec
+    };
+    for (when, reason, stalled) in
+        [("Deployed", "DeployedWithWarnings", false), ("NoWarnings", "WarningsReported", true)]
+    {
+        let shop = Leaping::open().await;
+        shop.apply_deployment(&warning(json!({"readyWhen": when}))).await;
+        let live = shop.finish(reason).await;
+        assert_eq!(condition(&live, names::STALLED).is_some(), stalled, "{when}");
+        assert!(message(&live).contains("postDeploy"), "{}", message(&live));
+        assert!(condition(&live, names::VERIFIED).is_none());
+        assert_eq!(shop.sent(), [1, 0, 0]);
+    }
+}

@@ -1,0 +1,196 @@
+//! Whether what our own client sends is what the description has: method, path, query and body. Client and dev server
+//! share their types, so that a name which both misread would go unnoticed otherwise.
+//!
+//! Stricter than the description, whose objects are open: a member or a parameter that it does not list is a mistake.
+
+use std::collections::BTreeSet;
+
+use connect_operator::dev_server::{Answer, Asked};
+use serde_json::{Value, json};
+
+use super::description;
+use super::description::{Description, Operation};
+
+/// How our own client begins its `User-Agent`.
+const OURS: &str = "connect-operator/";
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// Whether the request is described, if our own client sent it.
+pub(crate) fn check(answer: &Answer) -> Result<(), String> {
+    let Answer { method, target, asked, .. } = answer;
+    if !asked.user_agent.as_deref().is_some_and(|name| name.starts_with(OURS)) {
+        return Ok(());
+    }
+    let problems = match description().operation_at(method, target) {
+        // What people's actions take is theirs, and so is the path before them.
+        None if target.contains("/action/") => Vec::new(),
+        None => vec!["it is no operation".to_owned()],
+        Some(operation) if operation.path.contains("/action/") => Vec::new(),
+        Some(operation) => {
+            let mut problems = problems_of_query(description(), operation, target);
+            problems.extend(problems_of_body(description(), operation, asked));
+            problems
+        }
+    };
+    if problems.is_empty() { Ok(()) } else { Err(format!("{method} {target}: {}", problems.join("; "))) }
+}
+
+fn problems_of_query(description: &Description, operation: &Operation, target: &str) -> Vec<String> {
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    let in_query = || operation.parameters.iter().filter(|parameter| parameter["in"] == "query");
+    let mut problems = Vec::new();
+    for (name, text) in form_urlencoded::parse(query.as_bytes()) {
+        let Some(parameter) = in_query().find(|parameter| parameter["name"] == *name) else {
+            problems.push(format!("the parameter {name} is not described"));
+            continue;
+        };
+        let schema = &parameter["schema"];
+        // Those that repeat have a list as their schema, and one of its items each time.
+        let value = if schema["type"] == "array" {
+            json!([text])
+        } else {
+            match schema["type"].as_str() {
+                Some("integer" | "boolean") => serde_json::from_str(&text).unwrap_or(json!(text)),
+                _ => json!(text),
+            }
+        };
+        problems.extend(description.mistakes(schema, &value, &[]).iter().map(|what| format!("{name}: {what}")));
+    }
+    problems
+}
+
+fn problems_of_body(description: &Description, operation: &Operation, asked: &Asked) -> Vec<String> {
+    let Some(body) = &operation.request_body else {
+        return if asked.body.is_empty() { Vec::new() } else { vec!["it has a body".to_owned()] };
+    };
+    let named = asked.content_type.as_deref().and_then(|name| name.split(';').next()).unwrap_or_default();
+    let Some(schema) = body["content"].get(named).map(|content| &content["schema"]) else {
+        return vec![format!("the content type `{named}` is not described")];
+    };
+    let value = if named == FORM {
+        Value::Object(form_urlencoded::parse(&asked.body).map(|(name, text)| (name.into(), json!(text))).collect())
+    } else {
+        match serde_json::from_slice(&asked.body) {
+            Ok(value) => value,
+            Err(error) => return vec![format!("the body is not JSON: {error}")],
+        }
+    };
+    let mut problems = description.mistakes(schema, &value, &[]);
+    unknown_members(description, &[schema], &value, "", &mut problems);
+    problems
+}
+
+/// Names members that none of the schemas lists.
+fn unknown_members(
+    description: &Description,
+    schemas: &[&Value],
+    value: &Value,
+    place: &str,
+    problems: &mut Vec<String>,
+) {
+    let schemas = alternatives(description, schemas);
+    match value {
+        Value::Object(members) => {
+            // Where nothing is listed, anything goes.
+            if schemas.iter().all(|schema| schema.get("properties").is_none()) {
+                return;
+            }
+            for (name, member) in members {
+                let place = format!("{place}/{name}");
+                let known: Vec<_> = schemas.iter().filter_map(|schema| schema["properties"].get(name)).collect();
+                if known.is_empty() {
+                    problems.push(format!("{place} is not described"));
+                }
+                unknown_members(description, &known, member, &place, problems);
+            }
+        }
+        Value::Array(items) => {
+            let of_items: Vec<_> = schemas.iter().filter_map(|schema| schema.get("items")).collect();
+            for (number, item) in items.iter().enumerate() {
+                unknown_members(description, &of_items, item, &format!("{place}/{number}"), problems);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// These schemas and those that they name or are made of.
+fn alternatives<'a>(description: &'a Description, schemas: &[&'a Value]) -> Vec<&'a Value> {
+    let mut found: Vec<&Value> = Vec::new();
+    let mut open: Vec<&Value> = schemas.to_vec();
+    let mut seen = BTreeSet::new();
+    while let Some(schema) = open.pop() {
+        let schema = description.resolve(schema);
+        if !seen.insert(schema.to_string()) {
+            continue;
+        }
+        for kind in ["oneOf", "anyOf", "allOf"] {
+            open.extend(schema.get(kind).and_then(Value::as_array).into_iter().flatten());
+        }
+        found.push(schema);
+    }
+    found
+}
+
+/// A request that fits, with one thing after the other changed.
+#[test]
+fn requests_that_do_not_fit_are_found() {
+    let json = "application/json";
+    let draft = json!({"connector": {"key": "demo-connector"}, "region": "europe-west1.gcp", "configurations": [
+        {"applicationName": "service", "standardConfiguration": [{"key": "A", "value": "a"}], "securedConfiguration": []}]});
+    let redeploy = |values: &str| json!({"version": 1, "actions": [{"action": "redeploy", "skipScripts": false, values: draft["configurations"]}]});
+    let with = |name: &str, value: Value| {
+        let mut draft = draft.clone();
+        draft[name] = value;
+        draft
+    };
+    let none = Value::Null;
+    let rows = [
+        ("a create", "POST", "/demo/deployments", json, draft.clone(), ""),
+        ("a redeploy", "POST", "/demo/deployments/key=tax", json, redeploy("configurationValues"), ""),
+        ("a list", "GET", "/demo/deployments?limit=500&offset=0&sort=createdAt+desc", "", none.clone(), ""),
+        ("no operation", "GET", "/demo/deployment", "", none.clone(), "no operation"),
+        ("another method", "PUT", "/demo/deployments", json, draft.clone(), "no operation"),
+        ("a parameter of its own", "GET", "/demo/deployments?key=tax", "", none.clone(), "the parameter key"),
+        ("a page that is too large", "GET", "/demo/deployments?limit=501", "", none.clone(), "limit: "),
+        ("a number that is none", "GET", "/demo/deployments?offset=x", "", none.clone(), "offset: "),
+        ("a body where none belongs", "DELETE", "/demo/deployments/key=tax", json, draft.clone(), "has a body"),
+        ("another content type", "POST", "/demo/deployments", "text/plain", draft.clone(), "content type `text/plain`"),
+        ("a member of its own", "POST", "/demo/deployments", json, with("note", json!("x")), "/note is not described"),
+        ("a member that is missing", "POST", "/demo/deployments", json, json!({}), "\"connector\" is a required"),
+        ("a number for a text", "POST", "/demo/deployments", json, with("region", json!(7)), "/region"),
+        (
+            "a misspelt member of a redeploy",
+            "POST",
+            "/demo/deployments/key=tax",
+            json,
+            redeploy("configurations"),
+            "/actions/0/configurations is not described",
+        ),
+        (
+            "a member deep inside",
+            "POST",
+            "/demo/deployments",
+            json,
+            with(
+                "configurations",
+                json!([{"applicationName": "a", "standardConfiguration": [{"key": "A", "value": "", "b": 1}], "securedConfiguration": []}]),
+            ),
+            "/configurations/0/standardConfiguration/0/b is not described",
+        ),
+    ];
+    for (case, method, target, content_type, body, expected) in rows {
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let content_type = (!content_type.is_empty()).then(|| content_type.to_owned());
+        let asked = Asked { user_agent: Some(format!("{OURS}1")), content_type, body };
+        let (method, target) = (method.to_owned(), target.to_owned());
+        let mut answer =
+            Answer { operation: "none", method, target, asked, status: 200, content_type: None, body: vec![] };
+        match check(&answer) {
+            Ok(()) => assert_eq!(expected, "", "{case}"),
+            Err(problem) => assert!(!expected.is_empty() && problem.contains(expected), "{case}: {problem}"),
+        }
+        answer.asked.user_agent = Some("curl/8".to_owned());
+        assert_eq!(check(&answer), Ok(()), "{case}: what others send is theirs");
+    }
+}

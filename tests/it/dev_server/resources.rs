@@ -1,0 +1,135 @@
+//! Extensions and Subscriptions that the scripts of connectors create: what can be read of them, and by whom.
+
+use std::time::Duration;
+
+use connect_operator::dev_server::Options;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::Caller;
+
+const EXTENSION: &str = "/demo/extensions/key=demo-intake";
+const SUBSCRIPTION: &str = "/demo/subscriptions/key=demo-orders";
+
+/// A dev server with `/_dev` and a deployment that is under way; its id.
+async fn deploying() -> (Caller, String) {
+    let caller = Caller::new(Options { control: true, ..Options::default() }).await;
+    let draft = json!({"key": "pipeline", "connector": {"key": "demo-pipeline"}, "region": "europe-west1.gcp",
+    "globalConfiguration": {"standardConfiguration": [{"key": "SHOP_NAME", "value": "Shop"}],
+        "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "canary"}]},
+    "configurations": [
+        {"applicationName": "intake", "standardConfiguration": [], "securedConfiguration": []},
+        {"applicationName": "order-events", "standardConfiguration": [], "securedConfiguration": []},
+        {"applicationName": "nightly-export", "standardConfiguration": [{"key": "TARGET", "value": "x"}],
+            "securedConfiguration": []},
+    ]});
+    let (status, body) = caller.call(Method::POST, "/demo/deployments", Some(&draft)).await;
+    assert_eq!(status, 201, "{body}");
+    let id = body["id"].as_str().expect("an id").to_owned();
+    (caller, id)
+}
+
+async fn statuses(caller: &Caller) -> [u16; 2] {
+    let extension = caller.call(Method::GET, EXTENSION, None).await.0;
+    let subscription = caller.call(Method::GET, SUBSCRIPTION, None).await.0;
+    [extension.as_u16(), subscription.as_u16()]
+}
+
+async fn control(caller: &Caller, method: Method, path: &str, body: &Value) {
+    let (status, answer) = caller.call(method, path, Some(body)).await;
+    assert!(status.is_success(), "{path}: {answer}");
+}
+
+#[tokio::test]
+async fn scripts_create_what_points_to_the_deployment_and_remove_it_with_it() {
+    let (caller, id) = deploying().await;
+    assert_eq!(statuses(&caller).await, [404, 404], "the scripts run at the end");
+    caller.server.clock().step(Duration::from_secs(5));
+    let (_, deployment) = caller.call(Method::GET, &format!("/demo/deployments/{id}"), None).await;
+    let (status, extension) = caller.call(Method::GET, EXTENSION, None).await;
+    assert_eq!(status, 200, "{extension}");
+    let url = extension["destination"]["url"].as_str().expect("a URL");
+    assert!(url.starts_with(deployment["applications"][0]["url"].as_str().expect("a URL")), "{url}");
+    assert_eq!((&extension["key"], &extension["destination"]["type"]), (&json!("demo-intake"), &json!("HTTP")));
+    let (status, subscription) = caller.call(Method::GET, SUBSCRIPTION, None).await;
+    assert_eq!(status, 200, "{subscription}");
+    let there = &subscription["destination"];
+    let topic = format!(
+        "projects/{}/topics/{}",
+        there["projectId"].as_str().expect("a project"),
+        there["topic"].as_str().expect("a topic")
+    );
+    assert_eq!(deployment["applications"][1]["topic"], json!(topic));
+
+    caller.call(Method::DELETE, &format!("/demo/deployments/{id}"), None).await;
+    assert_eq!(statuses(&caller).await, [200, 200], "they are there until it is gone");
+    caller.server.clock().step(Duration::from_secs(5));
+    assert_eq!(statuses(&caller).await, [404, 404]);
+}
+
+#[tokio::test]
+async fn what_scripts_do_can_be_chosen_and_changed() {
+    let (caller, id) = deploying().await;
+    let path = format!("/_dev/deployments/{id}");
+    control(&caller, Method::POST, &path, &json!({"action": "planResources", "creation": "Omitted"})).await;
+    caller.server.clock().step(Duration::from_secs(5));
+    assert_eq!(statuses(&caller).await, [404, 404], "left out, and nobody is told");
+    let (_, deployment) = caller.call(Method::GET, &format!("/demo/deployments/{id}"), None).await;
+    assert_eq!(deployment["status"], "Deployed");
+
+    control(&caller, Method::POST, &path, &json!({"action": "createResources", "creation": "Elsewhere"})).await;
+    let (_, extension) = caller.call(Method::GET, EXTENSION, None).await;
+    assert_eq!(extension["destination"]["url"], "https://elsewhere.example/check");
+    let (_, all) = caller.call(Method::GET, "/_dev/resources", None).await;
+    assert_eq!(all.as_array().map(Vec::len), Some(2), "{all}");
+
+    control(&caller, Method::POST, &path, &json!({"action": "planResources", "creation": null})).await;
+    let redeploy = json!({"version": deployment["version"], "actions": [{"action": "redeploy"}]});
+    let (status, body) = caller.call(Method::POST, &format!("/demo/deployments/{id}"), Some(&redeploy)).await;
+    assert_eq!(status, 201, "{body}");
+    caller.server.clock().step(Duration::from_secs(5));
+    let (_, extension) = caller.call(Method::GET, EXTENSION, None).await;
+    assert_ne!(extension["destination"]["url"], "https://elsewhere.example/check", "the script put it right");
+    assert_eq!(extension["version"], 2);
+    let removed = json!({"project": "demo", "type": "Extension", "key": "demo-intake"});
+    control(&caller, Method::DELETE, "/_dev/resources", &removed).await;
+    assert_eq!(statuses(&caller).await, [404, 200]);
+}
+
+#[tokio::test]
+async fn a_redeploy_without_scripts_and_a_failure_create_nothing() {
+    let (caller, id) = deploying().await;
+    control(
+        &caller,
+        Method::POST,
+        &format!("/_dev/deployments/{id}"),
+        &json!({"action": "planOutcome", "outcome": {"fails": true}}),
+    )
+    .await;
+    caller.server.clock().step(Duration::from_secs(5));
+    assert_eq!(statuses(&caller).await, [404, 404]);
+    for (skip, expected) in [(true, [404, 404]), (false, [200, 200])] {
+        let (_, deployment) = caller.call(Method::GET, &format!("/demo/deployments/{id}"), None).await;
+        let redeploy =
+            json!({"version": deployment["version"], "actions": [{"action": "redeploy", "skipScripts": skip}]});
+        let (status, body) = caller.call(Method::POST, &format!("/demo/deployments/{id}"), Some(&redeploy)).await;
+        assert_eq!(status, 201, "{body}");
+        caller.server.clock().step(Duration::from_secs(5));
+        assert_eq!(statuses(&caller).await, expected, "skipScripts: {skip}");
+    }
+}
+
+#[tokio::test]
+async fn each_kind_needs_its_scope() {
+    let (mut caller, _) = deploying().await;
+    caller.server.clock().step(Duration::from_secs(5));
+    for (scope, expected) in [
+        ("manage_project:demo", [200, 200]),
+        ("manage_extensions:demo", [200, 403]),
+        ("manage_subscriptions:demo", [403, 200]),
+        ("manage_connectors_deployments:demo", [403, 403]),
+    ] {
+        caller.token = caller.token_for("dev-client", scope).await;
+        assert_eq!(statuses(&caller).await, expected, "{scope}");
+    }
+}

@@ -41,8 +41,13 @@ pub struct Applied {
     pub digest: Option<Digest>,
     /// The status it ended with.
     pub outcome: Phase,
+    /// Whether code serves that was deployed by this operation or by one before it: a redeploy that fails takes nothing down
+    /// (contract section 7).
+    pub serves: bool,
     /// Version of the deployment before our last redeploy.
     pub from_version: Option<i64>,
+    /// Version of the connector that it ended with; `None`: not known.
+    pub connector_version: Option<i64>,
     /// Tags of what was sent; `None`: not known, so nothing is compared with it.
     pub sent: Option<Tags>,
     /// What the remote showed in place of visible values that were sent, at the end, or when the operation after it began.

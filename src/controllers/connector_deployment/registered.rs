@@ -12,7 +12,7 @@ use crate::connect::model::{DeclaredApplication, Deployment};
 use crate::controllers::conditions::Told;
 use crate::controllers::remote::{Offer, Offered, Offering};
 use crate::controllers::values::Values;
-use crate::crd::{ConnectorDeployment, UpdatePolicy};
+use crate::crd::{ConnectorDeployment, DriftPolicy, UpdatePolicy};
 
 /// What the registry says, as far as it was asked.
 #[derive(Clone, Debug, Default)]
@@ -58,10 +58,16 @@ impl Registered {
 
     /// Whether a redeploy would move to the registry's latest version (rule 15).
     fn moves(&self, object: &ConnectorDeployment, record: &Deployment) -> bool {
-        let connector = &object.spec.connector;
+        let (connector, running) = (&object.spec.connector, record.connector.version);
+        let Some(latest) = self.latest() else { return false };
+        let applied = object.status.as_ref().and_then(|status| status.applied.as_ref()?.connector_version);
+        // Somebody rolled it back.
+        let before = applied.filter(|applied| *applied > running);
+        if before.is_some() && object.spec.drift.policy == DriftPolicy::Correct {
+            return connector.version.or(before) == Some(latest);
+        }
         let follows = connector.update_policy == UpdatePolicy::Latest;
-        self.latest()
-            .is_some_and(|latest| latest > record.connector.version && (follows || connector.version == Some(latest)))
+        latest > before.unwrap_or(running) && (follows || connector.version == Some(latest))
     }
 
     /// What to tell of values that cannot be sent yet: also the mistakes in names that can be seen without them.

@@ -146,7 +146,7 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
     }
     if let Some(lines) = &facts.lines {
         status.last_log_lines = lines.iter().take(LOG_LINES).map(|line| cut(line, LOG_LINE_LENGTH)).collect();
-    } else if facts.told.reason != Reason::DeploymentFailed && !matches!(facts.seen, Sight::NotLooked) {
+    } else if !facts.told.reason.is_failed() && !matches!(facts.seen, Sight::NotLooked) {
         status.last_log_lines.clear();
     }
     if let Some(handled) = &facts.handled_reconcile {
@@ -189,7 +189,7 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
         ("NothingUnverified", "No secured values are there that were not sent from here")
     };
     vec![
-        drifted(facts.comparison),
+        drifted(facts.comparison, facts.seen),
         update_available(before, facts.newer),
         values_retained(facts.ledger),
         Extra::new(names::SECRETS_UNVERIFIED, Some(unverified), reason, message),
@@ -225,14 +225,26 @@ fn values_retained(ledger: &Ledger) -> Extra {
     Extra::new(type_, Some(true), "NotInSpec", message)
 }
 
-fn drifted(comparison: Comparison) -> Extra {
+fn drifted(comparison: Comparison, seen: Sight<'_>) -> Extra {
+    if let (Comparison::Different, Sight::Record(Deployment { rollback_revision: Some(revision), .. })) =
+        (comparison, seen)
+    {
+        let message = format!(
+            "Somebody rolled the deployment back to revision {}: connector or values are not those that were applied; see \
+             drift.policy",
+            cut(revision, 256)
+        );
+        return Extra::new(names::DRIFTED, Some(true), "RolledBack", message);
+    }
     let (holds, reason, message) = match comparison {
         Comparison::None => (None, "NotCompared", "Visible values were not compared with those that were applied"),
         Comparison::Ignored => (Some(false), "Ignored", "drift.policy is Ignore"),
         Comparison::Same => (Some(false), "ValuesMatch", "Visible values are those that were applied"),
-        Comparison::Different => {
-            (Some(true), "ValuesDiffer", "Visible values differ from those that were applied; see drift.policy")
-        }
+        Comparison::Different => (
+            Some(true),
+            "ValuesDiffer",
+            "Visible values or the connector are not those that were applied; see drift.policy",
+        ),
     };
     Extra::new(names::DRIFTED, holds, reason, message)
 }
@@ -329,6 +341,18 @@ fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
         shown += 1;
     }
     if shown < names.len() { format!("{text} and {} more", names.len() - shown) } else { text }
+}
+
+/// What failed on top of something that works is no outage: the service goes on with what it had (contract section 7).
+#[must_use]
+pub fn of_redeploy(told: Told, ledger: &Ledger) -> Told {
+    let serves = ledger.applied.as_ref().is_some_and(|applied| applied.serves);
+    if told.reason != Reason::DeploymentFailed || !serves {
+        return told;
+    }
+    let message =
+        format!("The last redeploy failed, and what was deployed before it goes on serving: {}", told.message);
+    Told::new(Reason::RedeployFailed, message)
 }
 
 /// What to tell people of a verdict. `report`: the entries that the status shows.

@@ -88,7 +88,9 @@ fn take_over(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         // Visible values that differ, or a higher version, are one redeploy; if they do not, it stays as it is.
         digest: same.then(|| wanted.payload.digest.clone()),
         outcome: seen.phase,
+        serves: seen.phase == Phase::Deployed,
         from_version: None,
+        connector_version: Some(seen.connector_version),
         sent: same.then(|| wanted.payload.tags.clone()),
         shown: Tags::default(),
         accepted: Tags::default(),
@@ -168,7 +170,7 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     if let Some(ledger) = noted(case, seen, wanted, removed) {
         return case.anew(ledger);
     }
-    let drifted = !drift.elsewhere.is_empty();
+    let drifted = !drift.elsewhere.is_empty() || is_rolled_back(case, seen);
     let verdict = match seen.phase {
         Phase::Deployed if drift.is_not_applied() => Verdict::NotApplied { drifted },
         phase => Verdict::Settled { phase, drifted },
@@ -276,13 +278,26 @@ enum Update {
     Cannot(Verdict),
 }
 
-/// Rule 15, as far as the registry was read: a redeploy can only move to the latest version.
+/// An older version of the connector runs than the one that our last operation ended with: somebody rolled the deployment back
+/// (contract section 6.1).
+fn is_rolled_back(case: &Case<'_>, seen: &Seen) -> bool {
+    let applied = case.ledger.applied.as_ref().and_then(|applied| applied.connector_version);
+    applied.is_some_and(|applied| seen.connector_version < applied)
+}
+
+/// Rule 15, as far as the registry was read: a redeploy can only move to the latest version. What somebody rolled back is left
+/// as it is until there is a version that was not there then, or drift is to be corrected.
 fn version(case: &Case<'_>, seen: &Seen) -> Update {
     let running = seen.connector_version;
     let version = &case.intent.version;
+    let before = case.ledger.applied.as_ref().and_then(|applied| applied.connector_version);
+    let before = before.filter(|_| is_rolled_back(case, seen));
+    if before.is_some() && case.intent.correct_drift && version.wanted.or(before) == version.latest {
+        return Update::Yes;
+    }
     if version.follow {
         return match version.latest {
-            Some(latest) if latest > running && case.memory.followed != Some(latest) => Update::Yes,
+            Some(latest) if latest > before.unwrap_or(running) && case.memory.followed != Some(latest) => Update::Yes,
             _ => Update::No,
         };
     }

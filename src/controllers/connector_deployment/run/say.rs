@@ -43,7 +43,9 @@ impl Run<'_> {
                     told
                 }
             }
-            (verdict, _) => status::tell(verdict, &known.wanted.key, record, &report),
+            (verdict, _) => {
+                status::of_redeploy(status::tell(verdict, &known.wanted.key, record, &report), &decision.ledger)
+            }
         }
     }
 
@@ -266,9 +268,10 @@ impl Run<'_> {
 
 /// Whether the status tells how an operation ended, well or not.
 fn is_settled(status: &ConnectorDeploymentStatus) -> bool {
-    let ended = [Reason::DeploymentFailed, Reason::ApplicationMissing, Reason::ValuesNotApplied];
+    let ended = [Reason::ApplicationMissing, Reason::ValuesNotApplied];
     let reason = conditions::ready_reason(&status.conditions).and_then(Reason::parse);
-    conditions::is_ready(&status.conditions) || reason.is_some_and(|reason| ended.contains(&reason))
+    conditions::is_ready(&status.conditions)
+        || reason.is_some_and(|reason| reason.is_failed() || ended.contains(&reason))
 }
 
 /// Whether what was sent, or what is there, may hold values from Secrets.

@@ -1,6 +1,6 @@
 //! The rows *Recreate* of the table: with `removedValues: Recreate` what was removed goes with the whole deployment.
 
-use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, operation};
+use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, operation, visible};
 use super::retained::{live, noted, seen, wants, without_b, without_u};
 use crate::controllers::connector_deployment::decide::{Answer, Call, CallKind, Deletion, Verdict, answered};
 use crate::controllers::connector_deployment::ledger::{OperationKind, OperationState, Phase};
@@ -163,6 +163,7 @@ fn what_is_created_has_nothing_of_what_was_removed() {
     scene.ledger = created.ledger;
     let there = scene.sees(Phase::Deployed);
     there.id = "id-2".into();
+    there.values = visible(&[("A", "1"), ("B", "2")]);
     there.secured.clear();
     let decision = scene.decide();
     assert_eq!(decision.verdict, Verdict::Settled { phase: Phase::Deployed, drifted: false });

@@ -102,6 +102,12 @@ impl Tags {
         tags
     }
 
+    /// The tag of one of these values; [`NOTHING`] if there is none by this name. All of them at once: [`Tags::visible`].
+    #[must_use]
+    pub fn of(values: &VisibleValues, item: &Item) -> String {
+        text(values, item).map_or_else(|| NOTHING.to_owned(), |text| visible_tag(item, text))
+    }
+
     /// The tag of a value.
     #[must_use]
     pub fn get(&self, item: &Item) -> Option<&str> {
@@ -193,6 +199,17 @@ fn is_ignored(item: &Item, ignored: &BTreeSet<(String, String)>) -> bool {
         && ignored.iter().any(|(application, key)| *application == item.application && *key == item.key)
 }
 
+/// The visible value of this name.
+fn text<'v>(values: &'v VisibleValues, item: &Item) -> Option<&'v String> {
+    let application = || values.applications.get(&item.application);
+    match item.kind {
+        Kind::Secured => None,
+        Kind::Schedule => application()?.schedule.as_ref(),
+        Kind::Standard if item.application == GLOBAL => values.global.get(&item.key),
+        Kind::Standard => application()?.standard.get(&item.key),
+    }
+}
+
 /// Eight hexadecimal digits of the SHA-256 of a visible value with its name.
 fn visible_tag(item: &Item, text: &str) -> String {
     let mut hash = Sha256::new();
@@ -228,6 +245,11 @@ mod tests {
             assert_eq!(found, differ, "{case}");
             assert_eq!(sent.fits(&seen), differ.is_empty(), "{case}");
         }
+        let values = visible(&[("A", "1")], Some("@daily"));
+        for (item, tag) in Tags::visible(&values).iter() {
+            assert_eq!(Tags::of(&values, item), tag, "{item}");
+        }
+        assert_eq!(Tags::of(&values, &Item::standard("service", "B")), NOTHING);
         let inherited = Tags::visible(&visible(&[("A", "1")], None));
         assert!(inherited.fits(&visible(&[("A", "1")], Some("@daily"))), "a schedule that was not sent does not count");
     }

@@ -264,7 +264,7 @@ impl Seen {
     /// The tag of the visible value that it shows by this name.
     #[must_use]
     pub fn tag(&self, item: &Item) -> String {
-        Tags::visible(&self.values).get(item).unwrap_or(NOTHING).to_owned()
+        Tags::of(&self.values, item)
     }
 
     /// Whether this is what somebody would see who sent these and nothing else: plain values that were not sent are defaults

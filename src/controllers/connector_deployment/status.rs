@@ -83,8 +83,24 @@ pub enum Sight<'a> {
     Record(&'a Deployment),
 }
 
+/// A version of a connector, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// Its number.
+    pub version: i64,
+    /// The Git tag that it is built from; empty: not known.
+    pub tag: String,
+}
+
+impl std::fmt::Display for Release {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}", self.version)?;
+        if self.tag.is_empty() { Ok(()) } else { write!(formatter, " (tag {})", cut(&self.tag, 100)) }
+    }
+}
+
 /// Whether the registry has a newer version of the connector than the one that runs (rule 15).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Newer {
     /// It was not asked, or did not answer: what was said stays.
     Unknown,
@@ -93,9 +109,9 @@ pub enum Newer {
     /// It has this one.
     Yes {
         /// The version that runs.
-        running: i64,
+        running: Release,
         /// The registry's latest.
-        latest: i64,
+        latest: Release,
     },
 }
 
@@ -190,7 +206,7 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
     };
     vec![
         drifted(facts.comparison, facts.seen),
-        update_available(before, facts.newer),
+        update_available(before, &facts.newer),
         values_retained(facts.ledger),
         Extra::new(names::SECRETS_UNVERIFIED, Some(unverified), reason, message),
         Extra::suspended(facts.suspended),
@@ -249,7 +265,7 @@ fn drifted(comparison: Comparison, seen: Sight<'_>) -> Extra {
     Extra::new(names::DRIFTED, holds, reason, message)
 }
 
-fn update_available(before: &ConnectorDeploymentStatus, newer: Newer) -> Extra {
+fn update_available(before: &ConnectorDeploymentStatus, newer: &Newer) -> Extra {
     let type_ = names::UPDATE_AVAILABLE;
     match newer {
         Newer::No => {
@@ -260,7 +276,9 @@ fn update_available(before: &ConnectorDeploymentStatus, newer: Newer) -> Extra {
             Some(true),
             "NewerVersion",
             format!(
-                "Version {latest} of the connector is published, and {running} runs: set connector.version to {latest}, or connector.updatePolicy to Latest"
+                "Version {latest} of the connector is published, and {running} runs: set connector.version to {}, or \
+                 connector.updatePolicy to Latest",
+                latest.version
             ),
         ),
         Newer::Unknown => match before.conditions.iter().find(|condition| condition.type_ == type_) {

@@ -32,7 +32,7 @@ async fn rule_15_a_pinned_deployment_says_that_there_is_a_newer_version_and_move
     let told = shop.until("newer version", |object| is(object, names::UPDATE_AVAILABLE)).await;
     assert_eq!(ready(&told), ("True", "Deployed"));
     let said = condition(&told, names::UPDATE_AVAILABLE).unwrap();
-    assert!(said.message.contains("Version 2") && said.message.contains("1 runs"), "{}", said.message);
+    assert!(said.message.contains("Version 2 (tag ") && said.message.contains("runs"), "{}", said.message);
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     shop.change(&version(2)).await;

@@ -7,7 +7,7 @@ use connect_operator::controllers::connector_deployment::ledger::{
     Applied, Ledger, Operation, OperationKind, OperationState, Phase, Sources,
 };
 use connect_operator::controllers::connector_deployment::status::{
-    Comparison, Facts, Newer, Sight, Texts, WantedIdentity, summarize,
+    Comparison, Facts, Newer, Release, Sight, Texts, WantedIdentity, summarize,
 };
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::tags::{Item, Tags};
@@ -147,10 +147,14 @@ fn rule_21_the_same_facts_give_the_same_status_whenever_that_is() {
     assert_ne!(summarize(&first, &failed, later), first);
 }
 
+fn release(version: i64) -> Release {
+    Release { version, tag: format!("1.0.{version}") }
+}
+
 #[test]
 fn conditions_beside_the_main_ones_are_always_there() {
     let (known, unverified) = (Ledger::default(), Ledger { unverified: true, ..Ledger::default() });
-    let newer = Newer::Yes { running: 1, latest: 2 };
+    let newer = Newer::Yes { running: release(1), latest: release(2) };
     let compared = |comparison| Facts { comparison, ..facts(&known) };
     let (nothing_retained, retained) = (applied(&[]), applied(&["OLD", ""]));
     // Drifted, UpdateAvailable, SecretsUnverified, Suspended, ValuesRetained.
@@ -312,16 +316,19 @@ fn rule_15_a_newer_version_is_said_until_it_is_known_that_there_is_none() {
     };
     let (before, none) = said(&ConnectorDeploymentStatus::default(), Newer::Unknown);
     assert_eq!(none.0, "Unknown", "nothing was ever known");
-    let (before, there) = said(&before, Newer::Yes { running: 2, latest: 5 });
+    let (before, there) = said(&before, Newer::Yes { running: release(2), latest: release(5) });
     let (status, reason, message) = there.clone();
     assert_eq!((status.as_str(), reason.as_str()), ("True", "NewerVersion"));
     assert!(
-        message.contains("Version 5") && message.contains("2 runs") && message.contains("updatePolicy"),
+        message.contains("Version 5 (tag 1.0.5)")
+            && message.contains("2 (tag 1.0.2) runs")
+            && message.contains("version to 5, or")
+            && message.contains("updatePolicy"),
         "{message}"
     );
     let (before, still) = said(&before, Newer::Unknown);
     assert_eq!(still, there, "the registry does not answer");
-    let (before, newest) = said(&before, Newer::Yes { running: 2, latest: 6 });
+    let (before, newest) = said(&before, Newer::Yes { running: release(2), latest: release(6) });
     assert!(newest.2.contains("Version 6"));
     let (before, none) = said(&before, Newer::No);
     assert_eq!(none.0, "False");

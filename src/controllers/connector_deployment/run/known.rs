@@ -34,6 +34,7 @@ impl Run<'_> {
             return Ok(Known {
                 wanted,
                 latest: None,
+                latest_tag: String::new(),
                 desired: Err(told),
                 payload: None,
                 masker: Masker::new([]),
@@ -58,7 +59,8 @@ impl Run<'_> {
         if let Ok(desired) = &desired {
             self.tell_undeclared(&desired.undeclared).await;
         }
-        Ok(Known { wanted, latest: registered.latest(), desired, payload, masker, target: None, declared })
+        let latest_tag = registered.offering().map(|offering| offering.tag.clone()).unwrap_or_default();
+        Ok(Known { wanted, latest: registered.latest(), latest_tag, desired, payload, masker, target: None, declared })
     }
 
     /// Rule 14: the keys that are not sent are named in one event.

@@ -11,7 +11,7 @@ use super::super::desired::{self};
 use super::super::intent;
 use super::super::ledger::{Ledger, OperationKind};
 use super::super::observe::{self};
-use super::super::status::{self, Comparison, Facts, Newer, Sight, Texts, WantedIdentity};
+use super::super::status::{self, Comparison, Facts, Newer, Release, Sight, Texts, WantedIdentity};
 use crate::connect::ApiError;
 use crate::connect::model::Deployment;
 use crate::controllers::conditions::{self, Told};
@@ -144,7 +144,11 @@ impl Run<'_> {
         match (known.latest, seen) {
             _ if self.object.spec.connector.update_policy == UpdatePolicy::Latest => Newer::No,
             (Some(latest), Sight::Record(record)) if latest > record.connector.version => {
-                Newer::Yes { running: record.connector.version, latest }
+                let running = Release {
+                    version: record.connector.version,
+                    tag: record.connector.repository.tag.clone(),
+                };
+                Newer::Yes { running, latest: Release { version: latest, tag: known.latest_tag.clone() } }
             }
             (Some(_), Sight::Record(_)) | (_, Sight::Nothing) => Newer::No,
             (None, Sight::Record(_)) | (_, Sight::NotLooked) => Newer::Unknown,

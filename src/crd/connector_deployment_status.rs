@@ -266,6 +266,10 @@ pub struct ValueDigests {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     pub schedule: Option<String>,
+    /// Members of the retry policy by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::value_digests")]
+    pub retry_policy: BTreeMap<String, String>,
 }
 
 /// Status in which an operation ended.

@@ -8,13 +8,14 @@ use secrecy::{SecretSlice, SecretString};
 
 use super::decide::Wanted;
 use super::ledger::{Ledger, Payload, Source, Sources};
+use crate::connect::model::RetryPolicy;
 use crate::controllers::conditions::Told;
 use crate::controllers::digest::DigestKey;
 use crate::controllers::reason::Reason;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, Tags};
 use crate::controllers::values::{ApplicationValues, Values};
-use crate::crd::{ConfigurationValues, ConnectorDeploymentSpec};
+use crate::crd::{ConfigurationValues, ConnectorDeploymentSpec, RetryStrategy};
 
 /// An object that values come from, as it was read.
 #[derive(Clone, Debug)]
@@ -113,6 +114,20 @@ impl Desired {
     }
 }
 
+/// A retry policy as it is sent.
+fn retry_policy(policy: &crate::crd::RetryPolicy) -> RetryPolicy {
+    let strategy = match policy.strategy {
+        RetryStrategy::Immediate => "immediate",
+        RetryStrategy::ExponentialBackoff => "exponential-backoff",
+    };
+    RetryPolicy {
+        strategy: strategy.to_owned(),
+        min_backoff_seconds: policy.min_backoff_seconds,
+        max_backoff_seconds: policy.max_backoff_seconds,
+        max_attempts: policy.max_attempts,
+    }
+}
+
 /// The Secrets and ConfigMaps that a spec names for its values.
 #[must_use]
 pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
@@ -155,6 +170,7 @@ pub fn from_spec(
         let keys = declared.map(|declared| declared.applications.get(name).cloned().unwrap_or_default());
         let mut values = gather.values(&format!("application {name}"), &application.values, keys.as_ref());
         values.schedule.clone_from(&application.schedule);
+        values.retry_policy = application.retry_policy.as_ref().map(retry_policy);
         gather.desired.values.applications.insert(name.clone(), values);
     }
     if let Some(global) = &spec.global_configuration {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::connect::model::RetryPolicy;
 
 /// What the connector of these tests declares.
 fn offering(change: &serde_json::Value) -> Offering {
@@ -23,6 +24,8 @@ fn offering(change: &serde_json::Value) -> Offering {
                 ],
             },
             {"applicationName": "cleanup", "applicationType": "job", "standardConfiguration": [], "securedConfiguration": []},
+            {"applicationName": "orders", "applicationType": "event", "standardConfiguration": [], "securedConfiguration": []},
+            {"applicationName": "orbit", "applicationType": "satellite", "standardConfiguration": [], "securedConfiguration": []},
         ],
         "globalConfiguration": {"standardConfiguration": [{"key": "CURRENCY", "description": "", "required": true}]},
     });
@@ -56,14 +59,16 @@ fn misnamed() -> Vec<Row> {
             |values| {
                 values.applications.insert("servce".into(), ApplicationValues::default());
             },
-            &["the connector has no application servce: did you mean service? (it has cleanup, service)"],
+            &[
+                "the connector has no application servce: did you mean service? (it has cleanup, orbit, orders, service)",
+            ],
         ),
         (
             "unknown and unlike any",
             |values| {
                 values.applications.insert("zzz".into(), ApplicationValues::default());
             },
-            &["the connector has no application zzz (it has cleanup, service)"],
+            &["the connector has no application zzz (it has cleanup, orbit, orders, service)"],
         ),
         (
             "unknown key, and so a required one is missing",
@@ -98,6 +103,15 @@ fn misnamed() -> Vec<Row> {
                 service(values).secured.insert("MODE".into(), "x".to_owned().into());
             },
             &["application service declares MODE as plain, not as secured: move it to the other list"],
+        ),
+        (
+            "retry policies, also of an event application and of one whose type is not known",
+            |values| {
+                for name in ["cleanup", "orbit", "orders"] {
+                    values.applications.entry(name.into()).or_default().retry_policy = Some(RetryPolicy::default());
+                }
+            },
+            &["application cleanup takes no retryPolicy: it is of type job, and only type event has one"],
         ),
         (
             "no key is declared",

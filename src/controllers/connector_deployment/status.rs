@@ -216,7 +216,7 @@ fn values_retained(ledger: &Ledger) -> Extra {
     };
     let secured = retained.iter().any(|(item, _)| item.kind == Kind::Secured);
     let revoke = if secured { "; revoke secured ones where they were issued" } else { "" };
-    let names = listed(retained.iter().map(|(item, _)| item));
+    let names = listed(retained.iter().map(|(item, _)| item).filter(|item| item.is_listed()));
     let message = format!(
         "The deployment still has values that the spec does not name: {names}. A redeploy takes nothing away: name them \
          again with other values, or delete and create this resource, which changes its URLs{revoke}"

@@ -150,6 +150,54 @@ async fn a_secured_value_cannot_be_written_as_text() {
 }
 
 #[tokio::test]
+async fn a_retry_policy_has_what_its_strategy_takes() {
+    let policy = |policy: &Value| json!({"configurations": [{"applicationName": "events", "retryPolicy": policy}]});
+    let backoff = |shortest: i64, longest: i64, attempts: i64| {
+        json!({
+            "strategy": "exponential-backoff",
+            "minBackoffSeconds": shortest, "maxBackoffSeconds": longest, "maxAttempts": attempts,
+        })
+    };
+    refuse(
+        deployment,
+        vec![
+            (
+                "a policy without a strategy",
+                policy(&json!({})),
+                "spec.configurations[0].retryPolicy.strategy: Required",
+            ),
+            (
+                "a strategy that nobody knows",
+                policy(&json!({"strategy": "Immediate"})),
+                r#"supported values: "immediate", "exponential-backoff""#,
+            ),
+            ("backoff without pauses", policy(&json!({"strategy": "exponential-backoff"})), "needs minBackoffSeconds"),
+            (
+                "backoff without a longest pause",
+                policy(&json!({"strategy": "exponential-backoff", "minBackoffSeconds": 1})),
+                "needs minBackoffSeconds and maxBackoffSeconds",
+            ),
+            (
+                "immediate with a pause",
+                policy(&json!({"strategy": "immediate", "maxBackoffSeconds": 1})),
+                "are for strategy exponential-backoff only",
+            ),
+            (
+                "immediate with attempts",
+                policy(&json!({"strategy": "immediate", "maxAttempts": 5})),
+                "are for strategy exponential-backoff only",
+            ),
+            ("the shortest above the longest", policy(&backoff(3, 2, 5)), "must not be above maxBackoffSeconds"),
+            ("no shortest pause", policy(&backoff(0, 1, 5)), "should be greater than or equal to 1"),
+            ("a pause of 601", policy(&backoff(1, 601, 5)), "should be less than or equal to 600"),
+            ("four attempts", policy(&backoff(1, 1, 4)), "should be greater than or equal to 5"),
+            ("101 attempts", policy(&backoff(1, 1, 101)), "should be less than or equal to 100"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn nothing_is_there_twice() {
     let plain = json!([{"key": "A", "value": "1"}, {"key": "A", "value": "2"}]);
     let secured = json!([{"key": "A", "valueFrom": a_secret()}, {"key": "A", "valueFrom": a_secret()}]);

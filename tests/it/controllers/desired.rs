@@ -96,6 +96,7 @@ fn shown(desired: &Desired) -> Vec<String> {
         lines.extend(values.standard.iter().map(|(key, value)| format!("{place}{key}={value}")));
         lines.extend(values.secured.iter().map(|(key, value)| format!("{place}!{key}={}", value.expose_secret())));
         lines.extend(values.schedule.iter().map(|schedule| format!("{place}at {schedule}")));
+        lines.extend(values.retry_policy.iter().map(|policy| format!("{place}retry {}", json!(policy))));
     };
     for (name, application) in &desired.values.applications {
         show(&format!("{name}: "), application);
@@ -129,6 +130,10 @@ fn rule_8_every_value_is_taken_from_where_the_spec_says() {
                 {"key": "FROM_MAP", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "A"}}},
             ], "securedConfiguration": [secret_value("API_TOKEN", "tax", "token")]},
             {"applicationName": "job"},
+            {"applicationName": "events", "retryPolicy": {
+                "strategy": "exponential-backoff", "minBackoffSeconds": 1, "maxBackoffSeconds": 2, "maxAttempts": 5,
+            }},
+            {"applicationName": "hooks", "retryPolicy": {"strategy": "immediate"}},
         ],
         "globalConfiguration": {
             "standardConfiguration": [{"key": "SHOP", "value": "eu"}],
@@ -137,6 +142,11 @@ fn rule_8_every_value_is_taken_from_where_the_spec_says() {
     });
     let desired = from_spec(&resource(&spec).spec, &contents(&[TAX, SETTINGS]), None).unwrap();
     let expected = [
+        concat!(
+            r#"events: retry {"maxAttempts":5,"maxBackoffSeconds":2,"minBackoffSeconds":1,"#,
+            r#""strategy":"exponential-backoff"}"#
+        ),
+        r#"hooks: retry {"strategy":"immediate"}"#,
         "service: EMPTY=",
         "service: FROM_MAP=1",
         "service: LOG_LEVEL=info",

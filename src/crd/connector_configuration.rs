@@ -127,11 +127,36 @@ pub struct StandardValue {
 }
 
 /// Where a plain value is read from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.configMapKeyRef) != has(self.applicationUrl)")
+    .message("give exactly one of configMapKeyRef and applicationUrl"))]
+pub struct StandardValueSource {
+    /// One key of a ConfigMap of the same namespace. Exactly one of configMapKeyRef and applicationUrl must be there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_map_key_ref: Option<ConfigMapKeyRef>,
+    /// The URL of an application of the same deployment. It exists only after the first deployment: until then the
+    /// placeholder is sent, and then one redeploy sends the URL. Exactly one of configMapKeyRef and applicationUrl must
+    /// be there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application_url: Option<ApplicationUrl>,
+}
+
+/// The URL of an application of the same deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct StandardValueSource {
-    /// One key of a ConfigMap of the same namespace.
-    pub config_map_key_ref: ConfigMapKeyRef,
+pub struct ApplicationUrl {
+    /// Name of the application, as the connector's connect.yaml has it: one of a type that has a URL, so neither event
+    /// nor job. 2 to 256 letters, digits, underscores and hyphens.
+    #[schemars(length(min = 2, max = 256), regex(pattern = KEY_PATTERN))]
+    pub application: String,
+    /// What follows the URL. Begins with a slash; at most 1024 characters. Default: nothing. Example: /webhook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024), regex(pattern = "^/"))]
+    pub path: Option<String>,
+    /// What the first deployment gets in place of the URL. 1 to 2048 characters. Example: https://placeholder.example.com.
+    #[schemars(length(min = 1, max = 2048))]
+    pub placeholder: String,
 }
 
 /// One secured value.

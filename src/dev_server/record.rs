@@ -292,7 +292,7 @@ impl Record {
             }),
             details: DeploymentDetails { build: build_id.clone().map(|id| Build { id, report }) },
             deployed_region: self.region.clone(),
-            applications: self.applications(values, &status, variant),
+            applications: self.applications(values, status, variant),
             preview: self.kind == DeploymentType::Preview,
             status: status.clone(),
         }

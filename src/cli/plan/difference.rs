@@ -177,12 +177,13 @@ fn retry_policy(
     let shown = record.and_then(|record| record.retry_policy.as_ref()).map(retry_policy_members);
     let there = shown.or_else(|| applied.clone().filter(|_| record.is_some()));
     let wanted = desired.retry_policy.as_ref().map(retry_policy_members);
-    let shows = |members: &Members, there: &Members| members.iter().all(|member| there.get(member.0) == Some(member.1));
+    let has_all =
+        |members: &Members, there: &Members| members.iter().all(|member| there.get(member.0) == Some(member.1));
     let change = match (&there, &wanted) {
         (None, Some(_)) => Change::Added,
-        (Some(there), Some(wanted)) if !shows(wanted, there) => Change::Changed,
+        (Some(there), Some(wanted)) if !has_all(wanted, there) => Change::Changed,
         (Some(_), Some(wanted)) if applied.as_ref().is_some_and(|applied| applied != wanted) => Change::Changed,
-        (Some(there), None) if applied.as_ref().is_some_and(|applied| shows(applied, there)) => Change::Retained,
+        (Some(there), None) if applied.as_ref().is_some_and(|applied| has_all(applied, there)) => Change::Retained,
         _ => return,
     };
     let before = there.as_ref().map(in_words);

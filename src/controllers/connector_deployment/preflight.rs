@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use secrecy::SecretString;
 
+use super::application_urls::{self, UrlValue};
 use crate::connect::model::{
     ApplicationType, DeclaredApplication, DeclaredGlobal, IsPreviewable, SecuredKey, StandardKey,
 };
@@ -57,6 +58,30 @@ pub(super) fn of_declarations(
     let keys = Keys::of(&global.standard_configuration, &global.secured_configuration);
     keys.check("globalConfiguration", &values.global, &mut problems);
     problems
+}
+
+/// Values that are the URL of an application which never gets one, or which the connector does not have.
+pub(super) fn of_urls(values: &[UrlValue], applications: Option<&[DeclaredApplication]>) -> Vec<String> {
+    let Some(applications) = applications else { return Vec::new() };
+    let names: BTreeSet<&str> = applications.iter().map(|application| application.application_name.as_str()).collect();
+    let problem = |value: &UrlValue| {
+        let name = &value.application;
+        let declared = applications.iter().find(|application| application.application_name == *name);
+        match declared.map(|declared| &declared.application_type) {
+            None => Some(format!(
+                "{} is to be the URL of application {name}, which is not there{}",
+                value.item,
+                others(name, &names)
+            )),
+            Some(kind) if application_urls::has_none(kind) => Some(format!(
+                "{} is to be the URL of application {name}, which is of type {} and never has one",
+                value.item,
+                kind.as_str()
+            )),
+            Some(_) => None,
+        }
+    };
+    values.iter().filter_map(problem).collect()
 }
 
 /// Only messages of an event application are sent again. A type that is not known is no mistake.

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::connect::model::RetryPolicy;
+use crate::controllers::tags::Item;
 
 /// What the connector of these tests declares.
 fn offering(change: &serde_json::Value) -> Offering {
@@ -202,6 +203,27 @@ fn where_and_whether_it_may_be_deployed_is_told_too() {
         let problems = of_offering(&good(), region, &offering);
         assert_eq!(problems.len(), usize::from(!expected.is_empty()), "{case}: {problems:?}");
         assert!(problems.iter().all(|problem| problem.contains(expected)), "{case}: {problems:?}");
+    }
+}
+
+#[test]
+fn a_url_of_an_application_without_one_is_a_mistake() {
+    for (application, expected) in [
+        ("service", None),
+        ("orbit", None),
+        ("orders", Some("which is of type event and never has one")),
+        ("cleanup", Some("which is of type job and never has one")),
+        ("servce", Some("which is not there: did you mean service? (it has cleanup, orbit, orders, service)")),
+    ] {
+        let from = serde_json::from_value(json!({"application": application, "placeholder": "x"})).expect("a URL");
+        let values = [UrlValue::of(Item::standard("service", "PEER"), &from)];
+        let declared = offering(&json!({})).applications;
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|why| format!("service/PEER is to be the URL of application {application}, {why}"))
+            .collect();
+        assert_eq!(of_urls(&values, declared.as_deref()), expected, "{application}");
+        assert_eq!(of_urls(&values, None), Vec::<String>::new(), "{application}: not known");
     }
 }
 

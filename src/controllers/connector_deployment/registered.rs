@@ -83,7 +83,8 @@ impl Registered {
                 };
                 let mut offering = Offering::clone(offering);
                 offering.applications = without(offering.applications, record);
-                let problems = preflight::of_offering(&desired.values, region, &offering);
+                let mut problems = preflight::of_offering(&desired.values, region, &offering);
+                problems.extend(preflight::of_urls(&desired.url_values, offering.applications.as_deref()));
                 let by_registry = !problems.is_empty();
                 (problems, by_registry)
             }
@@ -92,7 +93,9 @@ impl Registered {
                 let applications = connector.and_then(|connector| connector.configurations.clone());
                 let applications = without(applications, record);
                 let global = connector.and_then(|connector| connector.global_configuration.as_ref());
-                (preflight::of_declarations(&desired.values, applications.as_deref(), global), false)
+                let mut problems = preflight::of_declarations(&desired.values, applications.as_deref(), global);
+                problems.extend(preflight::of_urls(&desired.url_values, applications.as_deref()));
+                (problems, false)
             }
             CallKind::Undeploy { .. } => (Vec::new(), false),
         }

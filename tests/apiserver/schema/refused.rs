@@ -107,6 +107,10 @@ async fn a_plain_value_comes_from_exactly_one_place() {
     let words = "give exactly one of value and valueFrom";
     let from = json!({"configMapKeyRef": {"name": "tax", "key": "level"}});
     let both = json!({"standardConfiguration": [{"key": "LOG_LEVEL", "value": "", "valueFrom": from}]});
+    let value = |from: Value| json!({"standardConfiguration": [{"key": "PEER_URL", "valueFrom": from}]});
+    let map = json!({"name": "tax", "key": "level"});
+    let url = json!({"application": "service", "placeholder": "x"});
+    let one = "give exactly one of configMapKeyRef and applicationUrl";
     let neither = json!({"standardConfiguration": [{"key": "LOG_LEVEL"}]});
     let number = json!({"standardConfiguration": [{"key": "RETRIES", "value": 3}]});
     let secret = json!({"standardConfiguration": [{"key": "TOKEN", "valueFrom": a_secret()}]});
@@ -117,6 +121,25 @@ async fn a_plain_value_comes_from_exactly_one_place() {
             ("neither", application(&neither), words),
             ("both, global", json!({"globalConfiguration": both}), words),
             ("neither, global", json!({"globalConfiguration": neither}), words),
+            ("two references", application(&value(json!({"configMapKeyRef": map, "applicationUrl": url}))), one),
+            ("no reference", application(&value(json!({}))), one),
+            (
+                "a URL without a placeholder",
+                application(&value(json!({"applicationUrl": {"application": "service"}}))),
+                "placeholder: Required value",
+            ),
+            (
+                "an empty placeholder",
+                application(&value(json!({"applicationUrl": {"application": "service", "placeholder": ""}}))),
+                "should be at least 1 chars long",
+            ),
+            (
+                "a path without a slash",
+                application(&value(
+                    json!({"applicationUrl": {"application": "service", "placeholder": "x", "path": "hook"}}),
+                )),
+                "should match '^/'",
+            ),
             ("a number", application(&number), "expected string"),
             ("a secret in a plain value", application(&secret), "field not declared in schema"),
         ],

@@ -58,6 +58,12 @@ macro_rules! reasons {
                 Self::ALL.iter().find(|reason| reason.as_str() == word).copied()
             }
 
+            /// Whether a deployment ended badly, with or without something that goes on serving.
+            #[must_use]
+            pub fn is_failed(self) -> bool {
+                matches!(self, Self::DeploymentFailed | Self::RedeployFailed)
+            }
+
             /// What it means for whoever waits.
             #[must_use]
             pub fn stance(self) -> Stance {
@@ -118,6 +124,7 @@ reasons! {
     WrongDestination, Failing, "A resource that `spec.verify` names points elsewhere, such as to a deployment that was replaced: run the script again with the annotation that asks for a redeploy.";
     WarningsReported, Stalled, "The service reports `Deployed`, but the report has warnings or errors, and `spec.readyWhen` is `NoWarnings`: read `status.report`, correct what it names, or ask for a redeploy.";
     DeploymentFailed, Stalled, "Deploying did not work: read `status.report`, change the value that it names, or ask for a redeploy.";
+    RedeployFailed, Stalled, "The last redeploy did not work, and what was deployed before it goes on serving, so this is no outage: read `status.report`, change the value that it names, or ask for a redeploy.";
     PublishingFailed, Stalled, "Publishing did not work: read `status.publishingReport`, put right what it names, and name another tag, or ask for another attempt with the annotation that asks for a redeploy.";
     PreviewRefused, Stalled, "The permission to deploy this tag as a preview was not given: read `status.previewableReport`, and name another tag, or ask for it once more with the annotation that asks for a redeploy.";
     RepositoryInvalid, Stalled, "The repository cannot be reached, has no such tag, or its connect.yaml is missing or wrong: the message says which. It is tried again after ten minutes and more.";

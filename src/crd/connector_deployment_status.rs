@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connector_deployment::{DeletionPolicy, DeploymentType};
 use super::schema;
-use super::shared::{RemoteIdentity, UNSEEN};
+use super::shared::{RemoteIdentity, UNSEEN, is_default};
 
 /// Most characters of a report entry's message and of its title.
 pub const MESSAGE_LENGTH: usize = 1024;
@@ -210,9 +210,16 @@ pub struct Applied {
     /// version of the operator does not know. Absent while nothing has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// Whether code serves that was deployed by this operation or by one before it: a redeploy that fails takes nothing down.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub serves: bool,
     /// Version of the remote deployment before the last redeploy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_version: Option<i64>,
+    /// Version of the connector that ran when the operation ended. That an older one runs later means that somebody rolled the
+    /// deployment back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connector_version: Option<i64>,
     /// The values that were sent, each with a short digest. Absent: not known, so nothing is compared with them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]
@@ -376,6 +383,8 @@ pub enum OperationType {
     Redeploy,
     /// One DELETE.
     Undeploy,
+    /// One DELETE, and then a Create: what the deployment has cannot be taken away from it.
+    Recreate,
 }
 
 /// How far an operation is known to have come.

@@ -89,6 +89,9 @@ pub(super) struct Record {
     /// What went live, the newest last.
     #[serde(default)]
     pub(super) revisions: Vec<Revision>,
+    /// Name of the revision that was restored last, if nothing was deployed since.
+    #[serde(default)]
+    pub(super) rollback_revision: Option<String>,
     /// How the next build ends, if a test chose that.
     pub(super) next_outcome: Option<PlannedOutcome>,
     /// The next undeploy fails.
@@ -295,6 +298,7 @@ impl Record {
             applications: self.applications(values, status, variant),
             preview: self.kind == DeploymentType::Preview,
             status: status.clone(),
+            rollback_revision: self.rollback_revision.clone(),
         }
     }
 

@@ -41,6 +41,6 @@ async fn it_ends_when_it_is_ready_when_a_person_is_needed_and_when_the_time_is_o
     shop.change(&json!({"spec": level("loud")})).await;
     let (code, said) = wait(&shop, &["deployment/tax"]).await;
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("DeploymentFailed") && said.contains("LOG_LEVEL of application service"), "{said}");
+    assert!(said.contains("RedeployFailed") && said.contains("LOG_LEVEL of application service"), "{said}");
     assert!(!said.contains("first-token"), "{said}");
 }

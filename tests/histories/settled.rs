@@ -217,7 +217,7 @@ fn resource(
         // Values that the remote cuts, or that somebody changed while ours were deployed.
         "Deployed" if reason == "ValuesNotApplied" => state.of(&wanted.plain) != wanted.plain,
         "Deployed" => ready,
-        "Failed" => reason == "DeploymentFailed",
+        "Failed" => matches!(reason, "DeploymentFailed" | "RedeployFailed"),
         "UndeployFailed" => reason == "UndeployFailed",
         _ => false,
     };

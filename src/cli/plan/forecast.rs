@@ -65,6 +65,8 @@ pub(super) enum Action {
     Create,
     /// It is deployed again.
     Redeploy,
+    /// It is deleted and created anew.
+    Recreate,
     /// One that exists is taken over, as it is.
     Adopt,
     /// One that exists is taken over, and deployed again.
@@ -191,7 +193,9 @@ impl Stage {
                 generation: operation.generation,
                 digest: Some(payload.digest.clone()),
                 outcome: Phase::Deployed,
+                serves: true,
                 from_version: None,
+                connector_version: None,
                 // What will be seen is not known yet, so it is not compared.
                 sent: None,
                 shown: Tags::default(),
@@ -323,6 +327,11 @@ fn foresee(premises: &Premises<'_>, call: &CallKind, stage: &Stage, outcome: &mu
             }
             record
         }
+        CallKind::Recreate { .. } => {
+            outcome.action = Action::Recreate;
+            outcome.notes.push("it is deleted and created anew without what is removed: its URLs change".to_owned());
+            None
+        }
         CallKind::Undeploy { .. } => return,
     };
     if found == Some(&Offered::Unreadable) {
@@ -359,8 +368,10 @@ fn rest(premises: &Premises<'_>, decision: &Decision, stage: &Stage, outcome: &m
     let record = premises.looked.record.as_deref();
     let told = match (&decision.verdict, premises.desired) {
         (Verdict::ValuesUnknown, Err(told)) => told.clone(),
-        (Verdict::Settled { phase, .. } | Verdict::Observed(phase), _) => settled(premises, *phase, decision.verdict),
-        (Verdict::NotApplied { .. }, _) => settled(premises, Phase::Deployed, decision.verdict),
+        (Verdict::Settled { phase, .. } | Verdict::Observed(phase), _) => {
+            settled(premises, &decision.ledger, *phase, decision.verdict)
+        }
+        (Verdict::NotApplied { .. }, _) => settled(premises, &decision.ledger, Phase::Deployed, decision.verdict),
         (verdict, _) => status::tell(verdict, &premises.wanted.key, record, &[]),
     };
     match told.reason.stance() {
@@ -406,8 +417,9 @@ fn newly_retained(premises: &Premises<'_>, stage: &Stage) -> Vec<Difference> {
 
 /// How something ended that stays as it is. The report may quote values, so the operator's own words are taken, which do
 /// not.
-fn settled(premises: &Premises<'_>, phase: Phase, verdict: Verdict) -> Told {
+fn settled(premises: &Premises<'_>, ledger: &Ledger, phase: Phase, verdict: Verdict) -> Told {
     let told = status::tell(&verdict, &premises.wanted.key, premises.looked.record.as_deref(), &[]);
+    let told = status::of_redeploy(told, ledger);
     let said = premises.after.status.as_ref().filter(|status| {
         status.conditions.iter().any(|it| it.type_ == names::READY && it.reason == told.reason.as_str())
     });

@@ -41,8 +41,13 @@ pub struct Applied {
     pub digest: Option<Digest>,
     /// The status it ended with.
     pub outcome: Phase,
+    /// Whether code serves that was deployed by this operation or by one before it: a redeploy that fails takes nothing down
+    /// (contract section 7).
+    pub serves: bool,
     /// Version of the deployment before our last redeploy.
     pub from_version: Option<i64>,
+    /// Version of the connector that it ended with; `None`: not known.
+    pub connector_version: Option<i64>,
     /// Tags of what was sent; `None`: not known, so nothing is compared with it.
     pub sent: Option<Tags>,
     /// What the remote showed in place of visible values that were sent, at the end, or when the operation after it began.
@@ -69,7 +74,7 @@ pub struct Operation {
     pub attempt: u32,
     /// Generation of the resource that it serves.
     pub generation: i64,
-    /// What it sends; `None` for an undeploy.
+    /// What it sends; `None` if it takes down.
     pub payload: Option<Payload>,
     /// Version of the deployment that it starts from.
     pub from_version: Option<i64>,
@@ -105,6 +110,8 @@ pub enum OperationKind {
     Redeploy,
     /// Takes it down.
     Undeploy,
+    /// Takes it down, so that it can be created without what was removed.
+    Recreate,
 }
 
 /// What is known of the call of an operation.

@@ -26,7 +26,7 @@ pub(super) async fn after_failure(
     let wanted = usize::try_from(object.spec.failure_log_lines).unwrap_or_default();
     let record = record?;
     let failed = matches!(verdict, Verdict::Settled { phase: Phase::Failed, .. });
-    let told = conditions::ready_reason(&before.conditions) == Some(Reason::DeploymentFailed.as_str());
+    let told = conditions::ready_reason(&before.conditions).and_then(Reason::parse).is_some_and(Reason::is_failed);
     if wanted == 0 || !failed || (told && before.version == Some(record.version)) {
         return None;
     }

@@ -6,11 +6,12 @@
 use std::sync::Arc;
 
 use super::decide::CallKind;
-use super::desired::{Declared, Desired};
+use super::desired::{Declared, Desired, Unready};
 use super::{applications, observe, preflight};
 use crate::connect::model::{DeclaredApplication, Deployment};
+use crate::controllers::conditions::Told;
 use crate::controllers::remote::{Offer, Offered, Offering};
-use crate::crd::{ConnectorDeployment, UpdatePolicy};
+use crate::crd::{ConnectorDeployment, DriftPolicy, UpdatePolicy};
 
 /// What the registry says, as far as it was asked.
 #[derive(Clone, Debug, Default)]
@@ -56,10 +57,37 @@ impl Registered {
 
     /// Whether a redeploy would move to the registry's latest version (rule 15).
     fn moves(&self, object: &ConnectorDeployment, record: &Deployment) -> bool {
-        let connector = &object.spec.connector;
+        let (connector, running) = (&object.spec.connector, record.connector.version);
+        let Some(latest) = self.latest() else { return false };
+        let applied = object.status.as_ref().and_then(|status| status.applied.as_ref()?.connector_version);
+        // Somebody rolled it back.
+        let before = applied.filter(|applied| *applied > running);
+        if before.is_some() && object.spec.drift.policy == DriftPolicy::Correct {
+            return connector.version.or(before) == Some(latest);
+        }
         let follows = connector.update_policy == UpdatePolicy::Latest;
-        self.latest()
-            .is_some_and(|latest| latest > record.connector.version && (follows || connector.version == Some(latest)))
+        latest > before.unwrap_or(running) && (follows || connector.version == Some(latest))
+    }
+
+    /// What to tell of values that cannot be sent yet: also the mistakes in names that can be seen without them.
+    #[must_use]
+    pub fn told(
+        &self,
+        object: &ConnectorDeployment,
+        unready: Unready,
+        region: &str,
+        record: Option<&Deployment>,
+    ) -> Told {
+        let call = match record {
+            None => CallKind::Create { gone: None },
+            Some(record) => CallKind::Redeploy {
+                id: record.id.clone(),
+                version: record.version,
+                update_connector: self.moves(object, record),
+            },
+        };
+        let (problems, _) = self.problems(object, &unready.names, region, record, &call);
+        unready.with(&problems)
     }
 
     /// What the service would refuse of this call, and whether that is by what the registry said. What is not known is no
@@ -75,14 +103,16 @@ impl Registered {
     ) -> (Vec<String>, bool) {
         let wanted = object.spec.connector.version;
         match call {
-            CallKind::Create { .. } | CallKind::Redeploy { update_connector: true, .. } => {
+            CallKind::Create { .. } | CallKind::Recreate { .. } | CallKind::Redeploy { update_connector: true, .. } => {
                 let current = self.offer.as_ref().is_some_and(|offer| offer.current);
                 let will_run = |offering: &&Arc<Offering>| wanted.is_none_or(|wanted| wanted == offering.version);
                 let Some(offering) = self.offering().filter(|_| current).filter(will_run) else {
                     return (Vec::new(), false);
                 };
                 let mut offering = Offering::clone(offering);
-                offering.applications = without(offering.applications, record);
+                if matches!(call, CallKind::Redeploy { .. }) {
+                    offering.applications = without(offering.applications, record);
+                }
                 let mut problems = preflight::of_offering(&desired.values, region, &offering);
                 problems.extend(preflight::of_urls(&desired.url_values, offering.applications.as_deref()));
                 let by_registry = !problems.is_empty();

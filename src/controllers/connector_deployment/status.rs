@@ -150,7 +150,7 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
     }
     if let Some(lines) = &facts.lines {
         status.last_log_lines = lines.iter().take(LOG_LINES).map(|line| cut(line, LOG_LINE_LENGTH)).collect();
-    } else if facts.told.reason != Reason::DeploymentFailed && !matches!(facts.seen, Sight::NotLooked) {
+    } else if !facts.told.reason.is_failed() && !matches!(facts.seen, Sight::NotLooked) {
         status.last_log_lines.clear();
     }
     if let Some(handled) = &facts.handled_reconcile {
@@ -193,7 +193,7 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
         ("NothingUnverified", "No secured values are there that were not sent from here")
     };
     vec![
-        drifted(facts.comparison),
+        drifted(facts.comparison, facts.seen),
         update_available(before, facts.newer),
         values_retained(facts.ledger),
         Extra::new(names::SECRETS_UNVERIFIED, Some(unverified), reason, message),
@@ -223,19 +223,32 @@ fn values_retained(ledger: &Ledger) -> Extra {
     let names = listed(retained.iter().map(|(item, _)| item).filter(|item| item.is_listed()));
     let message = format!(
         "The deployment still has values that the spec does not name: {names}. A redeploy takes nothing away: name them \
-         again with other values, or delete and create this resource, which changes its URLs{revoke}"
+         again with other values, or set removedValues to Recreate, which deletes and creates the deployment and changes its \
+         URLs{revoke}"
     );
     Extra::new(type_, Some(true), "NotInSpec", message)
 }
 
-fn drifted(comparison: Comparison) -> Extra {
+fn drifted(comparison: Comparison, seen: Sight<'_>) -> Extra {
+    if let (Comparison::Different, Sight::Record(Deployment { rollback_revision: Some(revision), .. })) =
+        (comparison, seen)
+    {
+        let message = format!(
+            "Somebody rolled the deployment back to revision {}: connector or values are not those that were applied; see \
+             drift.policy",
+            cut(revision, 256)
+        );
+        return Extra::new(names::DRIFTED, Some(true), "RolledBack", message);
+    }
     let (holds, reason, message) = match comparison {
         Comparison::None => (None, "NotCompared", "Visible values were not compared with those that were applied"),
         Comparison::Ignored => (Some(false), "Ignored", "drift.policy is Ignore"),
         Comparison::Same => (Some(false), "ValuesMatch", "Visible values are those that were applied"),
-        Comparison::Different => {
-            (Some(true), "ValuesDiffer", "Visible values differ from those that were applied; see drift.policy")
-        }
+        Comparison::Different => (
+            Some(true),
+            "ValuesDiffer",
+            "Visible values or the connector are not those that were applied; see drift.policy",
+        ),
     };
     Extra::new(names::DRIFTED, holds, reason, message)
 }
@@ -334,6 +347,18 @@ pub(super) fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
     if shown < names.len() { format!("{text} and {} more", names.len() - shown) } else { text }
 }
 
+/// What failed on top of something that works is no outage: the service goes on with what it had (contract section 7).
+#[must_use]
+pub fn of_redeploy(told: Told, ledger: &Ledger) -> Told {
+    let serves = ledger.applied.as_ref().is_some_and(|applied| applied.serves);
+    if told.reason != Reason::DeploymentFailed || !serves {
+        return told;
+    }
+    let message =
+        format!("The last redeploy failed, and what was deployed before it goes on serving: {}", told.message);
+    Told::new(Reason::RedeployFailed, message)
+}
+
 /// What to tell people of a verdict. `report`: the entries that the status shows.
 #[must_use]
 pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &[ReportEntry]) -> Told {
@@ -341,6 +366,10 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
     match verdict {
         Verdict::Running(OperationKind::Create) => Told::new(Reason::Creating, running("Creating", record)),
         Verdict::Running(OperationKind::Redeploy) => Told::new(Reason::Redeploying, running("Deploying again", record)),
+        Verdict::Running(OperationKind::Recreate) => Told::new(
+            Reason::Undeploying,
+            running("Taking it down, to create it without the values that were removed", record),
+        ),
         Verdict::Running(OperationKind::Undeploy) | Verdict::Released => {
             Told::new(Reason::Undeploying, running("Taking it down", record))
         }

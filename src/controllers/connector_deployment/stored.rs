@@ -45,7 +45,9 @@ fn applied(applied: &stored::Applied) -> Applied {
             stored::Outcome::Draft => Phase::Draft,
             stored::Outcome::Unknown => Phase::Other,
         }),
+        serves: applied.serves,
         from_version: applied.from_version,
+        connector_version: applied.connector_version,
         sent: applied.values.as_deref().map(tags),
         shown: tags(&applied.shown_values),
         accepted: tags(&applied.accepted_values),
@@ -56,7 +58,20 @@ fn applied(applied: &stored::Applied) -> Applied {
 }
 
 fn stored_applied(applied: &Applied) -> stored::Applied {
-    let Applied { generation, digest, outcome, from_version, sent, shown, accepted, retained, sources, at } = applied;
+    let Applied {
+        generation,
+        digest,
+        outcome,
+        serves,
+        from_version,
+        connector_version,
+        sent,
+        shown,
+        accepted,
+        retained,
+        sources,
+        at,
+    } = applied;
     stored::Applied {
         generation: *generation,
         digest: digest.as_ref().map(ToString::to_string),
@@ -67,7 +82,9 @@ fn stored_applied(applied: &Applied) -> stored::Applied {
             Phase::Draft => stored::Outcome::Draft,
             Phase::Queued | Phase::Deploying | Phase::Undeploying | Phase::Other => stored::Outcome::Unknown,
         }),
+        serves: *serves,
         from_version: *from_version,
+        connector_version: *connector_version,
         values: sent.as_ref().map(|sent| stored_tags(sent, stored::VALUES_SIZE)),
         shown_values: stored_tags(shown, stored::FEW_VALUES_SIZE),
         accepted_values: stored_tags(accepted, stored::FEW_VALUES_SIZE),
@@ -83,6 +100,7 @@ fn operation(operation: &stored::Operation) -> Operation {
             stored::OperationType::Create => OperationKind::Create,
             stored::OperationType::Redeploy => OperationKind::Redeploy,
             stored::OperationType::Undeploy => OperationKind::Undeploy,
+            stored::OperationType::Recreate => OperationKind::Recreate,
         },
         state: match operation.state {
             stored::OperationState::Planned => OperationState::Planned,
@@ -123,6 +141,7 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
             OperationKind::Create => stored::OperationType::Create,
             OperationKind::Redeploy => stored::OperationType::Redeploy,
             OperationKind::Undeploy => stored::OperationType::Undeploy,
+            OperationKind::Recreate => stored::OperationType::Recreate,
         },
         state: match state {
             OperationState::Planned => stored::OperationState::Planned,
@@ -267,6 +286,8 @@ mod tests {
                         generation: 3,
                         digest: None,
                         outcome,
+                        serves: outcome == Phase::Deployed,
+                        connector_version: Some(3),
                         from_version: Some(4),
                         sent: Some(some("sent")),
                         shown: some("shown"),

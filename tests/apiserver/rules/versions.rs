@@ -7,7 +7,7 @@ use connect_operator::dev_server::{Fault, FaultAnswer};
 use connect_operator::names;
 use serde_json::{Value, json};
 
-use super::{Leaping, condition, is, message, ready, status};
+use super::{DEPLOYING, Leaping, condition, is, message, ready, status};
 use crate::shop::SECRET;
 
 /// Longer than the interval at which the registry is read.
@@ -160,4 +160,52 @@ async fn rule_15_what_was_known_of_the_registry_stays_while_it_does_not_answer()
     let told = shop.pass(INTERVAL).await;
     assert_eq!(ready(&told), ("True", "Deployed"), "deployments go on");
     assert!(is(&told, names::UPDATE_AVAILABLE));
+}
+
+/// Lets the deployment follow to version 2, and somebody else roll it back to version 1; returns once that is over.
+async fn rolled_back(shop: &Leaping, drift: &str) -> connect_operator::crd::ConnectorDeployment {
+    let connector = json!({"key": "demo-connector", "updatePolicy": "Latest"});
+    shop.apply_deployment(&json!({"connector": connector, "drift": {"policy": drift}})).await;
+    let live = shop.finish("Deployed").await;
+    publish(shop);
+    shop.clock.step(INTERVAL);
+    shop.redeployed("Deployed").await;
+    let id = status(&live).id.expect("an id");
+    shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).expect("there is an earlier one");
+    shop.look_again().await;
+    shop.pass(DEPLOYING).await
+}
+
+#[tokio::test]
+async fn rule_16_what_somebody_rolled_back_is_said_in_one_sentence_and_left_so() {
+    let mut shop = Leaping::open().await;
+    rolled_back(&shop, "Detect").await;
+    let told = shop.until("rolled back", |object| is(object, names::DRIFTED)).await;
+    let drifted = condition(&told, names::DRIFTED).unwrap();
+    assert_eq!(drifted.reason, "RolledBack");
+    assert!(drifted.message.contains("rolled the deployment back to revision"), "{}", drifted.message);
+    assert_eq!(ready(&told), ("True", "Deployed"));
+    shop.stop_operator().await;
+    shop.start_operator();
+    shop.pass(INTERVAL).await;
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.sent(), [1, 1, 0], "nobody fights");
+    // What is new goes on.
+    publish(&shop);
+    shop.clock.step(INTERVAL);
+    let moved = shop.redeployed("Deployed").await;
+    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(3));
+    assert!(!is(&moved, names::DRIFTED));
+    assert_eq!(shop.sent(), [1, 2, 0]);
+}
+
+#[tokio::test]
+async fn rule_16_what_somebody_rolled_back_is_corrected_once() {
+    let shop = Leaping::open().await;
+    rolled_back(&shop, "Correct").await;
+    let live = shop.redeployed("Deployed").await;
+    assert_eq!(status(&live).connector.and_then(|connector| connector.version), Some(2));
+    shop.pass(INTERVAL).await;
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.sent(), [1, 2, 0]);
 }

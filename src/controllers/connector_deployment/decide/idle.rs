@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::super::ledger::{Applied, Ledger, Look, OperationKind, Phase, Seen, Sources};
 use super::case::serve;
-use super::retained;
 use super::{CallKind, Case, Change, Decision, GATHER, GATHER_AT_MOST, LAG, LIMIT, TOO_LONG, Verdict, Wanted};
+use super::{recreating, retained};
 use crate::clock::{between, later};
 use crate::controllers::digest::Comparison;
 use crate::controllers::operations::{Gone, left, pace};
@@ -39,7 +39,7 @@ pub(super) fn observe(case: &Case<'_>) -> Decision {
 }
 
 /// Rule 1. The key was looked up and is free; it is looked up once more before the POST.
-fn create(case: &Case<'_>) -> Decision {
+pub(super) fn create(case: &Case<'_>) -> Decision {
     let Some(wanted) = case.wanted else { return case.rest(Verdict::ValuesUnknown, None) };
     if let Some(held) = case.held(Some(&case.cause(wanted))) {
         return held;
@@ -91,7 +91,9 @@ fn take_over(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         // Visible values that differ, or a higher version, are one redeploy; if they do not, it stays as it is.
         digest: same.then(|| wanted.payload.digest.clone()),
         outcome: seen.phase,
+        serves: seen.phase == Phase::Deployed,
         from_version: None,
+        connector_version: Some(seen.connector_version),
         sent: same.then(|| wanted.payload.tags.clone()),
         shown: Tags::default(),
         accepted: Tags::default(),
@@ -160,6 +162,10 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         Update::Yes => true,
         Update::Cannot(verdict) => return case.rest(verdict, None),
     };
+    let removed_here = applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.tags, seen));
+    if removed_here && case.intent.recreate {
+        return recreating::begin(case, seen, wanted);
+    }
     let drift = drift(applied, seen, wanted);
     if differs || requested || update || (drift.can_be_corrected() && case.intent.correct_drift) {
         return redeploy(case, seen, wanted, update);
@@ -167,7 +173,7 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     if let Some(ledger) = noted(case, seen, wanted, removed) {
         return case.anew(ledger);
     }
-    let drifted = !drift.elsewhere.is_empty();
+    let drifted = !drift.elsewhere.is_empty() || is_rolled_back(case, seen);
     let verdict = match seen.phase {
         Phase::Deployed if drift.is_not_applied() => Verdict::NotApplied { drifted },
         phase => Verdict::Settled { phase, drifted },
@@ -275,13 +281,26 @@ enum Update {
     Cannot(Verdict),
 }
 
-/// Rule 15, as far as the registry was read: a redeploy can only move to the latest version.
+/// An older version of the connector runs than the one that our last operation ended with: somebody rolled the deployment back
+/// (contract section 6.1).
+fn is_rolled_back(case: &Case<'_>, seen: &Seen) -> bool {
+    let applied = case.ledger.applied.as_ref().and_then(|applied| applied.connector_version);
+    applied.is_some_and(|applied| seen.connector_version < applied)
+}
+
+/// Rule 15, as far as the registry was read: a redeploy can only move to the latest version. What somebody rolled back is left
+/// as it is until there is a version that was not there then, or drift is to be corrected.
 fn version(case: &Case<'_>, seen: &Seen) -> Update {
     let running = seen.connector_version;
     let version = &case.intent.version;
+    let before = case.ledger.applied.as_ref().and_then(|applied| applied.connector_version);
+    let before = before.filter(|_| is_rolled_back(case, seen));
+    if before.is_some() && case.intent.correct_drift && version.wanted.or(before) == version.latest {
+        return Update::Yes;
+    }
     if version.follow {
         return match version.latest {
-            Some(latest) if latest > running && case.memory.followed != Some(latest) => Update::Yes,
+            Some(latest) if latest > before.unwrap_or(running) && case.memory.followed != Some(latest) => Update::Yes,
             _ => Update::No,
         };
     }
@@ -299,20 +318,8 @@ fn version(case: &Case<'_>, seen: &Seen) -> Update {
 
 /// Rule 9: what changed within [`GATHER`] becomes one redeploy. Rule 8: it carries every value and the version read.
 fn redeploy(case: &Case<'_>, seen: &Seen, wanted: &Wanted, update_connector: bool) -> Decision {
-    let asked = case.cause(wanted);
-    if let Some(held) = case.held(Some(&asked)) {
-        return held;
-    }
-    let change = match &case.memory.change {
-        Some(change) if change.cause == asked => change.clone(),
-        Some(change) => Change { cause: asked, first: change.first, last: case.now },
-        None => Change { cause: asked, first: case.now, last: case.now },
-    };
-    let ready = later(change.last, GATHER).min(later(change.first, GATHER_AT_MOST));
-    if case.now < ready {
-        let mut decision = case.rest(Verdict::Changing, Some(between(case.now, ready)));
-        decision.memory.change = Some(change);
-        return decision;
+    if let Some(waits) = gather(case, wanted) {
+        return waits;
     }
     let mut operation = case.operation(OperationKind::Redeploy, Some(wanted));
     operation.from_version = Some(seen.version);
@@ -329,4 +336,23 @@ fn redeploy(case: &Case<'_>, seen: &Seen, wanted: &Wanted, update_connector: boo
         decision.memory.followed = case.intent.version.latest;
     }
     decision
+}
+
+/// Why a change is not sent yet: it was refused, or more changes may follow.
+pub(super) fn gather(case: &Case<'_>, wanted: &Wanted) -> Option<Decision> {
+    let asked = case.cause(wanted);
+    if let Some(held) = case.held(Some(&asked)) {
+        return Some(held);
+    }
+    let change = match &case.memory.change {
+        Some(change) if change.cause == asked => change.clone(),
+        Some(change) => Change { cause: asked, first: change.first, last: case.now },
+        None => Change { cause: asked, first: case.now, last: case.now },
+    };
+    let ready = later(change.last, GATHER).min(later(change.first, GATHER_AT_MOST));
+    (case.now < ready).then(|| {
+        let mut decision = case.rest(Verdict::Changing, Some(between(case.now, ready)));
+        decision.memory.change = Some(change);
+        decision
+    })
 }

@@ -14,6 +14,7 @@ use crate::controllers::conditions::Told;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::{Offer, Offered, Remote};
 use crate::crd::ManagementPolicy;
+use crate::crd::connector_deployment_status::OperationType;
 
 use super::{Known, Run};
 
@@ -89,9 +90,11 @@ impl Run<'_> {
         looked: &Looked,
         decision: &Decision,
     ) -> Obstacle {
-        let begins = self.status().operation.is_none();
+        let begun = self.status().operation.map(|operation| operation.operation_type);
+        // What follows the DELETE of a Recreate is another call.
+        let begins = begun.is_none_or(|kind| kind == OperationType::Recreate);
         if let (Some(Err(why)), Step::Send(call)) = (target.and_then(|target| target.staged.as_ref()), &decision.step)
-            && matches!(call.kind, CallKind::Create { .. })
+            && matches!(call.kind, CallKind::Create { .. } | CallKind::Recreate { .. })
         {
             return Obstacle::Told(intent::not_deployable(&self.object, why));
         }
@@ -177,7 +180,10 @@ impl Run<'_> {
 
 /// Whether a call has to name every application that the connector declares.
 fn needs_declarations(call: &CallKind) -> bool {
-    matches!(call, CallKind::Create { .. } | CallKind::Redeploy { update_connector: true, .. })
+    matches!(
+        call,
+        CallKind::Create { .. } | CallKind::Recreate { .. } | CallKind::Redeploy { update_connector: true, .. }
+    )
 }
 
 fn earlier(than: Timestamp, by: Duration) -> Timestamp {

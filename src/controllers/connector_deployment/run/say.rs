@@ -46,6 +46,7 @@ impl Run<'_> {
             }
             (verdict, desired) => {
                 let told = status::tell(verdict, &known.wanted.key, record, &report);
+                let told = status::of_redeploy(told, &decision.ledger);
                 let live = matches!(verdict, Verdict::Settled { .. }) && told.reason.stance() == Stance::Ready;
                 let desired = desired.as_ref().ok().zip(record).filter(|_| live);
                 desired.and_then(|(desired, record)| application_urls::waiting(desired, record)).unwrap_or(told)
@@ -275,14 +276,10 @@ impl Run<'_> {
 
 /// Whether the status tells how an operation ended, well or not.
 fn is_settled(status: &ConnectorDeploymentStatus) -> bool {
-    let ended = [
-        Reason::DeploymentFailed,
-        Reason::ApplicationMissing,
-        Reason::ValuesNotApplied,
-        Reason::WaitingForApplicationUrl,
-    ];
+    let ended = [Reason::ApplicationMissing, Reason::ValuesNotApplied, Reason::WaitingForApplicationUrl];
     let reason = conditions::ready_reason(&status.conditions).and_then(Reason::parse);
-    conditions::is_ready(&status.conditions) || reason.is_some_and(|reason| ended.contains(&reason))
+    conditions::is_ready(&status.conditions)
+        || reason.is_some_and(|reason| reason.is_failed() || ended.contains(&reason))
 }
 
 /// Whether what was sent, or what is there, may hold values from Secrets.

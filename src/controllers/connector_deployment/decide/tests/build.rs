@@ -37,6 +37,7 @@ pub(super) fn intent() -> Intent {
         observe_only: false,
         suspended: false,
         correct_drift: false,
+        recreate: false,
         version: Version::default(),
     }
 }
@@ -135,7 +136,9 @@ impl Scene {
             generation: 1,
             digest: Some(wanted("1", "secret").payload.digest),
             outcome: Phase::Deployed,
+            serves: true,
             from_version: None,
+            connector_version: None,
             sent: Some(wanted("1", "secret").payload.tags),
             shown: Tags::default(),
             accepted: Tags::default(),

@@ -138,7 +138,7 @@ reasons! {
     PermissionMissing, Stalled, "The API client lacks a right: give it manage_connectors_deployments and view_connectors, or manage_project.";
     CredentialsRejected, Stalled, "The client id or secret was refused: put right the Secret that the ConnectProject names.";
     ConnectorNotFound, Stalled, "There is no such connector, or not in that version, or not for this project: correct `spec.connector`.";
-    ConnectorVersionUnavailable, Stalled, "A redeploy can only move to the latest version of the connector, which is another one than `spec.connector.version`: name the latest.";
+    ConnectorVersionUnavailable, Stalled, "The service only deploys the latest version of the connector, which is another one than `spec.connector.version`: name the latest.";
     ConnectorVersionMismatch, Stalled, "Another version of the connector runs than `spec.connector.version`, and no redeploy can change that: name the running one, or delete and create this resource.";
     StagedNotReady, Waiting, "The ConnectorStaged that `connector.stagedRef` names is missing, or may not be deployed yet: the message says why. It goes on by itself.";
     AwaitingProof, Waiting, "The tag is not published yet, because something that `spec.publishAfter` names is not proven: the message says what. It goes on by itself.";

@@ -87,7 +87,7 @@ async fn create(
     send_before: Timestamp,
 ) -> Done {
     let Creation { object, wanted, target, values } = creation;
-    let Some(connector) = target.map(|target| target.reference(object.spec.connector.version)) else {
+    let Some(connector) = target.map(Target::reference) else {
         return Done { answer: Answer::NotNow, record: None, error: None };
     };
     match api.deployment(&Selector::Key(wanted.key.clone())).await {

@@ -418,7 +418,7 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
             Reason::ConnectorVersionUnavailable,
             match latest {
                 Some(latest) => format!(
-                    "A redeploy can only move to version {latest} of the connector, not to {wanted}: set connector.version to {latest}"
+                    "The service only deploys version {latest} of the connector, its latest, and not {wanted}: set connector.version to {latest}"
                 ),
                 None => format!("The registry does not say whether version {wanted} of the connector is its latest"),
             },

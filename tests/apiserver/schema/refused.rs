@@ -73,7 +73,7 @@ async fn verified_needs_to_know_what_to_look_for() {
             ("no key", json!({"verify": {"subscriptions": [{"application": "events"}]}}), "omits all key fields"),
             ("a key that is none", key("a/b"), "should match"),
             ("too many", json!({"verify": {"extensions": many}}), "must have at most 20 items"),
-            ("twice", json!({"verify": {"extensions": [{"key": "tax"}, {"key": "tax"}]}}), "duplicate entries"),
+            ("twice", json!({"verify": {"extensions": [{"key": "tax"}, {"key": "tax"}]}}), "duplicate entries for key"),
         ],
     )
     .await;

@@ -41,6 +41,9 @@ pub(super) fn observe(case: &Case<'_>) -> Decision {
 /// Rule 1. The key was looked up and is free; it is looked up once more before the POST.
 pub(super) fn create(case: &Case<'_>) -> Decision {
     let Some(wanted) = case.wanted else { return case.rest(Verdict::ValuesUnknown, None) };
+    if let Some(other) = other_version(case) {
+        return case.rest(other, None);
+    }
     if let Some(held) = case.held(Some(&case.cause(wanted))) {
         return held;
     }
@@ -49,6 +52,13 @@ pub(super) fn create(case: &Case<'_>) -> Decision {
     serve(&mut ledger, case.intent.redeploy_request.as_ref());
     let gone = ledger.id.clone();
     case.send(ledger, case.operation(OperationKind::Create, Some(wanted)), CallKind::Create { gone }, true)
+}
+
+/// Rule 15: what is created gets the latest version.
+pub(super) fn other_version(case: &Case<'_>) -> Option<Verdict> {
+    let version = &case.intent.version;
+    let (wanted, latest) = version.wanted.zip(version.latest).filter(|(wanted, latest)| wanted != latest)?;
+    Some(Verdict::VersionUnavailable { wanted, latest: Some(latest) })
 }
 
 /// Rules 2, 3 and 13: the key exists and nothing that is stored says that it is ours.

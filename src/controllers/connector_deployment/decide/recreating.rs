@@ -10,6 +10,9 @@ use crate::controllers::operations::Gone;
 
 /// What is wanted less than the deployment has.
 pub(super) fn begin(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
+    if let Some(other) = idle::other_version(case) {
+        return case.rest(other, None);
+    }
     if let Some(waits) = idle::gather(case, wanted) {
         return waits;
     }
@@ -35,6 +38,9 @@ fn purpose(case: &Case<'_>, wanted: &Wanted) -> Purpose {
 }
 
 fn create(case: &Case<'_>, wanted: &Wanted) -> Decision {
+    if let Some(other) = idle::other_version(case) {
+        return case.rest(other, None);
+    }
     if let Some(held) = case.held(Some(&case.cause(wanted))) {
         return held;
     }

@@ -2,7 +2,7 @@
 
 use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, operation, visible};
 use super::retained::{live, noted, seen, wants, without_b, without_u};
-use crate::controllers::connector_deployment::decide::{Answer, Call, CallKind, Deletion, Verdict, answered};
+use crate::controllers::connector_deployment::decide::{Answer, Call, CallKind, Deletion, Verdict, Version, answered};
 use crate::controllers::connector_deployment::ledger::{OperationKind, OperationState, Phase};
 use crate::controllers::tags::{FOREIGN, Item};
 
@@ -84,6 +84,14 @@ fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
             "not if what is to follow is not known",
             |scene| scene.wanted = None,
             (Does::Rest, Stored::Nothing, Verdict::ValuesUnknown),
+        ),
+        (
+            "not if another version of the connector would be created",
+            |scene| {
+                wants(scene, without_u());
+                scene.intent.version = Version { wanted: Some(1), latest: Some(2), follow: false };
+            },
+            (Does::Rest, Stored::Nothing, Verdict::VersionUnavailable { wanted: 1, latest: Some(2) }),
         ),
         (
             "not without being asked for",

@@ -181,7 +181,8 @@ pub struct DeployedApplication {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub application_type: Option<String>,
-    /// Address of a service application, once deployed.
+    /// Address of the application, once deployed, if its type has one. While the service does not show it, the one that it
+    /// showed last for this deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048))]
     pub url: Option<String>,
@@ -273,6 +274,10 @@ pub struct ValueDigests {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     pub schedule: Option<String>,
+    /// Members of the retry policy by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::value_digests")]
+    pub retry_policy: BTreeMap<String, String>,
 }
 
 /// Status in which an operation ended.

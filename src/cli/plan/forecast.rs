@@ -133,7 +133,21 @@ pub(super) fn forecast(premises: &Premises<'_>) -> Outcome {
         Step::Send(call) => foresee(premises, &call.kind, &stage, &mut outcome),
         Step::Rest | Step::Release => rest(premises, &decision, &stage, &mut outcome),
     }
+    if let (Ok(desired), None) = (premises.desired, &outcome.problem) {
+        outcome.notes.extend(known_later(desired));
+    }
     outcome
+}
+
+/// Values that only the deployment itself can tell.
+fn known_later(desired: &Desired) -> Option<String> {
+    let names: Vec<String> = desired.awaited().map(|value| value.item.to_string()).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!(
+            "known after deployment, and sent by one more redeploy then: {names}; until then the placeholder is sent"
+        )
+    })
 }
 
 /// What the table is played with.
@@ -278,8 +292,7 @@ fn foresee(premises: &Premises<'_>, call: &CallKind, stage: &Stage, outcome: &mu
         return;
     }
     let record = premises.looked.record.as_deref();
-    let (problems, _) =
-        premises.registered.problems(premises.after, &desired.values, &premises.wanted.region, record, call);
+    let (problems, _) = premises.registered.problems(premises.after, desired, &premises.wanted.region, record, call);
     if !problems.is_empty() {
         outcome.problem = Some(Told::new(Reason::ConfigurationInvalid, not_sent(&problems)));
         return;

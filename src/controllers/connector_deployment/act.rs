@@ -143,7 +143,7 @@ fn applications(values: &Values) -> Vec<ApplicationConfiguration> {
         standard_configuration: standard(application),
         secured_configuration: secured(application),
         schedule: application.schedule.clone(),
-        retry_policy: None,
+        retry_policy: application.retry_policy.clone(),
     };
     values.applications.iter().map(configuration).collect()
 }

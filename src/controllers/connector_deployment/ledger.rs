@@ -257,7 +257,7 @@ impl Seen {
     pub fn shows(&self, item: &Item) -> bool {
         match item.kind {
             Kind::Secured => self.secured.contains(&(item.application.clone(), item.key.clone())),
-            Kind::Standard | Kind::Schedule => self.tag(item) != NOTHING,
+            Kind::Standard | Kind::Schedule | Kind::RetryPolicy => self.tag(item) != NOTHING,
         }
     }
 

@@ -6,12 +6,11 @@
 use std::sync::Arc;
 
 use super::decide::CallKind;
-use super::desired::{Declared, Unready};
+use super::desired::{Declared, Desired, Unready};
 use super::{applications, observe, preflight};
 use crate::connect::model::{DeclaredApplication, Deployment};
 use crate::controllers::conditions::Told;
 use crate::controllers::remote::{Offer, Offered, Offering};
-use crate::controllers::values::Values;
 use crate::crd::{ConnectorDeployment, DriftPolicy, UpdatePolicy};
 
 /// What the registry says, as far as it was asked.
@@ -97,7 +96,7 @@ impl Registered {
     pub fn problems(
         &self,
         object: &ConnectorDeployment,
-        values: &Values,
+        desired: &Desired,
         region: &str,
         record: Option<&Deployment>,
         call: &CallKind,
@@ -114,7 +113,8 @@ impl Registered {
                 if matches!(call, CallKind::Redeploy { .. }) {
                     offering.applications = without(offering.applications, record);
                 }
-                let problems = preflight::of_offering(values, region, &offering);
+                let mut problems = preflight::of_offering(&desired.values, region, &offering);
+                problems.extend(preflight::of_urls(&desired.url_values, offering.applications.as_deref()));
                 let by_registry = !problems.is_empty();
                 (problems, by_registry)
             }
@@ -123,7 +123,9 @@ impl Registered {
                 let applications = connector.and_then(|connector| connector.configurations.clone());
                 let applications = without(applications, record);
                 let global = connector.and_then(|connector| connector.global_configuration.as_ref());
-                (preflight::of_declarations(values, applications.as_deref(), global), false)
+                let mut problems = preflight::of_declarations(&desired.values, applications.as_deref(), global);
+                problems.extend(preflight::of_urls(&desired.url_values, applications.as_deref()));
+                (problems, false)
             }
             CallKind::Undeploy { .. } => (Vec::new(), false),
         }

@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 
+use super::application_urls::{self, Urls};
 use super::applications;
 use super::decide::Verdict;
 use super::ledger::{Ledger, OperationKind, Phase};
@@ -156,7 +157,10 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
         }
     }
     match facts.seen {
-        Sight::Record(record) => show(&mut status, record, &facts.texts),
+        Sight::Record(record) => {
+            let known = application_urls::urls(Some(record), before);
+            show(&mut status, record, &known, &facts.texts);
+        }
         Sight::Nothing => hide(&mut status),
         Sight::NotLooked => {}
     }
@@ -232,7 +236,7 @@ fn values_retained(ledger: &Ledger) -> Extra {
     };
     let secured = retained.iter().any(|(item, _)| item.kind == Kind::Secured);
     let revoke = if secured { "; revoke secured ones where they were issued" } else { "" };
-    let names = listed(retained.iter().map(|(item, _)| item));
+    let names = listed(retained.iter().map(|(item, _)| item).filter(|item| item.is_listed()));
     let message = format!(
         "The deployment still has values that the spec does not name: {names}. A redeploy takes nothing away: name them \
          again with other values, or set removedValues to Recreate, which deletes and creates the deployment and changes its \
@@ -290,7 +294,7 @@ fn update_available(before: &ConnectorDeploymentStatus, newer: &Newer) -> Extra 
     }
 }
 
-fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {
+fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, urls: &Urls, texts: &Texts<'_>) {
     status.deployment_status = Some(cut(record.status.as_str(), 64));
     status.version = Some(record.version);
     status.connector = Some(DeployedConnector {
@@ -311,7 +315,7 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Tex
                 .iter()
                 .find(|declared| declared.application_name == application.application_name)
                 .map(|declared| cut(declared.application_type.as_str(), 64)),
-            url: application.url.as_deref().map(|url| cut(url, 2048)),
+            url: urls.get(&application.application_name).map(|url| cut(url, 2048)),
             topic: application.topic.as_deref().map(|topic| cut(topic, 1024)),
             schedule: application.schedule.as_deref().map(|schedule| cut(schedule, 100)),
         })
@@ -348,7 +352,7 @@ pub fn not_applied(items: &[Item]) -> Told {
 }
 
 /// Names of values, as many as fit beside a sentence, and how many more there are.
-fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
+pub(super) fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
     let names: Vec<String> = items.map(ToString::to_string).collect();
     let (mut text, mut shown) = (String::new(), 0);
     for name in &names {

@@ -169,14 +169,15 @@ fn tags(stored: &[stored::ValueDigests]) -> Tags {
             values.iter().map(|(key, tag)| (item(key), tag.clone())).collect::<Vec<_>>()
         };
         let schedule = entry.schedule.iter().map(|tag| (Item::schedule(&application), tag.clone()));
-        [of(Kind::Standard, &entry.standard), of(Kind::Secured, &entry.secured), schedule.collect()].concat()
+        let policy = of(Kind::RetryPolicy, &entry.retry_policy);
+        [of(Kind::Standard, &entry.standard), of(Kind::Secured, &entry.secured), schedule.collect(), policy].concat()
     };
     stored.iter().flat_map(place).collect()
 }
 
 /// As many as fit into so many bytes of JSON, secured ones first: they cannot be read back.
 fn stored_tags(tags: &Tags, size: usize) -> Vec<stored::ValueDigests> {
-    const PLACE: usize = r#"{"application":,"standard":{},"secured":{},"schedule":""},"#.len();
+    const PLACE: usize = r#"{"application":,"standard":{},"secured":{},"schedule":"","retryPolicy":{}},"#.len();
     const VALUE: usize = ":,".len();
     let mut places: BTreeMap<&str, stored::ValueDigests> = BTreeMap::new();
     let mut left = size;
@@ -194,6 +195,7 @@ fn stored_tags(tags: &Tags, size: usize) -> Vec<stored::ValueDigests> {
             Kind::Standard => _ = place.standard.insert(item.key.clone(), tag.to_owned()),
             Kind::Secured => _ = place.secured.insert(item.key.clone(), tag.to_owned()),
             Kind::Schedule => place.schedule = Some(tag.to_owned()),
+            Kind::RetryPolicy => _ = place.retry_policy.insert(item.key.clone(), tag.to_owned()),
         }
     }
     places.into_values().collect()
@@ -235,6 +237,8 @@ mod tests {
             Item::standard("service", "A"),
             Item::secured("service", "A"),
             Item::schedule("job"),
+            Item::retry_policy("events", "strategy"),
+            Item::retry_policy("events", "maxAttempts"),
             Item::standard(GLOBAL, "B"),
             Item::secured(GLOBAL, "C"),
         ] {

@@ -134,7 +134,11 @@ impl Make<'_, '_> {
     fn values(&mut self) -> VisibleValues {
         let value = self.bytes.one(&["1", "2", ""]);
         let schedule = self.bytes.one(&[None, Some("0 5 * * *")]).map(ToOwned::to_owned);
-        let application = VisibleApplication { standard: [("A".to_owned(), value.to_owned())].into(), schedule };
+        let application = VisibleApplication {
+            standard: [("A".to_owned(), value.to_owned())].into(),
+            schedule,
+            ..VisibleApplication::default()
+        };
         let ignored = self.bytes.one(&[None, Some("A"), Some("B")]);
         VisibleValues { applications: [("service".to_owned(), application)].into(), ..VisibleValues::default() }
             .ignoring(ignored.map(|key| ("service".to_owned(), key.to_owned())).into_iter().collect())

@@ -92,6 +92,24 @@ fn what_was_seen_is_shown_and_what_is_gone_is_not() {
 }
 
 #[test]
+fn a_url_that_does_not_show_is_the_one_that_this_deployment_showed_last() {
+    let record = record("Deployed", &json!([]));
+    let ledger = Ledger { id: Some(record.id.clone()), ..Ledger::default() };
+    let look = |before: &ConnectorDeploymentStatus, record: &Deployment| {
+        let ledger = Ledger { id: Some(record.id.clone()), ..ledger.clone() };
+        summarize(before, &Facts { seen: Sight::Record(record), ..facts(&ledger) }, Timestamp::UNIX_EPOCH)
+    };
+    let before = look(&ConnectorDeploymentStatus::default(), &record);
+    let mut hidden = record.clone();
+    hidden.applications[0].url = None;
+    let url = |status: ConnectorDeploymentStatus| status.applications[0].url.clone();
+    assert_eq!(url(look(&before, &hidden)).as_deref(), Some("https://service.test"));
+    assert_eq!(url(look(&ConnectorDeploymentStatus::default(), &hidden)), None);
+    hidden.id = "another".into();
+    assert_eq!(url(look(&before, &hidden)), None, "another deployment has other URLs");
+}
+
+#[test]
 fn texts_of_the_service_are_masked_or_left_out() {
     let record = record(
         "Failed",

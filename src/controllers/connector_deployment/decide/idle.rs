@@ -91,7 +91,10 @@ fn found(case: &Case<'_>, seen: &Seen) -> Decision {
 fn take_over(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     let mut ledger = Ledger { id: Some(seen.id.clone()), ..Ledger::default() };
     serve(&mut ledger, case.intent.redeploy_request.as_ref());
-    let same = wanted.payload.tags.fits(&seen.values) && !matches!(version(case, seen), Update::Yes);
+    let tags = &wanted.payload.tags;
+    let same = tags.fits(&seen.values)
+        && !tags.has_hidden_retry_policy(&seen.values)
+        && !matches!(version(case, seen), Update::Yes);
     ledger.unverified = wanted.secured;
     ledger.applied = Some(Applied {
         generation: case.intent.generation,

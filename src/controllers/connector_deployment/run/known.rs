@@ -3,6 +3,7 @@
 use kube::runtime::events::EventType;
 use secrecy::ExposeSecret;
 
+use super::super::application_urls;
 use super::super::applications;
 use super::super::desired;
 use super::super::intent;
@@ -50,6 +51,9 @@ impl Run<'_> {
             .map_err(|unready| registered.told(&self.object, unready, &wanted.region, record));
         if let (Ok(desired), Some(record)) = (&mut desired, looked.record.as_deref()) {
             desired.fit(&applications::missing(record), declared.as_ref(), &self.ledger());
+        }
+        if let Ok(desired) = &mut desired {
+            desired.resolve(&application_urls::urls(looked.record.as_deref(), &self.status()));
         }
         let payload = desired.as_ref().ok().map(|desired| desired.wanted(&self.context.digest_key));
         let masker = match &desired {

@@ -44,7 +44,7 @@ pub(super) fn intent() -> Intent {
 
 pub(super) fn visible(values: &[(&str, &str)]) -> VisibleValues {
     let standard = values.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    let application = VisibleApplication { standard, schedule: None };
+    let application = VisibleApplication { standard, ..VisibleApplication::default() };
     VisibleValues { applications: [("service".to_owned(), application)].into(), ..VisibleValues::default() }
 }
 

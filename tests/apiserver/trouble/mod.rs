@@ -10,6 +10,7 @@ mod outage;
 pub(crate) mod pace;
 mod preflight;
 mod refused;
+mod scopes;
 mod slow;
 mod stalled;
 mod values;

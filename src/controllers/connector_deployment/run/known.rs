@@ -39,6 +39,7 @@ impl Run<'_> {
                 masker: Masker::new([]),
                 target: None,
                 declared: None,
+                generates_api_client: false,
             });
         }
         let named = desired::references(spec);
@@ -56,7 +57,16 @@ impl Run<'_> {
         if let Ok(desired) = &desired {
             self.tell_undeclared(&desired.undeclared).await;
         }
-        Ok(Known { wanted, latest: registered.latest(), desired, payload, masker, target: None, declared })
+        Ok(Known {
+            wanted,
+            latest: registered.latest(),
+            desired,
+            payload,
+            masker,
+            target: None,
+            declared,
+            generates_api_client: registered.generates_api_client(),
+        })
     }
 
     /// Rule 14: the keys that are not sent are named in one event.

@@ -208,7 +208,8 @@ impl Run<'_> {
     /// The look failed. Whoever is settled says nothing; others say why they wait.
     pub(super) async fn failed_look(&mut self, wanted: WantedIdentity, error: &ApiError) -> Result<Next, kube::Error> {
         let pause = self.pause(error);
-        match self.without_remote(wanted, problem::told(error)).await? {
+        let told = problem::told(error, &wanted.remote.project_key);
+        match self.without_remote(wanted, told).await? {
             Next::Again(_) => Ok(Next::Again(Some(pause))),
             Next::Gone => Ok(Next::Gone),
         }

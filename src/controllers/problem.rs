@@ -155,7 +155,19 @@ pub fn told_of_trouble(trouble: &Trouble, project: &str) -> Told {
         TroubleKind::CredentialsRejected => Reason::CredentialsRejected,
         TroubleKind::PermissionMissing => {
             let error = ApiError { correlation_id: None, ..ApiError::clone(&trouble.error) };
-            return told(&error, project);
+            let Told { reason, message } = told(&error, project);
+            return Told::new(
+                reason,
+                format!("{message}. If it has it, compare spec.projectKey with the key of its project"),
+            );
+        }
+        TroubleKind::ProjectNotFound => {
+            let message = format!(
+                "The service does not answer for a project {project}: there is none of this key in this region, or Connect is \
+                 not enabled for it. It is asked again every 5 minutes. {}",
+                unnumbered(&trouble.error)
+            );
+            return Told::new(Reason::ProjectNotFound, message);
         }
     };
     Told::new(reason, unnumbered(&trouble.error))
@@ -166,7 +178,7 @@ pub fn told_of_trouble(trouble: &Trouble, project: &str) -> Told {
 pub fn of_project(told: &Told) -> Told {
     match told.reason {
         // Who has to act is the same person.
-        Reason::CredentialsRejected | Reason::PermissionMissing => told.clone(),
+        Reason::CredentialsRejected | Reason::PermissionMissing | Reason::ProjectNotFound => told.clone(),
         _ => Told::new(Reason::ProjectNotReady, format!("The ConnectProject cannot be used: {}", told.message)),
     }
 }

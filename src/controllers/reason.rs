@@ -128,6 +128,7 @@ reasons! {
     IdentityChanged, Stalled, "The ConnectProject names another API or project than the one in which this was created: set it back, or delete this resource with `deletionPolicy: Orphan`.";
     RemoteDisappeared, Stalled, "It was deleted elsewhere: delete and create this resource, or, for a deployment, set `drift.policy: Correct` to have it created again.";
     PermissionMissing, Stalled, "The API client lacks a scope: the message names it and what it is needed for. Deploying takes manage_connectors_deployments and view_connectors, or manage_project. Scopes of an API client cannot be changed: create another one, and change the Secret. The operator then goes on by itself.";
+    ProjectNotFound, Stalled, "The service has no project of this key in this region, or Connect is not enabled for it: create a ConnectProject with the right `projectKey` and `region`, or have Connect enabled. It is asked again every 5 minutes.";
     CredentialsRejected, Stalled, "The client id or secret was refused: put right the Secret that the ConnectProject names.";
     ConnectorNotFound, Stalled, "There is no such connector, or not in that version, or not for this project: correct `spec.connector`.";
     ConnectorVersionUnavailable, Stalled, "A redeploy can only move to the latest version of the connector, which is another one than `spec.connector.version`: name the latest.";

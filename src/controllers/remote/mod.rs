@@ -118,4 +118,6 @@ pub enum TroubleKind {
     CredentialsRejected,
     /// A person: the API client may not see deployments.
     PermissionMissing,
+    /// A person: the service has no such project, or none with Connect.
+    ProjectNotFound,
 }

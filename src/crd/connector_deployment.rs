@@ -168,6 +168,11 @@ pub struct ConnectorDeploymentSpec {
     /// What to do when someone changes the visible values elsewhere.
     #[serde(default, skip_serializing_if = "is_default")]
     pub drift: Drift,
+    /// What to do about values that were sent and are removed from this object. A redeploy takes nothing away, so they stay in
+    /// force. Retain: they stay, and the condition ValuesRetained names them. Recreate: the deployment is deleted and created
+    /// anew without them, which interrupts it and changes its URLs and topics. Default: Retain.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub removed_values: RemovedValues,
     /// What happens to the remote deployment when this object is deleted. Delete: it is taken down. Orphan: it stays.
     /// May be changed at any time, also during a deletion. Default: Orphan for type production, else Delete; an install of
     /// the operator may have another one (--default-deletion-policy).
@@ -362,6 +367,16 @@ pub enum DriftPolicy {
     Detect,
     /// Put it right.
     Correct,
+}
+
+/// What to do about values that were sent and are not wanted any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum RemovedValues {
+    /// They stay, and are named.
+    #[default]
+    Retain,
+    /// The deployment is deleted and created without them.
+    Recreate,
 }
 
 /// A value whose changes elsewhere are fine.

@@ -371,6 +371,8 @@ pub enum OperationType {
     Redeploy,
     /// One DELETE.
     Undeploy,
+    /// One DELETE, and then a Create: what the deployment has cannot be taken away from it.
+    Recreate,
 }
 
 /// How far an operation is known to have come.

@@ -41,7 +41,7 @@ pub use connector_configuration::{
 };
 pub use connector_deployment::{
     AdoptionPolicy, ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, DeploymentType, Drift, DriftPolicy,
-    IgnoredValue, ManagementPolicy, UpdatePolicy, WantedConnector,
+    IgnoredValue, ManagementPolicy, RemovedValues, UpdatePolicy, WantedConnector,
 };
 pub use connector_deployment_status::{
     Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Inputs, Operation, OperationState,

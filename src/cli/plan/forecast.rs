@@ -69,6 +69,8 @@ pub(super) enum Action {
     Create,
     /// It is deployed again.
     Redeploy,
+    /// It is deleted and created anew.
+    Recreate,
     /// One that exists is taken over, as it is.
     Adopt,
     /// One that exists is taken over, and deployed again.
@@ -284,7 +286,8 @@ fn foresee(premises: &Premises<'_>, call: &CallKind, stage: &Stage, outcome: &mu
         return;
     }
     let record = premises.looked.record.as_deref();
-    let (problems, _) = premises.registered.problems(premises.after, desired, &premises.wanted.region, record, call);
+    let (problems, _) =
+        premises.registered.problems(premises.after, &desired.values, &premises.wanted.region, record, call);
     if !problems.is_empty() {
         outcome.problem = Some(Told::new(Reason::ConfigurationInvalid, not_sent(&problems)));
         return;
@@ -318,6 +321,11 @@ fn foresee(premises: &Premises<'_>, call: &CallKind, stage: &Stage, outcome: &mu
                     .push(format!("a redeploy is asked for by the annotation {}", names::REDEPLOY_REQUESTED_AT));
             }
             record
+        }
+        CallKind::Recreate { .. } => {
+            outcome.action = Action::Recreate;
+            outcome.notes.push("it is deleted and created anew without what is removed: its URLs change".to_owned());
+            None
         }
         CallKind::Undeploy { .. } => return,
     };

@@ -263,7 +263,8 @@ async fn plan(
     let named = if observes { std::collections::BTreeSet::new() } else { desired::references(&object.spec) };
     let contents = scene.contents_after(&subject.namespace, &named).await?;
     let missing = looked.record.as_deref().map(applications::missing).unwrap_or_default();
-    let mut desired = desired::from_spec(&object.spec, &contents, declared.as_ref());
+    let mut desired = desired::from_spec(&object.spec, &contents, declared.as_ref())
+        .map_err(|unready| registered.told(object, unready, &wanted.region, looked.record.as_deref()));
     if let (Ok(desired), Some(_)) = (&mut desired, &looked.record) {
         desired.fit(&missing, declared.as_ref(), &ledger);
     }
@@ -311,8 +312,8 @@ async fn later(
         return Ok(Outcome::problem(intent::not_deployable(object, why)));
     }
     let contents = scene.contents_after(&subject.namespace, &desired::references(&object.spec)).await?;
-    if let Err(told) = desired::from_spec(&object.spec, &contents, None) {
-        return Ok(Outcome::problem(told));
+    if let Err(unready) = desired::from_spec(&object.spec, &contents, None) {
+        return Ok(Outcome::problem(unready.told));
     }
     let note = "it waits until its ConnectorStaged may be deployed; what that declares is not known yet, so values were not \
                 checked";

@@ -203,6 +203,10 @@ impl Report {
         if moved > 0 {
             parts.push(format!("{moved} to move on"));
         }
+        let recreated = count(|planning| planning.action == Action::Recreate);
+        if recreated > 0 {
+            parts.push(format!("{recreated} to delete and create anew"));
+        }
         let unknown = count(|planning| planning.action == Action::Unknown);
         if unknown > 0 {
             parts.push(format!("{unknown} perhaps to deploy again"));
@@ -226,6 +230,7 @@ impl Planning {
                 Action::None => (PLAIN, " ", "nothing to do".to_owned()),
                 Action::Create => (NEW, "+", format!("is created, with the key {key}")),
                 Action::Redeploy => (OTHER, "~", "is deployed again".to_owned()),
+                Action::Recreate => (WRONG, "-/+", "is deleted and created anew".to_owned()),
                 Action::Adopt => (NEW, "+", format!("takes over the deployment with the key {key}, as it is")),
                 Action::AdoptAndRedeploy => {
                     (OTHER, "~", format!("takes over the deployment with the key {key}, and deploys it again"))

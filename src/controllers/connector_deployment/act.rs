@@ -56,7 +56,9 @@ pub async fn send(
             };
             api.redeploy(&Selector::Id(id.clone()), *version, &action, send_before).await
         }
-        CallKind::Undeploy { id } => api.undeploy(&Selector::Id(id.clone()), send_before).await,
+        CallKind::Undeploy { id } | CallKind::Recreate { id } => {
+            api.undeploy(&Selector::Id(id.clone()), send_before).await
+        }
     };
     match answer {
         Ok(Some(record)) => accepted(record),

@@ -53,7 +53,7 @@ pub fn named(values: &Values, call: &CallKind, declared: Option<&Declared>, reco
             declared().chain(given()).filter(|name| !lacks.contains(name)).collect()
         }
         (CallKind::Create { .. } | CallKind::Redeploy { .. }, _) => declared().chain(given()).collect(),
-        (CallKind::Undeploy { .. }, _) => BTreeSet::new(),
+        (CallKind::Undeploy { .. } | CallKind::Recreate { .. }, _) => BTreeSet::new(),
     };
     let entry = |name: String| {
         let entry = values.applications.get(&name).cloned().unwrap_or_default();

@@ -69,6 +69,28 @@ pub struct Desired {
     pub reset: BTreeSet<Item>,
 }
 
+/// Why the values cannot be sent, and what is known of them all the same.
+#[derive(Clone, Debug)]
+pub struct Unready {
+    /// What a person has to put right.
+    pub told: Told,
+    /// Every value by its name, to check the names; what is missing stands there empty. Never sent.
+    pub names: Box<Values>,
+}
+
+impl Unready {
+    /// What to tell, with what else is wrong: all of it is to be put right at once.
+    #[must_use]
+    pub fn with(self, problems: &[String]) -> Told {
+        let Self { told, names: _ } = self;
+        if problems.is_empty() {
+            return told;
+        }
+        let message = format!("{}. Besides: {}", told.message, problems.join("; "));
+        Told::new(told.reason, message)
+    }
+}
+
 /// What was sent from here, as far as it is known, and may still be there.
 fn held(ledger: &Ledger) -> impl Iterator<Item = &Item> {
     let sent = ledger.applied.iter().flat_map(|applied| applied.sent.iter().chain([&applied.retained]));
@@ -142,13 +164,13 @@ pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
 /// `…From` object is sent.
 ///
 /// # Errors
-/// What a person has to put right, all of it in one message: `SecretMissing` and `ConfigMapMissing` before
-/// `ConfigurationInvalid`, because they may come by themselves.
+/// What a person has to put right, all of it in one message, under `SecretMissing` or `ConfigMapMissing` rather than
+/// `ConfigurationInvalid`, because these may come by themselves.
 pub fn from_spec(
     spec: &ConnectorDeploymentSpec,
     contents: &Contents,
     declared: Option<&Declared>,
-) -> Result<Desired, Told> {
+) -> Result<Desired, Unready> {
     let mut gather = Gather { contents, desired: Desired::default(), missing: BTreeMap::new(), invalid: Vec::new() };
     for application in &spec.configurations {
         let name = &application.application_name;
@@ -200,9 +222,8 @@ impl Gather<'_> {
                     None
                 }
             };
-            if let Some(text) = text {
-                values.standard.insert(value.key.clone(), text);
-            }
+            // An empty one is only met where nothing is sent.
+            values.standard.insert(value.key.clone(), text.unwrap_or_default());
         }
         for from in &spec.secured_configuration_from {
             let prefix = from.prefix.as_deref().unwrap_or_default();
@@ -213,9 +234,8 @@ impl Gather<'_> {
         }
         for value in &spec.secured_configuration {
             let reference = &value.value_from.secret_key_ref;
-            if let Some(text) = self.one(Named::Secret, &reference.name, &reference.key) {
-                values.secured.insert(value.key.clone(), SecretString::from(text));
-            }
+            let text = self.one(Named::Secret, &reference.name, &reference.key);
+            values.secured.insert(value.key.clone(), SecretString::from(text.unwrap_or_default()));
         }
         for key in values.standard.keys().filter(|key| values.secured.contains_key(*key)) {
             self.invalid.push(format!("{place}: {key} is both plain and secured; remove one of the two"));
@@ -246,7 +266,9 @@ impl Gather<'_> {
     ) -> Vec<(String, String)> {
         let Some(content) = self.contents.get(&(kind, object.to_owned())) else {
             self.missing.entry(kind).or_default().insert(object.to_owned());
-            return Vec::new();
+            // It may bring any of them.
+            let may = declared.into_iter().flatten().filter(|name| name.starts_with(prefix));
+            return may.map(|name| (name.clone(), String::new())).collect();
         };
         let mut found = Vec::new();
         for (key, value) in &content.data {
@@ -271,7 +293,7 @@ impl Gather<'_> {
         text
     }
 
-    fn finish(self) -> Result<Desired, Told> {
+    fn finish(self) -> Result<Desired, Unready> {
         let listed = |kind: Named| {
             let names = self.missing.get(&kind)?;
             Some(format!("{} {}", word(kind), names.iter().cloned().collect::<Vec<_>>().join(", ")))
@@ -281,10 +303,15 @@ impl Gather<'_> {
             (Some(_), _) => Reason::SecretMissing,
             (None, Some(_)) => Reason::ConfigMapMissing,
             (None, None) if self.invalid.is_empty() => return Ok(self.desired),
-            (None, None) => return Err(Told::new(Reason::ConfigurationInvalid, self.invalid.join("; "))),
+            (None, None) => Reason::ConfigurationInvalid,
         };
         let missing: Vec<String> = secrets.into_iter().chain(config_maps).collect();
-        Err(Told::new(reason, format!("Missing in this namespace: {}", missing.join("; "))))
+        let names = Box::new(self.desired.values);
+        if missing.is_empty() {
+            return Err(Unready { told: Told::new(reason, self.invalid.join("; ")), names });
+        }
+        let told = Told::new(reason, format!("Missing in this namespace: {}", missing.join("; ")));
+        Err(Unready { told: Unready { told, names: Box::default() }.with(&self.invalid), names })
     }
 }
 

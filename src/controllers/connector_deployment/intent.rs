@@ -23,7 +23,8 @@ use crate::controllers::subject::Kind;
 use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationType};
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
-    AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, UpdatePolicy,
+    AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, RemovedValues,
+    UpdatePolicy,
 };
 use crate::names;
 
@@ -248,6 +249,7 @@ pub fn intent(
         observe_only: spec.management_policy == ManagementPolicy::ObserveOnly,
         suspended: spec.suspend,
         correct_drift: spec.drift.policy == DriftPolicy::Correct,
+        recreate: spec.removed_values == RemovedValues::Recreate,
         version: Version {
             wanted: spec.connector.version,
             follow: spec.connector.update_policy == UpdatePolicy::Latest,

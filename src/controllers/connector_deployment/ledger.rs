@@ -69,7 +69,7 @@ pub struct Operation {
     pub attempt: u32,
     /// Generation of the resource that it serves.
     pub generation: i64,
-    /// What it sends; `None` for an undeploy.
+    /// What it sends; `None` if it takes down.
     pub payload: Option<Payload>,
     /// Version of the deployment that it starts from.
     pub from_version: Option<i64>,
@@ -105,6 +105,8 @@ pub enum OperationKind {
     Redeploy,
     /// Takes it down.
     Undeploy,
+    /// Takes it down, so that it can be created without what was removed.
+    Recreate,
 }
 
 /// What is known of the call of an operation.

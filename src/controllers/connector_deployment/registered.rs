@@ -6,11 +6,13 @@
 use std::sync::Arc;
 
 use super::decide::CallKind;
-use super::desired::{Declared, Desired};
+use super::desired::{Declared, Unready};
 use super::{applications, observe, preflight};
 use crate::connect::model::{DeclaredApplication, Deployment};
 use crate::connect::scopes::Right;
+use crate::controllers::conditions::Told;
 use crate::controllers::remote::{Offer, Offered, Offering};
+use crate::controllers::values::Values;
 use crate::crd::{ConnectorDeployment, UpdatePolicy};
 
 /// What the registry says, as far as it was asked.
@@ -89,28 +91,51 @@ impl Registered {
         rights
     }
 
+    /// What to tell of values that cannot be sent yet: also the mistakes in names that can be seen without them.
+    #[must_use]
+    pub fn told(
+        &self,
+        object: &ConnectorDeployment,
+        unready: Unready,
+        region: &str,
+        record: Option<&Deployment>,
+    ) -> Told {
+        let call = match record {
+            None => CallKind::Create { gone: None },
+            Some(record) => CallKind::Redeploy {
+                id: record.id.clone(),
+                version: record.version,
+                update_connector: self.moves(object, record),
+            },
+        };
+        let (problems, _) = self.problems(object, &unready.names, region, record, &call);
+        unready.with(&problems)
+    }
+
     /// What the service would refuse of this call, and whether that is by what the registry said. What is not known is no
     /// problem.
     #[must_use]
     pub fn problems(
         &self,
         object: &ConnectorDeployment,
-        desired: &Desired,
+        values: &Values,
         region: &str,
         record: Option<&Deployment>,
         call: &CallKind,
     ) -> (Vec<String>, bool) {
         let wanted = object.spec.connector.version;
         match call {
-            CallKind::Create { .. } | CallKind::Redeploy { update_connector: true, .. } => {
+            CallKind::Create { .. } | CallKind::Recreate { .. } | CallKind::Redeploy { update_connector: true, .. } => {
                 let current = self.offer.as_ref().is_some_and(|offer| offer.current);
                 let will_run = |offering: &&Arc<Offering>| wanted.is_none_or(|wanted| wanted == offering.version);
                 let Some(offering) = self.offering().filter(|_| current).filter(will_run) else {
                     return (Vec::new(), false);
                 };
                 let mut offering = Offering::clone(offering);
-                offering.applications = without(offering.applications, record);
-                let problems = preflight::of_offering(&desired.values, region, &offering);
+                if matches!(call, CallKind::Redeploy { .. }) {
+                    offering.applications = without(offering.applications, record);
+                }
+                let problems = preflight::of_offering(values, region, &offering);
                 let by_registry = !problems.is_empty();
                 (problems, by_registry)
             }
@@ -119,7 +144,7 @@ impl Registered {
                 let applications = connector.and_then(|connector| connector.configurations.clone());
                 let applications = without(applications, record);
                 let global = connector.and_then(|connector| connector.global_configuration.as_ref());
-                (preflight::of_declarations(&desired.values, applications.as_deref(), global), false)
+                (preflight::of_declarations(values, applications.as_deref(), global), false)
             }
             CallKind::Undeploy { .. } => (Vec::new(), false),
         }

@@ -219,7 +219,8 @@ fn values_retained(ledger: &Ledger) -> Extra {
     let names = listed(retained.iter().map(|(item, _)| item));
     let message = format!(
         "The deployment still has values that the spec does not name: {names}. A redeploy takes nothing away: name them \
-         again with other values, or delete and create this resource, which changes its URLs{revoke}"
+         again with other values, or set removedValues to Recreate, which deletes and creates the deployment and changes its \
+         URLs{revoke}"
     );
     Extra::new(type_, Some(true), "NotInSpec", message)
 }
@@ -337,6 +338,10 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
     match verdict {
         Verdict::Running(OperationKind::Create) => Told::new(Reason::Creating, running("Creating", record)),
         Verdict::Running(OperationKind::Redeploy) => Told::new(Reason::Redeploying, running("Deploying again", record)),
+        Verdict::Running(OperationKind::Recreate) => Told::new(
+            Reason::Undeploying,
+            running("Taking it down, to create it without the values that were removed", record),
+        ),
         Verdict::Running(OperationKind::Undeploy) | Verdict::Released => {
             Told::new(Reason::Undeploying, running("Taking it down", record))
         }

@@ -83,6 +83,7 @@ fn operation(operation: &stored::Operation) -> Operation {
             stored::OperationType::Create => OperationKind::Create,
             stored::OperationType::Redeploy => OperationKind::Redeploy,
             stored::OperationType::Undeploy => OperationKind::Undeploy,
+            stored::OperationType::Recreate => OperationKind::Recreate,
         },
         state: match operation.state {
             stored::OperationState::Planned => OperationState::Planned,
@@ -123,6 +124,7 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
             OperationKind::Create => stored::OperationType::Create,
             OperationKind::Redeploy => stored::OperationType::Redeploy,
             OperationKind::Undeploy => stored::OperationType::Undeploy,
+            OperationKind::Recreate => stored::OperationType::Recreate,
         },
         state: match state {
             OperationState::Planned => stored::OperationState::Planned,

@@ -70,8 +70,8 @@ async fn a_suspended_check_calls_nothing_and_resuming_repeats_nothing() {
 
     // A pause is no change of the call: what was reported stays, and nothing is sent after it.
     shop.sandbox.apply(&suspended).await.unwrap();
-    let paused = until_reason(&shop, "CheckPassed").await;
-    assert!(has(&paused, "Suspended"), "{paused:?}");
+    let still = until_reason(&shop, "CheckPassed").await;
+    assert!(has(&still, "Suspended"), "{still:?}");
     ask_again(&shop, Some("meanwhile")).await;
     let held = until_reason(&shop, "Suspended").await;
     assert_eq!((posts(&shop), remembered(&held)), (1, None));

@@ -65,5 +65,8 @@ fn message(check: &ActionCheck) -> String {
 
 /// Whether it has a condition of this type, which is then true.
 fn has(check: &ActionCheck, type_: &str) -> bool {
-    check.status.as_ref().is_some_and(|status| status.conditions.iter().any(|it| it.type_ == type_))
+    check
+        .status
+        .as_ref()
+        .is_some_and(|status| status.conditions.iter().any(|it| it.type_ == type_ && it.status == "True"))
 }

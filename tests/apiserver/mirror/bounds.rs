@@ -104,8 +104,8 @@ async fn more_than_is_kept_at_once_is_written_after_another_look() {
     let mut shop = Shop::open().await;
     shop.stop_operator().await;
     let text = "d".repeat(3_000);
-    let variables: Vec<Value> = (0..35).map(|at| json!({"key": format!("KEY_{at}"), "description": text})).collect();
-    let all: Vec<Value> = (0..60)
+    let variables: Vec<Value> = (0..19).map(|at| json!({"key": format!("KEY_{at}"), "description": text})).collect();
+    let all: Vec<Value> = (0..98)
         .map(|number| {
             let mut large = record(&format!("c{number:02}"), 1);
             large["configurations"] = json!([{"applicationName": "a", "applicationType": "service",
@@ -117,8 +117,8 @@ async fn more_than_is_kept_at_once_is_written_after_another_look() {
     let (counted, client) = Counted::client(&shop.sandbox.client);
     shop.start_operator_as(client);
     let project = mirror(&shop, everything()).await;
-    assert_eq!(size(&project), (Some(60), Some(60)));
-    assert_eq!((shop.calls("searchConnectors"), counted.writes()), (2, 120), "of 6 MB, 4 MB are kept at once");
+    assert_eq!(size(&project), (Some(98), Some(98)));
+    assert_eq!((shop.calls("searchConnectors"), counted.writes()), (2, 196), "of 6 MB, 4 MB are kept at once");
 }
 
 #[tokio::test]

@@ -21,7 +21,8 @@ async fn the_catalogue_is_there_to_browse() {
     let demo = rows.iter().find(|row| row[0] == "shop.demo-connector").expect("the demo connector");
     assert_eq!(demo[1..3], ["demo-connector", "1"], "{table}");
     assert_eq!(demo.len(), 6, "nothing is empty:\n{table}");
-    assert!(!shop.sandbox.succeed(&["get", "connect"], "").await.contains("connector.connect-operator.io"));
+    let all = shop.sandbox.succeed(&["get", "connect"], "").await;
+    assert!(all.contains("connector.connect-operator.io/shop.demo-connector"), "{all}");
     assert!(shop.sandbox.succeed(&["get", "ccon", "--output", "wide"], "").await.contains("COMPANY"));
 }
 

@@ -8,7 +8,7 @@ use connect_operator::dev_server::{ConnectorDefinition, Fault, FaultAnswer, Norm
 use connect_operator::names;
 use serde_json::{Value, json};
 
-use super::{Leaping, QUIET, condition, level, ready, status};
+use super::{DEPLOYING, GATHER, Leaping, QUIET, condition, level, ready, status};
 use crate::shop::SECRET;
 
 /// What the application gets: plain values, and the Secret's key `token` as these secured ones.
@@ -142,6 +142,31 @@ async fn rule_08_a_removed_value_with_a_default_is_set_to_it_once() {
     shop.change(&spec(&[("FEATURES", "cart"), ("LOG_LEVEL", "info")], &["API_TOKEN"])).await;
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_08_a_removed_value_takes_the_deployment_with_it_if_that_is_asked_for() {
+    let shop = Leaping::open().await;
+    let mut wanted = service(&[("FEATURES", "cart")], &["API_TOKEN"]);
+    wanted["removedValues"] = json!("Recreate");
+    shop.apply_deployment(&wanted).await;
+    let first = shop.finish("Deployed").await;
+    shop.change(&spec(&[], &["API_TOKEN"])).await;
+    // Changes are gathered first; then it goes, and another one takes its place.
+    shop.until_reason("Redeploying").await;
+    shop.clock.step(GATHER);
+    let down = shop.until_reason("Undeploying").await;
+    let message = &condition(&down, names::READY).unwrap().message;
+    assert!(message.contains("create"), "{message}");
+    shop.until_calls("deleteDeploymentById", 1).await;
+    shop.pass(DEPLOYING).await;
+    let again = shop.finish("Deployed").await;
+    assert_ne!(status(&first).id, status(&again).id);
+    assert_eq!(retained(&again), None);
+    assert!(plain(&shop).iter().all(|(key, _)| key != "FEATURES"), "{:?}", plain(&shop));
+    shop.pass(Duration::from_mins(10)).await;
+    shop.look_again().await;
+    assert_eq!(shop.sent(), [2, 0, 1], "once, and no redeploy");
 }
 
 #[tokio::test]

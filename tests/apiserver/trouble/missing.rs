@@ -83,6 +83,22 @@ async fn several_that_are_missing_are_named_in_one_message() {
 }
 
 #[tokio::test]
+async fn wrong_names_are_told_together_with_what_is_missing() {
+    let shop = empty_shop().await;
+    let mut deployment = shop.deployment();
+    let lists = deployment["spec"]["configurations"].as_array_mut().expect("they are a list");
+    lists[0]["standardConfiguration"] = json!([{"key": "LOG_LEVLE", "value": "info"}]);
+    lists.push(json!({"applicationName": "servcie"}));
+    shop.sandbox.apply(&deployment).await.unwrap();
+    waits(&shop, "SecretMissing", "Secret tax").await;
+    let told = shop.until_reason("SecretMissing").await;
+    for named in ["no application servcie", "no key LOG_LEVLE: did you mean LOG_LEVEL?"] {
+        assert!(message(&told).contains(named), "{}", message(&told));
+    }
+    assert!(!message(&told).contains("wants a value"), "the Secret may bring it: {}", message(&told));
+}
+
+#[tokio::test]
 async fn a_project_is_waited_for_and_named() {
     let shop = empty_shop().await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;

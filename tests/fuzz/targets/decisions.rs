@@ -57,8 +57,9 @@ fn check(scene: &Scene, decision: &Decision) {
     }
     assert_ne!(decision.again, Some(Duration::ZERO), "no loop without a pause: {scene:#?}\n{decision:#?}");
     if let (Verdict::Settled { phase, .. }, Some(operation)) = (decision.verdict, &decision.ledger.operation) {
-        let undeploying = operation.kind == OperationKind::Undeploy && phase == Phase::UndeployFailed;
-        assert!(undeploying && intent.deletion.is_some(), "settled, though it runs: {scene:#?}\n{decision:#?}");
+        let undeploys = operation.kind == OperationKind::Undeploy && intent.deletion.is_some();
+        let takes_down = undeploys || operation.kind == OperationKind::Recreate;
+        assert!(takes_down && phase == Phase::UndeployFailed, "settled, though it runs: {scene:#?}\n{decision:#?}");
     }
 }
 
@@ -73,7 +74,7 @@ fn check_call(scene: &Scene, decision: &Decision, call: &Call) {
     assert!(written.attempt == 1 || again, "attempts are counted: {}", told());
     assert_eq!(kind(call), written.kind, "{}", told());
     assert_eq!(written.kind == OperationKind::Undeploy, scene.intent.deletion.is_some(), "{}", told());
-    if let CallKind::Redeploy { id, .. } | CallKind::Undeploy { id } = &call.kind {
+    if let CallKind::Redeploy { id, .. } | CallKind::Undeploy { id } | CallKind::Recreate { id } = &call.kind {
         assert_eq!(decision.ledger.id.as_ref(), Some(id), "{}", told());
     }
     match &call.kind {
@@ -86,7 +87,8 @@ fn check_call(scene: &Scene, decision: &Decision, call: &Call) {
             };
             assert!(free, "nothing is created where something is: {}", told());
             assert!(!(call.first && is_planned_create(before)), "it may have been sent before: {}", told());
-            let replaces = is_planned_create(before) || scene.intent.correct_drift;
+            let recreates = before.is_some_and(|before| before.kind == OperationKind::Recreate);
+            let replaces = is_planned_create(before) || recreates || scene.intent.correct_drift;
             assert!(gone.is_none() || replaces, "created anew only if asked to: {}", told());
         }
         CallKind::Redeploy { id, version, .. } => {
@@ -100,6 +102,13 @@ fn check_call(scene: &Scene, decision: &Decision, call: &Call) {
             assert!(ours, "nothing of others is taken down: {}", told());
             return;
         }
+        CallKind::Recreate { id } => {
+            assert_eq!(scene.ledger.id.as_ref(), Some(id), "nothing of others is taken down: {}", told());
+            let begun = before.is_some_and(|before| before.kind == OperationKind::Recreate);
+            assert!(begun || scene.intent.recreate, "only if asked to: {}", told());
+            assert!(scene.wanted.is_some(), "what is to follow is not known: {}", told());
+            return;
+        }
     }
     let wanted = scene.wanted.as_ref().unwrap_or_else(|| panic!("the values are not known: {}", told()));
     let sent = written.payload.as_ref().unwrap_or_else(|| panic!("it carries nothing: {}", told()));
@@ -111,6 +120,7 @@ fn kind(call: &Call) -> OperationKind {
         CallKind::Create { .. } => OperationKind::Create,
         CallKind::Redeploy { .. } => OperationKind::Redeploy,
         CallKind::Undeploy { .. } => OperationKind::Undeploy,
+        CallKind::Recreate { .. } => OperationKind::Recreate,
     }
 }
 

@@ -173,7 +173,12 @@ impl Make<'_, '_> {
 
     fn operation(&mut self) -> Operation {
         Operation {
-            kind: self.bytes.one(&[OperationKind::Create, OperationKind::Redeploy, OperationKind::Undeploy]),
+            kind: self.bytes.one(&[
+                OperationKind::Create,
+                OperationKind::Redeploy,
+                OperationKind::Undeploy,
+                OperationKind::Recreate,
+            ]),
             state: self.bytes.one(&[OperationState::Planned, OperationState::Accepted]),
             attempt: self.bytes.one(&[1, 2, 7, 40, u32::MAX - 7, 0]),
             generation: self.generation(),
@@ -234,6 +239,7 @@ impl Make<'_, '_> {
             observe_only: rarely(self.bytes),
             suspended: rarely(self.bytes),
             correct_drift: flags & 4 == 4,
+            recreate: flags & 64 == 64,
             version: Version {
                 wanted: (flags & 8 == 8).then(|| self.version()),
                 follow: flags & 16 == 16,

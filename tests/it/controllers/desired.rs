@@ -115,6 +115,10 @@ fn secret_value(key: &str, name: &str, from: &str) -> Value {
     json!({"key": key, "valueFrom": {"secretKeyRef": {"name": name, "key": from}}})
 }
 
+fn config_map_value(key: &str, name: &str, from: &str) -> Value {
+    json!({"key": key, "valueFrom": {"configMapKeyRef": {"name": name, "key": from}}})
+}
+
 const TAX: Object<'_> = (Named::Secret, "tax", &[("token", b"s3cret"), ("other", b"not named")]);
 const SETTINGS: Object<'_> = (Named::ConfigMap, "settings", &[("A", b"1"), ("B", b"2")]);
 const MORE: Object<'_> = (Named::ConfigMap, "more", &[("B", b"3"), ("C", b"4")]);
@@ -288,11 +292,30 @@ fn rule_19_what_is_missing_may_come_by_itself_and_is_named_all_at_once() {
             &["Secret gone"],
         ),
     ] {
-        let told = from_spec(&resource(&spec).spec, &contents(&[TAX, SETTINGS]), None).expect_err(case);
+        let told = from_spec(&resource(&spec).spec, &contents(&[TAX, SETTINGS]), None).expect_err(case).told;
         assert_eq!(told.reason, reason, "{case}");
         for name in named {
             assert!(told.message.contains(name), "{case}: {}", told.message);
         }
+    }
+}
+
+#[test]
+fn names_are_known_while_values_are_missing() {
+    let spec = json!({"configurations": [{"applicationName": "service",
+        "standardConfiguration": [config_map_value("A", "lost", "a"), {"key": "B"}],
+        "securedConfiguration": [secret_value("T", "gone", "token")],
+        "securedConfigurationFrom": [{"secretRef": {"name": "gone"}}]}]});
+    let keys = DeclaredKeys { secured: ["T".into(), "U".into()].into(), ..DeclaredKeys::default() };
+    let declared = Declared { applications: [("service".to_owned(), keys)].into(), ..Declared::default() };
+    let unready = from_spec(&resource(&spec).spec, &contents(&[]), Some(&declared)).expect_err("nothing is there");
+    let service = &unready.names.applications["service"];
+    assert_eq!(service.standard.keys().collect::<Vec<_>>(), ["A", "B"]);
+    assert_eq!(service.secured.keys().collect::<Vec<_>>(), ["T", "U"], "a Secret that comes may bring any of them");
+    let told = unready.with(&["the connector has no application other".to_owned()]);
+    assert_eq!(told.reason, Reason::SecretMissing);
+    for named in ["Secret gone", "ConfigMap lost", "B has neither", "no application other"] {
+        assert!(told.message.contains(named), "{}", told.message);
     }
 }
 
@@ -324,7 +347,7 @@ fn values_that_cannot_be_used_are_named_without_showing_them() {
             &["A has neither", "T is both", "Secret raw is not UTF-8"],
         ),
     ] {
-        let told = from_spec(&resource(&service(&lists)).spec, &contents(&[TAX, broken]), None).expect_err(case);
+        let told = from_spec(&resource(&service(&lists)).spec, &contents(&[TAX, broken]), None).expect_err(case).told;
         assert_eq!(told.reason, Reason::ConfigurationInvalid, "{case}");
         for name in named {
             assert!(told.message.contains(name), "{case}: {}", told.message);

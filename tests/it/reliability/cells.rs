@@ -233,12 +233,15 @@ async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: 
     };
     let mut desk = match kind {
         OperationKind::Create => Desk::new(paths, clock, fault).await,
-        OperationKind::Redeploy | OperationKind::Undeploy => Desk::live(paths, clock, fault).await,
+        OperationKind::Redeploy | OperationKind::Undeploy | OperationKind::Recreate => {
+            Desk::live(paths, clock, fault).await
+        }
     };
     match kind {
         OperationKind::Create => {}
         OperationKind::Redeploy => desk.rotate(),
         OperationKind::Undeploy => desk.delete(),
+        OperationKind::Recreate => unreachable!("its calls are those of an undeploy and of a create"),
     }
     let (sent_at, call) = sent(&mut desk, operation, fault).await;
     let (done, outcome) = &*call;
@@ -299,7 +302,7 @@ pub(super) fn happened_once(desk: &Desk, kind: OperationKind, case: &str) {
     let expected = match kind {
         OperationKind::Create => vec![(1, DeploymentStatus::Deployed)],
         OperationKind::Redeploy => vec![(2, DeploymentStatus::Deployed)],
-        OperationKind::Undeploy => Vec::new(),
+        OperationKind::Undeploy | OperationKind::Recreate => Vec::new(),
     };
     assert_eq!(found, expected, "{kind:?}, {case}: {:?}", desk.dev.counts());
 }

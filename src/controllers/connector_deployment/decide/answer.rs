@@ -44,6 +44,7 @@ pub fn answered(
     let mut outcome = Outcome { ledger: ledger.clone(), memory: memory.clone(), release: false, key_taken: false };
     let Some(operation) = &mut outcome.ledger.operation else { return outcome };
     let kind = operation.kind;
+    let takes_down = matches!(kind, OperationKind::Undeploy | OperationKind::Recreate);
     let cause = cause.filter(|_| kind != OperationKind::Undeploy);
     match answer {
         Answer::Accepted { id, phase } => {
@@ -52,15 +53,17 @@ pub fn answered(
             if kind == OperationKind::Create {
                 outcome.ledger.id = Some(id.clone());
             }
-            outcome.ledger.unverified &= kind == OperationKind::Undeploy;
+            outcome.ledger.unverified &= takes_down;
             outcome.memory.refused = None;
             outcome.memory.pause = None;
         }
         Answer::NotFound if kind == OperationKind::Undeploy => outcome.release = true,
+        // Gone already: what follows is to create it.
+        Answer::NotFound if kind == OperationKind::Recreate => operation.state = OperationState::Accepted,
         Answer::Unknown => {}
         Answer::Duplicate if kind == OperationKind::Create => {
             if call.first {
-                outcome.ledger.operation = None;
+                settle(&mut outcome, call);
                 outcome.key_taken = true;
             }
         }
@@ -77,9 +80,14 @@ pub fn answered(
 /// Nothing happened, so the operation never was. The refusal of a repeated call says nothing of the first one.
 fn settle(outcome: &mut Outcome, call: &Call) {
     if call.first {
-        outcome.ledger.operation = None;
+        let begun = outcome.ledger.operation.take();
         // Rule 15: nothing was moved to the latest version either.
         outcome.memory.followed = None;
+        // It was to take the place of one that is gone, so nothing is ours any more.
+        if begun.is_some_and(|operation| operation.kind == OperationKind::Create) {
+            outcome.ledger.id = None;
+            outcome.ledger.applied = None;
+        }
     }
 }
 

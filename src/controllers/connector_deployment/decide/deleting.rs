@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use super::super::ledger::{Ledger, Look, Operation, OperationKind, OperationState, Phase, Seen};
-use super::case::forget_digest;
-use super::{CALM, CallKind, Case, Decision, Deletion, TOO_LONG, Verdict};
-use crate::controllers::operations::{left, pace, repeat_after};
+use super::super::ledger::{Ledger, Look, Operation, OperationKind, OperationState, Seen};
+use super::taking_down::{self, UNDEPLOY};
+use super::{CALM, Case, Decision, Deletion, Verdict};
+use crate::controllers::operations::left;
 
 pub(super) fn decide(case: &Case<'_>, deletion: Deletion) -> Decision {
     if deletion == Deletion::LetGo || case.intent.observe_only {
@@ -23,8 +23,8 @@ pub(super) fn decide(case: &Case<'_>, deletion: Deletion) -> Decision {
         (None, _, _) => case.release(),
         // One 404 is enough once a DELETE was answered.
         (Some(_), Some(operation), Look::Absent { .. }) if answered(operation) => case.release(),
-        (Some(id), _, Look::Absent { .. }) => undeploy(case, case.ledger.clone(), id),
-        (Some(id), _, Look::Present(seen)) => present(case, id, seen),
+        (Some(id), _, Look::Absent { .. }) => taking_down::send(case, case.ledger.clone(), id, &UNDEPLOY),
+        (Some(id), _, Look::Present(seen)) => taking_down::present(case, id, seen, &UNDEPLOY),
     }
 }
 
@@ -50,62 +50,10 @@ fn outstanding_create(case: &Case<'_>, operation: &Operation) -> Decision {
     if age >= CALM {
         return case.release();
     }
-    wait(case, left(age, CALM).min(Duration::from_secs(10)))
-}
-
-fn present(case: &Case<'_>, id: &str, seen: &Seen) -> Decision {
-    let operation = case.ledger.operation.as_ref().filter(|operation| operation.kind == OperationKind::Undeploy);
-    if seen.phase == Phase::Undeploying || (seen.phase.is_busy() && operation.is_some_and(answered)) {
-        let (since, age) = case.busy();
-        let mut decision = wait(case, pace(age));
-        if age >= TOO_LONG {
-            decision.verdict = Verdict::TakesTooLong;
-        }
-        decision.memory.busy_since = Some(since);
-        return decision;
-    }
-    if let Some(operation) = operation.filter(|operation| answered(operation)) {
-        // Accepted, and there it is again: longer and longer pauses.
-        let (age, pause) = (case.age(operation), repeat_after(operation.attempt.saturating_add(1)));
-        if age < pause {
-            let mut decision = wait(case, left(age, pause).min(Duration::from_secs(15)));
-            if seen.phase == Phase::UndeployFailed {
-                decision.verdict = Verdict::Settled { phase: seen.phase, drifted: false };
-            }
-            return decision;
-        }
-    }
-    undeploy(case, case.ledger.clone(), id)
-}
-
-fn wait(case: &Case<'_>, again: Duration) -> Decision {
-    case.rest(Verdict::Running(OperationKind::Undeploy), Some(again))
+    case.rest(Verdict::Running(OperationKind::Undeploy), Some(left(age, CALM).min(Duration::from_secs(10))))
 }
 
 /// It is ours, and its id was not known.
 fn claim(case: &Case<'_>, seen: &Seen) -> Decision {
-    undeploy(case, Ledger { id: Some(seen.id.clone()), ..case.ledger.clone() }, &seen.id)
-}
-
-/// DELETE, for the first time or again.
-fn undeploy(case: &Case<'_>, mut ledger: Ledger, id: &str) -> Decision {
-    if let Some(held) = case.held(None) {
-        return held;
-    }
-    let mut operation = case.operation(OperationKind::Undeploy, None);
-    operation.redeploy_request = None;
-    match ledger.operation.take() {
-        Some(before) if before.kind == OperationKind::Undeploy => {
-            let (age, pause) = (case.age(&before), repeat_after(before.attempt));
-            if before.state == OperationState::Planned && age < pause {
-                return wait(case, left(age, pause));
-            }
-            operation.attempt = before.attempt.saturating_add(1);
-        }
-        // A redeploy that may have been sent is given up: what it left behind is not known.
-        Some(_) => forget_digest(&mut ledger),
-        None => {}
-    }
-    let first = operation.attempt == 1;
-    case.send(ledger, operation, CallKind::Undeploy { id: id.to_owned() }, first)
+    taking_down::send(case, Ledger { id: Some(seen.id.clone()), ..case.ledger.clone() }, &seen.id, &UNDEPLOY)
 }

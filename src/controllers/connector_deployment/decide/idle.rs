@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::super::ledger::{Applied, Ledger, Look, OperationKind, Phase, Seen, Sources};
 use super::case::serve;
-use super::retained;
 use super::{CallKind, Case, Change, Decision, GATHER, GATHER_AT_MOST, LAG, LIMIT, TOO_LONG, Verdict, Wanted};
+use super::{recreating, retained};
 use crate::clock::{between, later};
 use crate::controllers::digest::Comparison;
 use crate::controllers::operations::{Gone, left, pace};
@@ -39,7 +39,7 @@ pub(super) fn observe(case: &Case<'_>) -> Decision {
 }
 
 /// Rule 1. The key was looked up and is free; it is looked up once more before the POST.
-fn create(case: &Case<'_>) -> Decision {
+pub(super) fn create(case: &Case<'_>) -> Decision {
     let Some(wanted) = case.wanted else { return case.rest(Verdict::ValuesUnknown, None) };
     if let Some(held) = case.held(Some(&case.cause(wanted))) {
         return held;
@@ -157,6 +157,10 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         Update::Yes => true,
         Update::Cannot(verdict) => return case.rest(verdict, None),
     };
+    let removed_here = applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.tags, seen));
+    if removed_here && case.intent.recreate {
+        return recreating::begin(case, seen, wanted);
+    }
     let drift = drift(applied, seen, wanted);
     if differs || requested || update || (drift.can_be_corrected() && case.intent.correct_drift) {
         return redeploy(case, seen, wanted, update);
@@ -296,20 +300,8 @@ fn version(case: &Case<'_>, seen: &Seen) -> Update {
 
 /// Rule 9: what changed within [`GATHER`] becomes one redeploy. Rule 8: it carries every value and the version read.
 fn redeploy(case: &Case<'_>, seen: &Seen, wanted: &Wanted, update_connector: bool) -> Decision {
-    let asked = case.cause(wanted);
-    if let Some(held) = case.held(Some(&asked)) {
-        return held;
-    }
-    let change = match &case.memory.change {
-        Some(change) if change.cause == asked => change.clone(),
-        Some(change) => Change { cause: asked, first: change.first, last: case.now },
-        None => Change { cause: asked, first: case.now, last: case.now },
-    };
-    let ready = later(change.last, GATHER).min(later(change.first, GATHER_AT_MOST));
-    if case.now < ready {
-        let mut decision = case.rest(Verdict::Changing, Some(between(case.now, ready)));
-        decision.memory.change = Some(change);
-        return decision;
+    if let Some(waits) = gather(case, wanted) {
+        return waits;
     }
     let mut operation = case.operation(OperationKind::Redeploy, Some(wanted));
     operation.from_version = Some(seen.version);
@@ -326,4 +318,23 @@ fn redeploy(case: &Case<'_>, seen: &Seen, wanted: &Wanted, update_connector: boo
         decision.memory.followed = case.intent.version.latest;
     }
     decision
+}
+
+/// Why a change is not sent yet: it was refused, or more changes may follow.
+pub(super) fn gather(case: &Case<'_>, wanted: &Wanted) -> Option<Decision> {
+    let asked = case.cause(wanted);
+    if let Some(held) = case.held(Some(&asked)) {
+        return Some(held);
+    }
+    let change = match &case.memory.change {
+        Some(change) if change.cause == asked => change.clone(),
+        Some(change) => Change { cause: asked, first: change.first, last: case.now },
+        None => Change { cause: asked, first: case.now, last: case.now },
+    };
+    let ready = later(change.last, GATHER).min(later(change.first, GATHER_AT_MOST));
+    (case.now < ready).then(|| {
+        let mut decision = case.rest(Verdict::Changing, Some(between(case.now, ready)));
+        decision.memory.change = Some(change);
+        decision
+    })
 }

@@ -11,7 +11,9 @@ mod deleting;
 mod idle;
 mod memory;
 mod operation;
+mod recreating;
 mod retained;
+mod taking_down;
 #[cfg(test)]
 mod tests;
 
@@ -56,6 +58,8 @@ pub struct Intent {
     pub suspended: bool,
     /// `drift.policy: Correct`.
     pub correct_drift: bool,
+    /// `removedValues: Recreate`.
+    pub recreate: bool,
     /// Which version of the connector is to run (rule 15).
     pub version: Version,
 }
@@ -115,6 +119,11 @@ pub enum CallKind {
     },
     /// Take it down.
     Undeploy {
+        /// By id.
+        id: String,
+    },
+    /// Take it down, to create it anew.
+    Recreate {
         /// By id.
         id: String,
     },

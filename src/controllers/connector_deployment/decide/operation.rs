@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::super::ledger::{Look, Operation, OperationKind, OperationState, Phase, Seen};
 use super::case::{ended, forget_digest, serve};
+use super::recreating;
 use super::{CALM, CallKind, Case, Decision, LAG, LIMIT, Step, TOO_LONG, Verdict, Wanted};
 use crate::clock::between;
 use crate::controllers::digest::Comparison;
@@ -21,6 +22,7 @@ pub(super) fn decide(case: &Case<'_>, operation: &Operation) -> Decision {
         (OperationKind::Create, OperationState::Planned) => create_planned(case, operation),
         (OperationKind::Redeploy, OperationState::Planned) => redeploy_planned(case, operation),
         (OperationKind::Create | OperationKind::Redeploy, OperationState::Accepted) => accepted(case, operation),
+        (OperationKind::Recreate, _) => recreating::decide(case, operation),
         // The deletion that began it is over: the resource was let go and came back by a restored backup. Look anew,
         // once its call can no longer arrive.
         (OperationKind::Undeploy, _) if case.age(operation) < CALM => wait(case, operation, CALM),

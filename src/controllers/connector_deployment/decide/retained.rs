@@ -20,6 +20,11 @@ pub(super) fn retained(applied: &Applied, wanted: &Tags, seen: &Seen) -> Tags {
     retained
 }
 
+/// Whether something of it was sent from here.
+pub(super) fn has_own(applied: &Applied, wanted: &Tags, seen: &Seen) -> bool {
+    retained(applied, wanted, seen).iter().any(|(_, tag)| tag != FOREIGN)
+}
+
 /// Whether a value that was sent and is not wanted any more may still be in force.
 fn may_be_there(item: &Item, tag: &str, seen: &Seen) -> bool {
     let place = item.application == GLOBAL || seen.values.applications.contains_key(&item.application);

@@ -84,7 +84,8 @@ impl Run<'_> {
         self.verify(remote, looked, &decision.verdict).await?;
         let findings = record.is_some_and(verification::has_findings);
         told = verification::ready(told, self.object.spec.ready_when, findings, self.verified.as_ref());
-        let sent = before.operation.as_ref().filter(|operation| operation.operation_type != OperationType::Undeploy);
+        let deploys = |kind| matches!(kind, OperationType::Create | OperationType::Redeploy);
+        let sent = before.operation.as_ref().filter(|operation| deploys(operation.operation_type));
         let reason = told.reason;
         self.say(known, &decision.ledger, told, record.map_or(Sight::Nothing, Sight::Record), lines, comparison)
             .await?;
@@ -134,8 +135,8 @@ impl Run<'_> {
         let record = looked.record.as_deref();
         let values = applications::named(&values, &call.kind, known.declared.as_ref(), record);
         let done = act::send(api, &self.object, &known.wanted, known.target.as_ref(), &call, &values, started).await;
-        let undeploys = matches!(call.kind, CallKind::Undeploy { .. });
-        if !undeploys && matches!(done.answer, Answer::Accepted { .. } | Answer::Unknown) {
+        let deploys = matches!(call.kind, CallKind::Create { .. } | CallKind::Redeploy { .. });
+        if deploys && matches!(done.answer, Answer::Accepted { .. } | Answer::Unknown) {
             self.context.work.sent(self.subject);
         }
         let now = self.context.clock.now();
@@ -166,6 +167,7 @@ impl Run<'_> {
             CallKind::Create { .. } => OperationKind::Create,
             CallKind::Redeploy { .. } => OperationKind::Redeploy,
             CallKind::Undeploy { .. } => OperationKind::Undeploy,
+            CallKind::Recreate { .. } => OperationKind::Recreate,
         };
         let verdict = if outcome.key_taken { Verdict::KeyTaken } else { Verdict::Running(kind) };
         let suspects = registered::suspects(&call.kind, known.generates_api_client);

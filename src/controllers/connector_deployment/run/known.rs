@@ -45,7 +45,9 @@ impl Run<'_> {
         let named = desired::references(spec);
         let contents = observe::contents(self.context, &self.subject.namespace, &named).await?;
         let declared = registered.declarations(&self.object, looked.record.as_deref());
-        let mut desired = desired::from_spec(spec, &contents, declared.as_ref());
+        let record = looked.record.as_deref();
+        let mut desired = desired::from_spec(spec, &contents, declared.as_ref())
+            .map_err(|unready| registered.told(&self.object, unready, &wanted.region, record));
         if let (Ok(desired), Some(record)) = (&mut desired, looked.record.as_deref()) {
             desired.fit(&applications::missing(record), declared.as_ref(), &self.ledger());
         }

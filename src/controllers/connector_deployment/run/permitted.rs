@@ -1,13 +1,16 @@
 //! Holds what is about to be sent against the scopes of the token, and reports what it lacks.
 
+use std::sync::Arc;
+
 use super::super::decide::{CallKind, Decision};
+use super::super::intent;
 use super::super::observe::Looked;
 use super::super::registered::Registered;
 use super::super::status::{Comparison, Sight};
 use crate::controllers::conditions::Told;
 use crate::controllers::object::Next;
 use crate::controllers::problem;
-use crate::controllers::remote::Remote;
+use crate::controllers::remote::{Pace, Remote};
 
 use super::{Known, Run};
 
@@ -20,14 +23,17 @@ impl Run<'_> {
         registered: &Registered,
         call: &CallKind,
     ) -> Option<Told> {
-        let missing = remote.lacking(self.subject, &registered.rights(call));
+        let recreates = matches!(call, CallKind::Undeploy { .. }) && !intent::is_deleting(&self.object);
+        // What is taken down to be created again must not be stuck in between.
+        let rights = registered.rights(if recreates { &CallKind::Create { gone: None } } else { call });
+        let missing = remote.lacking(self.subject, &rights);
         (!missing.is_empty()).then(|| problem::unpermitted(&missing, &known.wanted.remote.project_key))
     }
 
     /// Sends nothing, although the decision stays the same without any values: an undeploy carries none.
     pub(super) async fn withhold(
         &mut self,
-        remote: &std::sync::Arc<Remote>,
+        remote: &Arc<Remote>,
         known: &Known,
         looked: &Looked,
         decision: &Decision,
@@ -40,7 +46,7 @@ impl Run<'_> {
         self.context.work.settled(self.subject, reason);
         let again = decision.again.unwrap_or_else(|| self.object.spec.effective_interval());
         if let Some(id) = &ledger.id {
-            let pace = crate::controllers::remote::Pace::Settled(self.object.spec.effective_interval());
+            let pace = Pace::Settled(self.object.spec.effective_interval());
             remote.watch(self.subject, id, pace);
         }
         Ok(Next::Again(Some(again)))

@@ -15,6 +15,7 @@ use crate::controllers::conditions::Told;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::{Offer, Offered, Remote};
 use crate::crd::ManagementPolicy;
+use crate::crd::connector_deployment_status::OperationType;
 
 use super::{Known, Run};
 
@@ -90,9 +91,11 @@ impl Run<'_> {
         looked: &Looked,
         decision: &Decision,
     ) -> Obstacle {
-        let begins = self.status().operation.is_none();
+        let begun = self.status().operation.map(|operation| operation.operation_type);
+        // What follows the DELETE of a Recreate is another call.
+        let begins = begun.is_none_or(|kind| kind == OperationType::Recreate);
         if let (Some(Err(why)), Step::Send(call)) = (target.and_then(|target| target.staged.as_ref()), &decision.step)
-            && matches!(call.kind, CallKind::Create { .. })
+            && matches!(call.kind, CallKind::Create { .. } | CallKind::Recreate { .. })
         {
             return Obstacle::Told(intent::not_deployable(&self.object, why));
         }
@@ -112,7 +115,7 @@ impl Run<'_> {
                 |_| (Vec::new(), false),
                 |desired| {
                     let record = looked.record.as_deref();
-                    registered.problems(&self.object, desired, &known.wanted.region, record, &call.kind)
+                    registered.problems(&self.object, &desired.values, &known.wanted.region, record, &call.kind)
                 },
             ),
             _ => (Vec::new(), matches!(decision.verdict, Verdict::VersionUnavailable { .. })),
@@ -193,7 +196,10 @@ impl Run<'_> {
 
 /// Whether a call has to name every application that the connector declares.
 fn needs_declarations(call: &CallKind) -> bool {
-    matches!(call, CallKind::Create { .. } | CallKind::Redeploy { update_connector: true, .. })
+    matches!(
+        call,
+        CallKind::Create { .. } | CallKind::Recreate { .. } | CallKind::Redeploy { update_connector: true, .. }
+    )
 }
 
 fn earlier(than: Timestamp, by: Duration) -> Timestamp {

@@ -9,7 +9,7 @@ use crate::controllers::connector_deployment::decide::{
 };
 use crate::controllers::connector_deployment::ledger::{Ledger, OperationKind, Phase};
 
-use OperationKind::{Create, Redeploy, Undeploy};
+use OperationKind::{Create, Recreate, Redeploy, Undeploy};
 
 fn cause() -> Cause {
     Cause { digest: wanted("1", "secret").payload.digest, generation: 1, request: None }
@@ -19,7 +19,7 @@ fn ledger(kind: OperationKind) -> Ledger {
     match kind {
         Create => Scene::creating().ledger,
         Redeploy => Scene::redeploying().ledger,
-        Undeploy => Ledger { operation: Some(operation(Undeploy, None)), ..Scene::live().ledger },
+        Undeploy | Recreate => Ledger { operation: Some(operation(kind, None)), ..Scene::live().ledger },
     }
 }
 
@@ -29,6 +29,7 @@ fn call(kind: OperationKind, first: bool) -> Call {
         Create => CallKind::Create { gone: None },
         Redeploy => CallKind::Redeploy { id, version: 5, update_connector: false },
         Undeploy => CallKind::Undeploy { id },
+        Recreate => CallKind::Recreate { id },
     };
     Call { kind, first }
 }
@@ -95,6 +96,12 @@ fn every_answer_to_every_call() {
         (Undeploy, &Answer::Duplicate, Then::Refused(true), Then::Refused(false)),
         (Undeploy, &Answer::NotFound, Then::Released, Then::Released),
         (Undeploy, &Answer::Unknown, Then::Stays, Then::Stays),
+        (Recreate, &deployed, Then::Goes, Then::Goes),
+        (Recreate, &Answer::Refused, Then::Refused(true), Then::Refused(false)),
+        (Recreate, &Answer::NotNow, Then::Pauses, Then::Stays),
+        (Recreate, &Answer::Duplicate, Then::Refused(true), Then::Refused(false)),
+        (Recreate, &Answer::NotFound, Then::Goes, Then::Goes),
+        (Recreate, &Answer::Unknown, Then::Stays, Then::Stays),
     ] {
         for (is_first, expected) in [(true, first), (false, repeated)] {
             let outcome = take_in(kind, is_first, answer, &Memory::default());
@@ -120,7 +127,7 @@ fn an_accepted_call_is_noted_with_what_its_answer_shows() {
 
 #[test]
 fn an_accepted_create_or_redeploy_verifies_the_secrets() {
-    for (kind, unverified) in [(Create, false), (Redeploy, false), (Undeploy, true)] {
+    for (kind, unverified) in [(Create, false), (Redeploy, false), (Undeploy, true), (Recreate, true)] {
         let ledger = Ledger { unverified: true, ..ledger(kind) };
         let answer = accepted(Phase::Queued);
         let outcome = answered(&ledger, &Memory::default(), &call(kind, true), None, &answer, NOW);

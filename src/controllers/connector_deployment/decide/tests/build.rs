@@ -37,6 +37,7 @@ pub(super) fn intent() -> Intent {
         observe_only: false,
         suspended: false,
         correct_drift: false,
+        recreate: false,
         version: Version::default(),
     }
 }

@@ -114,6 +114,10 @@ fn a_call_is_written_before_it_is_sent_and_goes_by_the_stored_id() {
                 assert_eq!(decision.ledger.id.as_ref(), Some(id), "{scene:#?}");
                 OperationKind::Undeploy
             }
+            CallKind::Recreate { id } => {
+                assert_eq!(decision.ledger.id.as_ref(), Some(id), "{scene:#?}");
+                OperationKind::Recreate
+            }
         };
         assert_eq!(written.kind, kind, "{scene:#?}");
         assert_eq!(kind == OperationKind::Undeploy, scene.intent.deletion.is_some(), "{scene:#?}");
@@ -161,8 +165,9 @@ fn rule_6_nothing_is_told_as_settled_while_an_operation_runs() {
     for scene in scenes() {
         let decision = scene.decide();
         if let (Verdict::Settled { phase, .. }, Some(operation)) = (decision.verdict, &decision.ledger.operation) {
-            let undeploying = operation.kind == OperationKind::Undeploy && phase == Phase::UndeployFailed;
-            assert!(undeploying && scene.intent.deletion.is_some(), "{scene:#?}");
+            let undeploys = operation.kind == OperationKind::Undeploy && scene.intent.deletion.is_some();
+            let takes_down = undeploys || operation.kind == OperationKind::Recreate;
+            assert!(takes_down && phase == Phase::UndeployFailed, "{scene:#?}");
         }
     }
 }

@@ -12,6 +12,7 @@ mod everywhere;
 mod explore;
 mod held;
 mod idle;
+mod recreate;
 mod redeploy;
 mod retained;
 mod takeover;

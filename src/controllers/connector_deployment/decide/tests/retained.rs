@@ -24,7 +24,7 @@ fn all() -> Wanted {
 }
 
 /// Live with two plain and two secured values; wanted is what each row says.
-fn live() -> Scene {
+pub(super) fn live() -> Scene {
     let mut scene = Scene::live();
     scene.applied().digest = Some(all().payload.digest);
     scene.applied().sent = Some(all().payload.tags);
@@ -35,26 +35,26 @@ fn live() -> Scene {
     scene
 }
 
-fn wants(scene: &mut Scene, wanted: Wanted) {
+pub(super) fn wants(scene: &mut Scene, wanted: Wanted) {
     scene.wanted = Some(wanted);
     gathered(scene);
 }
 
-fn seen(scene: &mut Scene) -> &mut Seen {
+pub(super) fn seen(scene: &mut Scene) -> &mut Seen {
     let Look::Present(seen) = &mut scene.look else { panic!("it is there") };
     seen
 }
 
-fn without_b() -> Wanted {
+pub(super) fn without_b() -> Wanted {
     wanting(&[("A", "1")], &[("T", "secret"), ("U", "other")])
 }
 
-fn without_u() -> Wanted {
+pub(super) fn without_u() -> Wanted {
     wanting(&[("A", "1"), ("B", "2")], &[("T", "secret")])
 }
 
 /// `B` was removed some time ago, and it was noted.
-fn noted(scene: &mut Scene) {
+pub(super) fn noted(scene: &mut Scene) {
     wants(scene, without_b());
     scene.ledger = scene.decide().ledger;
 }

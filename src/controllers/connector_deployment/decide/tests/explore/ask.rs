@@ -176,7 +176,9 @@ impl Explorer {
             Step::Send(Call { kind: CallKind::Redeploy { version, .. }, first }) => {
                 (Verb::Redeploy, *first, u8::try_from(*version).expect("versions here are small"), None)
             }
-            Step::Send(Call { kind: CallKind::Undeploy { .. }, first }) => (Verb::Undeploy, *first, 0, None),
+            Step::Send(Call { kind: CallKind::Undeploy { .. } | CallKind::Recreate { .. }, first }) => {
+                (Verb::Undeploy, *first, 0, None)
+            }
             Step::Rest | Step::Release => (Verb::None, true, 0, None),
         };
         let from = |ledger: &Ledger| ledger.operation.as_ref().and_then(|operation| operation.from_version);

@@ -1,0 +1,188 @@
+//! The rows *Recreate* of the table: with `removedValues: Recreate` what was removed goes with the whole deployment.
+
+use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, operation};
+use super::retained::{live, noted, seen, wants, without_b, without_u};
+use crate::controllers::connector_deployment::decide::{Answer, Call, CallKind, Deletion, Verdict, answered};
+use crate::controllers::connector_deployment::ledger::{OperationKind, OperationState, Phase};
+use crate::controllers::tags::{FOREIGN, Item};
+
+const RECREATE: OperationKind = OperationKind::Recreate;
+const SENT: (Does, Stored, Verdict) = (Does::Send(RECREATE), Stored::Planned, Verdict::Running(RECREATE));
+const AGAIN: (Does, Stored, Verdict) = (Does::SendAgain(RECREATE), Stored::Planned, Verdict::Running(RECREATE));
+const CREATES: (Does, Stored, Verdict) =
+    (Does::Send(OperationKind::Create), Stored::Planned, Verdict::Running(OperationKind::Create));
+
+fn asked() -> Scene {
+    let mut scene = live();
+    scene.intent.recreate = true;
+    scene
+}
+
+/// The DELETE was answered.
+fn begun() -> Scene {
+    let mut scene = asked();
+    wants(&mut scene, without_u());
+    scene.ledger.operation = Some(operation(RECREATE, None));
+    scene.accepted();
+    scene
+}
+
+#[test]
+fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
+    let rows: &[Row] = &[
+        ("nothing is removed", |_| {}, SETTLED),
+        ("a plain value is removed", |scene| wants(scene, without_b()), SENT),
+        ("a secured value is removed", |scene| wants(scene, without_u()), SENT),
+        (
+            "it was removed before that was asked for",
+            |scene| {
+                scene.intent.recreate = false;
+                noted(scene);
+                scene.intent.recreate = true;
+            },
+            SENT,
+        ),
+        (
+            "removed, and something else changes",
+            |scene| {
+                wants(scene, without_u());
+                scene.intent.redeploy_request = Some("now".into());
+                super::build::gathered(scene);
+            },
+            SENT,
+        ),
+        (
+            "somebody else's values",
+            |scene| scene.applied().retained.set(Item::secured("service", "U2"), FOREIGN),
+            SETTLED,
+        ),
+        (
+            "not while more changes may follow",
+            |scene| {
+                wants(scene, without_u());
+                scene.memory.change = None;
+            },
+            (Does::Rest, Stored::Nothing, Verdict::Changing),
+        ),
+        (
+            "not while it is suspended",
+            |scene| {
+                wants(scene, without_u());
+                scene.intent.suspended = true;
+            },
+            (Does::Rest, Stored::Nothing, Verdict::HeldBySuspend),
+        ),
+        (
+            "not while something runs",
+            |scene| {
+                wants(scene, without_u());
+                seen(scene).phase = Phase::Deploying;
+            },
+            (Does::Rest, Stored::Nothing, Verdict::Busy),
+        ),
+        (
+            "not if what is to follow is not known",
+            |scene| scene.wanted = None,
+            (Does::Rest, Stored::Nothing, Verdict::ValuesUnknown),
+        ),
+        (
+            "not without being asked for",
+            |scene| {
+                wants(scene, without_u());
+                scene.intent.recreate = false;
+            },
+            SETTLED,
+        ),
+    ];
+    check(asked, rows);
+}
+
+#[test]
+fn it_is_created_once_it_is_gone() {
+    let waits = (Does::Rest, Stored::Accepted, Verdict::Running(RECREATE));
+    let rows: &[Row] = &[
+        ("being taken down", |scene| seen(scene).phase = Phase::Undeploying, waits),
+        ("there it is again", |_| {}, waits),
+        ("there it is again, for long", |scene| _ = scene.aged(600), AGAIN),
+        ("gone", |scene| scene.look = ABSENT, CREATES),
+        (
+            "gone, and the values are not known now",
+            |scene| {
+                scene.look = ABSENT;
+                scene.wanted = None;
+            },
+            (Does::Rest, Stored::Accepted, Verdict::ValuesUnknown),
+        ),
+        (
+            "gone, and suspended",
+            |scene| {
+                scene.look = ABSENT;
+                scene.intent.suspended = true;
+            },
+            (Does::Rest, Stored::Accepted, Verdict::HeldBySuspend),
+        ),
+        (
+            "gone, but its DELETE was not answered: one 404 proves nothing",
+            |scene| {
+                scene.look = ABSENT;
+                scene.aged(600).operation().state = OperationState::Planned;
+            },
+            (Does::Rest, Stored::Planned, Verdict::Missing),
+        ),
+        (
+            "gone for long, and its DELETE was not answered",
+            |scene| {
+                scene.look = ABSENT;
+                scene.aged(600).operation().state = OperationState::Planned;
+                scene.memory.absent_since = Some(ago(60));
+            },
+            CREATES,
+        ),
+        (
+            "the answer was lost, and it is still there",
+            |scene| scene.aged(600).operation().state = OperationState::Planned,
+            AGAIN,
+        ),
+        (
+            "the resource is deleted meanwhile",
+            |scene| scene.intent.deletion = Some(Deletion::Undeploy),
+            (Does::Send(OperationKind::Undeploy), Stored::Planned, Verdict::Running(OperationKind::Undeploy)),
+        ),
+    ];
+    check(begun, rows);
+}
+
+#[test]
+fn what_is_created_has_nothing_of_what_was_removed() {
+    let mut scene = begun();
+    scene.look = ABSENT;
+    let mut created = scene.decide();
+    assert_eq!(created.ledger.id.as_deref(), Some("id-1"), "an old view may still show it");
+    created.ledger.id = Some("id-2".into());
+    created.ledger.operation.as_mut().expect("a create").state = OperationState::Accepted;
+    scene.ledger = created.ledger;
+    let there = scene.sees(Phase::Deployed);
+    there.id = "id-2".into();
+    there.secured.clear();
+    let decision = scene.decide();
+    assert_eq!(decision.verdict, Verdict::Settled { phase: Phase::Deployed, drifted: false });
+    let retained = decision.ledger.applied.expect("it was applied").retained;
+    assert!(retained.is_empty(), "{retained:?}");
+}
+
+#[test]
+fn a_refused_create_is_still_owed_and_nothing_is_told_to_have_disappeared() {
+    let mut scene = begun();
+    scene.look = ABSENT;
+    let decision = scene.decide();
+    let call = Call { kind: CallKind::Create { gone: Some("id-1".into()) }, first: true };
+    let cause = Some(super::build::cause(&scene));
+    for answer in [Answer::Refused, Answer::Duplicate, Answer::NotNow] {
+        let outcome = answered(&decision.ledger, &decision.memory, &call, cause.clone(), &answer, NOW);
+        let mut after = Scene { ledger: outcome.ledger, memory: outcome.memory, ..scene.clone() };
+        after.memory.refused = None;
+        after.memory.pause = None;
+        let next = after.decide();
+        assert_eq!(next.verdict, Verdict::Running(OperationKind::Create), "{answer:?}");
+    }
+}

@@ -77,7 +77,8 @@ impl Registered {
     pub fn rights(&self, call: &CallKind) -> Vec<Right> {
         let mut rights = vec![Right::ManageDeployments];
         let (creates, moves) = match call {
-            CallKind::Create { .. } => (true, false),
+            // What is taken down to be created again must not be stuck in between.
+            CallKind::Create { .. } | CallKind::Recreate { .. } => (true, false),
             CallKind::Redeploy { update_connector, .. } => (false, *update_connector),
             CallKind::Undeploy { .. } => (false, false),
         };
@@ -170,7 +171,7 @@ pub fn suspects(call: &CallKind, generates_api_client: bool) -> Vec<Right> {
         CallKind::Redeploy { update_connector: true, .. } if generates_api_client => {
             vec![Right::ManageDeployments, Right::GenerateApiClients]
         }
-        CallKind::Create { .. } | CallKind::Redeploy { .. } | CallKind::Undeploy { .. } => {
+        CallKind::Create { .. } | CallKind::Redeploy { .. } | CallKind::Recreate { .. } | CallKind::Undeploy { .. } => {
             vec![Right::ManageDeployments]
         }
     }

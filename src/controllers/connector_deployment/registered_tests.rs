@@ -34,6 +34,13 @@ fn a_call_needs_the_rights_of_what_it_does() {
             &[ManageDeployments],
             &[ManageDeployments, GenerateApiClients],
         ),
+        (
+            "taken down to be created again",
+            Some(&generating),
+            &CallKind::Recreate { id: "1".into() },
+            &[ManageDeployments, GenerateApiClients],
+            &[ManageDeployments],
+        ),
         ("undeploy", Some(&generating), &undeploy, &[ManageDeployments], &[ManageDeployments]),
     ] {
         let found = offering.map_or(Offered::Unreadable, |offering| Offered::There(Arc::new(offering.clone())));

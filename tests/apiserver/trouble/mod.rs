@@ -9,6 +9,7 @@ mod missing;
 mod outage;
 pub(crate) mod pace;
 mod preflight;
+mod projects;
 mod refused;
 mod scopes;
 mod slow;

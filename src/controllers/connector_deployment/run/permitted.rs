@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::super::decide::{CallKind, Decision};
-use super::super::intent;
 use super::super::observe::Looked;
 use super::super::registered::Registered;
 use super::super::status::{Comparison, Sight};
@@ -23,10 +22,7 @@ impl Run<'_> {
         registered: &Registered,
         call: &CallKind,
     ) -> Option<Told> {
-        let recreates = matches!(call, CallKind::Undeploy { .. }) && !intent::is_deleting(&self.object);
-        // What is taken down to be created again must not be stuck in between.
-        let rights = registered.rights(if recreates { &CallKind::Create { gone: None } } else { call });
-        let missing = remote.lacking(self.subject, &rights);
+        let missing = remote.lacking(self.subject, &registered.rights(call));
         (!missing.is_empty()).then(|| problem::unpermitted(&missing, &known.wanted.remote.project_key))
     }
 

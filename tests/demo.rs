@@ -172,9 +172,12 @@ async fn it_stays_up_with_lines_to_copy_that_work() {
     let output = Command::new("/bin/sh").args(["-euc", &commands.join("\n")]).output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
-    for shown in
-        ["demo-connector   Deployed   True", "catalogue.demo-connector ", "1.1.0   Published   Granted   True", "addToCart"]
-    {
+    for shown in [
+        "demo-connector   Deployed   True",
+        "catalogue.demo-connector ",
+        "1.1.0   Published   Granted   True",
+        "addToCart",
+    ] {
         assert!(said.contains(shown), "{shown}: {said}");
     }
     assert_eq!(said.matches("patched").count(), 3, "{said}");

@@ -1,8 +1,8 @@
 //! Scopes of the API (contract section 2): which right needs which of them, and which of them contain others. Pure.
 //!
-//! The one table of scopes: the dev server grants and checks by it, and texts that tell a person which scope is missing
-//! are made from it. Scopes are written without the project here, `view_connectors` rather than `view_connectors:shop`,
-//! unless a function says otherwise.
+//! The one table of scopes: the dev server grants and checks by it, the operator compares a token with it before anything
+//! is sent, and texts that tell a person which scope is missing are made from it. Scopes are written without the project
+//! here, `view_connectors` rather than `view_connectors:shop`, unless a function says otherwise.
 
 /// Contains every scope of this page but [`MANAGE_API_CLIENTS`].
 pub const MANAGE_PROJECT: &str = "manage_project";
@@ -113,6 +113,101 @@ impl Right {
         let scopes: Vec<_> = self.scopes().iter().map(|scope| format!("{scope}:{project}")).collect();
         scopes.join(" or ")
     }
+
+    /// The right that an operation needs, by its name in contract section 5; `None`: the contract names no scope for it.
+    #[must_use]
+    pub fn of_operation(operation: &str) -> Option<Self> {
+        Some(match operation {
+            "getConnectorById"
+            | "getConnectorByKey"
+            | "searchConnectors"
+            | "getConnectorStagedById"
+            | "getConnectorStagedByKey"
+            | "queryConnectorsStaged" => Self::ViewConnectors,
+            "createConnectorStaged"
+            | "updateConnectorStagedById"
+            | "updateConnectorStagedByKey"
+            | "deleteConnectorStagedById"
+            | "deleteConnectorStagedByKey" => Self::ManageConnectors,
+            "queryDeployments"
+            | "getDeploymentById"
+            | "getDeploymentByKey"
+            | "getDeploymentLogsById"
+            | "getDeploymentLogsByKey" => Self::ViewDeployments,
+            "createDeployment"
+            | "createDeploymentUnscoped"
+            | "updateDeploymentById"
+            | "updateDeploymentByKey"
+            | "updateDeploymentByKeyUnscoped"
+            | "deleteDeploymentById"
+            | "deleteDeploymentByKey" => Self::ManageDeployments,
+            "getExtensionByKey" => Self::ReadExtensions,
+            "getSubscriptionByKey" => Self::ReadSubscriptions,
+            _ => return None,
+        })
+    }
+}
+
+/// A task that an API client is created for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// What it is, as the end of a sentence.
+    pub purpose: &'static str,
+    /// The rights that it needs, all of them.
+    pub rights: &'static [Right],
+}
+
+impl Task {
+    /// The tasks that the pages name scopes for.
+    pub const ALL: [Self; 6] = [
+        Self { purpose: "to deploy connectors", rights: &[Right::ManageDeployments, Right::ViewConnectors] },
+        Self {
+            purpose: "to deploy connectors, also those whose API client is generated",
+            rights: &[Right::ManageDeployments, Right::ViewConnectors, Right::GenerateApiClients],
+        },
+        Self { purpose: "to observe deployments", rights: &[Right::ViewDeployments, Right::ViewConnectors] },
+        Self { purpose: "to stage and publish connectors", rights: &[Right::ManageConnectors] },
+        Self {
+            purpose: "to stage connectors and deploy them as previews",
+            rights: &[Right::ManageConnectors, Right::ManageDeployments],
+        },
+        Self {
+            purpose: "to look up what `spec.verify` names",
+            rights: &[Right::ReadExtensions, Right::ReadSubscriptions],
+        },
+    ];
+
+    /// The scopes that allow it and as little else as possible.
+    #[must_use]
+    pub fn least(self) -> Vec<&'static str> {
+        self.rights.iter().filter_map(|right| right.scopes().last().copied()).collect()
+    }
+
+    /// The scopes that allow it with [`MANAGE_PROJECT`]: that one, and those that it does not contain.
+    #[must_use]
+    pub fn with_manage_project(self) -> Vec<&'static str> {
+        let beside = self.rights.iter().filter(|right| !right.scopes().contains(&MANAGE_PROJECT));
+        std::iter::once(MANAGE_PROJECT).chain(beside.filter_map(|right| right.scopes().last().copied())).collect()
+    }
+}
+
+/// Which of `rights` a token lacks in a project. `granted`: its scopes as the answer to the token request named them. If
+/// none of them is of this project, nothing is concluded from them.
+#[must_use]
+pub fn missing(rights: &[Right], granted: &[String], project: &str) -> Vec<Right> {
+    let of_project = |scope: &String| scope.split_once(':').is_some_and(|(_, of)| of == project);
+    if !granted.iter().any(of_project) {
+        return Vec::new();
+    }
+    let lacks = |right: &&Right| !right.is_granted(granted.iter().map(String::as_str), project);
+    rights.iter().filter(lacks).copied().collect()
+}
+
+/// Names the scopes of these rights, each with the project, and what they are needed for.
+#[must_use]
+pub fn explain(rights: &[Right], project: &str) -> String {
+    let each = rights.iter().map(|right| format!("{}, which is needed {}", right.needed(project), right.purpose()));
+    each.collect::<Vec<_>>().join("; and ")
 }
 
 /// Whether a client that owns `own` may ask for a token with `asked`; both name their project. Each scope contains
@@ -158,6 +253,49 @@ mod tests {
             ("something", "something", true),
         ] {
             assert_eq!(contains(own, asked), expected, "{own} contains {asked}");
+        }
+    }
+
+    #[test]
+    fn a_token_lacks_what_its_scopes_of_the_project_do_not_cover() {
+        use Right::{GenerateApiClients, ManageConnectors, ManageDeployments, ViewConnectors};
+        let create = &[ManageDeployments, ViewConnectors, GenerateApiClients];
+        for (granted, expected) in [
+            ("", &[][..]),
+            ("manage_project:other", &[]),
+            ("manage_project", &[]),
+            ("customer_id:7", &[]),
+            ("manage_project:shop", &[GenerateApiClients]),
+            ("manage_project:shop manage_api_clients:shop", &[]),
+            ("manage_project:shop manage_api_clients:other", &[GenerateApiClients]),
+            ("manage_connectors_deployments:shop view_connectors:shop manage_api_clients:shop", &[]),
+            ("manage_connectors_deployments:shop manage_api_clients:shop", &[ViewConnectors]),
+            ("manage_connectors:shop", &[ManageDeployments, GenerateApiClients]),
+            ("view_products:shop", &[ManageDeployments, ViewConnectors, GenerateApiClients]),
+        ] {
+            let granted: Vec<_> = granted.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(missing(create, &granted, "shop"), expected, "{granted:?}");
+        }
+        assert_eq!(
+            explain(&[GenerateApiClients, ManageConnectors], "shop"),
+            "manage_api_clients:shop, which is needed to deploy a connector whose API client is generated; and \
+             manage_project:shop or manage_connectors:shop, which is needed to create, update and delete staged connectors"
+        );
+    }
+
+    #[test]
+    fn a_task_has_its_least_scopes_and_those_beside_manage_project() {
+        for task in Task::ALL {
+            for scopes in [task.least(), task.with_manage_project()] {
+                let scopes: Vec<_> = scopes.iter().map(|scope| format!("{scope}:shop")).collect();
+                let granted = || scopes.iter().map(String::as_str);
+                assert!(task.rights.iter().all(|right| right.is_granted(granted(), "shop")), "{task:?}: {scopes:?}");
+                for one in &scopes {
+                    let others: Vec<_> = granted().filter(|other| other != one).collect();
+                    let enough = task.rights.iter().all(|right| right.is_granted(others.iter().copied(), "shop"));
+                    assert!(!enough, "{task:?} does not need {one}");
+                }
+            }
         }
     }
 

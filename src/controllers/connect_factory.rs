@@ -70,4 +70,8 @@ impl Connection for HttpConnect {
     fn scopes(&self) -> Option<Vec<String>> {
         Self::scopes(self)
     }
+
+    fn granted(&self) -> Option<Vec<String>> {
+        Self::granted(self)
+    }
 }

@@ -9,6 +9,7 @@ use super::reason::{Reason, Stance};
 use super::remote::{Trouble, TroubleKind};
 use super::subject::Subject;
 use crate::connect::error::{Effect, Failure};
+use crate::connect::scopes::{self, Right};
 use crate::connect::{ApiError, ErrorCode, Reaction};
 
 /// First pause of one resource after a call of its own failed; doubles. An attempt is a look, a write, and the call that
@@ -17,12 +18,34 @@ const FIRST_PAUSE: Duration = Duration::from_secs(8);
 /// Longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
-/// Why a call failed, in the words of a condition.
+/// Why a call failed, in the words of a condition. `project`: key of the remote project, for the names of scopes.
 #[must_use]
-pub fn told(error: &ApiError) -> Told {
+pub fn told(error: &ApiError, project: &str) -> Told {
+    told_of(error, Right::of_operation(error.operation).as_slice(), project)
+}
+
+/// The same for a call that needs these rights, the one first that is most likely missing.
+fn told_of(error: &ApiError, rights: &[Right], project: &str) -> Told {
     let reason = reason(error);
-    let message = if reason.stance() == Stance::Waiting { unnumbered(error) } else { error.to_string() };
+    let message = match reason {
+        Reason::PermissionMissing if !rights.is_empty() => {
+            format!("The API client lacks {}. {error}", scopes::explain(rights, project))
+        }
+        _ if reason.stance() == Stance::Waiting => unnumbered(error),
+        _ => error.to_string(),
+    };
     Told::new(reason, message)
+}
+
+/// Nothing was sent, because the token lacks these rights.
+#[must_use]
+pub fn unpermitted(missing: &[Right], project: &str) -> Told {
+    let message = format!(
+        "Nothing is sent: the API client lacks {}. Scopes of an API client cannot be changed: create another one, and change \
+         the Secret",
+        scopes::explain(missing, project)
+    );
+    Told::new(Reason::PermissionMissing, message)
 }
 
 /// Without the number of the answer: each attempt has another one, and what is tried again must not be told anew each
@@ -114,22 +137,38 @@ pub fn meaning(error: &ApiError) -> Meaning {
 }
 
 /// What to tell people of a call that did not work; `None`: it passes by itself, and the next look decides. `key_exists`:
-/// that is what the answer to a create came to.
+/// that is what the answer to a create came to. `rights`: those that the call needs, the one first that is most likely
+/// missing.
 #[must_use]
-pub fn told_of_call(error: &ApiError, key_exists: bool) -> Option<Told> {
+pub fn told_of_call(error: &ApiError, key_exists: bool, rights: &[Right], project: &str) -> Option<Told> {
     // Busy, another version and a key that exists are no trouble.
     let passing = matches!(error.reaction(), Reaction::Wait | Reaction::Refetch) || key_exists;
-    (!passing || error.failure == Failure::HeldBack).then(|| told(error))
+    (!passing || error.failure == Failure::HeldBack).then(|| told_of(error, rights, project))
 }
 
-/// Why a remote cannot be worked with, in the words of a condition.
+/// Why a remote cannot be worked with, in the words of a condition. `project`: its key.
 #[must_use]
-pub fn told_of_trouble(trouble: &Trouble) -> Told {
+pub fn told_of_trouble(trouble: &Trouble, project: &str) -> Told {
     let reason = match trouble.kind {
         TroubleKind::Unavailable => Reason::ServiceUnavailable,
         TroubleKind::Throttled => Reason::Throttled,
         TroubleKind::CredentialsRejected => Reason::CredentialsRejected,
-        TroubleKind::PermissionMissing => Reason::PermissionMissing,
+        TroubleKind::PermissionMissing => {
+            let error = ApiError { correlation_id: None, ..ApiError::clone(&trouble.error) };
+            let Told { reason, message } = told(&error, project);
+            return Told::new(
+                reason,
+                format!("{message}. If it has it, compare spec.projectKey with the key of its project"),
+            );
+        }
+        TroubleKind::ProjectNotFound => {
+            let message = format!(
+                "The service does not answer for a project {project}: there is none of this key in this region, or Connect is \
+                 not enabled for it. It is asked again every 5 minutes. {}",
+                unnumbered(&trouble.error)
+            );
+            return Told::new(Reason::ProjectNotFound, message);
+        }
     };
     Told::new(reason, unnumbered(&trouble.error))
 }
@@ -139,7 +178,7 @@ pub fn told_of_trouble(trouble: &Trouble) -> Told {
 pub fn of_project(told: &Told) -> Told {
     match told.reason {
         // Who has to act is the same person.
-        Reason::CredentialsRejected | Reason::PermissionMissing => told.clone(),
+        Reason::CredentialsRejected | Reason::PermissionMissing | Reason::ProjectNotFound => told.clone(),
         _ => Told::new(Reason::ProjectNotReady, format!("The ConnectProject cannot be used: {}", told.message)),
     }
 }
@@ -199,24 +238,76 @@ mod tests {
                 correlation_id: None,
                 retry_after: None,
             };
-            assert_eq!(told(&error).reason, expected, "{case}");
+            assert_eq!(told(&error, "shop").reason, expected, "{case}");
         }
     }
 
     #[test]
     fn rule_21_what_is_tried_again_is_told_in_the_same_words() {
         let failed = |status, number: &str| {
-            told(&ApiError {
+            let error = ApiError {
                 operation: "getDeploymentByKey",
                 failure: Failure::Answered { status, codes: Vec::new() },
                 message: "no".into(),
                 correlation_id: Some(number.into()),
                 retry_after: None,
-            })
+            };
+            told(&error, "shop")
         };
         assert_eq!(failed(503, "one"), failed(503, "two"));
         assert_eq!(failed(503, "one").message, "getDeploymentByKey answered 503: no");
         assert!(failed(400, "one").message.contains("one"), "who has to ask the support needs the number");
+    }
+
+    #[test]
+    fn a_missing_right_is_named_with_what_it_is_needed_for() {
+        let error = |operation| ApiError {
+            operation,
+            failure: Failure::Answered { status: 403, codes: Vec::new() },
+            message: "no".into(),
+            correlation_id: None,
+            retry_after: None,
+        };
+        let deploy = "manage_project:shop or manage_connectors_deployments:shop, which is needed to create, redeploy and \
+                      delete deployments";
+        let generate = "manage_api_clients:shop, which is needed to deploy a connector whose API client is generated";
+        let rights = &[Right::GenerateApiClients, Right::ManageDeployments];
+        let create = error("createDeployment");
+        for (case, told, message) in [
+            (
+                "a call",
+                told(&create, "shop"),
+                format!("The API client lacks {deploy}. createDeployment answered 403: no"),
+            ),
+            (
+                "a create that generates an API client",
+                told_of_call(&create, false, rights, "shop").unwrap_or_else(|| Told::new(Reason::Deployed, "")),
+                format!("The API client lacks {generate}; and {deploy}. createDeployment answered 403: no"),
+            ),
+            (
+                "an operation without a right",
+                told(&error("readAction"), "shop"),
+                "readAction answered 403: no".to_owned(),
+            ),
+            (
+                "nothing is sent",
+                unpermitted(rights, "shop"),
+                format!(
+                    "Nothing is sent: the API client lacks {generate}; and {deploy}. Scopes of an API client cannot be \
+                     changed: create another one, and change the Secret"
+                ),
+            ),
+        ] {
+            assert_eq!((told.reason, told.message), (Reason::PermissionMissing, message), "{case}");
+        }
+        let trouble = Trouble {
+            kind: TroubleKind::PermissionMissing,
+            error: std::sync::Arc::new(error("queryDeployments")),
+            since: jiff::Timestamp::UNIX_EPOCH,
+            until: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let told = told_of_trouble(&trouble, "shop");
+        assert!(told.message.contains("view_connectors_deployments:shop, which is needed to read"), "{}", told.message);
     }
 
     #[test]

@@ -245,6 +245,7 @@ fn text<'v>(values: &'v VisibleValues, item: &Item) -> Option<&'v String> {
     match item.kind {
         Kind::Secured => None,
         Kind::Schedule => application()?.schedule.as_ref(),
+        Kind::RetryPolicy => application()?.retry_policy.get(item.key.as_str()),
         Kind::Standard if item.application == GLOBAL => values.global.get(&item.key),
         Kind::Standard => application()?.standard.get(&item.key),
     }

@@ -11,7 +11,7 @@ use super::logs::LogQuery;
 use super::record::Record;
 use super::refusal::{Refusal, cut, error, with_details};
 use super::values::Values;
-use super::variant::{AddedApplications, Logs};
+use super::variant::{AddedApplications, Logs, UnknownProject};
 use crate::connect::ErrorCode;
 use crate::connect::model::{
     ApplicationConfiguration, ApplicationType, DeclaredApplication, DeclaredGlobal, DeploymentStatus, DeploymentType,
@@ -276,6 +276,18 @@ pub(super) fn logs_are_served(logs: Logs) -> Result<(), Refusal> {
     };
     let text = "Logs of deployments are not available here any more.";
     Err(Refusal { status, ..Refusal::with_details(code, text, text) })
+}
+
+/// Whether a project is served which the catalogue does not list.
+pub(super) fn unknown_project_is_served(choice: UnknownProject, key: &str) -> Result<(), Refusal> {
+    let code = match choice {
+        UnknownProject::Served => return Ok(()),
+        UnknownProject::Invalid => ErrorCode::InvalidPathParam,
+        UnknownProject::Forbidden => ErrorCode::AuthorizationError,
+        UnknownProject::NotFound => ErrorCode::ResourceNotFound,
+    };
+    let text = format!("There is no project {} with Connect.", cut(key));
+    Err(Refusal::with_details(code, &text, &text))
 }
 
 /// What a busy deployment says to a redeploy.

@@ -327,8 +327,10 @@ async fn done(
     grant: &Grant,
     now: Timestamp,
 ) -> Result<Response, Refusal> {
-    let view = |project: &String| grant.project(Some(project), Right::ViewDeployments);
-    let manage = |project: Option<&String>| grant.project(project.map(String::as_str), Right::ManageDeployments);
+    let served = |project: String| shared.world().is_served(&project).map(|()| project);
+    let view = |project: &String| served(grant.project(Some(project), Right::ViewDeployments)?);
+    let manage =
+        |project: Option<&String>| served(grant.project(project.map(String::as_str), Right::ManageDeployments)?);
     let ok = StatusCode::OK;
     match operation {
         Operation::Connector(selector) => registry::connector(shared, selector, grant, now),

@@ -60,6 +60,6 @@ pub use values::MASK;
 pub use variant::{
     Absent, AddedApplications, BuildIds, Certification, CertifiedAgain, DeleteBusy, DeleteNotFound, FirstStatus,
     LeftOutApplications, Logs, NewDetails, NewTag, Normalise, Partial, PublishingCode, RepositoryCheck, Shown,
-    StagedUpdates, VARIANTS, ValuesShow, Variant, Versions, parse_duration,
+    StagedUpdates, UnknownProject, VARIANTS, ValuesShow, Variant, Versions, parse_duration,
 };
 pub use world::World;

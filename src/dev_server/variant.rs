@@ -61,6 +61,24 @@ pub enum Logs {
     Broken,
 }
 
+/// What is answered for a project that the catalogue does not list, as for one without Connect: unspecified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UnknownProject {
+    /// It is served, and begins empty.
+    #[default]
+    #[serde(rename = "served")]
+    Served,
+    /// 400 with `InvalidPathParam`.
+    #[serde(rename = "400")]
+    Invalid,
+    /// 403 with `AuthorizationError`.
+    #[serde(rename = "403")]
+    Forbidden,
+    /// 404 with `ResourceNotFound`.
+    #[serde(rename = "404")]
+    NotFound,
+}
+
 /// When `version` of a deployment grows (contract section 10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -269,6 +287,8 @@ pub struct Variant {
     pub absent: Absent,
     /// `logs=served|400|404|410|500`.
     pub logs: Logs,
+    /// `unknown-project=served|400|403|404`.
+    pub unknown_project: UnknownProject,
     /// `versions=update|status`.
     pub versions: Versions,
     /// `build-ids=start|end|never`.
@@ -310,7 +330,7 @@ pub struct Variant {
 
 /// Names of all choices and what they take.
 pub const VARIANTS: &str = "read-lag=DURATION, redeploy-shows-old=DURATION, first-status=deploying|queued, \
-     new-details=build|empty, absent=omitted|null, logs=served|400|404|410|500, versions=update|status, \
+     new-details=build|empty, absent=omitted|null, logs=served|400|404|410|500, unknown-project=served|400|403|404, versions=update|status, \
      build-ids=start|end|never, values-show=start|end, normalise=no|trim|defaults, partial=merge|replace, \
      added-applications=accept|refuse, left-out-applications=absent|listed, retry-policies=shown|hidden, \
      urls-while-busy=shown|hidden, key-held=DURATION, delete-busy=accept|refuse, certification=automatic|by-hand, \
@@ -335,6 +355,7 @@ impl Variant {
             "new-details" => self.new_details = word(value).ok_or_else(wrong)?,
             "absent" => self.absent = word(value).ok_or_else(wrong)?,
             "logs" => self.logs = word(value).ok_or_else(wrong)?,
+            "unknown-project" => self.unknown_project = word(value).ok_or_else(wrong)?,
             "versions" => self.versions = word(value).ok_or_else(wrong)?,
             "build-ids" => self.build_ids = word(value).ok_or_else(wrong)?,
             "values-show" => self.values_show = word(value).ok_or_else(wrong)?,
@@ -402,6 +423,7 @@ mod tests {
             "new-details=empty",
             "absent=null",
             "logs=410",
+            "unknown-project=404",
             "versions=status",
             "build-ids=never",
             "values-show=end",

@@ -167,6 +167,17 @@ impl World {
         found.unwrap_or_else(|| Project::new(key))
     }
 
+    /// Whether the Connect API answers for a project.
+    ///
+    /// # Errors
+    /// What `unknown-project` of the variant says, if the catalogue does not list it.
+    pub fn is_served(&self, project: &str) -> Result<(), Refusal> {
+        if self.catalogue.projects.iter().any(|known| known.key == project) {
+            return Ok(());
+        }
+        checks::unknown_project_is_served(self.variant.unknown_project, project)
+    }
+
     /// `createDeployment`. `may_generate`: the caller may create API clients (contract section 2).
     ///
     /// # Errors

@@ -112,6 +112,10 @@ impl Connection for Line {
     fn scopes(&self) -> Option<Vec<String>> {
         None
     }
+
+    fn granted(&self) -> Option<Vec<String>> {
+        None
+    }
 }
 
 impl Line {

@@ -23,7 +23,8 @@ use futures::stream::Stream;
 
 use self::output::Output;
 use self::project::Project;
-use crate::connect::{ApiError, Selector};
+use crate::connect::scopes::Right;
+use crate::connect::{ApiError, ErrorCode, Selector};
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +33,7 @@ pub(super) enum Failed {
     #[error(transparent)]
     Project(#[from] project::ProjectError),
     /// The API.
-    #[error(transparent)]
+    #[error("{}{}", .0, scopes(.0))]
     Api(#[from] ApiError),
     /// There is none.
     #[error("there is no {what} with the {} in this project; try `connect-operator {list}`", name(.selector))]
@@ -50,6 +51,13 @@ pub(super) enum Failed {
     /// Standard output cannot be written.
     #[error("the result cannot be written: {0}")]
     Output(#[from] std::io::Error),
+}
+
+/// Which scopes a call takes that was refused for want of one.
+fn scopes(error: &ApiError) -> String {
+    let forbidden = error.status() == Some(403) || error.code() == Some(&ErrorCode::AuthorizationError);
+    let right = Right::of_operation(error.operation).filter(|_| forbidden);
+    right.map(|right| format!("; it takes {}", right.scopes().join(" or "))).unwrap_or_default()
 }
 
 fn name(selector: &Selector) -> String {

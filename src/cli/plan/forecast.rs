@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::difference::{Change, Difference, Sides, differences};
 use crate::clock::later;
 use crate::connect::model::Deployment;
+use crate::connect::scopes;
 use crate::controllers::conditions::{self, Told};
 use crate::controllers::connector_deployment::decide::{self, CallKind, Case, Decision, Memory, Step, Verdict, Wanted};
 use crate::controllers::connector_deployment::desired::Desired;
@@ -19,6 +20,7 @@ use crate::controllers::connector_deployment::status::{self, WantedIdentity};
 use crate::controllers::connector_deployment::stored;
 use crate::controllers::digest::{Comparison, DigestKey};
 use crate::controllers::object;
+use crate::controllers::problem;
 use crate::controllers::reason::{Reason, Stance};
 use crate::controllers::remote::Offered;
 use crate::controllers::tags::Tags;
@@ -51,6 +53,8 @@ pub(super) struct Premises<'a> {
     pub(super) key: Option<&'a DigestKey>,
     /// A key that nobody else has.
     pub(super) spare: &'a DigestKey,
+    /// Scopes of the token, if it names them.
+    pub(super) granted: &'a [String],
     /// Now.
     pub(super) now: Timestamp,
 }
@@ -289,6 +293,12 @@ fn foresee(premises: &Premises<'_>, call: &CallKind, stage: &Stage, outcome: &mu
     let Ok(desired) = premises.desired else { return };
     if let (Some(Err(why)), CallKind::Create { .. }) = (&premises.target.staged, call) {
         outcome.problem = Some(intent::not_deployable(premises.after, why));
+        return;
+    }
+    let project = &premises.wanted.remote.project_key;
+    let missing = scopes::missing(&premises.registered.rights(call), premises.granted, project);
+    if !missing.is_empty() {
+        outcome.problem = Some(problem::unpermitted(&missing, project));
         return;
     }
     let record = premises.looked.record.as_deref();

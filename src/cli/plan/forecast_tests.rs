@@ -82,6 +82,11 @@ fn record(status: &str, level: &str) -> Value {
 }
 
 fn foreseen(object: &ConnectorDeployment, record: &Value) -> Outcome {
+    foreseen_with(object, record, &[])
+}
+
+fn foreseen_with(object: &ConnectorDeployment, record: &Value, granted: &[&str]) -> Outcome {
+    let granted: Vec<_> = granted.iter().map(|scope| (*scope).to_owned()).collect();
     let remote = RemoteIdentity { api_url: "https://api".into(), project_key: "demo".into() };
     let wanted = intent::identity_in(object, remote, "europe-west1.gcp");
     let record = (!record.is_null()).then(|| Arc::new(serde_json::from_value(record.clone()).expect("a record")));
@@ -101,8 +106,27 @@ fn foreseen(object: &ConnectorDeployment, record: &Value) -> Outcome {
         earlier: None,
         key: Some(&key()),
         spare: &DigestKey::new([2; KEY_LENGTH]),
+        granted: &granted,
         now: now(),
     })
+}
+
+#[test]
+fn a_scope_that_the_token_lacks_is_told_before_it_is_needed() {
+    let (object, there) = (resource("info", &json!({})), record("Deployed", "info"));
+    for (granted, lacks) in [
+        (&["manage_connectors:demo"][..], true),
+        (&["manage_connectors_deployments:demo", "view_connectors:demo"], false),
+        (&["manage_connectors:other"], false),
+        (&[], false),
+    ] {
+        let outcome = foreseen_with(&object, &Value::Null, granted);
+        let told = outcome.problem.filter(|told| told.reason == Reason::PermissionMissing);
+        assert_eq!(told.is_some(), lacks, "{granted:?}");
+        assert!(told.is_none_or(|told| told.message.contains("manage_connectors_deployments:demo")), "{granted:?}");
+        let foreign = foreseen_with(&object, &there, granted);
+        assert_ne!(foreign.problem.map(|told| told.reason), Some(Reason::PermissionMissing), "nothing would be sent");
+    }
 }
 
 #[test]

@@ -200,7 +200,7 @@ async fn plan_staged(
     let ledger = connector_staged::stored::ledger(&object.status.clone().unwrap_or_default());
     let record = match connector_staged::observe::look(&*api, &spec.key, &ledger).await {
         Ok(record) => record,
-        Err(error) => return Ok(staged::Outcome::problem(problem::told(&error))),
+        Err(error) => return Ok(staged::Outcome::problem(problem::told(&error, &project.spec.project_key))),
     };
     let proofs = match &spec.publish_after {
         Some(after) => scene.proofs(&subject.namespace, after).await?,
@@ -211,6 +211,8 @@ async fn plan_staged(
         name: &subject.name,
         record: record.as_ref(),
         proofs: &proofs,
+        granted: &api.granted().unwrap_or_default(),
+        project: &project.spec.project_key,
         now: remotes.now(),
     }))
 }
@@ -244,7 +246,7 @@ async fn plan(
     let ledger = stored::ledger(&object.status.clone().unwrap_or_default());
     let looked = match remotes.look(&api, &wanted.key, &ledger).await {
         Ok(looked) => looked,
-        Err(error) => return Ok(Outcome::problem(problem::told(&error))),
+        Err(error) => return Ok(Outcome::problem(problem::told(&error, &project.spec.project_key))),
     };
     if let Some(follows) = follows.filter(|follows| follows.moves && looked.record.is_none() && ledger.id.is_none()) {
         return later(scene, subject, object, follows).await;
@@ -300,6 +302,7 @@ async fn plan(
         earlier: earlier.as_ref(),
         key: keys.known.as_ref().ok(),
         spare: &keys.spare,
+        granted: &api.granted().unwrap_or_default(),
         now: remotes.now(),
     });
     if let Some(follows) = follows {

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::clock::later;
 use crate::connect::model::ConnectorStaged as Record;
+use crate::connect::scopes::{self, Right};
 use crate::controllers::conditions::Told;
 use crate::controllers::connector_staged::decide::{
     self, Answer, Call, CallKind, Case, Decision, Intent, Memory, Step, Verdict,
@@ -17,6 +18,7 @@ use crate::controllers::connector_staged::desired::{self, Fields};
 use crate::controllers::connector_staged::ledger::{Ledger, Look, OperationKind, Phase, Preview, Seen};
 use crate::controllers::connector_staged::proof::{self, Objects, Subject};
 use crate::controllers::connector_staged::{intent, observe, status, stored};
+use crate::controllers::problem;
 use crate::controllers::reason::Stance;
 use crate::crd::ConnectorStaged;
 
@@ -33,6 +35,10 @@ pub(super) struct Premises<'a> {
     pub(super) record: Option<&'a Record>,
     /// What `publishAfter` names, as it would be.
     pub(super) proofs: &'a Objects,
+    /// Scopes of the token, if it names them.
+    pub(super) granted: &'a [String],
+    /// Key of the remote project.
+    pub(super) project: &'a str,
     /// Now.
     pub(super) now: Timestamp,
 }
@@ -100,12 +106,17 @@ pub(super) fn forecast(premises: &Premises<'_>) -> Outcome {
     }
     let mut stage = Stage::of(premises, &mut outcome);
     let known = stage.ledger.id.is_some();
+    let missing = scopes::missing(&[Right::ManageConnectors], premises.granted, premises.project);
     for _ in 0..ROUNDS {
         let decision = stage.decide(&intent);
         if !known && outcome.actions.is_empty() && decision.ledger.id.is_some() {
             outcome.actions.push(Action::Adopt);
         }
         match (&decision.step, decision.again) {
+            (Step::Send(_), _) if !missing.is_empty() => {
+                outcome.problem = Some(problem::unpermitted(&missing, premises.project));
+                break;
+            }
             (Step::Send(call), _) => {
                 foresee(premises, call, &stage, &mut outcome);
                 stage.done(premises, &intent, call, &decision);

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::controllers::reason::Reason;
 
 /// Previewable and to be published, tag 2; changed by `spec` and `status`.
 fn object(spec: &Value, status: Value) -> ConnectorStaged {
@@ -34,8 +35,31 @@ fn record(tag: &str, patch: &Value) -> Record {
 }
 
 fn of(object: &ConnectorStaged, record: Option<&Record>) -> Outcome {
+    with(object, record, &[])
+}
+
+fn with(object: &ConnectorStaged, record: Option<&Record>, granted: &[String]) -> Outcome {
     let proofs = Objects { deployment: None, checks: vec![None] };
-    forecast(&Premises { object, name: "kit", record, proofs: &proofs, now: Timestamp::UNIX_EPOCH })
+    forecast(&Premises {
+        object,
+        name: "kit",
+        record,
+        proofs: &proofs,
+        granted,
+        project: "demo",
+        now: Timestamp::UNIX_EPOCH,
+    })
+}
+
+#[test]
+fn a_scope_that_the_token_lacks_is_told_before_it_is_needed() {
+    let object = object(&json!({}), Value::Null);
+    for (granted, lacks) in [("view_connectors:demo", true), ("manage_connectors:demo", false), ("", false)] {
+        let outcome = with(&object, None, &[granted.to_owned()]);
+        let told = outcome.problem.filter(|told| told.reason == Reason::PermissionMissing);
+        assert_eq!(told.is_some(), lacks, "{granted}");
+        assert_eq!(outcome.actions.is_empty(), lacks, "{granted}");
+    }
 }
 
 #[test]

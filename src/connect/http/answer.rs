@@ -52,8 +52,10 @@ pub struct Grant {
     pub authorization: HeaderValue,
     /// The token itself, to be hidden in texts.
     pub value: SecretString,
-    /// Scopes that it has.
+    /// Scopes that it has: as the answer names them, else as they were asked for.
     pub scopes: Vec<String>,
+    /// Whether the answer names its scopes.
+    pub named: bool,
     /// How long it lives from the arrival of the answer, [`SHORTEST_LIFE`] to [`LONGEST_LIFE`].
     pub life: Duration,
 }
@@ -155,10 +157,12 @@ pub fn grant(body: &[u8], asked: Option<&str>) -> Option<Grant> {
     }
     let mut authorization = HeaderValue::from_str(&format!("Bearer {value}")).ok()?;
     authorization.set_sensitive(true);
-    let scopes = text("scope").or(asked).unwrap_or_default();
+    let named = text("scope").filter(|scopes| !scopes.trim().is_empty());
+    let scopes = named.or(asked).unwrap_or_default();
     Some(Grant {
         authorization,
         value: SecretString::from(value),
+        named: named.is_some(),
         scopes: scopes.split_whitespace().map(str::to_owned).collect(),
         life: life(body.get("expires_in")),
     })

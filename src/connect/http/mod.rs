@@ -83,6 +83,12 @@ impl HttpConnect {
         self.tokens.scopes()
     }
 
+    /// Scopes of the newest token, if the answer that brought it named them.
+    #[must_use]
+    pub fn granted(&self) -> Option<Vec<String>> {
+        self.tokens.granted()
+    }
+
     fn get(&self, operation: &'static str, path: String) -> Call<'_> {
         Call {
             operation,

@@ -61,6 +61,8 @@ struct State {
     renewal: Option<Renewal>,
     issued: u64,
     scopes: Option<Vec<String>>,
+    /// Whether the answer that brought them named them.
+    named: bool,
 }
 
 /// The tokens of one API client.
@@ -118,6 +120,12 @@ impl Tokens {
         self.state().scopes.clone()
     }
 
+    /// The same, if the answer that brought the token named them.
+    pub(super) fn granted(&self) -> Option<Vec<String>> {
+        let state = self.state();
+        state.scopes.clone().filter(|_| state.named)
+    }
+
     /// What must not come back in a text, whatever was asked.
     pub(super) fn secrets(&self) -> [&str; 2] {
         [self.credentials.client_secret.expose_secret(), self.basic.expose_secret()]
@@ -151,6 +159,7 @@ impl Tokens {
             Ok(grant) => {
                 state.issued += 1;
                 state.scopes = Some(grant.scopes.clone());
+                state.named = grant.named;
                 let expires_at = now.saturating_add(grant.life);
                 let renew_at = expires_at.saturating_sub(LARGEST_MARGIN.min(grant.life / 10));
                 let token = Arc::new(Token { serial: state.issued, grant });

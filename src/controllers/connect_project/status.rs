@@ -62,7 +62,7 @@ pub fn tell(facts: &Facts) -> Told {
         Err(told) => told.clone(),
         Ok(Health::Unknown) => Told::new(Reason::Queued, "The project is being looked at"),
         Ok(Health::Good { .. }) => Told::new(Reason::Available, "The project answers with these credentials"),
-        Ok(Health::Failing(trouble)) => problem::told_of_trouble(trouble),
+        Ok(Health::Failing(trouble)) => problem::told_of_trouble(trouble, &facts.identity.project_key),
     };
     if let (Reason::CredentialsRejected | Reason::PermissionMissing, Some(copy)) = (told.reason, &facts.copied_from) {
         told.message =

@@ -188,7 +188,7 @@ impl Run<'_> {
             let looked = observe::look(registry.as_ref(), &asked.filter, &self.owner, &kept, &needed).await;
             let look = match looked {
                 Ok(look) => look,
-                Err(error) => return Ok(Some(self.failed(asked, &error))),
+                Err(error) => return Ok(Some(self.failed(asked, &error, &remote.settings().project_key))),
             };
             let plan = decide::decide(&self.owner.name, &kept, &look.seen, look.extent.whole, most);
             let gone: Vec<String> =
@@ -322,8 +322,8 @@ impl Run<'_> {
     }
 
     /// What a person has to change is looked at at the interval; anything else sooner, with growing pauses.
-    fn failed(&self, asked: Asked, error: &ApiError) -> Duration {
-        let told = problem::told(error);
+    fn failed(&self, asked: Asked, error: &ApiError, project: &str) -> Duration {
+        let told = problem::told(error, project);
         tracing::warn!(%error, "the registry cannot be read");
         let interval = asked.filter.effective_interval();
         let pause = match told.reason.stance() {

@@ -13,6 +13,7 @@ use crate::connect::model::{
     ApplicationConfiguration, ConfigurationValue, Deployment, DeploymentDraft, GlobalConfiguration, RedeployAction,
     SecuredValue,
 };
+use crate::connect::scopes::Right;
 use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::controllers::conditions::Told;
 use crate::controllers::problem::{self, Meaning};
@@ -130,10 +131,11 @@ fn failed(error: ApiError) -> Done {
     Done { answer, record: None, error: Some(error) }
 }
 
-/// What to tell people of a call that did not work.
+/// What to tell people of a call that did not work. `suspects`: the rights whose lack explains a refusal, the likeliest
+/// first; `project`: key of the remote project.
 #[must_use]
-pub fn told(done: &Done) -> Option<Told> {
-    problem::told_of_call(done.error.as_ref()?, done.answer == Answer::Duplicate)
+pub fn told(done: &Done, suspects: &[Right], project: &str) -> Option<Told> {
+    problem::told_of_call(done.error.as_ref()?, done.answer == Answer::Duplicate, suspects, project)
 }
 
 /// Rule 8: every value of every application.

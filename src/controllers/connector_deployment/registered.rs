@@ -9,6 +9,7 @@ use super::decide::CallKind;
 use super::desired::{Declared, Desired, Unready};
 use super::{applications, observe, preflight};
 use crate::connect::model::{DeclaredApplication, Deployment};
+use crate::connect::scopes::Right;
 use crate::controllers::conditions::Told;
 use crate::controllers::remote::{Offer, Offered, Offering};
 use crate::crd::{ConnectorDeployment, DriftPolicy, UpdatePolicy};
@@ -67,6 +68,33 @@ impl Registered {
         }
         let follows = connector.update_policy == UpdatePolicy::Latest;
         latest > before.unwrap_or(running) && (follows || connector.version == Some(latest))
+    }
+
+    /// Whether a deployment of the connector generates an API client.
+    #[must_use]
+    pub fn generates_api_client(&self) -> bool {
+        self.offering().is_some_and(|offering| offering.generates_api_client())
+    }
+
+    /// The rights that this call needs. A redeploy is not known to need the one for API clients, so it is not held back for
+    /// want of it.
+    #[must_use]
+    pub fn rights(&self, call: &CallKind) -> Vec<Right> {
+        let mut rights = vec![Right::ManageDeployments];
+        let (creates, moves) = match call {
+            // What is taken down to be created again must not be stuck in between.
+            CallKind::Create { .. } | CallKind::Recreate { .. } => (true, false),
+            CallKind::Redeploy { update_connector, .. } => (false, *update_connector),
+            CallKind::Undeploy { .. } => (false, false),
+        };
+        let unread = self.offering().is_none_or(|offering| offering.applications.is_none());
+        if (creates || moves) && unread {
+            rights.push(Right::ViewConnectors);
+        }
+        if creates && self.generates_api_client() {
+            rights.push(Right::GenerateApiClients);
+        }
+        rights
     }
 
     /// What to tell of values that cannot be sent yet: also the mistakes in names that can be seen without them.
@@ -142,8 +170,27 @@ fn without(
     applications.map(|all| all.into_iter().filter(wanted).collect())
 }
 
+/// The rights whose lack explains a refused call, the likeliest first. `generates_api_client`: a deployment of the connector
+/// does so.
+#[must_use]
+pub fn suspects(call: &CallKind, generates_api_client: bool) -> Vec<Right> {
+    match call {
+        CallKind::Create { .. } if generates_api_client => vec![Right::GenerateApiClients, Right::ManageDeployments],
+        CallKind::Redeploy { update_connector: true, .. } if generates_api_client => {
+            vec![Right::ManageDeployments, Right::GenerateApiClients]
+        }
+        CallKind::Create { .. } | CallKind::Redeploy { .. } | CallKind::Recreate { .. } | CallKind::Undeploy { .. } => {
+            vec![Right::ManageDeployments]
+        }
+    }
+}
+
 /// What is told of problems before anything is sent.
 #[must_use]
 pub fn not_sent(problems: &[String]) -> String {
     format!("Not sent: {}", problems.join("; "))
 }
+
+#[cfg(test)]
+#[path = "registered_tests.rs"]
+mod tests;

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::connect::commerce::{ResourceKind, ResourceName};
 use crate::connect::model::{ApplicationDeployment, Deployment, Destination, EntryType};
-use crate::connect::scopes::Right;
+use crate::connect::scopes::{self, Right};
 use crate::controllers::conditions::Told;
 use crate::controllers::reason::{Reason, Stance};
 use crate::controllers::remote::Found;
@@ -80,7 +80,7 @@ fn forbidden(kind: ResourceKind, project: &str) -> String {
         ResourceKind::Extension => Right::ReadExtensions,
         ResourceKind::Subscription => Right::ReadSubscriptions,
     };
-    format!("The API client lacks {}, which is needed {}", right.needed(project), right.purpose())
+    format!("The API client lacks {}", scopes::explain(&[right], project))
 }
 
 /// Whether a resource points to an application of the deployment; a note if that cannot be told.

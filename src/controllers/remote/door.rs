@@ -39,7 +39,7 @@ impl Door {
 
 impl ConnectApi for Door {
     fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
-        Box::pin(self.pass("queryDeployments", Concern::Look, move || self.client.deployments(page)))
+        Box::pin(self.pass("queryDeployments", Concern::List, move || self.client.deployments(page)))
     }
 
     fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {

@@ -17,6 +17,9 @@ use crate::connect::{ApiError, ErrorCode, Reaction};
 
 /// Pause while a person has to act at the remote; new credentials end it.
 pub(super) const UNTIL_REPAIRED: Duration = Duration::from_mins(5);
+/// Refused lists in a row before the project is taken for one that the service does not have, if no answer says so by its
+/// code: what stands in between may answer anything for some seconds.
+const TIMES_NOT_THERE: u32 = 4;
 /// A first failure with a shorter pause is not told: most are over with the next call.
 const WORTH_TELLING: Duration = Duration::from_secs(10);
 
@@ -32,7 +35,9 @@ pub(super) enum Caller {
 /// What a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Concern {
-    /// Reading deployments, without which nothing can be done.
+    /// Listing the deployments of the project, which every project with Connect has: none may be there, but the list is.
+    List,
+    /// Reading a deployment, without which nothing can be done.
     Look,
     /// Anything else: a refusal concerns the caller alone.
     Other,
@@ -57,6 +62,8 @@ pub(super) enum Position {
     Open,
     /// For one call of the looker, after so many failures in a row.
     HalfOpen(u32),
+    /// For one LIST of the looker: no other answer shows that the service has the project.
+    ForList,
     /// For nobody, until then.
     Closed(Timestamp),
 }
@@ -67,6 +74,8 @@ pub(super) struct Gate {
     trouble: Option<Trouble>,
     told: bool,
     failures: u32,
+    /// Lists in a row that were refused so.
+    not_there: u32,
     /// Counts how often it closed: of the calls that were under way together, one failure counts.
     round: u64,
     /// Counts clients: what calls of a former one say is of no interest.
@@ -85,6 +94,7 @@ impl Gate {
         self.client += 1;
         self.round += 1;
         self.failures = 0;
+        self.not_there = 0;
         if self.trouble.take().is_some() {
             self.good = None;
         }
@@ -93,6 +103,7 @@ impl Gate {
     pub(super) fn position(&self, now: Timestamp) -> Position {
         match &self.trouble {
             None => Position::Open,
+            Some(trouble) if trouble.until <= now && trouble.kind == TroubleKind::ProjectNotFound => Position::ForList,
             Some(trouble) if trouble.until <= now => Position::HalfOpen(self.failures),
             Some(trouble) => Position::Closed(trouble.until),
         }
@@ -122,11 +133,17 @@ impl Gate {
             return;
         }
         // Any good answer shows that the service is up. That it may be called again, or that credentials are right
-        // again, is shown only by a call that was sent after it said otherwise.
-        let opens = self
-            .trouble
-            .as_ref()
-            .is_none_or(|trouble| trouble.kind == TroubleKind::Unavailable || permit.round == self.round);
+        // again, is shown only by a call that was sent after it said otherwise; that it has the project, by a list.
+        let opens = self.trouble.as_ref().is_none_or(|trouble| match trouble.kind {
+            TroubleKind::Unavailable => true,
+            TroubleKind::ProjectNotFound => permit.concern == Concern::List && permit.round == self.round,
+            TroubleKind::Throttled | TroubleKind::CredentialsRejected | TroubleKind::PermissionMissing => {
+                permit.round == self.round
+            }
+        });
+        if permit.concern == Concern::List {
+            self.not_there = 0;
+        }
         if opens {
             self.trouble = None;
             self.failures = 0;
@@ -139,14 +156,22 @@ impl Gate {
         let kind = match judge(error, permit.concern) {
             Verdict::Answered => return self.succeeded(permit),
             Verdict::Nothing => return,
-            Verdict::Trouble(kind) => kind,
+            Verdict::NotThere => None,
+            Verdict::Trouble(kind) => Some(kind),
         };
+        if permit.concern == Concern::List && kind.is_some() {
+            self.not_there = 0;
+        }
         if permit.client != self.client {
             return;
         }
+        let kind = kind.unwrap_or_else(|| {
+            self.not_there += 1;
+            if self.not_there < TIMES_NOT_THERE { TroubleKind::Unavailable } else { TroubleKind::ProjectNotFound }
+        });
         let first = permit.round == self.round;
         let (pause, binding) = match (kind, error.retry_after) {
-            (TroubleKind::CredentialsRejected | TroubleKind::PermissionMissing, _) => {
+            (TroubleKind::CredentialsRejected | TroubleKind::PermissionMissing | TroubleKind::ProjectNotFound, _) => {
                 (jitter.stretch(UNTIL_REPAIRED), true)
             }
             // Exactly what was asked for. Less than a second would be a hot loop if it is repeated, but for what is
@@ -186,6 +211,8 @@ enum Verdict {
     Answered,
     /// It cannot be worked with.
     Trouble(TroubleKind),
+    /// The list of the project is refused, which may pass.
+    NotThere,
     /// Nothing: others find out.
     Nothing,
 }
@@ -211,17 +238,36 @@ fn verdict(error: &ApiError, concern: Concern) -> Verdict {
     if status == 429 || error.retry_after.is_some() {
         return Verdict::Trouble(TroubleKind::Throttled);
     }
+    if concern == Concern::List
+        && let Some(verdict) = verdict_on_project(error, status)
+    {
+        return verdict;
+    }
     let forbidden = status == 403 || codes.contains(&ErrorCode::AuthorizationError);
     match (error.reaction(), concern) {
         (Reaction::Token, _) => Verdict::Trouble(TroubleKind::CredentialsRejected),
-        (Reaction::Fix, Concern::Look) if forbidden => Verdict::Trouble(TroubleKind::PermissionMissing),
-        (Reaction::Retry, _) | (_, Concern::Look) => unavailable,
+        (Reaction::Fix, Concern::Look | Concern::List) if forbidden => Verdict::Trouble(TroubleKind::PermissionMissing),
+        (Reaction::Retry, _) | (_, Concern::Look | Concern::List) => unavailable,
         (Reaction::Verify, Concern::Other | Concern::Extra) if status >= 500 || status == 408 => unavailable,
         (
             Reaction::Verify | Reaction::Refetch | Reaction::Wait | Reaction::Gone | Reaction::Fix,
             Concern::Other | Concern::Extra,
         ) => Verdict::Answered,
     }
+}
+
+/// What a refused list says of the project; `None`: nothing. Which status and code the service has for a project that it does
+/// not know, or that has no Connect, is unspecified; our request for the list is the same for every project, so an answer
+/// that finds fault with it means the project.
+fn verdict_on_project(error: &ApiError, status: u16) -> Option<Verdict> {
+    match error.code() {
+        Some(ErrorCode::ResourceNotFound) => return Some(Verdict::Trouble(TroubleKind::ProjectNotFound)),
+        // That is about rights, or about how we ask.
+        Some(ErrorCode::AuthorizationError | ErrorCode::InvalidQueryParam) => return None,
+        _ => {}
+    }
+    let refused = status == 404 || error.reaction() == Reaction::Fix;
+    ((400..500).contains(&status) && status != 403 && refused).then_some(Verdict::NotThere)
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ fn until(gate: &Gate) -> Timestamp {
 
 #[test]
 fn an_error_says_something_about_the_remote_or_about_the_caller() {
-    use Concern::{Extra, Look, Other};
-    use TroubleKind::{CredentialsRejected, PermissionMissing, Throttled, Unavailable};
+    use Concern::{Extra, List, Look, Other};
+    use TroubleKind::{CredentialsRejected, PermissionMissing, ProjectNotFound, Throttled, Unavailable};
     let trouble = Verdict::Trouble;
     for (case, error, concern, expected) in [
         ("no connection", failure(Failure::NotSent), Other, trouble(Unavailable)),
@@ -33,7 +33,25 @@ fn an_error_says_something_about_the_remote_or_about_the_caller() {
         ("failed after saving, as a 400", answered(400, Some(ErrorCode::General)), Other, Verdict::Answered),
         ("404 of a gateway", answered(404, None), Look, trouble(Unavailable)),
         ("404 of the service to a write", answered(404, Some(ErrorCode::ResourceNotFound)), Other, Verdict::Answered),
-        ("404 of the service to a LIST", answered(404, Some(ErrorCode::ResourceNotFound)), Look, trouble(Unavailable)),
+        ("404 of the service to a look", answered(404, Some(ErrorCode::ResourceNotFound)), Look, trouble(Unavailable)),
+        ("no list", answered(404, Some(ErrorCode::ResourceNotFound)), List, trouble(ProjectNotFound)),
+        ("no such path", answered(400, Some(ErrorCode::InvalidPathParam)), List, Verdict::NotThere),
+        ("no list, says whoever", answered(404, None), List, Verdict::NotThere),
+        ("no list, in unknown words", answered(404, Some("NoSuchProject".into())), List, Verdict::NotThere),
+        ("no such path, says whoever", answered(400, None), List, Verdict::NotThere),
+        ("gone, says whoever", answered(410, None), List, Verdict::NotThere),
+        ("a query that is wrong", answered(400, Some(ErrorCode::InvalidQueryParam)), List, trouble(Unavailable)),
+        ("no right to list", answered(403, Some(ErrorCode::AuthorizationError)), List, trouble(PermissionMissing)),
+        (
+            "no right to list, as a 400",
+            answered(400, Some(ErrorCode::AuthorizationError)),
+            List,
+            trouble(PermissionMissing),
+        ),
+        ("a list is redirected", answered(302, None), List, trouble(Unavailable)),
+        ("a list that fails", answered(500, Some(ErrorCode::General)), List, trouble(Unavailable)),
+        ("a list that is throttled", answered(429, None), List, trouble(Throttled)),
+        ("a list without a token", answered(401, None), List, trouble(CredentialsRejected)),
         ("busy", answered(400, Some(ErrorCode::DeploymentInvalidStatusTransition)), Other, Verdict::Answered),
         ("conflict", answered(409, Some(ErrorCode::ConcurrentModification)), Other, Verdict::Answered),
         ("wrong draft", answered(400, Some(ErrorCode::InvalidJsonInput)), Other, Verdict::Answered),
@@ -74,6 +92,57 @@ fn pauses_grow_with_each_failed_probe_up_to_a_minute_and_begin_anew_after_a_succ
     assert_eq!(gate.position(now), Position::Open);
     fail(&mut gate, &broken(), now);
     assert!(until(&gate) <= later(now, FIRST_PAUSE));
+}
+
+/// A list at `now`, which is answered by that error or by a page.
+fn list(gate: &mut Gate, answer: Option<&ApiError>, now: Timestamp) {
+    let permit = gate.admit(now, Caller::Looker, Concern::List, gate.client()).expect("the gate lets this one through");
+    match answer {
+        Some(error) => gate.failed(permit, error, now, &mut Jitter::new(3)),
+        None => gate.succeeded(permit),
+    }
+}
+
+#[test]
+fn a_project_that_the_service_does_not_have_is_looked_for_by_lists_alone() {
+    let mut gate = Gate::default();
+    list(&mut gate, Some(&answered(404, Some(ErrorCode::ResourceNotFound))), START);
+    let kind = |gate: &Gate| gate.trouble().map(|trouble| trouble.kind);
+    assert_eq!(kind(&gate), Some(TroubleKind::ProjectNotFound));
+    assert!(matches!(gate.health(), Health::Failing(_)), "told at once");
+    let again = until(&gate);
+    assert!(again >= later(START, UNTIL_REPAIRED) && again <= later(START, UNTIL_REPAIRED.mul_f64(1.1)));
+    assert_eq!(gate.position(again), Position::ForList);
+    // That a deployment is absent is a good answer, but none about the project.
+    let look = permit(&gate, again, Caller::Looker);
+    gate.succeeded(look);
+    assert_eq!(gate.position(again), Position::ForList);
+    list(&mut gate, None, again);
+    assert_eq!(gate.position(again), Position::Open);
+}
+
+#[test]
+fn a_list_that_somebody_in_between_refuses_may_come_back() {
+    let (mut gate, mut now) = (Gate::default(), START);
+    let nothing = answered(404, None);
+    let kind = |gate: &Gate| gate.trouble().map(|trouble| trouble.kind);
+    for _ in 1..TIMES_NOT_THERE {
+        list(&mut gate, Some(&nothing), now);
+        assert_eq!(kind(&gate), Some(TroubleKind::Unavailable));
+        now = until(&gate);
+    }
+    list(&mut gate, Some(&broken()), now);
+    now = until(&gate);
+    for _ in 1..TIMES_NOT_THERE {
+        list(&mut gate, Some(&nothing), now);
+        assert_eq!(kind(&gate), Some(TroubleKind::Unavailable), "counted in a row");
+        now = until(&gate);
+    }
+    list(&mut gate, Some(&nothing), now);
+    assert_eq!(kind(&gate), Some(TroubleKind::ProjectNotFound));
+    gate.renew();
+    list(&mut gate, Some(&nothing), now);
+    assert_eq!(kind(&gate), Some(TroubleKind::Unavailable), "another client begins anew");
 }
 
 #[test]

@@ -11,6 +11,7 @@
 //! - `turns`: how many runs at once, and who is next;
 //! - `view`, `fingerprint`: what is watched and what was seen; `plan`: what to read next (all pure);
 //! - `offers`: what the registry says of the connectors that are named (pure);
+//! - `permissions`: which rights the token lacks, and who waits for one that has them;
 //! - `lookups`, `verifier`: what is looked up in the HTTP API, and the task that reads it;
 //! - `looker`: does what `plan` says;
 //! - `door`: the client as everyone gets it, which asks the gate before each call and reports to it after.
@@ -23,6 +24,7 @@ mod jitter;
 mod looker;
 mod lookups;
 mod offers;
+mod permissions;
 mod plan;
 mod registry;
 mod settings;
@@ -116,4 +118,6 @@ pub enum TroubleKind {
     CredentialsRejected,
     /// A person: the API client may not see deployments.
     PermissionMissing,
+    /// A person: the service has no such project, or none with Connect.
+    ProjectNotFound,
 }

@@ -39,6 +39,16 @@ pub struct Offering {
     pub supported_regions: Vec<String>,
     /// Whether it may be deployed while staged; `None`: it is published.
     pub previewable: Option<IsPreviewable>,
+    /// Scopes of the API client that is generated with each deployment (`apiClient`); empty: none is.
+    pub api_client: Vec<String>,
+}
+
+impl Offering {
+    /// Whether a deployment of it generates an API client, which takes a right of its own.
+    #[must_use]
+    pub fn generates_api_client(&self) -> bool {
+        !self.api_client.is_empty()
+    }
 }
 
 impl From<Connector> for Offering {
@@ -50,6 +60,7 @@ impl From<Connector> for Offering {
             global: connector.global_configuration,
             supported_regions: connector.supported_regions,
             previewable: None,
+            api_client: connector.api_client.unwrap_or_default().scopes,
         }
     }
 }
@@ -63,6 +74,7 @@ impl From<ConnectorStaged> for Offering {
             global: staged.global_configuration,
             supported_regions: staged.supported_regions,
             previewable: Some(staged.is_previewable),
+            api_client: staged.api_client.unwrap_or_default().scopes,
         }
     }
 }

@@ -61,6 +61,7 @@ pub(super) enum Plan {
 pub(super) fn plan(view: &View, offers: &Offers, facts: Facts) -> Plan {
     let failures = match facts.gate {
         Position::Closed(until) => return Plan::Rest(until),
+        Position::ForList => return Plan::Count,
         Position::HalfOpen(failures) => failures,
         Position::Open => 0,
     };

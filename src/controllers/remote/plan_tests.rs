@@ -55,6 +55,7 @@ fn few_are_read_by_id_and_many_by_list() {
         ("closed", &[(4, 0)], Position::Closed(at(9)), Some(100), 0, "rest until 9"),
         ("half open: one call", &[(400, 0)], Position::HalfOpen(1), Some(400), 0, "read 1"),
         ("half open: the next time another one", &[(400, 0)], Position::HalfOpen(2), Some(400), 0, "count"),
+        ("only a list may be asked for", &[(4, 0)], Position::ForList, Some(100), 0, "count"),
         ("half open, nothing due", &[(4, 100)], Position::HalfOpen(1), Some(100), 0, "count"),
     ] {
         let counted = total.map(|total| (total, START));

@@ -73,6 +73,9 @@ pub trait Connection: ConnectApi + RegistryApi + StagedApi {
 
     /// Scopes of the newest token; `None` before the first one.
     fn scopes(&self) -> Option<Vec<String>>;
+
+    /// The same, if the answer that brought the token named them.
+    fn granted(&self) -> Option<Vec<String>>;
 }
 
 /// Makes the client of a remote project.

@@ -15,6 +15,7 @@ use super::gate::{Caller, Concern, Gate, Permit, Position};
 use super::jitter::Jitter;
 use super::lookups::Lookups;
 use super::offers::Offers;
+use super::permissions::Permissions;
 use super::plan::{COUNT_AGE, Facts, Plan, plan};
 use super::turns::Turns;
 use super::view::View;
@@ -56,6 +57,7 @@ pub(super) struct State {
     pub(super) view: View,
     pub(super) offers: Offers,
     pub(super) lookups: Lookups,
+    pub(super) permissions: Permissions,
     pub(super) jitter: Jitter,
     /// Deployments in the project, and when that was read.
     pub(super) counted: Option<(u64, Timestamp)>,
@@ -126,6 +128,7 @@ impl Remote {
             view: View::default(),
             offers: Offers::default(),
             lookups: Lookups::default(),
+            permissions: Permissions::default(),
             jitter: Jitter::new(seed),
             counted: None,
             wake: Vec::new(),
@@ -246,6 +249,7 @@ impl Remote {
             state.view.forget(subject);
             state.offers.forget(subject);
             state.lookups.forget(subject);
+            state.permissions.forget(subject);
             state.turns.forget(subject);
         });
     }
@@ -257,6 +261,7 @@ impl Remote {
         watched
             .chain(state.offers.subjects())
             .chain(state.lookups.subjects())
+            .chain(state.permissions.subjects())
             .chain(state.turns.subjects())
             .cloned()
             .collect()
@@ -316,14 +321,17 @@ impl Remote {
 
     pub(super) fn report(&self, permit: Permit, error: Option<&ApiError>) {
         let now = self.clock.now();
-        self.change(|state| match error {
-            None => {
-                state.gate.succeeded(permit);
-                for project in state.claims.keys() {
-                    self.work.inventory.looked(project, now);
+        self.change(|state| {
+            state.note_token();
+            match error {
+                None => {
+                    state.gate.succeeded(permit);
+                    for project in state.claims.keys() {
+                        self.work.inventory.looked(project, now);
+                    }
                 }
+                Some(error) => state.gate.failed(permit, error, now, &mut state.jitter),
             }
-            Some(error) => state.gate.failed(permit, error, now, &mut state.jitter),
         });
     }
 
@@ -333,6 +341,7 @@ impl Remote {
             let mut dismissed = state.view.dismiss(&chosen);
             dismissed.extend(state.offers.dismiss(&chosen));
             dismissed.extend(state.lookups.dismiss(&chosen));
+            dismissed.extend(state.permissions.dismiss(&chosen));
             dismissed.extend(state.turns.dismiss(&chosen));
             dismissed.sort();
             dismissed.dedup();

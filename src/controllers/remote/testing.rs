@@ -114,6 +114,8 @@ pub(super) struct World {
     pub(super) mood: Mood,
     /// Largest page that it gives, if that is less than what is asked for.
     pub(super) largest_page: Option<u16>,
+    /// Scopes that its tokens name.
+    pub(super) granted: Option<Vec<String>>,
     /// It does not say how many there are in all.
     pub(super) without_total: bool,
     /// Time that each call takes.
@@ -268,6 +270,10 @@ impl Connection for Service {
 
     fn scopes(&self) -> Option<Vec<String>> {
         None
+    }
+
+    fn granted(&self) -> Option<Vec<String>> {
+        self.world().granted.clone()
     }
 }
 

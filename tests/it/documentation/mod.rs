@@ -11,5 +11,6 @@ mod metrics;
 mod reasons;
 mod reference;
 mod rules;
+mod scopes;
 mod security;
 mod troubleshooting;

@@ -19,6 +19,7 @@ const PROJECT: &[Reason] = &[
     Reason::Throttled,
     Reason::ConfigurationInvalid,
     Reason::PermissionMissing,
+    Reason::ProjectNotFound,
     Reason::CredentialsRejected,
 ];
 

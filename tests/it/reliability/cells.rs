@@ -216,7 +216,7 @@ async fn read(operation: Operation, clock: Clock, fault: &Fault) -> Cell {
         Ok(false) => (Knows::Absent, None),
         // What the registry or a log would have said is not missed.
         Err(_) if operation.is_aside() => (Knows::Nothing, None),
-        Err(error) => (Knows::Nothing, Some(problem::told(&error).reason)),
+        Err(error) => (Knows::Nothing, Some(problem::told(&error, "demo").reason)),
     };
     Cell { knows, again: None, reason, closed }
 }
@@ -247,7 +247,7 @@ async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: 
     let (done, outcome) = &*call;
     let trouble = desk.closed();
     let verdict = if outcome.key_taken { Verdict::KeyTaken } else { Verdict::Running(kind) };
-    let told = act::told(done).filter(|_| !outcome.key_taken);
+    let told = act::told(done, &[], "demo").filter(|_| !outcome.key_taken);
     let told = told.unwrap_or_else(|| status::tell(&verdict, &desk.identity.key, done.record.as_ref(), &[]));
     let knows = match (&done.answer, desk.stored()) {
         (Answer::Accepted { .. }, Some(OperationState::Accepted)) => Knows::Worked,

@@ -27,6 +27,7 @@ const TAKEN: Duration = Duration::from_mins(5);
 
 const UNAVAILABLE: Closed = Closed { kind: TroubleKind::Unavailable, pause: Pause::Growing };
 const CREDENTIALS: Closed = Closed { kind: TroubleKind::CredentialsRejected, pause: Pause::UntilRepaired };
+const PROJECT: Closed = Closed { kind: TroubleKind::ProjectNotFound, pause: Pause::UntilRepaired };
 const PERMISSION: Closed = Closed { kind: TroubleKind::PermissionMissing, pause: Pause::UntilRepaired };
 
 fn throttled(seconds: Option<u64>) -> Closed {
@@ -58,7 +59,7 @@ fn look(operation: Operation, says: Says) -> Cell {
     match says {
         Says::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
         // A list that is not there is no answer about a deployment.
-        Says::Absent if operation == Operation::List => fails(Reason::RequestRejected, UNAVAILABLE),
+        Says::Absent if operation == Operation::List => fails(Reason::RequestRejected, PROJECT),
         Says::AbsentPerhaps if operation == Operation::List => fails(Reason::ServiceUnavailable, UNAVAILABLE),
         Says::Absent | Says::AbsentPerhaps => Cell { knows: Knows::Absent, again: None, reason: None, closed: None },
         Says::Taken => fails(Reason::RequestRejected, UNAVAILABLE),

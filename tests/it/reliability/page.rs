@@ -156,6 +156,7 @@ fn project(closed: Option<Closed>) -> String {
         TroubleKind::Throttled => "Throttled",
         TroubleKind::CredentialsRejected => "CredentialsRejected",
         TroubleKind::PermissionMissing => "PermissionMissing",
+        TroubleKind::ProjectNotFound => "ProjectNotFound",
     };
     let pause = match pause {
         Pause::Growing => "for 1 s, doubling to 1 min".to_owned(),

@@ -9,6 +9,7 @@ use super::super::act::{self, Done};
 use super::super::decide::{self, Answer, Call, CallKind, Decision, Outcome, Step, Verdict, Wanted};
 use super::super::ledger::{Look, OperationKind, OperationState, Phase};
 use super::super::observe::Looked;
+use super::super::registered;
 use super::super::status::{self, Comparison, Sight};
 use super::super::{applications, logs, outputs, verification};
 use crate::clock::{between, later};
@@ -169,7 +170,8 @@ impl Run<'_> {
             CallKind::Recreate { .. } => OperationKind::Recreate,
         };
         let verdict = if outcome.key_taken { Verdict::KeyTaken } else { Verdict::Running(kind) };
-        let told = act::told(&done)
+        let suspects = registered::suspects(&call.kind, known.generates_api_client);
+        let told = act::told(&done, &suspects, &known.wanted.remote.project_key)
             .filter(|_| !outcome.key_taken)
             .unwrap_or_else(|| status::tell(&verdict, &known.wanted.key, done.record.as_ref(), &[]));
         self.remembered.refusal = outcome.memory.refused.as_ref().map(|_| told.clone());

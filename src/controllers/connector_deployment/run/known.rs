@@ -41,6 +41,7 @@ impl Run<'_> {
                 masker: Masker::new([]),
                 target: None,
                 declared: None,
+                generates_api_client: false,
             });
         }
         let named = desired::references(spec);
@@ -64,7 +65,17 @@ impl Run<'_> {
             self.tell_undeclared(&desired.undeclared).await;
         }
         let latest_tag = registered.offering().map(|offering| offering.tag.clone()).unwrap_or_default();
-        Ok(Known { wanted, latest: registered.latest(), latest_tag, desired, payload, masker, target: None, declared })
+        Ok(Known {
+            wanted,
+            latest: registered.latest(),
+            latest_tag,
+            desired,
+            payload,
+            masker,
+            target: None,
+            declared,
+            generates_api_client: registered.generates_api_client(),
+        })
     }
 
     /// Rule 14: the keys that are not sent are named in one event.

@@ -1,9 +1,10 @@
 //! One run: the story in [`Run::story`]; its steps are told by the files beside this one, in this order: `prepare`,
-//! `registered`, `known`, `claim`, `carry_out`, `say`.
+//! `registered`, `permitted`, `known`, `claim`, `carry_out`, `say`.
 
 mod carry_out;
 mod claim;
 mod known;
+mod permitted;
 mod prepare;
 mod registered;
 mod say;
@@ -16,7 +17,7 @@ use kube::ResourceExt;
 use kube::api::Api;
 
 use self::registered::Obstacle;
-use super::decide::{self, Case, Intent, Memory, Wanted};
+use super::decide::{self, Case, Intent, Memory, Step, Wanted};
 use super::desired::{Declared, Desired};
 use super::intent::{self, Target};
 use super::ledger::Ledger;
@@ -63,6 +64,8 @@ struct Known {
     target: Option<Target>,
     /// What the version declares that will run; `None`: not known.
     declared: Option<Declared>,
+    /// Whether a deployment of the connector generates an API client.
+    generates_api_client: bool,
 }
 
 impl<'a> Run<'a> {
@@ -126,7 +129,8 @@ impl<'a> Run<'a> {
             Ok(turn) => turn,
             Err(NotNow::Queued) => return Ok(Next::Again(None)),
             Err(NotNow::Closed(trouble)) => {
-                return self.without_remote(wanted, problem::told_of_trouble(&trouble)).await;
+                let told = problem::told_of_trouble(&trouble, &wanted.remote.project_key);
+                return self.without_remote(wanted, told).await;
             }
         };
         // In a box of its own: most runs end before they need its room.
@@ -172,6 +176,9 @@ impl<'a> Run<'a> {
             // What may not be sent is as good as unknown.
             Obstacle::Told(told) => {
                 decision = decide(&self.remembered.seen, None);
+                if matches!(decision.step, Step::Send(_)) {
+                    return self.withhold(remote, &known, &looked, &decision, told).await;
+                }
                 known.desired = Err(told);
             }
         }

@@ -10,6 +10,7 @@ use super::super::intent::{self, Target};
 use super::super::observe::Looked;
 use super::super::registered::{Registered, not_sent};
 use crate::clock::later;
+use crate::connect::scopes::{self, Right};
 use crate::controllers::conditions::Told;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::{Offer, Offered, Remote};
@@ -98,9 +99,14 @@ impl Run<'_> {
         {
             return Obstacle::Told(intent::not_deployable(&self.object, why));
         }
+        if let Step::Send(call) = &decision.step
+            && let Some(told) = self.unpermitted(remote, known, registered, &call.kind)
+        {
+            return Obstacle::Told(told);
+        }
         if let (Step::Send(call), Some(target)) = (&decision.step, target)
             && needs_declarations(&call.kind)
-            && let Some(obstacle) = self.without_declarations(remote, target, registered)
+            && let Some(obstacle) = self.without_declarations(remote, known, target, registered)
         {
             return obstacle;
         }
@@ -129,17 +135,24 @@ impl Run<'_> {
 
     /// What a create and a move to another version need to know, and do not: every application that the connector declares,
     /// as the registry says it now. It is asked again soon, and wakes us.
-    fn without_declarations(&self, remote: &Remote, target: &Target, registered: &Registered) -> Option<Obstacle> {
+    fn without_declarations(
+        &self,
+        remote: &Remote,
+        known: &Known,
+        target: &Target,
+        registered: &Registered,
+    ) -> Option<Obstacle> {
+        let project = &known.wanted.remote.project_key;
         let offer = registered.offer.as_ref()?;
         let now = self.context.clock.now();
         let interval = self.object.spec.effective_interval();
         let ask = |newer_than| remote.offer(self.subject, &target.name, interval, newer_than);
-        let known = matches!(&offer.found, Offered::There(offering) if offering.applications.is_some());
+        let declared = matches!(&offer.found, Offered::There(offering) if offering.applications.is_some());
         let fresh = earlier(now, DECLARATIONS_AGE);
-        if known && offer.current && (offer.at >= fresh || ask(fresh).is_some_and(|offer| offer.current)) {
+        if declared && offer.current && (offer.at >= fresh || ask(fresh).is_some_and(|offer| offer.current)) {
             return None;
         }
-        if known && offer.current {
+        if declared && offer.current {
             return Some(Obstacle::Doubt);
         }
         let absent = offer.found == Offered::Absent && offer.current;
@@ -150,12 +163,15 @@ impl Run<'_> {
             // Whoever names it is woken once it is there.
             _ if absent => (
                 Reason::ConnectorNotFound,
-                "The registry has no such connector for this project: correct spec.connector",
+                "The registry has no such connector for this project: correct spec.connector".to_owned(),
             ),
             _ => (
                 Reason::DeclarationsUnknown,
-                "Nothing is sent: the registry does not say which applications the connector declares, and each of them has \
-                 to be named. The registry is asked again until it does; the API client needs view_connectors",
+                format!(
+                    "Nothing is sent: the registry does not say which applications the connector declares, and each of them \
+                     has to be named. The registry is asked again until it does. The API client needs {}",
+                    scopes::explain(&[Right::ViewConnectors], project)
+                ),
             ),
         };
         Some(Obstacle::Told(Told::new(reason, message)))

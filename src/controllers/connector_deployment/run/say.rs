@@ -149,10 +149,8 @@ impl Run<'_> {
         match (known.latest, seen) {
             _ if self.object.spec.connector.update_policy == UpdatePolicy::Latest => Newer::No,
             (Some(latest), Sight::Record(record)) if latest > record.connector.version => {
-                let running = Release {
-                    version: record.connector.version,
-                    tag: record.connector.repository.tag.clone(),
-                };
+                let running =
+                    Release { version: record.connector.version, tag: record.connector.repository.tag.clone() };
                 Newer::Yes { running, latest: Release { version: latest, tag: known.latest_tag.clone() } }
             }
             (Some(_), Sight::Record(_)) | (_, Sight::Nothing) => Newer::No,
@@ -222,7 +220,8 @@ impl Run<'_> {
     /// The look failed. Whoever is settled says nothing; others say why they wait.
     pub(super) async fn failed_look(&mut self, wanted: WantedIdentity, error: &ApiError) -> Result<Next, kube::Error> {
         let pause = self.pause(error);
-        match self.without_remote(wanted, problem::told(error)).await? {
+        let told = problem::told(error, &wanted.remote.project_key);
+        match self.without_remote(wanted, told).await? {
             Next::Again(_) => Ok(Next::Again(Some(pause))),
             Next::Gone => Ok(Next::Gone),
         }

@@ -11,6 +11,7 @@ use super::super::ledger::OperationKind;
 use super::super::status::{self, Sight};
 use crate::clock::between;
 use crate::connect::model::ConnectorStaged as Record;
+use crate::connect::scopes::Right;
 use crate::controllers::conditions::Told;
 use crate::controllers::elsewhere::FOREIGN_AGAIN;
 use crate::controllers::object::Next;
@@ -111,7 +112,10 @@ impl Run<'_> {
         self.remembered.seen = outcome.memory.clone();
         let verdict = if outcome.key_taken { Verdict::KeyTaken } else { Verdict::Running(kind) };
         let exists = done.answer == Answer::Duplicate;
-        let failed = done.error.as_ref().and_then(|error| problem::told_of_call(error, exists));
+        let failed = done
+            .error
+            .as_ref()
+            .and_then(|error| problem::told_of_call(error, exists, &[Right::ManageConnectors], &identity.project_key));
         let failed = failed.filter(|_| !outcome.key_taken);
         let told = failed.unwrap_or_else(|| status::tell(verdict, &self.object.spec.key, done.record.as_ref(), &[]));
         self.remembered.refusal = outcome.memory.refused.as_ref().map(|_| told.clone());

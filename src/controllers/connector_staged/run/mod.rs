@@ -13,7 +13,10 @@ use super::act::Apis;
 use super::decide::{self, CallKind, Case, Decision, Deletion, Memory, Step, Verdict};
 use super::ledger::Ledger;
 use super::memory::Remembered;
+use super::status::Sight;
 use super::{intent, observe, proof, stored};
+use crate::connect::model::ConnectorStaged as Record;
+use crate::connect::scopes::Right;
 use crate::controllers::backoff::Asked;
 use crate::controllers::conditions;
 use crate::controllers::context::Context;
@@ -99,7 +102,8 @@ impl<'a> Run<'a> {
             Ok(turn) => turn,
             Err(NotNow::Queued) => return Ok(Next::Again(None)),
             Err(NotNow::Closed(trouble)) => {
-                return self.without_remote(identity, problem::told_of_trouble(&trouble)).await;
+                let told = problem::told_of_trouble(&trouble, &identity.project_key);
+                return self.without_remote(identity, told).await;
             }
         };
         // In a box of its own: most runs end before they need its room.
@@ -121,7 +125,8 @@ impl<'a> Run<'a> {
             Err(error) => {
                 let asked = self.asked_for();
                 let pause = self.remembered.backoff.failed(asked, &error, self.context.clock.now());
-                self.without_remote(identity, problem::told(&error)).await?;
+                let told = problem::told(&error, &identity.project_key);
+                self.without_remote(identity, told).await?;
                 return Ok(Next::Again(Some(pause)));
             }
         };
@@ -137,12 +142,32 @@ impl<'a> Run<'a> {
             intent.proven = waits.is_empty();
             decision = decide::decide(&Case { ledger: &ledger, intent: &intent, look: &look, memory, now });
         }
+        if matches!(decision.step, Step::Send(_)) {
+            let missing = remote.lacking(self.subject, &[Right::ManageConnectors]);
+            if !missing.is_empty() {
+                return self.withhold(identity, record, &missing).await;
+            }
+        }
         // Rule 4 once more, in one step with saying so: somebody else may have begun since, or come.
         match self.begin(&identity, &ledger, &decision) {
             Standing::First => {}
             standing => return self.step_aside(standing).await,
         }
         Box::pin(self.carry_out(apis, identity, record, decision, &waits)).await
+    }
+
+    /// Sends nothing: the token names its scopes, and lacks these rights. A token with other scopes wakes us.
+    async fn withhold(
+        &mut self,
+        identity: RemoteIdentity,
+        record: Option<Record>,
+        missing: &[Right],
+    ) -> Result<Next, kube::Error> {
+        let ledger = self.ledger();
+        let told = problem::unpermitted(missing, &identity.project_key);
+        self.say(&identity, &ledger, told, record.as_ref().map_or(Sight::Nothing, Sight::Record)).await?;
+        self.note_state(&ledger, record.as_ref());
+        Ok(Next::Again(Some(self.object.spec.effective_interval())))
     }
 
     /// What publishing still waits for.

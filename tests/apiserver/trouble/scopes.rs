@@ -1,0 +1,147 @@
+//! Scopes that the token lacks: nothing is sent, the message names them, and another token heals it.
+
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::controllers::conditions::ready_message;
+use connect_operator::crd::{ConnectorDeployment, ConnectorStaged};
+use connect_operator::dev_server::{Catalogue, Fault, FaultAnswer, Options};
+use serde_json::{Value, json};
+
+use crate::manifests::with_spec;
+use crate::shop::{CREDENTIALS, PROJECT, Shop};
+
+/// A shop whose API clients have the scopes of their names.
+async fn open() -> Shop {
+    let client = |id: &str, scopes: &[&str]| json!({"id": id, "secret": "dev-secret", "scopes": scopes});
+    let clients = json!({"clients": [
+        client("deployer", &["manage_connectors_deployments:demo", "view_connectors:demo"]),
+        client("viewer", &["view_connectors_deployments:demo", "view_connectors:demo"]),
+    ]});
+    let catalogue = Catalogue::built_in().and(Catalogue::parse(&clients.to_string()).unwrap());
+    let deploy_duration = Duration::from_millis(200);
+    Shop::with(Options { deploy_duration, catalogue, ..Options::default() }, Clock::system()).await
+}
+
+async fn use_client(shop: &Shop, id: &str) {
+    shop.put_secret(CREDENTIALS, &[("clientId", id), ("clientSecret", "dev-secret")]).await;
+}
+
+fn message(object: &ConnectorDeployment) -> String {
+    object.status.as_ref().and_then(|status| ready_message(&status.conditions)).unwrap_or_default().to_owned()
+}
+
+fn with_api_client(shop: &Shop) -> Value {
+    with_spec(
+        shop.deployment(),
+        &json!({"connector": {"key": "demo-api-client"}, "configurations": [{"applicationName": "service"}]}),
+    )
+}
+
+/// Counts of creates, redeploys and deletes.
+fn sent(shop: &Shop) -> [u64; 3] {
+    ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|operation| shop.calls(operation))
+}
+
+#[tokio::test]
+async fn a_connector_that_generates_its_api_client_is_not_created_without_the_scope_for_it() {
+    let shop = open().await;
+    shop.sandbox.apply(&with_api_client(&shop)).await.unwrap();
+    let told = message(&shop.until_reason("PermissionMissing").await);
+    let expected = "Nothing is sent: the API client lacks manage_api_clients:demo, which is needed to deploy a connector \
+                    whose API client is generated.";
+    assert!(told.starts_with(expected), "{told}");
+    assert_eq!(sent(&shop), [0, 0, 0]);
+    use_client(&shop, "api-clients-client").await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(sent(&shop), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn a_refused_create_of_such_a_connector_names_that_scope_first() {
+    let shop = open().await;
+    use_client(&shop, "api-clients-client").await;
+    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(403, "AuthorizationError"))).unwrap();
+    shop.sandbox.apply(&with_api_client(&shop)).await.unwrap();
+    let told = message(&shop.until_reason("PermissionMissing").await);
+    assert!(told.starts_with("The API client lacks manage_api_clients:demo, which is needed"), "{told}");
+    assert!(told.contains("manage_connectors_deployments:demo"), "{told}");
+}
+
+#[tokio::test]
+async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
+    let shop = open().await;
+    shop.put_secret("tax", &[("token", "first-token-of-the-shop")]).await;
+    use_client(&shop, "deployer").await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+
+    use_client(&shop, "viewer").await;
+    shop.until_project("the token of the viewer is in use", |project| {
+        project
+            .status
+            .as_ref()
+            .is_some_and(|status| status.scopes.iter().any(|it| it.starts_with("view_connectors_dep")))
+    })
+    .await;
+    shop.put_secret("tax", &[("token", "second-token-of-the-shop")]).await;
+    let lacks = shop.until_reason("PermissionMissing").await;
+    let told = message(&lacks);
+    assert!(
+        told.contains("manage_connectors_deployments:demo, which is needed to create, redeploy and delete"),
+        "{told}"
+    );
+    assert_eq!(lacks.status.unwrap().deployment_status.as_deref(), Some("Deployed"), "what is live is still shown");
+    assert_eq!(sent(&shop), [1, 0, 0]);
+    use_client(&shop, "deployer").await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(sent(&shop), [1, 1, 0]);
+
+    use_client(&shop, "viewer").await;
+    shop.until_project("the token of the viewer is in use", |project| {
+        project
+            .status
+            .as_ref()
+            .is_some_and(|status| status.scopes.iter().any(|it| it.starts_with("view_connectors_dep")))
+    })
+    .await;
+    shop.delete().await;
+    shop.until("it says why it stays", |object| message(object).starts_with("Nothing is sent")).await;
+    assert_eq!(sent(&shop), [1, 1, 0]);
+    use_client(&shop, "deployer").await;
+    shop.until_gone().await;
+    assert_eq!(sent(&shop), [1, 1, 1]);
+}
+
+#[tokio::test]
+async fn a_staged_connector_is_not_created_without_the_scope_for_it() {
+    let shop = open().await;
+    use_client(&shop, "viewer").await;
+    let kit = json!({
+        "apiVersion": "connect-operator.io/v1alpha1",
+        "kind": "ConnectorStaged",
+        "metadata": {"name": "kit"},
+        "spec": {
+            "projectRef": {"name": PROJECT}, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
+            "repository": {"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"},
+            "integrationTypes": ["tax"], "privateProjects": ["europe-west1.gcp:demo"],
+        },
+    });
+    shop.sandbox.apply(&kit).await.unwrap();
+    let is = |object: &ConnectorStaged, reason: &str| {
+        let conditions = object.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
+        let ready = conditions.into_iter().find(|it| it.type_ == "Ready" && it.reason == reason);
+        ready.map(|it| it.message)
+    };
+    let lacks = |object: &ConnectorStaged| is(object, "PermissionMissing").is_some();
+    let told = shop.until_object("kit", "PermissionMissing", lacks).await;
+    let told = is(&told, "PermissionMissing").unwrap();
+    assert!(
+        told.starts_with("Nothing is sent: the API client lacks manage_project:demo or manage_connectors:demo"),
+        "{told}"
+    );
+    assert_eq!(shop.calls("createConnectorStaged"), 0);
+    use_client(&shop, "dev-client").await;
+    shop.until_object("kit", "Staged", |object: &ConnectorStaged| is(object, "Staged").is_some()).await;
+    assert_eq!(shop.calls("createConnectorStaged"), 1);
+}

@@ -1,0 +1,175 @@
+//! Scopes on pages and in messages: only those of the one table (`connect/scopes.rs`), in combinations that it has.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use connect_operator::connect::routes::OPERATIONS;
+use connect_operator::connect::scopes::{Right, Task};
+use connect_operator::dev_server::DESCRIPTION;
+
+use crate::golden::assert_golden_parts;
+use crate::sources;
+
+/// Scopes that only an API client of a connector's own has, in examples.
+const OF_CONNECTORS: &[&str] = &["manage_orders", "view_products"];
+/// Folders and files whose texts people read.
+const PAGES: &[&str] = &["docs", "charts", "deploy", "examples", "crds", "README.md", "CHANGELOG.md", "src/dev_server"];
+/// Where texts of messages may name scopes by themselves: the table, and sentences that a page repeats.
+const TABLES: &[&str] = &["connect/scopes.rs", "controllers/reason.rs"];
+
+#[test]
+fn the_page_of_connectproject_names_the_scopes_of_each_right_and_task() {
+    let quoted = |scopes: &[&str], word: &str| {
+        let scopes: Vec<_> = scopes.iter().map(|scope| format!("`{scope}`")).collect();
+        scopes.join(word)
+    };
+    let mut tasks =
+        String::from("| An API client | with as little as possible | with `manage_project` |\n|---|---|---|\n");
+    for task in Task::ALL {
+        let (least, all) = (quoted(&task.least(), ", "), quoted(&task.with_manage_project(), ", "));
+        writeln!(tasks, "| {} | {least} | {all} |", task.purpose).unwrap();
+    }
+    let mut rights = String::from("| Right | Any one of these scopes |\n|---|---|\n");
+    for right in Right::ALL {
+        writeln!(rights, "| {} | {} |", right.purpose(), quoted(right.scopes(), ", ")).unwrap();
+    }
+    assert_golden_parts("docs/kinds/connectproject.md", &[("tasks", tasks), ("rights", rights)]);
+}
+
+#[test]
+fn no_page_names_a_scope_or_a_combination_that_the_table_does_not_have() {
+    let mut found = 0;
+    for path in pages() {
+        let text = std::fs::read_to_string(root().join(&path)).expect("a text");
+        for statement in statements(&path, &text) {
+            let named = scopes(&statement);
+            found += named.len();
+            assert!(is_known(&named), "{}: {named:?} in: {statement}", path.display());
+        }
+    }
+    assert!(found > 50, "{found}");
+}
+
+#[test]
+fn a_combination_that_nothing_needs_is_noticed() {
+    for (text, known) in [
+        ("It needs `manage_connectors_deployments` and `view_connectors`, or `manage_project`.", true),
+        ("It needs `manage_connectors_deployments:{projectKey}`.", true),
+        ("It needs `manage_project` and `manage_api_clients`.", true),
+        ("It needs `manage_connector_deployments`.", false),
+        ("It needs `manage_orders` to be deployed.", true),
+        ("It needs `manage_connectors` and `view_connectors_deployments`.", false),
+        ("It needs `manage_project` and `manage_orders` and view_extensions.", false),
+    ] {
+        assert_eq!(is_known(&scopes(text)), known, "{text}");
+    }
+}
+
+#[test]
+fn messages_take_the_names_of_scopes_from_the_table() {
+    let places = ["controllers", "cli", "connect"];
+    let sources = sources::all().iter().filter(|source| places.iter().any(|place| source.is_below(place)));
+    for source in sources.filter(|source| !TABLES.contains(&source.path.as_str())) {
+        let literals = source.words.iter().filter(|word| word.contains('"'));
+        let named: Vec<_> = literals.filter(|literal| !scopes(literal).is_empty()).collect();
+        assert!(named.is_empty(), "{}: {named:?}", source.path);
+    }
+    for table in TABLES {
+        assert!(sources::all().iter().any(|source| source.path == *table), "{table} is gone");
+    }
+}
+
+/// Each operation of the Connect and HTTP API has the scopes that the description says.
+#[test]
+fn operations_need_what_the_description_of_the_dev_server_says() {
+    let description: serde_json::Value = serde_saphyr::from_str(DESCRIPTION).expect("YAML");
+    let paths = description["paths"].as_object().expect("paths");
+    let operations = paths.values().filter_map(|path| path.as_object()).flat_map(|path| path.values());
+    let mut compared = BTreeSet::new();
+    for operation in operations {
+        let Some(name) = operation["operationId"].as_str() else { continue };
+        let security = operation["security"].as_array().into_iter().flatten();
+        let described: Vec<_> = security.filter_map(|any| any["oauth2"][0].as_str()?.split_once(':')).collect();
+        // The contract leaves open what the forms without the project need.
+        let right = Right::of_operation(name).filter(|_| !name.ends_with("Unscoped"));
+        let Some(right) = right else {
+            assert_eq!(described, [], "{name}");
+            continue;
+        };
+        compared.insert(name);
+        let described: BTreeSet<_> = described.into_iter().map(|(scope, _)| scope).collect();
+        assert_eq!(described, right.scopes().iter().copied().collect(), "{name}");
+    }
+    let specified = |name: &&str| Right::of_operation(name).is_some() && !name.ends_with("Unscoped");
+    let known: BTreeSet<_> = OPERATIONS.into_iter().filter(specified).collect();
+    assert_eq!(compared, known, "operations with a right, and those that are described");
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn pages() -> Vec<PathBuf> {
+    let mut open: Vec<_> = PAGES.iter().map(PathBuf::from).collect();
+    let mut pages = Vec::new();
+    while let Some(path) = open.pop() {
+        if root().join(&path).is_dir() {
+            let entries = std::fs::read_dir(root().join(&path)).expect("a folder");
+            open.extend(entries.map(|entry| path.join(entry.expect("an entry").file_name())));
+        } else if path.extension().is_some_and(|kind| ["md", "txt", "yaml", "tpl"].iter().any(|known| kind == *known)) {
+            pages.push(path);
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// What is said at once: a sentence of a page, a row of a table, a line of YAML.
+fn statements(path: &Path, text: &str) -> Vec<String> {
+    if path.extension().is_some_and(|kind| kind == "yaml") {
+        // Sentences of descriptions stand in one line.
+        return text.lines().flat_map(|line| line.split(". ")).map(str::to_owned).collect();
+    }
+    let mut statements = vec![String::new()];
+    for line in text.lines().map(str::trim) {
+        let begins = line.is_empty() || line.starts_with(['|', '-', '#', '*']);
+        if begins {
+            statements.push(String::new());
+        }
+        for (at, part) in line.split_inclusive(". ").enumerate() {
+            if at > 0 {
+                statements.push(String::new());
+            }
+            let statement = statements.last_mut().expect("there is one");
+            statement.push_str(part);
+            statement.push(' ');
+        }
+        if line.ends_with('.') {
+            statements.push(String::new());
+        }
+    }
+    statements
+}
+
+/// Words that look like scopes.
+fn scopes(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+    words.filter(|word| word.starts_with("manage_") || word.starts_with("view_")).collect()
+}
+
+/// Whether the table has these scopes, and together.
+fn is_known(named: &BTreeSet<&str>) -> bool {
+    let of_table: BTreeSet<&str> = Right::ALL.iter().flat_map(|right| right.scopes().iter().copied()).collect();
+    if named.iter().any(|scope| !of_table.contains(scope) && !OF_CONNECTORS.contains(scope)) {
+        return false;
+    }
+    let named: BTreeSet<&str> = named.intersection(&of_table).copied().collect();
+    let rights = Right::ALL.iter().map(|right| right.scopes().iter().copied().collect::<BTreeSet<_>>());
+    let tasks = Task::ALL.iter().flat_map(|task| {
+        let least: BTreeSet<_> = task.least().into_iter().collect();
+        let all: BTreeSet<_> = task.with_manage_project().into_iter().collect();
+        [least.union(&all).copied().collect(), least, all]
+    });
+    named.len() < 2 || rights.chain(tasks).any(|together| together == named)
+}

@@ -50,6 +50,10 @@ pub struct PageRequest {
     pub offset: u32,
 }
 
+/// What becomes of the logs of the Connect API (contract section 3), as the end of a message.
+pub const LOGS_END: &str = "the Connect API serves no logs after 2027-01-31: Platform Insights does, for deployments that were \
+                            created or redeployed after forwarding was switched on";
+
 /// Which entries of a log (contract section 3).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogRequest {

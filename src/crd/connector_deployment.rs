@@ -217,7 +217,8 @@ pub struct ConnectorDeploymentSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Outputs>,
     /// How many of the last log lines of severity ERROR and above to put into the status after a failure, 0 to 20. Logs
-    /// may contain what people would rather not have there. Default: 0.
+    /// may contain what people would rather not have there. The service takes its logs away after 2027-01-31; then there
+    /// are no lines, and nothing else changes. Default: 0.
     #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(range(min = 0, max = 20))]
     pub failure_log_lines: u32,

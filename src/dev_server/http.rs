@@ -327,6 +327,7 @@ async fn done(
     grant: &Grant,
     now: Timestamp,
 ) -> Result<Response, Refusal> {
+    // Takes the world for itself, so it comes before whoever else does.
     let served = |project: String| shared.world().is_served(&project).map(|()| project);
     let view = |project: &String| served(grant.project(Some(project), Right::ViewDeployments)?);
     let manage =
@@ -343,7 +344,8 @@ async fn done(
             Ok(shared.shows(ok, &page))
         }
         Operation::Read { project, selector } => {
-            let found = shared.world().read(&view(project)?, selector, now)?;
+            let project = view(project)?;
+            let found = shared.world().read(&project, selector, now)?;
             Ok(shared.shows(ok, &found))
         }
         Operation::Logs { project, selector } => {
@@ -379,7 +381,8 @@ async fn done(
             Ok(shared.shows(StatusCode::CREATED, &updated))
         }
         Operation::Undeploy { project, selector } => {
-            let deleted = shared.world().undeploy(&manage(Some(project))?, selector, now)?;
+            let project = manage(Some(project))?;
+            let deleted = shared.world().undeploy(&project, selector, now)?;
             Ok(shared.shows(StatusCode::ACCEPTED, &deleted))
         }
     }

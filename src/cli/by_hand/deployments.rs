@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::connect::api::LogRequest;
 use crate::connect::http::HttpConnect;
 use crate::connect::model::{Deployment, LogEntry};
-use crate::connect::{ConnectApi, Selector, paging};
+use crate::connect::{ApiError, ConnectApi, ErrorCode, Selector, paging};
 use crate::crd::parse_duration;
 
 use super::output::{Output, Section, or_dash};
@@ -39,7 +39,7 @@ enum Command {
     /// Show one deployment: its status, its findings and its addresses.
     #[command(mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
     Get(Get),
-    /// Print the log of one deployment.
+    /// Print the log of one deployment. The service takes this away after 2027-01-31; Platform Insights replaces it.
     #[command(mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
     Logs(Logs),
     Export(export::Export),
@@ -175,7 +175,11 @@ async fn read_logs(
 ) -> Result<Reader, Failed> {
     let mut request = request.clone();
     loop {
-        let page = client.logs(selector, &request).await?.ok_or_else(|| absent(selector.clone()))?;
+        let page = match client.logs(selector, &request).await {
+            Ok(Some(page)) => page,
+            Ok(None) => return Err(no_log(client, selector).await),
+            Err(error) => return Err(refused_log(error)),
+        };
         for entry in &page.data {
             if each(entry)? == Reader::Gone {
                 return Ok(Reader::Gone);
@@ -186,6 +190,31 @@ async fn read_logs(
             return Ok(Reader::There);
         }
         request.page_token = next;
+    }
+}
+
+/// A 404 of the service is about the deployment, or about logs altogether.
+async fn no_log(client: &HttpConnect, selector: &Selector) -> Failed {
+    match client.deployment(selector).await {
+        Ok(Some(_)) => Failed::Log("the service has no log of this deployment".to_owned()),
+        Ok(None) | Err(_) => absent(selector.clone()),
+    }
+}
+
+/// What is wrong with the question, the credentials or the moment is said as it is.
+fn refused_log(error: ApiError) -> Failed {
+    let ours = matches!(
+        error.code(),
+        Some(
+            ErrorCode::DeploymentApplicationDoesNotExist
+                | ErrorCode::DeploymentLogInvalidDate
+                | ErrorCode::DeploymentLogInvalidPageToken
+                | ErrorCode::DeploymentLogMissingApplicationName
+        )
+    );
+    match error.status() {
+        Some(status) if !ours && !matches!(status, 401 | 403 | 429 | 502..) => Failed::Log(error.to_string()),
+        _ => Failed::Api(error),
     }
 }
 
@@ -206,6 +235,33 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::connect::error::Failure;
+
+    #[test]
+    fn an_end_of_the_logs_is_told_apart_from_a_wrong_question() {
+        for (status, code, ends) in [
+            (400, Some(ErrorCode::InvalidPathParam), true),
+            (404, None, true),
+            (410, None, true),
+            (500, Some(ErrorCode::General), true),
+            (400, Some(ErrorCode::DeploymentLogMissingApplicationName), false),
+            (403, Some(ErrorCode::AuthorizationError), false),
+            (401, None, false),
+            (429, None, false),
+            (503, None, false),
+        ] {
+            let codes: Vec<_> = code.into_iter().collect();
+            let error = ApiError {
+                operation: "getDeploymentLogsByKey",
+                failure: Failure::Answered { status, codes: codes.clone() },
+                message: String::new(),
+                correlation_id: None,
+                retry_after: None,
+            };
+            let told = refused_log(error).to_string();
+            assert_eq!(told.contains("Platform Insights"), ends, "{status} {codes:?}: {told}");
+        }
+    }
 
     #[test]
     fn an_entry_is_a_line_whatever_it_holds() {

@@ -23,6 +23,7 @@ use futures::stream::Stream;
 
 use self::output::Output;
 use self::project::Project;
+use crate::connect::api::LOGS_END;
 use crate::connect::scopes::Right;
 use crate::connect::{ApiError, ErrorCode, Selector};
 
@@ -35,6 +36,9 @@ pub(super) enum Failed {
     /// The API.
     #[error("{}{}", .0, scopes(.0))]
     Api(#[from] ApiError),
+    /// A log, which the service may not have any more.
+    #[error("{0}; {LOGS_END}")]
+    Log(String),
     /// There is none.
     #[error("there is no {what} with the {} in this project; try `connect-operator {list}`", name(.selector))]
     Absent {

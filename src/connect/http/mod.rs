@@ -203,8 +203,9 @@ fn log_query(request: &LogRequest) -> Vec<(&'static str, String)> {
     [
         ("pageToken", request.page_token.clone()),
         ("applicationName", request.application_name.clone()),
-        ("startDate", request.start.map(|start| start.to_string())),
-        ("endDate", request.end.map(|end| end.to_string())),
+        // In UTC with milliseconds, as the official client sends them.
+        ("startDate", request.start.map(|start| format!("{start:.3}"))),
+        ("endDate", request.end.map(|end| format!("{end:.3}"))),
     ]
     .into_iter()
     .filter_map(|(name, value)| Some((name, value?)))

@@ -1,57 +1,113 @@
 //! The last lines of the log of a deployment that failed, if people asked for them (`spec.failureLogLines`).
+//!
+//! An optional extra: the status has the failure before the log is asked for, and nothing depends on what comes of it. The
+//! service takes the log endpoints away after 2027-01-31, and it is unspecified what they answer then.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::decide::Verdict;
 use super::ledger::Phase;
-use crate::connect::api::LogRequest;
+use crate::clock::{Clock, between};
+use crate::connect::api::{LOGS_END, LogRequest};
 use crate::connect::mask::Masker;
 use crate::connect::model::{Deployment, LogEntry, LogSeverity};
-use crate::connect::{ConnectApi, Selector};
-use crate::controllers::conditions;
-use crate::controllers::reason::Reason;
+use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::crd::ConnectorDeployment;
-use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
+use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
 
 /// Most pages that are read for one application.
 const PAGES: usize = 3;
+/// No further page is asked for after this time; one takes no longer than any other call.
+const LONGEST: Duration = Duration::from_secs(10);
+/// How far back a log can be read: 30 days (contract section 3), less a day for clocks.
+const OLDEST: Duration = Duration::from_hours(29 * 24);
 
-/// The lines, once for each failure; `None`: leave them as they are. Logs that cannot be read are no error.
-pub(super) async fn after_failure(
-    api: &dyn ConnectApi,
+/// What to read of a log.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    id: String,
+    applications: Vec<String>,
+    /// When the operation began that failed: lines from before may hold values that are not known any more.
+    start: Timestamp,
+    lines: usize,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Log {
+    /// The last lines, masked.
+    pub(super) lines: Vec<String>,
+    /// Why it could not be read, or not all of it.
+    pub(super) trouble: Option<String>,
+}
+
+/// What to read: once for each operation of ours that failed, in the run that sees its end.
+pub(super) fn wanted(
     object: &ConnectorDeployment,
     before: &ConnectorDeploymentStatus,
-    masker: &Masker,
     record: Option<&Deployment>,
     verdict: &Verdict,
-) -> Option<Vec<String>> {
-    let wanted = usize::try_from(object.spec.failure_log_lines).unwrap_or_default();
+    now: Timestamp,
+) -> Option<Wanted> {
+    let lines = usize::try_from(object.spec.failure_log_lines).unwrap_or_default();
+    let ended = before
+        .operation
+        .as_ref()
+        .filter(|operation| matches!(operation.operation_type, OperationType::Create | OperationType::Redeploy))?;
     let record = record?;
     let failed = matches!(verdict, Verdict::Settled { phase: Phase::Failed, .. });
-    let told = conditions::ready_reason(&before.conditions).and_then(Reason::parse).is_some_and(Reason::is_failed);
-    if wanted == 0 || !failed || (told && before.version == Some(record.version)) {
-        return None;
-    }
-    let mut entries = Vec::new();
-    for application in &record.applications {
-        entries.extend(errors(api, &record.id, &application.application_name).await);
+    let oldest = now.saturating_sub(OLDEST).unwrap_or(Timestamp::MIN);
+    (lines > 0 && failed).then(|| Wanted {
+        id: record.id.clone(),
+        applications: record.applications.iter().map(|application| application.application_name.clone()).collect(),
+        start: ended.started_at.0.max(oldest),
+        lines,
+    })
+}
+
+/// Reads it, until it has all or [`LONGEST`] is over.
+pub(super) async fn read(api: &dyn ConnectApi, clock: &Clock, wanted: &Wanted, masker: &Masker) -> Log {
+    let began = clock.now();
+    let (mut entries, mut trouble) = (Vec::new(), None);
+    for (number, application) in wanted.applications.iter().enumerate() {
+        let read = match in_time(clock, began, number > 0) {
+            Ok(()) => errors(api, clock, began, wanted, application, &mut entries).await,
+            late => late,
+        };
+        if let Err(why) = read {
+            trouble = Some(why);
+            break;
+        }
     }
     // RFC 3339 in UTC sorts as text.
     entries.sort_by(|one, other| one.timestamp.cmp(&other.timestamp));
-    let last = entries.len().saturating_sub(wanted);
-    Some(entries[last..].iter().map(|entry| masker.mask(&line(entry))).collect())
+    let last = entries.len().saturating_sub(wanted.lines);
+    let lines = entries[last..].iter().map(|entry| masker.mask(&line(entry))).collect();
+    Log { lines, trouble }
 }
 
-async fn errors(api: &dyn ConnectApi, id: &str, application: &str) -> Vec<LogEntry> {
-    let selector = Selector::Id(id.to_owned());
-    let mut request = LogRequest { application_name: Some(application.to_owned()), ..LogRequest::default() };
-    let mut found = Vec::new();
-    for _ in 0..PAGES {
+async fn errors(
+    api: &dyn ConnectApi,
+    clock: &Clock,
+    began: Timestamp,
+    wanted: &Wanted,
+    application: &str,
+    found: &mut Vec<LogEntry>,
+) -> Result<(), String> {
+    let selector = Selector::Id(wanted.id.clone());
+    let mut request = LogRequest {
+        application_name: Some(application.to_owned()),
+        start: Some(wanted.start),
+        ..LogRequest::default()
+    };
+    for number in 0..PAGES {
+        in_time(clock, began, number > 0)?;
         let page = match api.logs(&selector, &request).await {
             Ok(Some(page)) => page,
-            Ok(None) => break,
-            Err(error) => {
-                tracing::debug!(%error, "the log cannot be read");
-                break;
-            }
+            Ok(None) => return Err(unreadable("the service says that there is none")),
+            Err(error) => return Err(unreadable(&ApiError { correlation_id: None, ..error }.to_string())),
         };
         found.extend(page.data.into_iter().filter(|entry| is_error(&entry.severity)));
         // Whatever ends a list of pages (contract section 3).
@@ -60,7 +116,19 @@ async fn errors(api: &dyn ConnectApi, id: &str, application: &str) -> Vec<LogEnt
         }
         request.page_token = page.next;
     }
-    found
+    Ok(())
+}
+
+/// Whether there is time for another call; there is for the first one.
+fn in_time(clock: &Clock, began: Timestamp, another: bool) -> Result<(), String> {
+    if another && between(began, clock.now()) > LONGEST {
+        return Err(format!("The log of the failed deployment was read in part: it takes more than {LONGEST:?}"));
+    }
+    Ok(())
+}
+
+fn unreadable(why: &str) -> String {
+    format!("The log of the failed deployment cannot be read: {why}. Nothing depends on it; {LOGS_END}")
 }
 
 fn is_error(severity: &LogSeverity) -> bool {
@@ -84,4 +152,49 @@ fn line(entry: &LogEntry) -> String {
             .map_or_else(|| details.to_string(), ToOwned::to_owned),
     };
     format!("{} {} {}: {text}", entry.timestamp, entry.application_name, entry.severity)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_log_is_read_once_for_each_operation_that_failed_from_its_start() {
+        let now: Timestamp = "2026-03-01T00:00:00Z".parse().expect("a time");
+        let record: Deployment = serde_json::from_value(json!({
+            "id": "1", "key": "tax", "version": 2, "status": "Failed",
+            "applications": [{"applicationName": "service"}, {"applicationName": "job"}],
+        }))
+        .expect("a record");
+        let operation = |kind: &str, at: &str| json!({"type": kind, "state": "Accepted", "attempt": 1, "generation": 1, "startedAt": at});
+        let redeploy = || operation("Redeploy", "2026-02-28T23:00:00Z");
+        let settled = |phase| Verdict::Settled { phase, drifted: false };
+        for (case, lines, operation, verdict, start) in [
+            ("its end", 5, redeploy(), settled(Phase::Failed), Some("2026-02-28T23:00:00Z")),
+            (
+                "long ago",
+                5,
+                operation("Create", "2025-12-01T00:00:00Z"),
+                settled(Phase::Failed),
+                Some("2026-01-31T00:00:00Z"),
+            ),
+            ("nobody asked", 0, redeploy(), settled(Phase::Failed), None),
+            ("it went well", 5, redeploy(), settled(Phase::Deployed), None),
+            ("it was read, or others did it", 5, Value::Null, settled(Phase::Failed), None),
+            ("taken down", 5, operation("Undeploy", "2026-02-28T23:00:00Z"), settled(Phase::Failed), None),
+        ] {
+            let object: ConnectorDeployment = serde_json::from_value(json!({
+                "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment", "metadata": {"name": "tax"},
+                "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "tax"}, "failureLogLines": lines},
+            }))
+            .expect("a resource");
+            let before: ConnectorDeploymentStatus =
+                serde_json::from_value(json!({"observedGeneration": 1, "operation": operation})).expect("a status");
+            let wanted = wanted(&object, &before, Some(&record), &verdict, now);
+            assert_eq!(wanted.as_ref().map(|wanted| wanted.start.to_string()).as_deref(), start, "{case}");
+            assert!(wanted.is_none_or(|wanted| wanted.applications == ["service", "job"]), "{case}");
+        }
+    }
 }

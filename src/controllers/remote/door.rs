@@ -70,7 +70,7 @@ impl ConnectApi for Door {
 
     fn logs<'a>(&'a self, selector: &'a Selector, request: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
         let operation = selector.operation("getDeploymentLogsById", "getDeploymentLogsByKey");
-        Box::pin(self.pass(operation, Concern::Other, || self.client.logs(selector, request)))
+        Box::pin(self.pass(operation, Concern::Logs, || self.client.logs(selector, request)))
     }
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {

@@ -44,6 +44,9 @@ pub(super) enum Concern {
     /// What nothing else depends on: that it fails concerns the caller alone, whatever the failure, unless it asks
     /// everyone for a pause or refuses the credentials.
     Extra,
+    /// Logs, whose endpoints the service takes away after 2027-01-31, with whatever answer: it says nothing about anything
+    /// else, unless it asks everyone for a pause.
+    Logs,
 }
 
 /// Leave to make one call.
@@ -219,7 +222,11 @@ enum Verdict {
 
 fn judge(error: &ApiError, concern: Concern) -> Verdict {
     let verdict = verdict(error, concern);
-    let lonely = concern == Concern::Extra && verdict == Verdict::Trouble(TroubleKind::Unavailable);
+    let lonely = match concern {
+        Concern::Extra => verdict == Verdict::Trouble(TroubleKind::Unavailable),
+        Concern::Logs => verdict != Verdict::Trouble(TroubleKind::Throttled),
+        Concern::List | Concern::Look | Concern::Other => false,
+    };
     if lonely { Verdict::Nothing } else { verdict }
 }
 
@@ -248,10 +255,12 @@ fn verdict(error: &ApiError, concern: Concern) -> Verdict {
         (Reaction::Token, _) => Verdict::Trouble(TroubleKind::CredentialsRejected),
         (Reaction::Fix, Concern::Look | Concern::List) if forbidden => Verdict::Trouble(TroubleKind::PermissionMissing),
         (Reaction::Retry, _) | (_, Concern::Look | Concern::List) => unavailable,
-        (Reaction::Verify, Concern::Other | Concern::Extra) if status >= 500 || status == 408 => unavailable,
+        (Reaction::Verify, Concern::Other | Concern::Extra | Concern::Logs) if status >= 500 || status == 408 => {
+            unavailable
+        }
         (
             Reaction::Verify | Reaction::Refetch | Reaction::Wait | Reaction::Gone | Reaction::Fix,
-            Concern::Other | Concern::Extra,
+            Concern::Other | Concern::Extra | Concern::Logs,
         ) => Verdict::Answered,
     }
 }

@@ -21,7 +21,7 @@ fn until(gate: &Gate) -> Timestamp {
 
 #[test]
 fn an_error_says_something_about_the_remote_or_about_the_caller() {
-    use Concern::{Extra, List, Look, Other};
+    use Concern::{Extra, List, Logs, Look, Other};
     use TroubleKind::{CredentialsRejected, PermissionMissing, ProjectNotFound, Throttled, Unavailable};
     let trouble = Verdict::Trouble;
     for (case, error, concern, expected) in [
@@ -71,6 +71,13 @@ fn an_error_says_something_about_the_remote_or_about_the_caller() {
         ("the registry throttles", answered(429, None), Extra, trouble(Throttled)),
         ("the registry asks for a pause", retry_after(answered(503, None), 5_000), Extra, trouble(Throttled)),
         ("the token is refused there, too", answered(401, None), Extra, trouble(CredentialsRejected)),
+        ("no logs any more", answered(404, Some(ErrorCode::ResourceNotFound)), Logs, Verdict::Nothing),
+        ("no logs, says whoever", answered(404, None), Logs, Verdict::Nothing),
+        ("logs are gone", answered(410, None), Logs, Verdict::Nothing),
+        ("logs fail", answered(500, Some(ErrorCode::General)), Logs, Verdict::Nothing),
+        ("no logs with this token", answered(401, None), Logs, Verdict::Nothing),
+        ("logs do not come", failure(Failure::NoAnswer), Logs, Verdict::Nothing),
+        ("logs are throttled", answered(429, None), Logs, trouble(Throttled)),
         ("held back by the client", retry_after(failure(Failure::HeldBack), 5_000), Look, trouble(Throttled)),
     ] {
         assert_eq!(judge(&error, concern), expected, "{case}");

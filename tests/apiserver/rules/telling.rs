@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use connect_operator::connect::model::LogSeverity;
+use connect_operator::crd::ConnectProject;
+use connect_operator::dev_server::{Options, Variant};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
@@ -11,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{DEPLOYING, Leaping, condition, is, is_accepted, level, message, ready, status};
 use crate::patience::timeout_option;
-use crate::shop::SECRET;
+use crate::shop::{PROJECT, SECRET};
 
 fn outputs() -> Value {
     json!({"outputs": {"configMap": {"name": "tax-outputs"}}})
@@ -110,7 +112,8 @@ async fn the_last_error_lines_are_there_after_a_failure_without_secrets() {
         shop.clock.step(Duration::from_millis(100));
         shop.dev.world().write_log(&id, "service", &severity, text, shop.dev.now()).unwrap();
     }
-    let failed = shop.finish("DeploymentFailed").await;
+    shop.finish("DeploymentFailed").await;
+    let failed = shop.until("the lines", |object| !status(object).last_log_lines.is_empty()).await;
     let lines = status(&failed).last_log_lines;
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(
@@ -124,6 +127,35 @@ async fn the_last_error_lines_are_there_after_a_failure_without_secrets() {
     shop.change(&json!({"spec": level("debug")})).await;
     let live = shop.redeployed("Deployed").await;
     assert!(status(&live).last_log_lines.is_empty());
+}
+
+#[tokio::test]
+async fn logs_that_are_not_there_any_more_delay_nothing_and_are_said_once() {
+    for answer in ["400", "404", "410", "500"] {
+        let mut variant = Variant::default();
+        variant.set(&format!("logs={answer}")).unwrap();
+        let shop = Leaping::with(Options { variant, ..Options::default() }).await;
+        let mut change = level("loud");
+        change["failureLogLines"] = json!(2);
+        shop.apply_deployment(&change).await;
+        let failed = shop.finish("DeploymentFailed").await;
+        assert!(status(&failed).last_log_lines.is_empty(), "{answer}");
+        shop.until_event("LogsUnavailable").await;
+        assert_eq!(shop.calls("getDeploymentLogsById"), 1, "{answer}: there is no use in asking again");
+        shop.pass(Duration::from_mins(10)).await;
+        assert_eq!(shop.calls("getDeploymentLogsById"), 1, "{answer}");
+        let notes = shop.events("LogsUnavailable").await;
+        assert!(notes.len() == 1 && notes[0].contains("Platform Insights"), "{answer}: {notes:?}");
+        let project = shop.api::<ConnectProject>().get(PROJECT).await.unwrap();
+        let conditions = project.status.unwrap().conditions;
+        assert!(
+            conditions.iter().any(|it| it.type_ == "Ready" && it.reason == "Available"),
+            "{answer}: {conditions:?}"
+        );
+        shop.change(&json!({"spec": level("debug")})).await;
+        shop.redeployed("Deployed").await;
+        assert_eq!(shop.sent(), [1, 1, 0], "{answer}");
+    }
 }
 
 #[tokio::test]

@@ -63,7 +63,7 @@ impl Run<'_> {
     ) -> Result<Next, kube::Error> {
         let record = looked.record.as_deref();
         let before = self.status();
-        let lines = logs::after_failure(api, &self.object, &before, &known.masker, record, &decision.verdict).await;
+        let log = logs::wanted(&self.object, &before, record, &decision.verdict, self.context.clock.now());
         let mut told = self.tell(known, decision, record);
         let drifted = match decision.verdict {
             Verdict::Settled { drifted, .. } | Verdict::NotApplied { drifted } => Some(drifted),
@@ -87,8 +87,10 @@ impl Run<'_> {
         let deploys = |kind| matches!(kind, OperationType::Create | OperationType::Redeploy);
         let sent = before.operation.as_ref().filter(|operation| deploys(operation.operation_type));
         let reason = told.reason;
-        self.say(known, &decision.ledger, told, record.map_or(Sight::Nothing, Sight::Record), lines, comparison)
-            .await?;
+        let sight = record.map_or(Sight::Nothing, Sight::Record);
+        // The lines of a failure before this one are not its own.
+        let lines = log.as_ref().map(|_| Vec::new());
+        self.say(known, &decision.ledger, told.clone(), sight, lines, comparison).await?;
         self.context.work.settled(self.subject, reason);
         let live = decision.ledger.applied.as_ref().is_some_and(|applied| applied.outcome == Phase::Deployed);
         if let Some(sent) = sent.filter(|_| live && decision.ledger.operation.is_none()) {
@@ -97,7 +99,11 @@ impl Run<'_> {
         // Not before: what is forgotten because of a decision is still needed if that could not be written.
         self.remembered.seen = decision.memory.clone();
         self.annotate(&decision.ledger).await?;
-        Ok(Next::Again(self.watch(remote, look, decision)))
+        let again = self.watch(remote, look, decision);
+        if let Some(log) = &log {
+            Box::pin(self.show_log(api, known, decision, record, log, (told, comparison))).await?;
+        }
+        Ok(Next::Again(again))
     }
 
     /// The pace of looks; and the time after which to run again whatever is seen.

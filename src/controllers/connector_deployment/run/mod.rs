@@ -1,9 +1,10 @@
 //! One run: the story in [`Run::story`]; its steps are told by the files beside this one, in this order: `prepare`,
-//! `registered`, `permitted`, `known`, `claim`, `carry_out`, `say`.
+//! `registered`, `permitted`, `known`, `claim`, `carry_out`, `say`, `log`.
 
 mod carry_out;
 mod claim;
 mod known;
+mod log;
 mod permitted;
 mod prepare;
 mod registered;

@@ -1,0 +1,40 @@
+//! The log of what failed: read once the status has the failure, shown if everything in it that must not be shown is known.
+
+use kube::runtime::events::EventType;
+
+use super::super::decide::Decision;
+use super::super::logs::{self, Log, Wanted};
+use super::super::status::{Comparison, Sight, Texts};
+use crate::connect::ConnectApi;
+use crate::connect::model::Deployment;
+use crate::controllers::conditions::Told;
+
+use super::{Known, Run};
+
+/// Reason of the Event for a log that cannot be read.
+const UNAVAILABLE: &str = "LogsUnavailable";
+
+impl Run<'_> {
+    /// Reads the log and writes its lines. Whatever goes wrong is reported once, and changes nothing else. It is masked with
+    /// the values of today, so nothing is read if others were sent.
+    pub(super) async fn show_log(
+        &mut self,
+        api: &dyn ConnectApi,
+        known: &Known,
+        decision: &Decision,
+        record: Option<&Deployment>,
+        wanted: &Wanted,
+        (told, comparison): (Told, Comparison),
+    ) -> Result<(), kube::Error> {
+        let Texts::Masked(masker) = self.texts(known, &decision.ledger) else { return Ok(()) };
+        let Log { lines, trouble } = logs::read(api, &self.context.clock, wanted, masker).await;
+        if !lines.is_empty() {
+            let sight = record.map_or(Sight::Nothing, Sight::Record);
+            self.say(known, &decision.ledger, told, sight, Some(lines), comparison).await?;
+        }
+        if let Some(trouble) = trouble {
+            self.context.report(&*self.object, EventType::Normal, UNAVAILABLE, "ReadLog", &trouble).await;
+        }
+        Ok(())
+    }
+}

@@ -146,7 +146,7 @@ async fn unattended_it_sees_the_whole_job_and_leaves_nothing() {
     let (status, lines, stderr) = demo.end().await;
     assert!(status.success(), "{status}\n{}\n{stderr}", lines.join("\n"));
     assert_steps(&lines, &STEPS, &stderr);
-    for shown in ["Event Normal Deployed", "remote Deploying", "answered 202", "Event Warning DeploymentFailed"] {
+    for shown in ["Event Normal Deployed", "remote Deploying", "answered 202", "Event Warning RedeployFailed"] {
         assert!(stderr.contains(shown), "{shown}: {stderr}");
     }
     assert!(!stderr.contains("my-first-token") && !stderr.contains("dev-secret"), "{stderr}");
@@ -172,9 +172,12 @@ async fn it_stays_up_with_lines_to_copy_that_work() {
     let output = Command::new("/bin/sh").args(["-euc", &commands.join("\n")]).output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
-    for shown in
-        ["demo-connector   Deployed   True", "catalogue.demo-connector ", "1.1.0   Published   true", "addToCart"]
-    {
+    for shown in [
+        "demo-connector   Deployed   True",
+        "catalogue.demo-connector ",
+        "1.1.0   Published   Granted   True",
+        "addToCart",
+    ] {
         assert!(said.contains(shown), "{shown}: {said}");
     }
     assert_eq!(said.matches("patched").count(), 3, "{said}");

@@ -15,6 +15,17 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// A member of which no form is specified: a text as it is, anything else as its JSON.
+///
+/// # Errors
+/// When it is not JSON.
+pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<serde_json::Value>::deserialize(deserializer)?.map(|value| match value {
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
+    }))
+}
+
 /// An enum of words in which a word that is not listed is kept as it came.
 #[macro_export]
 macro_rules! open_enum {

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
 use super::tags::{GLOBAL, Item, Tags};
-use super::values::{ApplicationValues, Values};
+use super::values::{ApplicationValues, Values, retry_policy_members};
 
 /// Length of a digest key in bytes: the output size of SHA-256 (RFC 2104 section 3).
 pub const KEY_LENGTH: usize = 32;
@@ -41,7 +41,7 @@ impl DigestKey {
         let mut hash = Hmac::<Sha256>::new_from_slice(self.key.as_slice()).expect("HMAC takes any length");
         for (name, application) in &values.applications {
             // An entry without values is the same as none.
-            if application.standard.is_empty() && application.secured.is_empty() && application.schedule.is_none() {
+            if application.is_empty() {
                 continue;
             }
             feed(&mut hash, &["application", name]);
@@ -53,6 +53,11 @@ impl DigestKey {
             }
             if let Some(schedule) = &application.schedule {
                 feed(&mut hash, &["schedule", schedule]);
+            }
+            if let Some(policy) = &application.retry_policy {
+                for (member, value) in retry_policy_members(policy) {
+                    feed(&mut hash, &["retry policy", member, &value]);
+                }
             }
         }
         for (key, value) in &values.global.standard {
@@ -159,12 +164,14 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::connect::model::RetryPolicy;
 
     fn values(standard: &[(&str, &str)], secured: &[(&str, &str)], schedule: Option<&str>) -> Values {
         let application = ApplicationValues {
             standard: standard.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
             secured: secured.iter().map(|(key, value)| ((*key).into(), (*value).to_owned().into())).collect(),
             schedule: schedule.map(Into::into),
+            retry_policy: None,
         };
         Values {
             applications: BTreeMap::from([("service".to_owned(), application)]),
@@ -187,6 +194,36 @@ mod tests {
             assert_eq!(base.compare(&key.digest(&other)), Comparison::Different, "{case}");
         }
         assert_eq!(base.compare(&key.digest(&values(&[("A", "1")], &[("B", "2")], None))), Comparison::Same);
+    }
+
+    #[test]
+    fn rule_7_a_retry_policy_counts_and_changes_no_digest_of_values_without_one() {
+        let key = DigestKey::new([7; KEY_LENGTH]);
+        let without = values(&[("A", "1")], &[("B", "2")], Some("0 * * * *"));
+        // Written by the version before retry policies: upgrading must not redeploy anything.
+        let earlier = "5f4a3f07:f6cb90187b073f0a5a3892360e82896d57ae8a471f68d32bddb2205fd8e89efe";
+        assert_eq!(key.digest(&without).to_string(), earlier);
+        let with = |policy: RetryPolicy| {
+            let mut values = without.clone();
+            values.applications.get_mut("service").expect("it is there").retry_policy = Some(policy);
+            key.digest(&values).to_string()
+        };
+        let backoff = RetryPolicy {
+            strategy: "exponential-backoff".into(),
+            min_backoff_seconds: Some(10),
+            max_backoff_seconds: Some(60),
+            max_attempts: None,
+        };
+        let digests = [
+            earlier.to_owned(),
+            with(RetryPolicy { strategy: "immediate".into(), ..RetryPolicy::default() }),
+            with(backoff.clone()),
+            with(RetryPolicy { min_backoff_seconds: Some(60), max_backoff_seconds: Some(10), ..backoff.clone() }),
+            with(RetryPolicy { max_attempts: Some(5), ..backoff }),
+        ];
+        for (place, one) in digests.iter().enumerate() {
+            assert!(!digests[place + 1..].contains(one), "{one}");
+        }
     }
 
     #[test]

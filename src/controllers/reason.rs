@@ -58,6 +58,12 @@ macro_rules! reasons {
                 Self::ALL.iter().find(|reason| reason.as_str() == word).copied()
             }
 
+            /// Whether a deployment ended badly, with or without something that goes on serving.
+            #[must_use]
+            pub fn is_failed(self) -> bool {
+                matches!(self, Self::DeploymentFailed | Self::RedeployFailed)
+            }
+
             /// What it means for whoever waits.
             #[must_use]
             pub fn stance(self) -> Stance {
@@ -110,6 +116,7 @@ reasons! {
     ManagedElsewhere, Waiting, "Another install of the operator, which the message names, has claimed this resource (`status.controller`), lives, and would work on it: this one leaves it alone. Said in an Event and in the log only; the status stays that of the other install. Let their `--selector` and `--watch-namespaces` not overlap, or change the labels of the resource.";
     InternalError, Waiting, "The operator cannot go on: the message says why. Look at its logs.";
     DeclarationsUnknown, Waiting, "The registry does not say which applications the connector declares. A create has to name each of them, and so has a redeploy that moves to another version, so nothing is sent: the registry is asked again every minute. If it stays so, see whether the API client has view_connectors.";
+    WaitingForApplicationUrl, Waiting, "The deployment is live with placeholders in place of URLs of its own applications (`valueFrom.applicationUrl`), because it does not show these URLs; the message names them. Once they show, one redeploy sends them. An application that never gets a URL has to be replaced by another one in the spec, or by a value.";
     ApplicationMissing, Stalled, "The deployment is live without some of the applications that its connector declares; the message names them. It was created without them, and no redeploy can add them: delete this resource and create it anew. Its URLs change then.";
     ValuesNotApplied, Stalled, "The deployment is live, but shows other plain values than those that were sent; the message names their keys. They are not sent again by themselves: compare them with what the Merchant Center shows, then change them or ask for a redeploy. Values that others may change belong into `drift.ignore`.";
     NotVerified, Failing, "The service reports `Deployed`, but what `spec.verify` names is not there or does not point to the deployment: the condition `Verified` says which. The operator looks it up again, at the interval at the latest, and sends nothing. Read the logs of the `postDeploy` script.";
@@ -117,6 +124,7 @@ reasons! {
     WrongDestination, Failing, "A resource that `spec.verify` names points elsewhere, such as to a deployment that was replaced: run the script again with the annotation that asks for a redeploy.";
     WarningsReported, Stalled, "The service reports `Deployed`, but the report has warnings or errors, and `spec.readyWhen` is `NoWarnings`: read `status.report`, correct what it names, or ask for a redeploy.";
     DeploymentFailed, Stalled, "Deploying did not work: read `status.report`, change the value that it names, or ask for a redeploy.";
+    RedeployFailed, Stalled, "The last redeploy did not work, and what was deployed before it goes on serving, so this is no outage: read `status.report`, change the value that it names, or ask for a redeploy.";
     PublishingFailed, Stalled, "Publishing did not work: read `status.publishingReport`, put right what it names, and name another tag, or ask for another attempt with the annotation that asks for a redeploy.";
     PreviewRefused, Stalled, "The permission to deploy this tag as a preview was not given: read `status.previewableReport`, and name another tag, or ask for it once more with the annotation that asks for a redeploy.";
     RepositoryInvalid, Stalled, "The repository cannot be reached, has no such tag, or its connect.yaml is missing or wrong: the message says which. It is tried again after ten minutes and more.";
@@ -131,7 +139,7 @@ reasons! {
     ProjectNotFound, Stalled, "The service has no project of this key in this region, or Connect is not enabled for it: create a ConnectProject with the right `projectKey` and `region`, or have Connect enabled. It is asked again every 5 minutes.";
     CredentialsRejected, Stalled, "The client id or secret was refused: put right the Secret that the ConnectProject names.";
     ConnectorNotFound, Stalled, "There is no such connector, or not in that version, or not for this project: correct `spec.connector`.";
-    ConnectorVersionUnavailable, Stalled, "A redeploy can only move to the latest version of the connector, which is another one than `spec.connector.version`: name the latest.";
+    ConnectorVersionUnavailable, Stalled, "The service only deploys the latest version of the connector, which is another one than `spec.connector.version`: name the latest.";
     ConnectorVersionMismatch, Stalled, "Another version of the connector runs than `spec.connector.version`, and no redeploy can change that: name the running one, or delete and create this resource.";
     StagedNotReady, Waiting, "The ConnectorStaged that `connector.stagedRef` names is missing, or may not be deployed yet: the message says why. It goes on by itself.";
     AwaitingProof, Waiting, "The tag is not published yet, because something that `spec.publishAfter` names is not proven: the message says what. It goes on by itself.";

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest as _, Sha256};
 
 use super::digest::{feed, hex};
-use super::values::VisibleValues;
+use super::values::{RETRY_STRATEGY, VisibleValues};
 
 /// Where the values for all applications stand, in place of an application's name.
 pub const GLOBAL: &str = "";
@@ -29,6 +29,8 @@ pub enum Kind {
     Secured,
     /// Cron expression of a job application.
     Schedule,
+    /// A member of the retry policy of an event application. Older services do not show it.
+    RetryPolicy,
     /// Anybody who may read the deployment sees it.
     Standard,
 }
@@ -40,7 +42,7 @@ pub struct Item {
     pub kind: Kind,
     /// Its application, or [`GLOBAL`].
     pub application: String,
-    /// Its key; empty for a schedule.
+    /// Its key; empty for a schedule, the name of the member for a retry policy.
     pub key: String,
 }
 
@@ -62,6 +64,24 @@ impl Item {
     pub fn schedule(application: &str) -> Self {
         Self { kind: Kind::Schedule, application: application.to_owned(), key: String::new() }
     }
+
+    /// A member of the retry policy of an application.
+    #[must_use]
+    pub fn retry_policy(application: &str, member: &str) -> Self {
+        Self { kind: Kind::RetryPolicy, application: application.to_owned(), key: member.to_owned() }
+    }
+
+    /// Whether its name stands for others too, so that they need not be listed with it.
+    #[must_use]
+    pub fn is_listed(&self) -> bool {
+        self.kind != Kind::RetryPolicy || self.key == RETRY_STRATEGY
+    }
+
+    /// Whether these replace it although they do not name it: a retry policy replaces the one before it as a whole.
+    #[must_use]
+    pub fn is_replaced_by(&self, tags: &Tags) -> bool {
+        self.kind == Kind::RetryPolicy && tags.has(&Self::retry_policy(&self.application, RETRY_STRATEGY))
+    }
 }
 
 impl std::fmt::Display for Item {
@@ -70,6 +90,8 @@ impl std::fmt::Display for Item {
         match self.kind {
             Kind::Secured => write!(formatter, "{application}/{} (secured)", self.key),
             Kind::Schedule => write!(formatter, "{application} (schedule)"),
+            Kind::RetryPolicy if self.key == RETRY_STRATEGY => write!(formatter, "{application} (retryPolicy)"),
+            Kind::RetryPolicy => write!(formatter, "{application} (retryPolicy.{})", self.key),
             Kind::Standard => write!(formatter, "{application}/{}", self.key),
         }
     }
@@ -95,11 +117,20 @@ impl Tags {
             if let Some(schedule) = &application.schedule {
                 add(Item::schedule(name), schedule);
             }
+            for (member, value) in &application.retry_policy {
+                add(Item::retry_policy(name, member), value);
+            }
         }
         for (key, text) in &values.global {
             add(Item::standard(GLOBAL, key), text);
         }
         tags
+    }
+
+    /// The tag of one of these values; [`NOTHING`] if there is none by this name. All of them at once: [`Tags::visible`].
+    #[must_use]
+    pub fn of(values: &VisibleValues, item: &Item) -> String {
+        text(values, item).map_or_else(|| NOTHING.to_owned(), |text| visible_tag(item, text))
     }
 
     /// The tag of a value.
@@ -136,13 +167,18 @@ impl Tags {
     }
 
     /// The visible values of which another is shown than these tags say, each with the tag of what is shown: only those
-    /// that there are tags of, also those that are to be ignored.
+    /// that there are tags of, also those that are to be ignored. A retry policy that is not shown says nothing: services
+    /// from before 2026-10-23 take none of it into their records.
     #[must_use]
     pub fn shown_otherwise(&self, seen: &VisibleValues) -> Self {
         let there = Self::visible(seen);
         let visible = self.0.iter().filter(|(item, _)| item.kind != Kind::Secured);
         let shown = visible.filter_map(|(item, tag)| {
-            let now = there.get(item).unwrap_or(NOTHING);
+            let now = match (there.get(item), item.kind) {
+                (Some(now), _) => now,
+                (None, Kind::RetryPolicy) => return None,
+                (None, _) => NOTHING,
+            };
             (now != tag).then(|| (item.clone(), now.to_owned()))
         });
         Self(shown.collect())
@@ -175,6 +211,16 @@ impl Tags {
         }
     }
 
+    /// Whether there is a retry policy among them of which the remote shows nothing.
+    #[must_use]
+    pub fn has_hidden_retry_policy(&self, seen: &VisibleValues) -> bool {
+        let hidden = |item: &Item| {
+            let shown = seen.applications.get(&item.application);
+            item.kind == Kind::RetryPolicy && shown.is_none_or(|shown| shown.retry_policy.is_empty())
+        };
+        self.0.keys().any(hidden)
+    }
+
     /// Whether everything visible that there are tags of is shown as they say, as far as it is not ignored.
     #[must_use]
     pub fn fits(&self, seen: &VisibleValues) -> bool {
@@ -193,6 +239,18 @@ fn is_ignored(item: &Item, ignored: &BTreeSet<(String, String)>) -> bool {
         && ignored.iter().any(|(application, key)| *application == item.application && *key == item.key)
 }
 
+/// The visible value of this name.
+fn text<'v>(values: &'v VisibleValues, item: &Item) -> Option<&'v String> {
+    let application = || values.applications.get(&item.application);
+    match item.kind {
+        Kind::Secured => None,
+        Kind::Schedule => application()?.schedule.as_ref(),
+        Kind::RetryPolicy => application()?.retry_policy.get(item.key.as_str()),
+        Kind::Standard if item.application == GLOBAL => values.global.get(&item.key),
+        Kind::Standard => application()?.standard.get(&item.key),
+    }
+}
+
 /// Eight hexadecimal digits of the SHA-256 of a visible value with its name.
 fn visible_tag(item: &Item, text: &str) -> String {
     let mut hash = Sha256::new();
@@ -209,6 +267,7 @@ mod tests {
         let application = VisibleApplication {
             standard: standard.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
             schedule: schedule.map(Into::into),
+            retry_policy: BTreeMap::new(),
         };
         VisibleValues { applications: [("service".to_owned(), application)].into(), ..VisibleValues::default() }
     }
@@ -228,8 +287,43 @@ mod tests {
             assert_eq!(found, differ, "{case}");
             assert_eq!(sent.fits(&seen), differ.is_empty(), "{case}");
         }
+        let values = visible(&[("A", "1")], Some("@daily"));
+        for (item, tag) in Tags::visible(&values).iter() {
+            assert_eq!(Tags::of(&values, item), tag, "{item}");
+        }
+        assert_eq!(Tags::of(&values, &Item::standard("service", "B")), NOTHING);
         let inherited = Tags::visible(&visible(&[("A", "1")], None));
         assert!(inherited.fits(&visible(&[("A", "1")], Some("@daily"))), "a schedule that was not sent does not count");
+    }
+
+    #[test]
+    fn of_a_retry_policy_only_what_was_sent_and_shows_is_compared() {
+        let of = |members: &[(&'static str, &str)]| {
+            let mut values = visible(&[], None);
+            let service = values.applications.get_mut("service").expect("it is there");
+            service.retry_policy = members.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+            values
+        };
+        let backoff = [("strategy", "exponential-backoff"), ("minBackoffSeconds", "10")];
+        let sent = Tags::visible(&of(&backoff));
+        for (case, seen, differ, hidden) in [
+            ("the same", of(&backoff), &[][..], false),
+            ("a member that was not sent", of(&[backoff[0], backoff[1], ("maxAttempts", "5")]), &[], false),
+            ("a member is not shown", of(&backoff[..1]), &[], false),
+            ("nothing of it is shown", of(&[]), &[], true),
+            ("another strategy", of(&[("strategy", "immediate")]), &["service (retryPolicy)"], false),
+            (
+                "another pause",
+                of(&[backoff[0], ("minBackoffSeconds", "11")]),
+                &["service (retryPolicy.minBackoffSeconds)"],
+                false,
+            ),
+        ] {
+            let found: Vec<_> = sent.differences(&seen).iter().map(|(item, _)| item.to_string()).collect();
+            assert_eq!(found, differ, "{case}");
+            assert_eq!(sent.has_hidden_retry_policy(&seen), hidden, "{case}");
+        }
+        assert!(!Tags::visible(&visible(&[("A", "1")], None)).has_hidden_retry_policy(&VisibleValues::default()));
     }
 
     #[test]

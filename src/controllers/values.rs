@@ -7,7 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use secrecy::SecretString;
 
-/// Everything that is sent: plain, secured and global values, and schedules.
+use crate::connect::model::RetryPolicy;
+
+/// The member that every retry policy has.
+pub const RETRY_STRATEGY: &str = "strategy";
+
+/// Everything that is sent: plain, secured and global values, schedules and retry policies.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     /// By application name.
@@ -25,9 +30,11 @@ pub struct ApplicationValues {
     pub secured: BTreeMap<String, SecretString>,
     /// Cron expression of a job application.
     pub schedule: Option<String>,
+    /// Retry policy of an event application.
+    pub retry_policy: Option<RetryPolicy>,
 }
 
-/// The values that the service shows again: plain ones and schedules (contract section 4.4).
+/// The values that the service shows again: plain ones, schedules and retry policies (contract section 4.4).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VisibleValues {
     /// By application name.
@@ -45,6 +52,33 @@ pub struct VisibleApplication {
     pub standard: BTreeMap<String, String>,
     /// Cron expression of a job application.
     pub schedule: Option<String>,
+    /// Members of the retry policy of an event application, by name; empty without one.
+    pub retry_policy: BTreeMap<&'static str, String>,
+}
+
+impl ApplicationValues {
+    /// Whether nothing is given.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { standard, secured, schedule, retry_policy } = self;
+        standard.is_empty() && secured.is_empty() && schedule.is_none() && retry_policy.is_none()
+    }
+}
+
+/// The members of a retry policy that are given, as texts by name: what is compared, since a service may show more of them
+/// than were sent.
+#[must_use]
+pub fn retry_policy_members(policy: &RetryPolicy) -> BTreeMap<&'static str, String> {
+    // Destructured, so that a new member cannot be forgotten.
+    let RetryPolicy { strategy, min_backoff_seconds, max_backoff_seconds, max_attempts } = policy;
+    let number = |number: &Option<i64>| number.map(|number| number.to_string());
+    let members = [
+        (RETRY_STRATEGY, Some(strategy.clone()).filter(|strategy| !strategy.is_empty())),
+        ("minBackoffSeconds", number(min_backoff_seconds)),
+        ("maxBackoffSeconds", number(max_backoff_seconds)),
+        ("maxAttempts", number(max_attempts)),
+    ];
+    members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 impl Values {
@@ -56,8 +90,11 @@ impl Values {
                 .applications
                 .iter()
                 .map(|(name, values)| {
-                    let visible =
-                        VisibleApplication { standard: values.standard.clone(), schedule: values.schedule.clone() };
+                    let visible = VisibleApplication {
+                        standard: values.standard.clone(),
+                        schedule: values.schedule.clone(),
+                        retry_policy: values.retry_policy.as_ref().map(retry_policy_members).unwrap_or_default(),
+                    };
                     (name.clone(), visible)
                 })
                 .collect(),

@@ -9,7 +9,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::schema::KEY_PATTERN;
+use super::schema::{self, KEY_PATTERN};
 use super::shared::{ConfigMapKeyRef, NamedRef, SecretKeyRef};
 
 /// Values of one application of the connector.
@@ -25,9 +25,54 @@ pub struct ApplicationConfiguration {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     pub schedule: Option<String>,
+    /// How undelivered messages are sent again, for applications of type event only: replaces the retry policy of the
+    /// connector's connect.yaml as a whole. Default: that one stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_policy: Option<RetryPolicy>,
     /// The values themselves.
     #[serde(flatten)]
     pub values: ConfigurationValues,
+}
+
+/// How undelivered messages of an event application are sent again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "self.strategy != 'exponential-backoff' || (has(self.minBackoffSeconds) && has(self.maxBackoffSeconds))")
+    .message("strategy exponential-backoff needs minBackoffSeconds and maxBackoffSeconds"))]
+#[x_kube(validation = Rule::new(
+    "self.strategy != 'immediate' || !(has(self.minBackoffSeconds) || has(self.maxBackoffSeconds) || has(self.maxAttempts))")
+    .message("minBackoffSeconds, maxBackoffSeconds and maxAttempts are for strategy exponential-backoff only"))]
+#[x_kube(validation = Rule::new(
+    "!has(self.minBackoffSeconds) || !has(self.maxBackoffSeconds) || self.minBackoffSeconds <= self.maxBackoffSeconds")
+    .message("minBackoffSeconds must not be above maxBackoffSeconds"))]
+pub struct RetryPolicy {
+    /// immediate: without pauses. exponential-backoff: with growing pauses.
+    pub strategy: RetryStrategy,
+    /// Shortest pause in seconds, 1 to 600, and not above maxBackoffSeconds. Needed with exponential-backoff, and for
+    /// that only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 600))]
+    pub min_backoff_seconds: Option<i64>,
+    /// Longest pause in seconds, 1 to 600. Needed with exponential-backoff, and for that only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 600))]
+    pub max_backoff_seconds: Option<i64>,
+    /// Attempts in all, 5 to 100, with exponential-backoff only. Default: the service decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 5, max = 100))]
+    pub max_attempts: Option<i64>,
+}
+
+/// Kind of pauses between attempts, in the API's own words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(transform = schema::leave_description_to_the_field)]
+pub enum RetryStrategy {
+    /// None.
+    Immediate,
+    /// Growing ones.
+    ExponentialBackoff,
 }
 
 /// The four lists that make up the values of an application, or those that all applications share.
@@ -82,11 +127,36 @@ pub struct StandardValue {
 }
 
 /// Where a plain value is read from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.configMapKeyRef) != has(self.applicationUrl)")
+    .message("give exactly one of configMapKeyRef and applicationUrl"))]
+pub struct StandardValueSource {
+    /// One key of a ConfigMap of the same namespace. Exactly one of configMapKeyRef and applicationUrl must be there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_map_key_ref: Option<ConfigMapKeyRef>,
+    /// The URL of an application of the same deployment. It exists only after the first deployment: until then the
+    /// placeholder is sent, and then one redeploy sends the URL. Exactly one of configMapKeyRef and applicationUrl must
+    /// be there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application_url: Option<ApplicationUrl>,
+}
+
+/// The URL of an application of the same deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct StandardValueSource {
-    /// One key of a ConfigMap of the same namespace.
-    pub config_map_key_ref: ConfigMapKeyRef,
+pub struct ApplicationUrl {
+    /// Name of the application, as the connector's connect.yaml has it: one of a type that has a URL, so neither event
+    /// nor job. 2 to 256 letters, digits, underscores and hyphens.
+    #[schemars(length(min = 2, max = 256), regex(pattern = KEY_PATTERN))]
+    pub application: String,
+    /// What follows the URL. Begins with a slash; at most 1024 characters. Default: nothing. Example: /webhook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024), regex(pattern = "^/"))]
+    pub path: Option<String>,
+    /// What the first deployment gets in place of the URL. 1 to 2048 characters. Example: https://placeholder.example.com.
+    #[schemars(length(min = 1, max = 2048))]
+    pub placeholder: String,
 }
 
 /// One secured value.

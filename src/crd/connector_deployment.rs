@@ -96,6 +96,20 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
         description = "Region of the remote deployment"
     ),
     printcolumn(
+        name = "Version",
+        type_ = "integer",
+        json_path = ".status.connector.version",
+        priority = 1,
+        description = "Version of the connector that is deployed"
+    ),
+    printcolumn(
+        name = "Tag",
+        type_ = "string",
+        json_path = ".status.connector.tag",
+        priority = 1,
+        description = "Git tag that it was built from"
+    ),
+    printcolumn(
         name = "Deletion",
         type_ = "string",
         json_path = ".status.deletionPolicy",
@@ -265,8 +279,9 @@ pub struct WantedConnector {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub id: Option<String>,
-    /// Version of the connector. A higher one is rolled out if it is the registry's latest. Default: the latest when
-    /// the deployment is created, and that one stays.
+    /// Version of the connector that is to run. The service only deploys the latest, so a create and a move to a higher one
+    /// wait until it is that; what runs is kept there, and nothing goes back. Default: the latest when the deployment is
+    /// created, and that one stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub version: Option<i64>,

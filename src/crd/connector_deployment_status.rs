@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connector_deployment::{DeletionPolicy, DeploymentType};
 use super::schema;
-use super::shared::{RemoteIdentity, UNSEEN};
+use super::shared::{RemoteIdentity, UNSEEN, is_default};
 
 /// Most characters of a report entry's message and of its title.
 pub const MESSAGE_LENGTH: usize = 1024;
@@ -181,7 +181,8 @@ pub struct DeployedApplication {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub application_type: Option<String>,
-    /// Address of a service application, once deployed.
+    /// Address of the application, once deployed, if its type has one. While the service does not show it, the one that it
+    /// showed last for this deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048))]
     pub url: Option<String>,
@@ -209,9 +210,16 @@ pub struct Applied {
     /// version of the operator does not know. Absent while nothing has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// Whether code serves that was deployed by this operation or by one before it: a redeploy that fails takes nothing down.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub serves: bool,
     /// Version of the remote deployment before the last redeploy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_version: Option<i64>,
+    /// Version of the connector that ran when the operation ended. That an older one runs later means that somebody rolled the
+    /// deployment back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connector_version: Option<i64>,
     /// The values that were sent, each with a short digest. Absent: not known, so nothing is compared with them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]
@@ -266,6 +274,10 @@ pub struct ValueDigests {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     pub schedule: Option<String>,
+    /// Members of the retry policy by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::value_digests")]
+    pub retry_policy: BTreeMap<String, String>,
 }
 
 /// Status in which an operation ended.

@@ -36,8 +36,8 @@ pub use connect_project::{
 };
 pub use connector::{Connector, ConnectorSpec, ConnectorStatus};
 pub use connector_configuration::{
-    ApplicationConfiguration, ConfigMapSource, ConfigurationValues, SecretSource, SecuredValue, SecuredValueSource,
-    StandardValue, StandardValueSource,
+    ApplicationConfiguration, ApplicationUrl, ConfigMapSource, ConfigurationValues, RetryPolicy, RetryStrategy,
+    SecretSource, SecuredValue, SecuredValueSource, StandardValue, StandardValueSource,
 };
 pub use connector_deployment::{
     AdoptionPolicy, ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, DeploymentType, Drift, DriftPolicy,

@@ -59,7 +59,7 @@ pub use state_file::StateError;
 pub use values::MASK;
 pub use variant::{
     Absent, AddedApplications, BuildIds, Certification, CertifiedAgain, DeleteBusy, DeleteNotFound, FirstStatus,
-    LeftOutApplications, Logs, NewDetails, NewTag, Normalise, Partial, PublishingCode, RepositoryCheck, StagedUpdates,
-    UnknownProject, VARIANTS, ValuesShow, Variant, Versions, parse_duration,
+    LeftOutApplications, Logs, NewDetails, NewTag, Normalise, Partial, PublishingCode, RepositoryCheck, Shown,
+    StagedUpdates, UnknownProject, VARIANTS, ValuesShow, Variant, Versions, parse_duration,
 };
 pub use world::World;

@@ -16,7 +16,7 @@ use super::ids::Ids;
 use super::logs::LogBook;
 use super::resources::Creation;
 use super::values::{ValueSet, Values};
-use super::variant::{BuildIds, FirstStatus, LeftOutApplications, NewDetails, ValuesShow, Variant, Versions};
+use super::variant::{BuildIds, FirstStatus, LeftOutApplications, NewDetails, Shown, ValuesShow, Variant, Versions};
 use crate::clock::later;
 use crate::connect::model::{
     ApplicationDeployment, Build, DeclaredApplication, Deployment, DeploymentApiClient, DeploymentDetails,
@@ -89,6 +89,9 @@ pub(super) struct Record {
     /// What went live, the newest last.
     #[serde(default)]
     pub(super) revisions: Vec<Revision>,
+    /// Name of the revision that was restored last, if nothing was deployed since.
+    #[serde(default)]
+    pub(super) rollback_revision: Option<String>,
     /// How the next build ends, if a test chose that.
     pub(super) next_outcome: Option<PlannedOutcome>,
     /// The next undeploy fails.
@@ -292,17 +295,24 @@ impl Record {
             }),
             details: DeploymentDetails { build: build_id.clone().map(|id| Build { id, report }) },
             deployed_region: self.region.clone(),
-            applications: self.applications(values, variant),
+            applications: self.applications(values, status, variant),
             preview: self.kind == DeploymentType::Preview,
             status: status.clone(),
+            rollback_revision: self.rollback_revision.clone(),
         }
     }
 
     /// Those that were named; whether the others are listed is left open (contract section 4.4).
-    fn applications(&self, values: &Values, variant: &Variant) -> Vec<ApplicationDeployment> {
+    fn applications(
+        &self,
+        values: &Values,
+        status: &DeploymentStatus,
+        variant: &Variant,
+    ) -> Vec<ApplicationDeployment> {
         let none = ValueSet::default();
         let declared = self.connector.configurations.iter();
         let deployed = |declared: &&DeclaredApplication| self.values.application(&declared.application_name).is_some();
+        let hides_urls = status.is_busy() && variant.urls_while_busy == Shown::Hidden;
         let all = variant.left_out_applications == LeftOutApplications::Listed;
         let shown = declared.filter(|declared| all || deployed(declared)).map(|declared| {
             let name = &declared.application_name;
@@ -317,13 +327,14 @@ impl Record {
                 application_name: name.clone(),
                 standard_configuration: set.standard.clone(),
                 secured_configuration: set.masked(),
-                url: place.url(&self.connector, declared).filter(|_| is_live),
+                url: place.url(&self.connector, declared).filter(|_| is_live && !hides_urls),
                 topic: place.topic(declared, self.went_live).filter(|_| is_live),
                 schedule: schedule
                     .and_then(|given| given.or_else(|| self.connector.schedules.get(name).cloned()))
                     .filter(|_| is_live),
                 retry_policy: retry_policy
-                    .and_then(|given| given.or_else(|| self.connector.retry_policies.get(name).cloned())),
+                    .and_then(|given| given.or_else(|| self.connector.retry_policies.get(name).cloned()))
+                    .filter(|_| variant.retry_policies == Shown::Shown),
                 id,
             }
         });

@@ -161,6 +161,17 @@ pub enum LeftOutApplications {
     Listed,
 }
 
+/// Whether a record has a member that need not be there (contract section 4.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shown {
+    /// It has.
+    #[default]
+    Shown,
+    /// It does not.
+    Hidden,
+}
+
 /// What DELETE of a Queued, Deploying or Undeploying deployment does (contract section 7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -292,6 +303,10 @@ pub struct Variant {
     pub added_applications: AddedApplications,
     /// `left-out-applications=absent|listed`.
     pub left_out_applications: LeftOutApplications,
+    /// `retry-policies=shown|hidden`: retry policies of event applications.
+    pub retry_policies: Shown,
+    /// `urls-while-busy=shown|hidden`: URLs of applications during a redeploy.
+    pub urls_while_busy: Shown,
     /// `key-held=DURATION`: a key can be used again that long after its deployment is gone.
     #[serde(with = "text")]
     pub key_held: Duration,
@@ -317,7 +332,9 @@ pub struct Variant {
 pub const VARIANTS: &str = "read-lag=DURATION, redeploy-shows-old=DURATION, first-status=deploying|queued, \
      new-details=build|empty, absent=omitted|null, logs=served|400|404|410|500, unknown-project=served|400|403|404, versions=update|status, \
      build-ids=start|end|never, values-show=start|end, normalise=no|trim|defaults, partial=merge|replace, \
-     added-applications=accept|refuse, left-out-applications=absent|listed, key-held=DURATION, delete-busy=accept|refuse, certification=automatic|by-hand, certified-again=changed|never, \
+     added-applications=accept|refuse, left-out-applications=absent|listed, retry-policies=shown|hidden, \
+     urls-while-busy=shown|hidden, key-held=DURATION, delete-busy=accept|refuse, certification=automatic|by-hand, \
+     certified-again=changed|never, \
      new-tag=keeps-preview|resets-preview, repository-check=at-once|later, \
      publishing-code=in-certification|preview-request|invalid, staged-updates=all-or-nothing|one-by-one, \
      delete-not-found=body|empty";
@@ -346,6 +363,8 @@ impl Variant {
             "partial" => self.partial = word(value).ok_or_else(wrong)?,
             "added-applications" => self.added_applications = word(value).ok_or_else(wrong)?,
             "left-out-applications" => self.left_out_applications = word(value).ok_or_else(wrong)?,
+            "retry-policies" => self.retry_policies = word(value).ok_or_else(wrong)?,
+            "urls-while-busy" => self.urls_while_busy = word(value).ok_or_else(wrong)?,
             "delete-busy" => self.delete_busy = word(value).ok_or_else(wrong)?,
             "certification" => self.certification = word(value).ok_or_else(wrong)?,
             "certified-again" => self.certified_again = word(value).ok_or_else(wrong)?,
@@ -412,6 +431,8 @@ mod tests {
             "partial=replace",
             "added-applications=refuse",
             "left-out-applications=listed",
+            "retry-policies=hidden",
+            "urls-while-busy=hidden",
             "key-held=1m",
             "delete-busy=refuse",
             "certification=by-hand",

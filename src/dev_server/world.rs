@@ -269,6 +269,7 @@ impl World {
             stale: self.stale(None, now),
             went_live: 0,
             revisions: Vec::new(),
+            rollback_revision: None,
             next_outcome: None,
             undeploy_fails: false,
             scripts_ran: false,

@@ -29,7 +29,7 @@ async fn from_apply_to_live_to_one_redeploy_to_a_readable_failure_and_to_nothing
         "standardConfiguration": [{"key": "LOG_LEVEL", "value": "loud"}],
         "securedConfiguration": [{"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}}]}]}}))
         .await;
-    let failed = shop.until_reason("DeploymentFailed").await.status.expect("a status");
+    let failed = shop.until_reason("RedeployFailed").await.status.expect("a status");
     assert!(!failed.report.is_empty());
 
     shop.delete().await;

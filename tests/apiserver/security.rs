@@ -201,7 +201,7 @@ async fn stages_and_checks(shop: &Shop) {
     })
     .await;
     let check = json!({"frontend": {"url": shop.dev.url()}, "action": {"namespace": "cart", "name": "addToCart"}, "method": "POST",
-        "locale": "en-GB", "extensionVersion": "1.4.0", "body": {"variant": {"sku": "A1", "count": 1}}});
+        "locale": "en-GB", "extensionVersion": "1.4.0", "body": json!({"variant": {"sku": "A1", "count": 1}}).to_string()});
     shop.sandbox.apply(&named("add-to-cart", "ActionCheck", check)).await.unwrap();
     shop.until_object("add-to-cart", "checked", |object: &ActionCheck| {
         object.status.as_ref().is_some_and(|status| is(&status.conditions, "CheckPassed"))

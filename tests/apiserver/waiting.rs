@@ -36,11 +36,11 @@ async fn it_ends_when_it_is_ready_when_a_person_is_needed_and_when_the_time_is_o
     assert!(code == Some(1) && said.contains(&format!("not ready after {limit}: SecretMissing")), "{said}");
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     let (code, said) = wait(&shop, &["cdep/tax"]).await;
-    assert!(code == Some(0) && said.contains("deployment/tax: Deployed: Live"), "{said}");
+    assert!(code == Some(0) && said.contains("deployment/tax: Deployed: Deployed"), "{said}");
 
     shop.change(&json!({"spec": level("loud")})).await;
     let (code, said) = wait(&shop, &["deployment/tax"]).await;
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("DeploymentFailed") && said.contains("LOG_LEVEL of application service"), "{said}");
+    assert!(said.contains("RedeployFailed") && said.contains("LOG_LEVEL of application service"), "{said}");
     assert!(!said.contains("first-token"), "{said}");
 }

@@ -177,9 +177,9 @@ fn resource(
     // What is paused or not known stays as it is, whatever that was.
     let wanted = values.filter(|_| !observed && !object.spec.suspend)?;
     // What does not exist cannot be created, for the first time or again.
-    let missing = object.spec.connector.version.is_some_and(|version| version > simulation.latest_connector());
+    let missing = object.spec.connector.version.is_some_and(|version| version != simulation.latest_connector());
     let gone = status.id.as_ref().is_none_or(|id| judge.truth.now(id).is_none());
-    if missing && gone && (reason == "ConnectorNotFound" || status.id.is_some()) {
+    if missing && gone && (reason == "ConnectorVersionUnavailable" || status.id.is_some()) {
         return None;
     }
     if status.operation.is_some() {
@@ -217,7 +217,7 @@ fn resource(
         // Values that the remote cuts, or that somebody changed while ours were deployed.
         "Deployed" if reason == "ValuesNotApplied" => state.of(&wanted.plain) != wanted.plain,
         "Deployed" => ready,
-        "Failed" => reason == "DeploymentFailed",
+        "Failed" => matches!(reason, "DeploymentFailed" | "RedeployFailed"),
         "UndeployFailed" => reason == "UndeployFailed",
         _ => false,
     };

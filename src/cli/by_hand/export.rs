@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::completion;
 use crate::cli::printing::print;
-use crate::connect::model::{ConfigurationValue, Deployment, DeploymentType, SecuredValue};
+use crate::connect::model::{ConfigurationValue, Deployment, DeploymentType, RetryPolicy, SecuredValue};
 use crate::connect::paging;
 use crate::names;
 
@@ -101,6 +101,9 @@ fn spec(project: &str, name: &str, key: &str, deployment: &Deployment) -> Value 
             if let Some(schedule) = &application.schedule {
                 values.insert("schedule".into(), json!(schedule));
             }
+            if let Some(policy) = application.retry_policy.as_ref().and_then(retry_policy) {
+                values.insert("retryPolicy".into(), policy);
+            }
             Value::Object(values)
         })
         .collect();
@@ -121,6 +124,16 @@ fn spec(project: &str, name: &str, key: &str, deployment: &Deployment) -> Value 
         }
     }
     spec
+}
+
+/// A retry policy as far as one may be written; what is not known is left to the connector.
+fn retry_policy(policy: &RetryPolicy) -> Option<Value> {
+    let backoff = policy.min_backoff_seconds.is_some() && policy.max_backoff_seconds.is_some();
+    match policy.strategy.as_str() {
+        strategy @ "immediate" => Some(json!({"strategy": strategy})),
+        "exponential-backoff" if backoff => Some(json!(policy)),
+        _ => None,
+    }
 }
 
 /// Plain values as they are; secured ones by reference, since nobody can read them.
@@ -231,6 +244,27 @@ mod tests {
         assert_eq!(spec["configurations"], json!([{"applicationName": "job", "schedule": "0 5 * * *"}]));
         let reference = &spec["globalConfiguration"]["securedConfiguration"][0]["valueFrom"]["secretKeyRef"];
         assert_eq!(*reference, json!({"name": "shop-tax", "key": "SIGN"}));
+    }
+
+    #[test]
+    fn a_retry_policy_is_written_down_as_far_as_it_can_be_applied() {
+        let backoff = json!({"strategy": "exponential-backoff", "minBackoffSeconds": 10, "maxBackoffSeconds": 60});
+        for (case, shown, expected) in [
+            ("backoff", backoff.clone(), Some(backoff.clone())),
+            (
+                "immediate, with pauses that the service shows all the same",
+                json!({"strategy": "immediate", "minBackoffSeconds": 10}),
+                Some(json!({"strategy": "immediate"})),
+            ),
+            ("backoff without pauses", json!({"strategy": "exponential-backoff"}), None),
+            ("a strategy that is not known", json!({"strategy": "lunar"}), None),
+            ("none", Value::Null, None),
+        ] {
+            let record = deployment(&json!({"applications": [{"applicationName": "events", "retryPolicy": shown}]}));
+            let (manifests, _) = manifests(&known(), &[&record]);
+            let found = manifests[0]["spec"]["configurations"][0].get("retryPolicy").cloned();
+            assert_eq!(found, expected, "{case}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which values a redeploy would change. Pure.
 //!
-//! Plain values and schedules are compared with what the remote shows. Secured values cannot be read there: they are
+//! Plain values, schedules and retry policies are compared with what the remote shows. Secured values cannot be read there: they are
 //! compared with those that the cluster holds, if those are known to be what was applied; a value is never part of a
 //! difference.
 
@@ -9,14 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use secrecy::SecretString;
 use serde::Serialize;
 
-use crate::connect::model::{ConfigurationValue, DeclaredApplication, DeclaredGlobal, Deployment, SecuredValue};
+use crate::connect::model::{
+    ApplicationDeployment, ConfigurationValue, DeclaredApplication, DeclaredGlobal, Deployment, SecuredValue,
+};
 use crate::controllers::digest::DigestKey;
 use crate::controllers::tags::{GLOBAL, Item};
-use crate::controllers::values::{ApplicationValues, Values};
+use crate::controllers::values::{ApplicationValues, RETRY_STRATEGY, Values, retry_policy_members};
 
 /// What kind of value it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "camelCase")]
 pub(super) enum Kind {
     /// Anybody may see it.
     Plain,
@@ -24,6 +26,8 @@ pub(super) enum Kind {
     Secured,
     /// Cron expression of a job.
     Schedule,
+    /// Retry policy of an event application.
+    RetryPolicy,
 }
 
 /// What becomes of it.
@@ -47,7 +51,7 @@ pub(super) struct Difference {
     pub(super) application: Option<String>,
     /// What it is.
     pub(super) kind: Kind,
-    /// Its key; `null` for a schedule.
+    /// Its key; `null` for a schedule and for a retry policy.
     pub(super) key: Option<String>,
     /// What becomes of it.
     pub(super) change: Change,
@@ -66,6 +70,7 @@ impl Difference {
             Kind::Plain => Item::standard(application, key),
             Kind::Secured => Item::secured(application, key),
             Kind::Schedule => Item::schedule(application),
+            Kind::RetryPolicy => Item::retry_policy(application, RETRY_STRATEGY),
         }
     }
 }
@@ -130,22 +135,71 @@ pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
             },
             &mut found,
         );
-        // A schedule that is not written is the one of the connector.
-        let before = record.and_then(|record| record.schedule.clone());
-        if let Some(after) = desired.schedule.clone().filter(|after| before.as_ref() != Some(after)) {
-            let change = if before.is_some() { Change::Changed } else { Change::Added };
-            let application = Some(name.clone());
-            found.push(Difference { application, kind: Kind::Schedule, key: None, change, before, after: Some(after) });
-        } else if desired.schedule.is_none() {
-            let applied = sides.applied.and_then(|applied| applied.applications.get(name)?.schedule.clone());
-            if applied.is_some() && applied == record.and_then(|record| record.schedule.clone()) {
-                let application = Some(name.clone());
-                let (before, after, change) = (applied.clone(), applied, Change::Retained);
-                found.push(Difference { application, kind: Kind::Schedule, key: None, change, before, after });
-            }
-        }
+        let applied = sides.applied.and_then(|applied| applied.applications.get(name));
+        schedule(name, record, applied, desired, &mut found);
+        retry_policy(name, record, applied, desired, &mut found);
     }
     found
+}
+
+/// A schedule that is not written is the one of the connector.
+fn schedule(
+    name: &str,
+    record: Option<&ApplicationDeployment>,
+    applied: Option<&ApplicationValues>,
+    desired: &ApplicationValues,
+    found: &mut Vec<Difference>,
+) {
+    let before = record.and_then(|record| record.schedule.clone());
+    let application = Some(name.to_owned());
+    if let Some(after) = desired.schedule.clone().filter(|after| before.as_ref() != Some(after)) {
+        let change = if before.is_some() { Change::Changed } else { Change::Added };
+        found.push(Difference { application, kind: Kind::Schedule, key: None, change, before, after: Some(after) });
+    } else if desired.schedule.is_none() {
+        let applied = applied.and_then(|applied| applied.schedule.clone());
+        if applied.is_some() && applied == before {
+            let (after, change) = (applied, Change::Retained);
+            found.push(Difference { application, kind: Kind::Schedule, key: None, change, before, after });
+        }
+    }
+}
+
+/// The same for a retry policy, which is replaced as a whole. One that the record does not show is taken to be the one that
+/// was applied, because older services show none; and members that show although they were not sent are the service's own.
+fn retry_policy(
+    name: &str,
+    record: Option<&ApplicationDeployment>,
+    applied: Option<&ApplicationValues>,
+    desired: &ApplicationValues,
+    found: &mut Vec<Difference>,
+) {
+    let applied = applied.and_then(|applied| applied.retry_policy.as_ref()).map(retry_policy_members);
+    let shown = record.and_then(|record| record.retry_policy.as_ref()).map(retry_policy_members);
+    let there = shown.or_else(|| applied.clone().filter(|_| record.is_some()));
+    let wanted = desired.retry_policy.as_ref().map(retry_policy_members);
+    let has_all =
+        |members: &Members, there: &Members| members.iter().all(|member| there.get(member.0) == Some(member.1));
+    let change = match (&there, &wanted) {
+        (None, Some(_)) => Change::Added,
+        (Some(there), Some(wanted)) if !has_all(wanted, there) => Change::Changed,
+        (Some(_), Some(wanted)) if applied.as_ref().is_some_and(|applied| applied != wanted) => Change::Changed,
+        (Some(there), None) if applied.as_ref().is_some_and(|applied| has_all(applied, there)) => Change::Retained,
+        _ => return,
+    };
+    let before = there.as_ref().map(in_words);
+    let after = wanted.as_ref().map(in_words).or_else(|| before.clone());
+    let application = Some(name.to_owned());
+    found.push(Difference { application, kind: Kind::RetryPolicy, key: None, change, before, after });
+}
+
+/// Members of a retry policy by name.
+type Members = BTreeMap<&'static str, String>;
+
+/// A retry policy on one line, its strategy first.
+fn in_words(members: &Members) -> String {
+    let others = members.iter().filter(|(member, _)| **member != RETRY_STRATEGY);
+    let others = others.map(|(member, value)| format!("{member} {value}"));
+    members.get(RETRY_STRATEGY).cloned().into_iter().chain(others).collect::<Vec<_>>().join(", ")
 }
 
 fn is_empty(values: &ApplicationValues) -> bool {

@@ -11,11 +11,13 @@ fn values(standard: &[(&str, &str)], secured: &[(&str, &str)], schedule: Option<
         standard: standard.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
         secured: secured.iter().map(|(key, value)| ((*key).into(), (*value).to_owned().into())).collect(),
         schedule: schedule.map(Into::into),
+        retry_policy: None,
     };
     Values { applications: [("service".to_owned(), application)].into(), ..Values::default() }
 }
 
-/// Each difference as a word: `+` added, `~` changed, `=` retained, `?` unknown; `!` secured, `@` schedule.
+/// Each difference as a word: `+` added, `~` changed, `=` retained, `?` unknown; `!` secured, `@` schedule,
+/// `r` retry policy.
 fn shown(differences: &[Difference]) -> Vec<String> {
     let sign = |change| match change {
         Change::Added => "+",
@@ -28,6 +30,7 @@ fn shown(differences: &[Difference]) -> Vec<String> {
             Kind::Plain => "",
             Kind::Secured => "!",
             Kind::Schedule => "@",
+            Kind::RetryPolicy => "r",
         };
         let texts = [&it.before, &it.after].map(|text| text.clone().unwrap_or_default());
         format!("{}{kind}{} {}>{}", sign(it.change), it.key.as_deref().unwrap_or_default(), texts[0], texts[1])
@@ -110,4 +113,55 @@ fn all_is_new_where_there_is_nothing() {
     let key = DigestKey::new([1; KEY_LENGTH]);
     let sides = Sides { record: None, applied: None, desired: &desired, applications: None, global: None, key: &key };
     assert_eq!(shown(&differences(&sides)), ["+SHOP >eu", "+LEVEL >info", "+!TOKEN >", "+@ >0 5 * * *"]);
+}
+
+#[test]
+fn a_retry_policy_is_compared_as_far_as_it_was_sent_and_shows() {
+    let backoff = json!({"strategy": "exponential-backoff", "minBackoffSeconds": 10, "maxBackoffSeconds": 60});
+    let mut filled = backoff.clone();
+    filled["maxAttempts"] = json!(5);
+    let immediate = json!({"strategy": "immediate"});
+    let text = "exponential-backoff, maxBackoffSeconds 60, minBackoffSeconds 10";
+    let none = serde_json::Value::Null;
+    for (case, shown_there, applied, desired, expected) in [
+        ("the same", &backoff, &backoff, &backoff, String::new()),
+        ("a default of the service shows besides", &filled, &backoff, &backoff, String::new()),
+        ("the record shows none", &none, &backoff, &backoff, String::new()),
+        ("another", &backoff, &backoff, &immediate, format!("~r {text}>immediate")),
+        (
+            "a member is dropped",
+            &filled,
+            &filled,
+            &backoff,
+            format!("~r exponential-backoff, maxAttempts 5, maxBackoffSeconds 60, minBackoffSeconds 10>{text}"),
+        ),
+        ("removed", &backoff, &backoff, &none, format!("=r {text}>{text}")),
+        ("removed, and hidden", &none, &backoff, &none, format!("=r {text}>{text}")),
+        ("never sent", &backoff, &none, &none, String::new()),
+        ("new, and the record shows none", &none, &none, &immediate, "+r >immediate".to_owned()),
+        ("new in place of the connector's", &backoff, &none, &immediate, format!("~r {text}>immediate")),
+    ] {
+        let record: Deployment = serde_json::from_value(json!({
+            "id": "1", "version": 1, "status": "Deployed",
+            "applications": [{"applicationName": "service", "retryPolicy": shown_there}],
+        }))
+        .expect("a record");
+        let with = |policy: &serde_json::Value| {
+            let mut values = values(&[], &[], None);
+            let service = values.applications.get_mut("service").expect("it is there");
+            service.retry_policy = serde_json::from_value(policy.clone()).expect("a policy or none");
+            values
+        };
+        let (applied, desired) = (with(applied), with(desired));
+        let key = DigestKey::new([1; KEY_LENGTH]);
+        let sides = Sides {
+            record: Some(&record),
+            applied: Some(&applied),
+            desired: &desired,
+            applications: None,
+            global: None,
+            key: &key,
+        };
+        assert_eq!(shown(&differences(&sides)).join(";"), expected, "{case}");
+    }
 }

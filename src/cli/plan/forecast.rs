@@ -137,7 +137,21 @@ pub(super) fn forecast(premises: &Premises<'_>) -> Outcome {
         Step::Send(call) => foresee(premises, &call.kind, &stage, &mut outcome),
         Step::Rest | Step::Release => rest(premises, &decision, &stage, &mut outcome),
     }
+    if let (Ok(desired), None) = (premises.desired, &outcome.problem) {
+        outcome.notes.extend(known_later(desired));
+    }
     outcome
+}
+
+/// Values that only the deployment itself can tell.
+fn known_later(desired: &Desired) -> Option<String> {
+    let names: Vec<String> = desired.awaited().map(|value| value.item.to_string()).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!(
+            "known after deployment, and sent by one more redeploy then: {names}; until then the placeholder is sent"
+        )
+    })
 }
 
 /// What the table is played with.
@@ -183,7 +197,9 @@ impl Stage {
                 generation: operation.generation,
                 digest: Some(payload.digest.clone()),
                 outcome: Phase::Deployed,
+                serves: true,
                 from_version: None,
+                connector_version: None,
                 // What will be seen is not known yet, so it is not compared.
                 sent: None,
                 shown: Tags::default(),
@@ -286,8 +302,7 @@ fn foresee(premises: &Premises<'_>, call: &CallKind, stage: &Stage, outcome: &mu
         return;
     }
     let record = premises.looked.record.as_deref();
-    let (problems, _) =
-        premises.registered.problems(premises.after, &desired.values, &premises.wanted.region, record, call);
+    let (problems, _) = premises.registered.problems(premises.after, desired, &premises.wanted.region, record, call);
     if !problems.is_empty() {
         outcome.problem = Some(Told::new(Reason::ConfigurationInvalid, not_sent(&problems)));
         return;
@@ -363,8 +378,10 @@ fn rest(premises: &Premises<'_>, decision: &Decision, stage: &Stage, outcome: &m
     let record = premises.looked.record.as_deref();
     let told = match (&decision.verdict, premises.desired) {
         (Verdict::ValuesUnknown, Err(told)) => told.clone(),
-        (Verdict::Settled { phase, .. } | Verdict::Observed(phase), _) => settled(premises, *phase, decision.verdict),
-        (Verdict::NotApplied { .. }, _) => settled(premises, Phase::Deployed, decision.verdict),
+        (Verdict::Settled { phase, .. } | Verdict::Observed(phase), _) => {
+            settled(premises, &decision.ledger, *phase, decision.verdict)
+        }
+        (Verdict::NotApplied { .. }, _) => settled(premises, &decision.ledger, Phase::Deployed, decision.verdict),
         (verdict, _) => status::tell(verdict, &premises.wanted.key, record, &[]),
     };
     match told.reason.stance() {
@@ -410,8 +427,9 @@ fn newly_retained(premises: &Premises<'_>, stage: &Stage) -> Vec<Difference> {
 
 /// How something ended that stays as it is. The report may quote values, so the operator's own words are taken, which do
 /// not.
-fn settled(premises: &Premises<'_>, phase: Phase, verdict: Verdict) -> Told {
+fn settled(premises: &Premises<'_>, ledger: &Ledger, phase: Phase, verdict: Verdict) -> Told {
     let told = status::tell(&verdict, &premises.wanted.key, premises.looked.record.as_deref(), &[]);
+    let told = status::of_redeploy(told, ledger);
     let said = premises.after.status.as_ref().filter(|status| {
         status.conditions.iter().any(|it| it.type_ == names::READY && it.reason == told.reason.as_str())
     });

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::controllers::connector_deployment::application_urls::urls;
 use crate::controllers::connector_deployment::desired::{Contents, from_spec};
 use crate::controllers::digest::KEY_LENGTH;
 use crate::crd::shared::RemoteIdentity;
@@ -90,7 +91,9 @@ fn foreseen_with(object: &ConnectorDeployment, record: &Value, granted: &[&str])
     let wanted = intent::identity_in(object, remote, "europe-west1.gcp");
     let record = (!record.is_null()).then(|| Arc::new(serde_json::from_value(record.clone()).expect("a record")));
     let looked = Looked { at: now(), record, key_held_by: None };
-    let desired = Ok(desired(object));
+    let mut desired = desired(object);
+    desired.resolve(&urls(looked.record.as_deref(), &object.status.clone().unwrap_or_default()));
+    let desired = Ok(desired);
     let target = intent::target(object, None).expect("a connector");
     forecast(&Premises {
         target: &target,
@@ -217,5 +220,29 @@ fn what_runs_or_went_wrong_is_taken_into_account() {
         assert_eq!(outcome.action, action, "{case}: {outcome:?}");
         assert_eq!(outcome.problem.as_ref().map(|told| told.reason), problem, "{case}: {outcome:?}");
         assert_eq!(outcome.notes, Vec::from_iter(notes), "{case}");
+    }
+}
+
+#[test]
+fn a_url_of_an_application_is_known_after_deployment() {
+    let from = json!({"applicationUrl": {"application": "service", "path": "/hook", "placeholder": "https://none"}});
+    let values = json!([{"key": "HOOK", "valueFrom": from}]);
+    let spec = json!({"configurations": [{"applicationName": "service", "standardConfiguration": values}]});
+    let later =
+        "known after deployment, and sent by one more redeploy then: service/HOOK; until then the placeholder is sent";
+    let new = resource("", &json!({"spec": spec}));
+    let live = resource("", &json!({"spec": spec, "status": {"id": "remote", "applied": applied("info")}}));
+    let mut shows = record("Deployed", "info");
+    shows["applications"][0]["url"] = json!("https://service");
+    for (case, object, record, action, value, note) in [
+        ("not there yet", &new, json!(null), Action::Create, "https://none", Some(later)),
+        ("the URL shows", &live, shows, Action::Redeploy, "https://service/hook", None),
+        ("the URL does not show", &live, record("Deployed", "info"), Action::Redeploy, "https://none", Some(later)),
+    ] {
+        let outcome = foreseen(object, &record);
+        assert_eq!(outcome.action, action, "{case}: {outcome:?}");
+        let after = outcome.differences.iter().find(|difference| difference.key.as_deref() == Some("HOOK"));
+        assert_eq!(after.and_then(|difference| difference.after.as_deref()), Some(value), "{case}");
+        assert_eq!(outcome.notes, Vec::from_iter(note), "{case}");
     }
 }

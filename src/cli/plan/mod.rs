@@ -29,6 +29,7 @@ use super::completion;
 use super::printing::print;
 use crate::clock::Clock;
 use crate::controllers::connect_project;
+use crate::controllers::connector_deployment::application_urls;
 use crate::controllers::connector_deployment::applications;
 use crate::controllers::connector_deployment::desired::{self, Contents};
 use crate::controllers::connector_deployment::registered::Registered;
@@ -263,10 +264,16 @@ async fn plan(
     let named = if observes { std::collections::BTreeSet::new() } else { desired::references(&object.spec) };
     let contents = scene.contents_after(&subject.namespace, &named).await?;
     let missing = looked.record.as_deref().map(applications::missing).unwrap_or_default();
+    let urls = |object: &ConnectorDeployment| {
+        application_urls::urls(looked.record.as_deref(), &object.status.clone().unwrap_or_default())
+    };
     let mut desired = desired::from_spec(&object.spec, &contents, declared.as_ref())
         .map_err(|unready| registered.told(object, unready, &wanted.region, looked.record.as_deref()));
     if let (Ok(desired), Some(_)) = (&mut desired, &looked.record) {
         desired.fit(&missing, declared.as_ref(), &ledger);
+    }
+    if let Ok(desired) = &mut desired {
+        desired.resolve(&urls(object));
     }
     let earlier = match planned.before.as_ref().filter(|_| !observes) {
         Some(before) => {
@@ -276,6 +283,9 @@ async fn plan(
             let mut earlier = desired::from_spec(&before.spec, &contents, declared.as_ref()).ok();
             if let (Some(earlier), Some(_)) = (&mut earlier, &looked.record) {
                 earlier.fit(&missing, declared.as_ref(), &ledger);
+            }
+            if let Some(earlier) = &mut earlier {
+                earlier.resolve(&urls(before));
             }
             earlier
         }

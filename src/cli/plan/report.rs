@@ -261,7 +261,8 @@ impl Planning {
 
 fn show(difference: &Difference) -> (Style, String) {
     let place = difference.application.as_deref().unwrap_or("globalConfiguration");
-    let name = difference.key.as_deref().unwrap_or("schedule");
+    let unnamed = if difference.kind == Kind::RetryPolicy { "retryPolicy" } else { "schedule" };
+    let name = difference.key.as_deref().unwrap_or(unnamed);
     let texts = [&difference.before, &difference.after].map(|text| text.as_deref().map(quoted).unwrap_or_default());
     let [before, after] = texts;
     let (style, sign, secured, open) = match difference.change {

@@ -33,7 +33,7 @@ fn staging(name: &str, outcome: staged::Outcome) -> Staging {
 }
 
 fn difference(kind: Kind, change: Change, before: Option<&str>, after: Option<&str>) -> Difference {
-    let key = (kind != Kind::Schedule).then(|| "KEY".to_owned());
+    let key = matches!(kind, Kind::Plain | Kind::Secured).then(|| "KEY".to_owned());
     let [before, after] = [before, after].map(|text| text.map(ToOwned::to_owned));
     Difference { application: Some("service".to_owned()), kind, key, change, before, after }
 }
@@ -47,6 +47,7 @@ fn report() -> Report {
             difference(Kind::Plain, Change::Retained, Some("old"), Some("old")),
             difference(Kind::Secured, Change::Changed, None, None),
             difference(Kind::Schedule, Change::Added, None, Some("0 5 * * *")),
+            difference(Kind::RetryPolicy, Change::Added, None, Some("immediate")),
         ],
         undeclared: vec!["OTHER of Secret tax".to_owned()],
         notes: vec!["a note".to_owned()],
@@ -110,6 +111,7 @@ fn lines_are_for_people_and_move_no_cursor() {
     = service KEY: not named any more, and stays "old"
     ~ service KEY: (secured) changed
     + service schedule: "0 5 * * *"
+    + service retryPolicy: "immediate"
       not sent, because the connector does not declare it: OTHER of Secret tax
       a note
 ? ConnectorDeployment shop/three: is deployed again if a secured value has changed

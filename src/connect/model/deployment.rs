@@ -6,7 +6,7 @@ use super::{
     ConfigurationValue, Creator, DeclaredApplication, DeclaredGlobal, DeploymentStatus, DeploymentType,
     GlobalConfiguration, IntegrationType, Report, ReportEntry, Repository, RetryPolicy, SecuredValue,
 };
-use crate::connect::lenient::nullable;
+use crate::connect::lenient::{nullable, text};
 
 /// A deployment as the service shows it (contract section 4.4).
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,6 +45,9 @@ pub struct Deployment {
     pub preview: bool,
     /// Where it is in its life.
     pub status: DeploymentStatus,
+    /// The revision that a rollback restored, by its name; its form is unspecified.
+    #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
+    pub rollback_revision: Option<String>,
 }
 
 fn sandbox() -> DeploymentType {

@@ -88,7 +88,7 @@ async fn create(
     send_before: Timestamp,
 ) -> Done {
     let Creation { object, wanted, target, values } = creation;
-    let Some(connector) = target.map(|target| target.reference(object.spec.connector.version)) else {
+    let Some(connector) = target.map(Target::reference) else {
         return Done { answer: Answer::NotNow, record: None, error: None };
     };
     match api.deployment(&Selector::Key(wanted.key.clone())).await {
@@ -145,7 +145,7 @@ fn applications(values: &Values) -> Vec<ApplicationConfiguration> {
         standard_configuration: standard(application),
         secured_configuration: secured(application),
         schedule: application.schedule.clone(),
-        retry_policy: None,
+        retry_policy: application.retry_policy.clone(),
     };
     values.applications.iter().map(configuration).collect()
 }

@@ -6,15 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use secrecy::{SecretSlice, SecretString};
 
+use super::application_urls::UrlValue;
 use super::decide::Wanted;
 use super::ledger::{Ledger, Payload, Source, Sources};
+use crate::connect::model::RetryPolicy;
 use crate::controllers::conditions::Told;
 use crate::controllers::digest::DigestKey;
 use crate::controllers::reason::Reason;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, Tags};
 use crate::controllers::values::{ApplicationValues, Values};
-use crate::crd::{ConfigurationValues, ConnectorDeploymentSpec};
+use crate::crd::{ConfigurationValues, ConnectorDeploymentSpec, RetryStrategy, StandardValue};
 
 /// An object that values come from, as it was read.
 #[derive(Clone, Debug)]
@@ -67,6 +69,8 @@ pub struct Desired {
     pub undeclared: Vec<String>,
     /// Values that are wanted no more, and sent with the default that the connector declares.
     pub reset: BTreeSet<Item>,
+    /// Values that are the URL of an application.
+    pub url_values: Vec<UrlValue>,
 }
 
 /// Why the values cannot be sent, and what is known of them all the same.
@@ -75,7 +79,7 @@ pub struct Unready {
     /// What a person has to put right.
     pub told: Told,
     /// Every value by its name, to check the names; what is missing stands there empty. Never sent.
-    pub names: Box<Values>,
+    pub names: Box<Desired>,
 }
 
 impl Unready {
@@ -135,6 +139,20 @@ impl Desired {
     }
 }
 
+/// A retry policy as it is sent.
+fn retry_policy(policy: &crate::crd::RetryPolicy) -> RetryPolicy {
+    let strategy = match policy.strategy {
+        RetryStrategy::Immediate => "immediate",
+        RetryStrategy::ExponentialBackoff => "exponential-backoff",
+    };
+    RetryPolicy {
+        strategy: strategy.to_owned(),
+        min_backoff_seconds: policy.min_backoff_seconds,
+        max_backoff_seconds: policy.max_backoff_seconds,
+        max_attempts: policy.max_attempts,
+    }
+}
+
 /// The Secrets and ConfigMaps that a spec names for its values.
 #[must_use]
 pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
@@ -143,7 +161,7 @@ pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
     for values in all {
         named.extend(values.standard_configuration.iter().filter_map(|value| {
             let from = value.value_from.as_ref()?;
-            Some((Named::ConfigMap, from.config_map_key_ref.name.clone()))
+            Some((Named::ConfigMap, from.config_map_key_ref.as_ref()?.name.clone()))
         }));
         named.extend(
             values.standard_configuration_from.iter().map(|from| (Named::ConfigMap, from.config_map_ref.name.clone())),
@@ -160,7 +178,7 @@ pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
     named
 }
 
-/// Puts the desired values together. `declared`: `None` if the declarations cannot be read; then every key of a
+/// Puts the desired values together, with placeholders in place of URLs ([`Desired::resolve`]). `declared`: `None` if the declarations cannot be read; then every key of a
 /// `…From` object is sent.
 ///
 /// # Errors
@@ -175,13 +193,14 @@ pub fn from_spec(
     for application in &spec.configurations {
         let name = &application.application_name;
         let keys = declared.map(|declared| declared.applications.get(name).cloned().unwrap_or_default());
-        let mut values = gather.values(&format!("application {name}"), &application.values, keys.as_ref());
+        let mut values = gather.values(name, &application.values, keys.as_ref());
         values.schedule.clone_from(&application.schedule);
+        values.retry_policy = application.retry_policy.as_ref().map(retry_policy);
         gather.desired.values.applications.insert(name.clone(), values);
     }
     if let Some(global) = &spec.global_configuration {
         let keys = declared.map(|declared| declared.global.clone());
-        gather.desired.values.global = gather.values("globalConfiguration", global, keys.as_ref());
+        gather.desired.values.global = gather.values(GLOBAL, global, keys.as_ref());
     }
     gather.desired.sources = contents.values().map(|content| content.source.clone()).collect();
     gather.finish()
@@ -195,9 +214,10 @@ struct Gather<'a> {
 }
 
 impl Gather<'_> {
+    /// The values of an application, or the global ones of [`GLOBAL`].
     fn values(
         &mut self,
-        place: &str,
+        application: &str,
         spec: &ConfigurationValues,
         declared: Option<&DeclaredKeys>,
     ) -> ApplicationValues {
@@ -210,18 +230,7 @@ impl Gather<'_> {
             }
         }
         for value in &spec.standard_configuration {
-            let text = match (&value.value, &value.value_from) {
-                (Some(text), _) => Some(text.clone()),
-                (None, Some(from)) => {
-                    let reference = &from.config_map_key_ref;
-                    self.one(Named::ConfigMap, &reference.name, &reference.key)
-                }
-                // The schema refuses it; an object from before the schema may still hold it.
-                (None, None) => {
-                    self.invalid.push(format!("{place}: {} has neither value nor valueFrom", value.key));
-                    None
-                }
-            };
+            let text = self.standard(application, value);
             // An empty one is only met where nothing is sent.
             values.standard.insert(value.key.clone(), text.unwrap_or_default());
         }
@@ -238,9 +247,32 @@ impl Gather<'_> {
             values.secured.insert(value.key.clone(), SecretString::from(text.unwrap_or_default()));
         }
         for key in values.standard.keys().filter(|key| values.secured.contains_key(*key)) {
+            let place = place(application);
             self.invalid.push(format!("{place}: {key} is both plain and secured; remove one of the two"));
         }
         values
+    }
+
+    /// One plain value.
+    fn standard(&mut self, application: &str, value: &StandardValue) -> Option<String> {
+        let from = value.value_from.as_ref();
+        let config_map = from.and_then(|from| from.config_map_key_ref.as_ref());
+        let url = from.and_then(|from| from.application_url.as_ref());
+        match (&value.value, config_map, url) {
+            (Some(text), _, _) => Some(text.clone()),
+            (None, Some(reference), _) => self.one(Named::ConfigMap, &reference.name, &reference.key),
+            (None, None, Some(url)) => {
+                let item = Item::standard(application, &value.key);
+                self.desired.url_values.push(UrlValue::of(item, url));
+                Some(url.placeholder.clone())
+            }
+            // The schema refuses it; an object from before the schema may still hold it.
+            (None, None, None) => {
+                let place = place(application);
+                self.invalid.push(format!("{place}: {} has neither value nor valueFrom", value.key));
+                None
+            }
+        }
     }
 
     /// The value of one key of an object.
@@ -306,13 +338,18 @@ impl Gather<'_> {
             (None, None) => Reason::ConfigurationInvalid,
         };
         let missing: Vec<String> = secrets.into_iter().chain(config_maps).collect();
-        let names = Box::new(self.desired.values);
+        let names = Box::new(self.desired);
         if missing.is_empty() {
             return Err(Unready { told: Told::new(reason, self.invalid.join("; ")), names });
         }
         let told = Told::new(reason, format!("Missing in this namespace: {}", missing.join("; ")));
         Err(Unready { told: Unready { told, names: Box::default() }.with(&self.invalid), names })
     }
+}
+
+/// An application, or the global values, in messages.
+fn place(application: &str) -> String {
+    if application == GLOBAL { "globalConfiguration".to_owned() } else { format!("application {application}") }
 }
 
 fn word(kind: Named) -> &'static str {

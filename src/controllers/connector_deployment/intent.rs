@@ -151,14 +151,14 @@ pub struct Target {
 }
 
 impl Target {
-    /// The connector in a draft.
+    /// The connector in a draft: without a version, which is deprecated and means the latest (contract section 4.2).
     #[must_use]
-    pub fn reference(&self, version: Option<i64>) -> ConnectorReference {
+    pub fn reference(&self) -> ConnectorReference {
         let (id, key) = match self.name.selector.clone() {
             Selector::Id(id) => (Some(id), None),
             Selector::Key(key) => (None, Some(key)),
         };
-        ConnectorReference { id, key, staged: self.name.staged.then_some(true), version }
+        ConnectorReference { id, key, staged: self.name.staged.then_some(true), version: None }
     }
 }
 

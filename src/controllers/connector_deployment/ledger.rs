@@ -41,8 +41,13 @@ pub struct Applied {
     pub digest: Option<Digest>,
     /// The status it ended with.
     pub outcome: Phase,
+    /// Whether code serves that was deployed by this operation or by one before it: a redeploy that fails takes nothing down
+    /// (contract section 7).
+    pub serves: bool,
     /// Version of the deployment before our last redeploy.
     pub from_version: Option<i64>,
+    /// Version of the connector that it ended with; `None`: not known.
+    pub connector_version: Option<i64>,
     /// Tags of what was sent; `None`: not known, so nothing is compared with it.
     pub sent: Option<Tags>,
     /// What the remote showed in place of visible values that were sent, at the end, or when the operation after it began.
@@ -252,14 +257,14 @@ impl Seen {
     pub fn shows(&self, item: &Item) -> bool {
         match item.kind {
             Kind::Secured => self.secured.contains(&(item.application.clone(), item.key.clone())),
-            Kind::Standard | Kind::Schedule => self.tag(item) != NOTHING,
+            Kind::Standard | Kind::Schedule | Kind::RetryPolicy => self.tag(item) != NOTHING,
         }
     }
 
     /// The tag of the visible value that it shows by this name.
     #[must_use]
     pub fn tag(&self, item: &Item) -> String {
-        Tags::visible(&self.values).get(item).unwrap_or(NOTHING).to_owned()
+        Tags::of(&self.values, item)
     }
 
     /// Whether this is what somebody would see who sent these and nothing else: plain values that were not sent are defaults

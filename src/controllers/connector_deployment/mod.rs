@@ -5,10 +5,11 @@
 //! ```
 //!
 //! Follow [`reconcile`] from top to bottom. `observe` and `act` are the only ones that talk to anybody; `desired`,
-//! `preflight`, `registered`, `applications`, `decide`, `stored`, `status` and `intent` are pure. Before each call that changes something the operation is written,
+//! `preflight`, `registered`, `applications`, `application_urls`, `decide`, `stored`, `status` and `intent` are pure. Before each call that changes something the operation is written,
 //! on the version of the resource that was read; if that write fails, nothing is sent.
 
 pub mod act;
+pub mod application_urls;
 pub mod applications;
 pub mod decide;
 pub mod desired;

@@ -23,7 +23,7 @@ use crate::controllers::remote::Remote;
 use crate::controllers::secret;
 use crate::controllers::subject::Subject;
 use crate::controllers::tags::GLOBAL;
-use crate::controllers::values::{VisibleApplication, VisibleValues};
+use crate::controllers::values::{VisibleApplication, VisibleValues, retry_policy_members};
 
 /// A look that is older than this is not used, even if nothing was written since.
 const LONGEST_AGE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -186,6 +186,7 @@ fn visible(record: &Deployment) -> VisibleValues {
         let visible = VisibleApplication {
             standard: pairs(&application.standard_configuration),
             schedule: application.schedule.clone(),
+            retry_policy: application.retry_policy.as_ref().map(retry_policy_members).unwrap_or_default(),
         };
         (application.application_name.clone(), visible)
     });

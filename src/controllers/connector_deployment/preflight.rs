@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use secrecy::SecretString;
 
-use crate::connect::model::{DeclaredApplication, DeclaredGlobal, IsPreviewable, SecuredKey, StandardKey};
+use super::application_urls::{self, UrlValue};
+use crate::connect::model::{
+    ApplicationType, DeclaredApplication, DeclaredGlobal, IsPreviewable, SecuredKey, StandardKey,
+};
 use crate::controllers::remote::Offering;
 use crate::controllers::values::{ApplicationValues, Values};
 
@@ -46,13 +49,48 @@ pub(super) fn of_declarations(
     for application in applications {
         let name = &application.application_name;
         let keys = Keys::of(&application.standard_configuration, &application.secured_configuration);
-        keys.check(&format!("application {name}"), values.applications.get(name).unwrap_or(&none), &mut problems);
+        let given = values.applications.get(name).unwrap_or(&none);
+        keys.check(&format!("application {name}"), given, &mut problems);
+        problems.extend(retry_policy(application, given));
     }
     let declared = DeclaredGlobal::default();
     let global = global.unwrap_or(&declared);
     let keys = Keys::of(&global.standard_configuration, &global.secured_configuration);
     keys.check("globalConfiguration", &values.global, &mut problems);
     problems
+}
+
+/// Values that are the URL of an application which never gets one, or which the connector does not have.
+pub(super) fn of_urls(values: &[UrlValue], applications: Option<&[DeclaredApplication]>) -> Vec<String> {
+    let Some(applications) = applications else { return Vec::new() };
+    let names: BTreeSet<&str> = applications.iter().map(|application| application.application_name.as_str()).collect();
+    let problem = |value: &UrlValue| {
+        let name = &value.application;
+        let declared = applications.iter().find(|application| application.application_name == *name);
+        match declared.map(|declared| &declared.application_type) {
+            None => Some(format!(
+                "{} is to be the URL of application {name}, which is not there{}",
+                value.item,
+                others(name, &names)
+            )),
+            Some(kind) if application_urls::has_none(kind) => Some(format!(
+                "{} is to be the URL of application {name}, which is of type {} and never has one",
+                value.item,
+                kind.as_str()
+            )),
+            Some(_) => None,
+        }
+    };
+    values.iter().filter_map(problem).collect()
+}
+
+/// Only messages of an event application are sent again. A type that is not known is no mistake.
+fn retry_policy(application: &DeclaredApplication, given: &ApplicationValues) -> Option<String> {
+    let (name, kind) = (&application.application_name, &application.application_type);
+    let takes_one = matches!(kind, ApplicationType::Event | ApplicationType::Other(_));
+    (given.retry_policy.is_some() && !takes_one).then(|| {
+        format!("application {name} takes no retryPolicy: it is of type {}, and only type event has one", kind.as_str())
+    })
 }
 
 /// The variables of one place.

@@ -3,6 +3,8 @@
 use serde_json::json;
 
 use super::*;
+use crate::connect::model::RetryPolicy;
+use crate::controllers::tags::Item;
 
 /// What the connector of these tests declares.
 fn offering(change: &serde_json::Value) -> Offering {
@@ -23,6 +25,8 @@ fn offering(change: &serde_json::Value) -> Offering {
                 ],
             },
             {"applicationName": "cleanup", "applicationType": "job", "standardConfiguration": [], "securedConfiguration": []},
+            {"applicationName": "orders", "applicationType": "event", "standardConfiguration": [], "securedConfiguration": []},
+            {"applicationName": "orbit", "applicationType": "satellite", "standardConfiguration": [], "securedConfiguration": []},
         ],
         "globalConfiguration": {"standardConfiguration": [{"key": "CURRENCY", "description": "", "required": true}]},
     });
@@ -56,14 +60,16 @@ fn misnamed() -> Vec<Row> {
             |values| {
                 values.applications.insert("servce".into(), ApplicationValues::default());
             },
-            &["the connector has no application servce: did you mean service? (it has cleanup, service)"],
+            &[
+                "the connector has no application servce: did you mean service? (it has cleanup, orbit, orders, service)",
+            ],
         ),
         (
             "unknown and unlike any",
             |values| {
                 values.applications.insert("zzz".into(), ApplicationValues::default());
             },
-            &["the connector has no application zzz (it has cleanup, service)"],
+            &["the connector has no application zzz (it has cleanup, orbit, orders, service)"],
         ),
         (
             "unknown key, and so a required one is missing",
@@ -98,6 +104,15 @@ fn misnamed() -> Vec<Row> {
                 service(values).secured.insert("MODE".into(), "x".to_owned().into());
             },
             &["application service declares MODE as plain, not as secured: move it to the other list"],
+        ),
+        (
+            "retry policies, also of an event application and of one whose type is not known",
+            |values| {
+                for name in ["cleanup", "orbit", "orders"] {
+                    values.applications.entry(name.into()).or_default().retry_policy = Some(RetryPolicy::default());
+                }
+            },
+            &["application cleanup takes no retryPolicy: it is of type job, and only type event has one"],
         ),
         (
             "no key is declared",
@@ -188,6 +203,27 @@ fn where_and_whether_it_may_be_deployed_is_told_too() {
         let problems = of_offering(&good(), region, &offering);
         assert_eq!(problems.len(), usize::from(!expected.is_empty()), "{case}: {problems:?}");
         assert!(problems.iter().all(|problem| problem.contains(expected)), "{case}: {problems:?}");
+    }
+}
+
+#[test]
+fn a_url_of_an_application_without_one_is_a_mistake() {
+    for (application, expected) in [
+        ("service", None),
+        ("orbit", None),
+        ("orders", Some("which is of type event and never has one")),
+        ("cleanup", Some("which is of type job and never has one")),
+        ("servce", Some("which is not there: did you mean service? (it has cleanup, orbit, orders, service)")),
+    ] {
+        let from = serde_json::from_value(json!({"application": application, "placeholder": "x"})).expect("a URL");
+        let values = [UrlValue::of(Item::standard("service", "PEER"), &from)];
+        let declared = offering(&json!({})).applications;
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|why| format!("service/PEER is to be the URL of application {application}, {why}"))
+            .collect();
+        assert_eq!(of_urls(&values, declared.as_deref()), expected, "{application}");
+        assert_eq!(of_urls(&values, None), Vec::<String>::new(), "{application}: not known");
     }
 }
 

@@ -6,14 +6,13 @@
 use std::sync::Arc;
 
 use super::decide::CallKind;
-use super::desired::{Declared, Unready};
+use super::desired::{Declared, Desired, Unready};
 use super::{applications, observe, preflight};
 use crate::connect::model::{DeclaredApplication, Deployment};
 use crate::connect::scopes::Right;
 use crate::controllers::conditions::Told;
 use crate::controllers::remote::{Offer, Offered, Offering};
-use crate::controllers::values::Values;
-use crate::crd::{ConnectorDeployment, UpdatePolicy};
+use crate::crd::{ConnectorDeployment, DriftPolicy, UpdatePolicy};
 
 /// What the registry says, as far as it was asked.
 #[derive(Clone, Debug, Default)]
@@ -59,10 +58,16 @@ impl Registered {
 
     /// Whether a redeploy would move to the registry's latest version (rule 15).
     fn moves(&self, object: &ConnectorDeployment, record: &Deployment) -> bool {
-        let connector = &object.spec.connector;
+        let (connector, running) = (&object.spec.connector, record.connector.version);
+        let Some(latest) = self.latest() else { return false };
+        let applied = object.status.as_ref().and_then(|status| status.applied.as_ref()?.connector_version);
+        // Somebody rolled it back.
+        let before = applied.filter(|applied| *applied > running);
+        if before.is_some() && object.spec.drift.policy == DriftPolicy::Correct {
+            return connector.version.or(before) == Some(latest);
+        }
         let follows = connector.update_policy == UpdatePolicy::Latest;
-        self.latest()
-            .is_some_and(|latest| latest > record.connector.version && (follows || connector.version == Some(latest)))
+        latest > before.unwrap_or(running) && (follows || connector.version == Some(latest))
     }
 
     /// Whether a deployment of the connector generates an API client.
@@ -119,7 +124,7 @@ impl Registered {
     pub fn problems(
         &self,
         object: &ConnectorDeployment,
-        values: &Values,
+        desired: &Desired,
         region: &str,
         record: Option<&Deployment>,
         call: &CallKind,
@@ -136,7 +141,8 @@ impl Registered {
                 if matches!(call, CallKind::Redeploy { .. }) {
                     offering.applications = without(offering.applications, record);
                 }
-                let problems = preflight::of_offering(values, region, &offering);
+                let mut problems = preflight::of_offering(&desired.values, region, &offering);
+                problems.extend(preflight::of_urls(&desired.url_values, offering.applications.as_deref()));
                 let by_registry = !problems.is_empty();
                 (problems, by_registry)
             }
@@ -145,7 +151,9 @@ impl Registered {
                 let applications = connector.and_then(|connector| connector.configurations.clone());
                 let applications = without(applications, record);
                 let global = connector.and_then(|connector| connector.global_configuration.as_ref());
-                (preflight::of_declarations(values, applications.as_deref(), global), false)
+                let mut problems = preflight::of_declarations(&desired.values, applications.as_deref(), global);
+                problems.extend(preflight::of_urls(&desired.url_values, applications.as_deref()));
+                (problems, false)
             }
             CallKind::Undeploy { .. } => (Vec::new(), false),
         }

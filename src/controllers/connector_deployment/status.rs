@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 
+use super::application_urls::{self, Urls};
 use super::applications;
 use super::decide::Verdict;
 use super::ledger::{Ledger, OperationKind, Phase};
@@ -83,8 +84,24 @@ pub enum Sight<'a> {
     Record(&'a Deployment),
 }
 
+/// A version of a connector, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// Its number.
+    pub version: i64,
+    /// The Git tag that it is built from; empty: not known.
+    pub tag: String,
+}
+
+impl std::fmt::Display for Release {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}", self.version)?;
+        if self.tag.is_empty() { Ok(()) } else { write!(formatter, " (tag {})", cut(&self.tag, 100)) }
+    }
+}
+
 /// Whether the registry has a newer version of the connector than the one that runs (rule 15).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Newer {
     /// It was not asked, or did not answer: what was said stays.
     Unknown,
@@ -93,9 +110,9 @@ pub enum Newer {
     /// It has this one.
     Yes {
         /// The version that runs.
-        running: i64,
+        running: Release,
         /// The registry's latest.
-        latest: i64,
+        latest: Release,
     },
 }
 
@@ -140,13 +157,16 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
         }
     }
     match facts.seen {
-        Sight::Record(record) => show(&mut status, record, &facts.texts),
+        Sight::Record(record) => {
+            let known = application_urls::urls(Some(record), before);
+            show(&mut status, record, &known, &facts.texts);
+        }
         Sight::Nothing => hide(&mut status),
         Sight::NotLooked => {}
     }
     if let Some(lines) = &facts.lines {
         status.last_log_lines = lines.iter().take(LOG_LINES).map(|line| cut(line, LOG_LINE_LENGTH)).collect();
-    } else if facts.told.reason != Reason::DeploymentFailed && !matches!(facts.seen, Sight::NotLooked) {
+    } else if !facts.told.reason.is_failed() && !matches!(facts.seen, Sight::NotLooked) {
         status.last_log_lines.clear();
     }
     if let Some(handled) = &facts.handled_reconcile {
@@ -189,8 +209,8 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
         ("NothingUnverified", "No secured values are there that were not sent from here")
     };
     vec![
-        drifted(facts.comparison),
-        update_available(before, facts.newer),
+        drifted(facts.comparison, facts.seen),
+        update_available(before, &facts.newer),
         values_retained(facts.ledger),
         Extra::new(names::SECRETS_UNVERIFIED, Some(unverified), reason, message),
         Extra::suspended(facts.suspended),
@@ -216,7 +236,7 @@ fn values_retained(ledger: &Ledger) -> Extra {
     };
     let secured = retained.iter().any(|(item, _)| item.kind == Kind::Secured);
     let revoke = if secured { "; revoke secured ones where they were issued" } else { "" };
-    let names = listed(retained.iter().map(|(item, _)| item));
+    let names = listed(retained.iter().map(|(item, _)| item).filter(|item| item.is_listed()));
     let message = format!(
         "The deployment still has values that the spec does not name: {names}. A redeploy takes nothing away: name them \
          again with other values, or set removedValues to Recreate, which deletes and creates the deployment and changes its \
@@ -225,19 +245,31 @@ fn values_retained(ledger: &Ledger) -> Extra {
     Extra::new(type_, Some(true), "NotInSpec", message)
 }
 
-fn drifted(comparison: Comparison) -> Extra {
+fn drifted(comparison: Comparison, seen: Sight<'_>) -> Extra {
+    if let (Comparison::Different, Sight::Record(Deployment { rollback_revision: Some(revision), .. })) =
+        (comparison, seen)
+    {
+        let message = format!(
+            "Somebody rolled the deployment back to revision {}: connector or values are not those that were applied; see \
+             drift.policy",
+            cut(revision, 256)
+        );
+        return Extra::new(names::DRIFTED, Some(true), "RolledBack", message);
+    }
     let (holds, reason, message) = match comparison {
         Comparison::None => (None, "NotCompared", "Visible values were not compared with those that were applied"),
         Comparison::Ignored => (Some(false), "Ignored", "drift.policy is Ignore"),
         Comparison::Same => (Some(false), "ValuesMatch", "Visible values are those that were applied"),
-        Comparison::Different => {
-            (Some(true), "ValuesDiffer", "Visible values differ from those that were applied; see drift.policy")
-        }
+        Comparison::Different => (
+            Some(true),
+            "ValuesDiffer",
+            "Visible values or the connector are not those that were applied; see drift.policy",
+        ),
     };
     Extra::new(names::DRIFTED, holds, reason, message)
 }
 
-fn update_available(before: &ConnectorDeploymentStatus, newer: Newer) -> Extra {
+fn update_available(before: &ConnectorDeploymentStatus, newer: &Newer) -> Extra {
     let type_ = names::UPDATE_AVAILABLE;
     match newer {
         Newer::No => {
@@ -248,7 +280,9 @@ fn update_available(before: &ConnectorDeploymentStatus, newer: Newer) -> Extra {
             Some(true),
             "NewerVersion",
             format!(
-                "Version {latest} of the connector is published, and {running} runs: set connector.version to {latest}, or connector.updatePolicy to Latest"
+                "Version {latest} of the connector is published, and {running} runs: set connector.version to {}, or \
+                 connector.updatePolicy to Latest",
+                latest.version
             ),
         ),
         Newer::Unknown => match before.conditions.iter().find(|condition| condition.type_ == type_) {
@@ -260,7 +294,7 @@ fn update_available(before: &ConnectorDeploymentStatus, newer: Newer) -> Extra {
     }
 }
 
-fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {
+fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, urls: &Urls, texts: &Texts<'_>) {
     status.deployment_status = Some(cut(record.status.as_str(), 64));
     status.version = Some(record.version);
     status.connector = Some(DeployedConnector {
@@ -281,7 +315,7 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Tex
                 .iter()
                 .find(|declared| declared.application_name == application.application_name)
                 .map(|declared| cut(declared.application_type.as_str(), 64)),
-            url: application.url.as_deref().map(|url| cut(url, 2048)),
+            url: urls.get(&application.application_name).map(|url| cut(url, 2048)),
             topic: application.topic.as_deref().map(|topic| cut(topic, 1024)),
             schedule: application.schedule.as_deref().map(|schedule| cut(schedule, 100)),
         })
@@ -318,7 +352,7 @@ pub fn not_applied(items: &[Item]) -> Told {
 }
 
 /// Names of values, as many as fit beside a sentence, and how many more there are.
-fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
+pub(super) fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
     let names: Vec<String> = items.map(ToString::to_string).collect();
     let (mut text, mut shown) = (String::new(), 0);
     for name in &names {
@@ -329,6 +363,18 @@ fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
         shown += 1;
     }
     if shown < names.len() { format!("{text} and {} more", names.len() - shown) } else { text }
+}
+
+/// What failed on top of something that works is no outage: the service goes on with what it had (contract section 7).
+#[must_use]
+pub fn of_redeploy(told: Told, ledger: &Ledger) -> Told {
+    let serves = ledger.applied.as_ref().is_some_and(|applied| applied.serves);
+    if told.reason != Reason::DeploymentFailed || !serves {
+        return told;
+    }
+    let message =
+        format!("The last redeploy failed, and what was deployed before it goes on serving: {}", told.message);
+    Told::new(Reason::RedeployFailed, message)
 }
 
 /// What to tell people of a verdict. `report`: the entries that the status shows.
@@ -390,7 +436,7 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
             Reason::ConnectorVersionUnavailable,
             match latest {
                 Some(latest) => format!(
-                    "A redeploy can only move to version {latest} of the connector, not to {wanted}: set connector.version to {latest}"
+                    "The service only deploys version {latest} of the connector, its latest, and not {wanted}: set connector.version to {latest}"
                 ),
                 None => format!("The registry does not say whether version {wanted} of the connector is its latest"),
             },

@@ -45,7 +45,9 @@ fn applied(applied: &stored::Applied) -> Applied {
             stored::Outcome::Draft => Phase::Draft,
             stored::Outcome::Unknown => Phase::Other,
         }),
+        serves: applied.serves,
         from_version: applied.from_version,
+        connector_version: applied.connector_version,
         sent: applied.values.as_deref().map(tags),
         shown: tags(&applied.shown_values),
         accepted: tags(&applied.accepted_values),
@@ -56,7 +58,20 @@ fn applied(applied: &stored::Applied) -> Applied {
 }
 
 fn stored_applied(applied: &Applied) -> stored::Applied {
-    let Applied { generation, digest, outcome, from_version, sent, shown, accepted, retained, sources, at } = applied;
+    let Applied {
+        generation,
+        digest,
+        outcome,
+        serves,
+        from_version,
+        connector_version,
+        sent,
+        shown,
+        accepted,
+        retained,
+        sources,
+        at,
+    } = applied;
     stored::Applied {
         generation: *generation,
         digest: digest.as_ref().map(ToString::to_string),
@@ -67,7 +82,9 @@ fn stored_applied(applied: &Applied) -> stored::Applied {
             Phase::Draft => stored::Outcome::Draft,
             Phase::Queued | Phase::Deploying | Phase::Undeploying | Phase::Other => stored::Outcome::Unknown,
         }),
+        serves: *serves,
         from_version: *from_version,
+        connector_version: *connector_version,
         values: sent.as_ref().map(|sent| stored_tags(sent, stored::VALUES_SIZE)),
         shown_values: stored_tags(shown, stored::FEW_VALUES_SIZE),
         accepted_values: stored_tags(accepted, stored::FEW_VALUES_SIZE),
@@ -152,14 +169,15 @@ fn tags(stored: &[stored::ValueDigests]) -> Tags {
             values.iter().map(|(key, tag)| (item(key), tag.clone())).collect::<Vec<_>>()
         };
         let schedule = entry.schedule.iter().map(|tag| (Item::schedule(&application), tag.clone()));
-        [of(Kind::Standard, &entry.standard), of(Kind::Secured, &entry.secured), schedule.collect()].concat()
+        let policy = of(Kind::RetryPolicy, &entry.retry_policy);
+        [of(Kind::Standard, &entry.standard), of(Kind::Secured, &entry.secured), schedule.collect(), policy].concat()
     };
     stored.iter().flat_map(place).collect()
 }
 
 /// As many as fit into so many bytes of JSON, secured ones first: they cannot be read back.
 fn stored_tags(tags: &Tags, size: usize) -> Vec<stored::ValueDigests> {
-    const PLACE: usize = r#"{"application":,"standard":{},"secured":{},"schedule":""},"#.len();
+    const PLACE: usize = r#"{"application":,"standard":{},"secured":{},"schedule":"","retryPolicy":{}},"#.len();
     const VALUE: usize = ":,".len();
     let mut places: BTreeMap<&str, stored::ValueDigests> = BTreeMap::new();
     let mut left = size;
@@ -177,6 +195,7 @@ fn stored_tags(tags: &Tags, size: usize) -> Vec<stored::ValueDigests> {
             Kind::Standard => _ = place.standard.insert(item.key.clone(), tag.to_owned()),
             Kind::Secured => _ = place.secured.insert(item.key.clone(), tag.to_owned()),
             Kind::Schedule => place.schedule = Some(tag.to_owned()),
+            Kind::RetryPolicy => _ = place.retry_policy.insert(item.key.clone(), tag.to_owned()),
         }
     }
     places.into_values().collect()
@@ -218,6 +237,8 @@ mod tests {
             Item::standard("service", "A"),
             Item::secured("service", "A"),
             Item::schedule("job"),
+            Item::retry_policy("events", "strategy"),
+            Item::retry_policy("events", "maxAttempts"),
             Item::standard(GLOBAL, "B"),
             Item::secured(GLOBAL, "C"),
         ] {
@@ -265,6 +286,8 @@ mod tests {
                         generation: 3,
                         digest: None,
                         outcome,
+                        serves: outcome == Phase::Deployed,
+                        connector_version: Some(3),
                         from_version: Some(4),
                         sent: Some(some("sent")),
                         shown: some("shown"),

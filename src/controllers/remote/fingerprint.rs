@@ -26,8 +26,10 @@ pub(super) fn fingerprint(found: Option<&Deployment>, hasher: &RandomState) -> u
             applications,
             preview,
             status,
+            rollback_revision,
         } = deployment;
         sink.add(&(id, key, version, kind, connector, api_client, details, deployed_region, preview, status));
+        sink.add(rollback_revision);
         sink.add(
             &global_configuration
                 .as_ref()

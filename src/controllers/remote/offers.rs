@@ -29,6 +29,8 @@ pub struct OfferName {
 pub struct Offering {
     /// Its version.
     pub version: i64,
+    /// The Git tag that it is built from.
+    pub tag: String,
     /// Variables that its applications want; `None`: not known.
     pub applications: Option<Vec<DeclaredApplication>>,
     /// Variables that all its applications want.
@@ -53,6 +55,7 @@ impl From<Connector> for Offering {
     fn from(connector: Connector) -> Self {
         Self {
             version: connector.version,
+            tag: connector.repository.tag,
             applications: connector.configurations,
             global: connector.global_configuration,
             supported_regions: connector.supported_regions,
@@ -66,6 +69,7 @@ impl From<ConnectorStaged> for Offering {
     fn from(staged: ConnectorStaged) -> Self {
         Self {
             version: staged.version,
+            tag: staged.repository.tag,
             applications: staged.configurations,
             global: staged.global_configuration,
             supported_regions: staged.supported_regions,

@@ -95,16 +95,18 @@ impl World {
     /// # Errors
     /// `ResourceNotFound`; `DeploymentRollbackNotAllowed` where nothing was live before, or something runs.
     pub fn rollback_elsewhere(&mut self, id: &str, now: Timestamp) -> Result<Deployment, Refusal> {
-        let record = self.by_id(id, now)?.clone();
+        let mut record = self.by_id(id, now)?.clone();
         let refused = |text: &str| Err(Refusal::new(ErrorCode::DeploymentRollbackNotAllowed, text));
         if record.status.is_busy() {
             return refused("The deployment is busy.");
         }
         let now_live =
             |revision: &&Revision| revision.connector == record.connector && revision.values == record.values;
-        let Some(earlier) = record.revisions.iter().rev().find(|revision| !now_live(revision)).cloned() else {
+        let earlier = record.revisions.iter().enumerate().rev().find(|(_, revision)| !now_live(revision));
+        let Some((at, earlier)) = earlier.map(|(at, revision)| (at, revision.clone())) else {
             return refused("There is no earlier revision.");
         };
+        record.rollback_revision = Some(format!("revision-{}", at + 1));
         Ok(self.replace(record, earlier.connector, earlier.values, false, now))
     }
 

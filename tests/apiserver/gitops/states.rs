@@ -95,8 +95,9 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
         "ConnectorDeployment" => {
             let mut ledger = connector_deployment::ledger::Ledger { unverified: beside, ..Default::default() };
             ledger.id = Some("1".to_owned());
+            let release = |version| connector_deployment::status::Release { version, tag: String::new() };
             let newer = if beside {
-                connector_deployment::status::Newer::Yes { running: 1, latest: 2 }
+                connector_deployment::status::Newer::Yes { running: release(1), latest: release(2) }
             } else {
                 connector_deployment::status::Newer::No
             };

@@ -15,6 +15,11 @@ async fn without_permission_deployments_go_on() {
     let catalogue = Catalogue::built_in().and(Catalogue::parse(&client.to_string()).unwrap());
     let options = Options { catalogue, deploy_duration: Duration::from_millis(200), ..Options::default() };
     let shop = Shop::with(options, Clock::system()).await;
+    // A create needs the declarations of the registry, and a redeploy does not.
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
     shop.put_secret(CREDENTIALS, &[("clientId", "deployer"), ("clientSecret", "deployer-secret")]).await;
     shop.sandbox.apply(&mirroring(&shop, PROJECT, &everything())).await.unwrap();
     let project = until_mirrored(&shop, "PermissionMissing").await;
@@ -22,9 +27,12 @@ async fn without_permission_deployments_go_on() {
     assert_eq!(status, "False");
     assert!(message.contains("searchConnectors"), "{message}");
 
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.until("the second token is live", |object| {
+        let applied = object.status.as_ref().and_then(|status| status.applied.as_ref());
+        applied.is_some_and(|applied| applied.from_version.is_some())
+    })
+    .await;
     let project =
         shop.until_project("ready", |project| told(project, "Ready").is_some_and(|it| it.1 == "Available")).await;
     assert_eq!(told(&project, "Stalled"), None);

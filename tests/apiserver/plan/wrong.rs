@@ -28,7 +28,7 @@ async fn what_the_operator_would_find_wrong_is_said_and_ends_with_1() {
         ),
         (
             "a required value missing",
-            service(&json!([]), &json!([])),
+            renamed(&json!({"configurations": [{"applicationName": "service"}]})),
             "ConfigurationInvalid",
             "wants a value for the secured API_TOKEN",
         ),

@@ -146,10 +146,12 @@ async fn rule_01_a_run_on_a_version_that_is_not_the_newest_sends_nothing() {
 async fn rule_01_a_definite_refusal_removes_the_operation_in_the_same_run() {
     let shop = Leaping::open().await;
     let mut history = shop.history().await;
-    shop.apply_deployment(&json!({"connector": {"key": "no-such-connector"}})).await;
-    let refused = shop.until_reason("ConnectorNotFound").await;
+    let answer = FaultAnswer::error(400, "DeploymentProductionDeactivated");
+    shop.dev.fault(Fault::of("createDeployment", answer)).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    let refused = shop.until_reason("RequestRejected").await;
     assert_eq!(status(&refused).operation, None);
-    let versions = history.until(|object| ready(object).1 == "ConnectorNotFound").await;
+    let versions = history.until(|object| ready(object).1 == "RequestRejected").await;
     let last: Vec<_> =
         versions.iter().rev().take(2).map(|object| status(object).operation.map(|operation| operation.state)).collect();
     assert_eq!(last, [None, Some(OperationState::Planned)], "the write after the call removes it");

@@ -18,6 +18,7 @@ mod readiness;
 mod redeploying;
 mod taking_over;
 mod telling;
+mod urls;
 mod verifying;
 mod versions;
 

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::{Fault, FaultAnswer, Options, Partial, Variant};
+use connect_operator::dev_server::{Fault, FaultAnswer, Options, Partial, Shown, Variant};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, GATHER, History, Leaping, is, level, ready, status};
+use super::{DEPLOYING, GATHER, History, Leaping, condition, is, level, ready, status};
 use crate::manifests::with_spec;
 use crate::shop::SECRET;
 
@@ -64,6 +64,57 @@ async fn rule_07_a_change_of_any_kind_of_value_is_one_redeploy() {
         let world = shop.dev.world();
         assert_eq!(world.secured_is(&id, Some("order-events"), "QUEUE_TOKEN", queue), Some(true), "{what}");
         assert_eq!(world.secured_is(&id, None, "WEBHOOK_SECRET", webhook), Some(true), "{what}");
+    }
+}
+
+/// The deployment with a retry policy for its event application.
+fn retrying(policy: &Value) -> Value {
+    let mut spec = pipeline("/in", "0 3 * * *", "Shop");
+    spec["configurations"][1]["retryPolicy"] = policy.clone();
+    spec
+}
+
+#[tokio::test]
+async fn rule_07_a_retry_policy_is_sent_and_each_change_of_it_is_one_redeploy_whether_it_shows_or_not() {
+    for retry_policies in [Shown::Shown, Shown::Hidden] {
+        let variant = Variant { retry_policies, ..Variant::default() };
+        let shop = Leaping::with(Options { variant, ..Options::default() }).await;
+        shop.put_secret(SECRET, &[("queue", "first-queue-token"), ("webhook", "first-webhook-secret")]).await;
+        let backoff = json!({"strategy": "exponential-backoff", "minBackoffSeconds": 20, "maxBackoffSeconds": 60});
+        shop.sandbox.apply(&with_spec(shop.deployment(), &retrying(&backoff))).await.unwrap();
+        shop.finish("Deployed").await;
+        let shows = || {
+            let there = shop.dev.world().all(shop.dev.now()).remove(0);
+            let events = there.applications.into_iter().find(|it| it.application_name == "order-events");
+            events.and_then(|events| events.retry_policy).map(|policy| json!(policy))
+        };
+        let hides = retry_policies == Shown::Hidden;
+        assert_eq!(shows(), Some(backoff).filter(|_| !hides), "{retry_policies:?}");
+        let settled = shop.pass(Duration::from_mins(10)).await;
+        assert_eq!(ready(&settled), ("True", "Deployed"), "{retry_policies:?}");
+        assert_eq!(shop.sent(), [1, 0, 0], "{retry_policies:?}");
+
+        let immediate = json!({"strategy": "immediate"});
+        shop.change(&json!({"spec": retrying(&immediate)})).await;
+        shop.redeployed("Deployed").await;
+        assert_eq!(shows(), Some(immediate).filter(|_| !hides), "{retry_policies:?}");
+        shop.pass(Duration::from_mins(10)).await;
+        assert_eq!(shop.sent(), [1, 1, 0], "{retry_policies:?}");
+
+        // Removed: a redeploy would take nothing away.
+        let mut without = retrying(&json!(null));
+        without["configurations"][1]["securedConfiguration"] =
+            pipeline("", "", "")["configurations"][1]["securedConfiguration"].clone();
+        shop.change(&json!({"spec": without})).await;
+        let told = shop
+            .until("retained", |object| {
+                condition(object, names::VALUES_RETAINED).is_some_and(|condition| condition.status == "True")
+            })
+            .await;
+        let message = &condition(&told, names::VALUES_RETAINED).expect("it is there").message;
+        assert!(message.contains("order-events (retryPolicy)"), "{message}");
+        shop.pass(Duration::from_mins(10)).await;
+        assert_eq!(shop.sent(), [1, 1, 0], "{retry_policies:?}");
     }
 }
 

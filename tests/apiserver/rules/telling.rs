@@ -193,7 +193,9 @@ async fn kubectl_shows_what_people_look_for() {
     assert_eq!(table[1][..6], ["tax", shop.key().as_str(), "demo-connector", "Deployed", "True", "Deployed"]);
     let wide = get(&["get", "cdep", "-o", "wide"]).await;
     assert!(
-        ["URL", "REGION", "DELETION", "MESSAGE"].iter().all(|column| wide[0].iter().any(|name| name == column)),
+        ["URL", "REGION", "VERSION", "TAG", "DELETION", "MESSAGE"]
+            .iter()
+            .all(|column| wide[0].iter().any(|name| name == column)),
         "{wide:?}"
     );
     assert!(

@@ -7,7 +7,7 @@ use connect_operator::dev_server::{Fault, FaultAnswer};
 use connect_operator::names;
 use serde_json::{Value, json};
 
-use super::{Leaping, condition, is, message, ready, status};
+use super::{DEPLOYING, Leaping, condition, is, message, ready, status};
 use crate::shop::SECRET;
 
 /// Longer than the interval at which the registry is read.
@@ -32,7 +32,7 @@ async fn rule_15_a_pinned_deployment_says_that_there_is_a_newer_version_and_move
     let told = shop.until("newer version", |object| is(object, names::UPDATE_AVAILABLE)).await;
     assert_eq!(ready(&told), ("True", "Deployed"));
     let said = condition(&told, names::UPDATE_AVAILABLE).unwrap();
-    assert!(said.message.contains("Version 2") && said.message.contains("1 runs"), "{}", said.message);
+    assert!(said.message.contains("Version 2 (tag ") && said.message.contains("runs"), "{}", said.message);
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     shop.change(&version(2)).await;
@@ -95,7 +95,7 @@ async fn rule_15_a_version_that_was_left_behind_cannot_be_reached_and_which_one_
     publish(&shop);
     shop.change(&version(2)).await;
     let told = shop.until_reason("ConnectorVersionUnavailable").await;
-    assert!(message(&told).contains("only move to version 3"));
+    assert!(message(&told).contains("only deploys version 3"));
     shop.change(&version(3)).await;
     shop.redeployed("Deployed").await;
     // Back in Git: no redeploy goes back.
@@ -106,17 +106,17 @@ async fn rule_15_a_version_that_was_left_behind_cannot_be_reached_and_which_one_
 }
 
 #[tokio::test]
-async fn rule_15_a_version_that_is_not_there_yet_is_refused_once_and_deployed_when_it_is() {
+async fn rule_15_a_version_that_is_not_there_yet_is_waited_for_and_nothing_else_is_created() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "version": 2}})).await;
-    shop.until_reason("ConnectorNotFound").await;
+    shop.until_reason("ConnectorVersionUnavailable").await;
     shop.pass(Duration::from_mins(9)).await;
-    assert_eq!(shop.sent(), [1, 0, 0], "the connector is there, and that version is not");
+    assert_eq!(shop.sent(), [0, 0, 0], "the connector is there, and that version is not");
     publish(&shop);
     shop.clock.step(INTERVAL);
     let live = shop.finish("Deployed").await;
     assert_eq!(status(&live).connector.and_then(|connector| connector.version), Some(2));
-    assert_eq!(shop.sent(), [2, 0, 0]);
+    assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
 #[tokio::test]
@@ -160,4 +160,52 @@ async fn rule_15_what_was_known_of_the_registry_stays_while_it_does_not_answer()
     let told = shop.pass(INTERVAL).await;
     assert_eq!(ready(&told), ("True", "Deployed"), "deployments go on");
     assert!(is(&told, names::UPDATE_AVAILABLE));
+}
+
+/// Lets the deployment follow to version 2, and somebody else roll it back to version 1; returns once that is over.
+async fn rolled_back(shop: &Leaping, drift: &str) -> connect_operator::crd::ConnectorDeployment {
+    let connector = json!({"key": "demo-connector", "updatePolicy": "Latest"});
+    shop.apply_deployment(&json!({"connector": connector, "drift": {"policy": drift}})).await;
+    let live = shop.finish("Deployed").await;
+    publish(shop);
+    shop.clock.step(INTERVAL);
+    shop.redeployed("Deployed").await;
+    let id = status(&live).id.expect("an id");
+    shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).expect("there is an earlier one");
+    shop.look_again().await;
+    shop.pass(DEPLOYING).await
+}
+
+#[tokio::test]
+async fn rule_16_what_somebody_rolled_back_is_said_in_one_sentence_and_left_so() {
+    let mut shop = Leaping::open().await;
+    rolled_back(&shop, "Detect").await;
+    let told = shop.until("rolled back", |object| is(object, names::DRIFTED)).await;
+    let drifted = condition(&told, names::DRIFTED).unwrap();
+    assert_eq!(drifted.reason, "RolledBack");
+    assert!(drifted.message.contains("rolled the deployment back to revision"), "{}", drifted.message);
+    assert_eq!(ready(&told), ("True", "Deployed"));
+    shop.stop_operator().await;
+    shop.start_operator();
+    shop.pass(INTERVAL).await;
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.sent(), [1, 1, 0], "nobody fights");
+    // What is new goes on.
+    publish(&shop);
+    shop.clock.step(INTERVAL);
+    let moved = shop.redeployed("Deployed").await;
+    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(3));
+    assert!(!is(&moved, names::DRIFTED));
+    assert_eq!(shop.sent(), [1, 2, 0]);
+}
+
+#[tokio::test]
+async fn rule_16_what_somebody_rolled_back_is_corrected_once() {
+    let shop = Leaping::open().await;
+    rolled_back(&shop, "Correct").await;
+    let live = shop.redeployed("Deployed").await;
+    assert_eq!(status(&live).connector.and_then(|connector| connector.version), Some(2));
+    shop.pass(INTERVAL).await;
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.sent(), [1, 2, 0]);
 }

@@ -21,6 +21,7 @@ async fn what_people_may_write_is_accepted() {
     let value = |key: &str, text: &str| json!({"key": key, "value": text});
     let values =
         |items: Vec<Value>| json!({"configurations": [{"applicationName": "service", "standardConfiguration": items}]});
+    let policy = |policy: Value| json!({"configurations": [{"applicationName": "events", "retryPolicy": policy}]});
     let longest = "k".repeat(256);
     for (index, (case, spec)) in [
         ("the kind of the reference", json!({"projectRef": {"kind": "ConnectProject"}})),
@@ -40,6 +41,13 @@ async fn what_people_may_write_is_accepted() {
             values(vec![value("LARGE", &"a\n\"b\", c\\ é€😀\t".repeat(1300))]),
         ),
         ("the longest value", values(vec![value("LONGEST", &"x".repeat(32768))])),
+        ("no pause between attempts", policy(json!({"strategy": "immediate"}))),
+        (
+            "a fixed pause between five attempts",
+            policy(json!({
+                "strategy": "exponential-backoff", "minBackoffSeconds": 600, "maxBackoffSeconds": 600, "maxAttempts": 5,
+            })),
+        ),
         ("an empty list of global values", json!({"globalConfiguration": {"standardConfiguration": []}})),
     ]
     .into_iter()

@@ -73,7 +73,7 @@ async fn verified_needs_to_know_what_to_look_for() {
             ("no key", json!({"verify": {"subscriptions": [{"application": "events"}]}}), "omits all key fields"),
             ("a key that is none", key("a/b"), "should match"),
             ("too many", json!({"verify": {"extensions": many}}), "must have at most 20 items"),
-            ("twice", json!({"verify": {"extensions": [{"key": "tax"}, {"key": "tax"}]}}), "Duplicate value"),
+            ("twice", json!({"verify": {"extensions": [{"key": "tax"}, {"key": "tax"}]}}), "duplicate entries for key"),
         ],
     )
     .await;
@@ -107,6 +107,10 @@ async fn a_plain_value_comes_from_exactly_one_place() {
     let words = "give exactly one of value and valueFrom";
     let from = json!({"configMapKeyRef": {"name": "tax", "key": "level"}});
     let both = json!({"standardConfiguration": [{"key": "LOG_LEVEL", "value": "", "valueFrom": from}]});
+    let value = |from: Value| json!({"standardConfiguration": [{"key": "PEER_URL", "valueFrom": from}]});
+    let map = json!({"name": "tax", "key": "level"});
+    let url = json!({"application": "service", "placeholder": "x"});
+    let one = "give exactly one of configMapKeyRef and applicationUrl";
     let neither = json!({"standardConfiguration": [{"key": "LOG_LEVEL"}]});
     let number = json!({"standardConfiguration": [{"key": "RETRIES", "value": 3}]});
     let secret = json!({"standardConfiguration": [{"key": "TOKEN", "valueFrom": a_secret()}]});
@@ -117,6 +121,25 @@ async fn a_plain_value_comes_from_exactly_one_place() {
             ("neither", application(&neither), words),
             ("both, global", json!({"globalConfiguration": both}), words),
             ("neither, global", json!({"globalConfiguration": neither}), words),
+            ("two references", application(&value(json!({"configMapKeyRef": map, "applicationUrl": url}))), one),
+            ("no reference", application(&value(json!({}))), one),
+            (
+                "a URL without a placeholder",
+                application(&value(json!({"applicationUrl": {"application": "service"}}))),
+                "placeholder: Required value",
+            ),
+            (
+                "an empty placeholder",
+                application(&value(json!({"applicationUrl": {"application": "service", "placeholder": ""}}))),
+                "should be at least 1 chars long",
+            ),
+            (
+                "a path without a slash",
+                application(&value(
+                    json!({"applicationUrl": {"application": "service", "placeholder": "x", "path": "hook"}}),
+                )),
+                "should match '^/'",
+            ),
             ("a number", application(&number), "expected string"),
             ("a secret in a plain value", application(&secret), "field not declared in schema"),
         ],
@@ -147,6 +170,54 @@ async fn a_secured_value_cannot_be_written_as_text() {
     let created = sandbox.kubectl(&["create", "--validate=ignore", "--filename", "-"], &manifest.to_string()).await;
     let refusal = String::from_utf8_lossy(&created.stderr);
     assert!(refusal.contains("securedConfiguration[0].valueFrom: Required value"), "{refusal}");
+}
+
+#[tokio::test]
+async fn a_retry_policy_has_what_its_strategy_takes() {
+    let policy = |policy: &Value| json!({"configurations": [{"applicationName": "events", "retryPolicy": policy}]});
+    let backoff = |shortest: i64, longest: i64, attempts: i64| {
+        json!({
+            "strategy": "exponential-backoff",
+            "minBackoffSeconds": shortest, "maxBackoffSeconds": longest, "maxAttempts": attempts,
+        })
+    };
+    refuse(
+        deployment,
+        vec![
+            (
+                "a policy without a strategy",
+                policy(&json!({})),
+                "spec.configurations[0].retryPolicy.strategy: Required",
+            ),
+            (
+                "a strategy that nobody knows",
+                policy(&json!({"strategy": "Immediate"})),
+                r#"supported values: "immediate", "exponential-backoff""#,
+            ),
+            ("backoff without pauses", policy(&json!({"strategy": "exponential-backoff"})), "needs minBackoffSeconds"),
+            (
+                "backoff without a longest pause",
+                policy(&json!({"strategy": "exponential-backoff", "minBackoffSeconds": 1})),
+                "needs minBackoffSeconds and maxBackoffSeconds",
+            ),
+            (
+                "immediate with a pause",
+                policy(&json!({"strategy": "immediate", "maxBackoffSeconds": 1})),
+                "are for strategy exponential-backoff only",
+            ),
+            (
+                "immediate with attempts",
+                policy(&json!({"strategy": "immediate", "maxAttempts": 5})),
+                "are for strategy exponential-backoff only",
+            ),
+            ("the shortest above the longest", policy(&backoff(3, 2, 5)), "must not be above maxBackoffSeconds"),
+            ("no shortest pause", policy(&backoff(0, 1, 5)), "should be greater than or equal to 1"),
+            ("a pause of 601", policy(&backoff(1, 601, 5)), "should be less than or equal to 600"),
+            ("four attempts", policy(&backoff(1, 1, 4)), "should be greater than or equal to 5"),
+            ("101 attempts", policy(&backoff(1, 1, 101)), "should be less than or equal to 100"),
+        ],
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -54,7 +54,7 @@ fn full_status() -> Value {
     let inputs = json!({"count": 1, "digest": "i", "first": [
         {"kind": "Secret", "name": "tax", "uid": "u-1", "resourceVersion": "17"},
     ]});
-    let values = json!([{"application": "service", "standard": {"A": "1"}, "secured": {"B": "2"}, "schedule": "3"}]);
+    let values = json!([{"application": "service", "standard": {"A": "1"}, "secured": {"B": "2"}, "schedule": "3", "retryPolicy": {"strategy": "4"}}]);
     json!({
         "observedGeneration": 2,
         "conditions": [{"type": "Ready", "status": "True", "reason": "Deployed", "message": "live",

@@ -123,8 +123,8 @@ async fn a_failed_deployment_shows_as_stalled_and_what_a_restart_finds_is_shown_
     let outcome = PlannedOutcome::failure("service", "It did not start", "of itself");
     shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).unwrap();
     shop.annotate(connect_operator::names::REDEPLOY_REQUESTED_AT, "1").await;
-    shop.until_reason("DeploymentFailed").await;
-    let stalled = resources("ConnectorDeployment", "Stalled", "DeploymentFailed");
+    shop.until_reason("RedeployFailed").await;
+    let stalled = resources("ConnectorDeployment", "Stalled", "RedeployFailed");
     let work = shop.work.clone().expect("an operator runs");
     let failed = until(&work, "failed", |samples| value(samples, &stalled) == 1.0).await;
     assert_eq!(value(&failed, "connect_operator_sent_to_live_seconds_count"), 1.0, "only what got live");

@@ -37,13 +37,13 @@ async fn a_tag_is_published_once_its_preview_is_ready_and_its_checks_have_passed
     until_reason(&shop, "Published").await;
 
     // The next tag: neither the deployment nor the check of the one before counts.
-    let before = shop.calls("writeActionPost");
+    let before = shop.calls("writeFrontasticActionPost");
     change(&shop, &json!({"spec": {"repository": {"tag": "1.1.0"}}})).await;
     shop.until_object("kit", "published too", |object: &ConnectorStaged| {
         object.status.as_ref().is_some_and(|status| status.published_tag.as_deref() == Some("1.1.0"))
     })
     .await;
-    assert_eq!(shop.calls("writeActionPost"), before + 1, "the check was made for the second tag");
+    assert_eq!(shop.calls("writeFrontasticActionPost"), before + 1, "the check was made for the second tag");
     shop.until("its tag is in the status", |object: &ConnectorDeployment| {
         let connector = object.status.as_ref().and_then(|status| status.connector.as_ref());
         connector.is_some_and(|connector| connector.tag.as_deref() == Some("1.1.0"))

@@ -196,9 +196,9 @@ async fn a_report_without_measure_fits_into_a_status() {
     let outcome = PlannedOutcome { fails: true, entries: vec![entry; 30] };
     shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).unwrap();
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    let failed = meanwhile(&shop.clock, FINE, shop.until_reason("DeploymentFailed")).await;
+    let failed = meanwhile(&shop.clock, FINE, shop.until_reason("RedeployFailed")).await;
     let size = serde_json::to_vec(&failed).unwrap().len();
     assert!(size <= LARGEST_OBJECT, "{size} bytes");
-    assert_eq!(failed.status.unwrap().report.len(), 20);
+    assert!(failed.status.unwrap().report.len() >= 3, "as many as fit");
     left(&shop, "report", 1);
 }

@@ -134,7 +134,11 @@ impl Make<'_, '_> {
     fn values(&mut self) -> VisibleValues {
         let value = self.bytes.one(&["1", "2", ""]);
         let schedule = self.bytes.one(&[None, Some("0 5 * * *")]).map(ToOwned::to_owned);
-        let application = VisibleApplication { standard: [("A".to_owned(), value.to_owned())].into(), schedule };
+        let application = VisibleApplication {
+            standard: [("A".to_owned(), value.to_owned())].into(),
+            schedule,
+            ..VisibleApplication::default()
+        };
         let ignored = self.bytes.one(&[None, Some("A"), Some("B")]);
         VisibleValues { applications: [("service".to_owned(), application)].into(), ..VisibleValues::default() }
             .ignoring(ignored.map(|key| ("service".to_owned(), key.to_owned())).into_iter().collect())
@@ -197,7 +201,9 @@ impl Make<'_, '_> {
             generation: self.generation(),
             digest: (!self.bytes.flag()).then(|| self.digest()),
             outcome: self.bytes.one(&PHASES),
+            serves: self.bytes.flag(),
             from_version: (!self.bytes.flag()).then(|| self.version()),
+            connector_version: self.bytes.flag().then(|| self.version()),
             sent: (!self.bytes.flag()).then(|| self.tags()),
             shown: self.few_tags(),
             accepted: self.few_tags(),

@@ -56,7 +56,9 @@ fn rule_08_what_was_sent_and_is_removed_is_set_to_the_default_that_is_declared()
         generation: 1,
         digest: None,
         outcome: Phase::Deployed,
+        serves: true,
         from_version: None,
+        connector_version: None,
         sent: Some(sent),
         shown: Tags::default(),
         accepted: Tags::default(),
@@ -96,6 +98,7 @@ fn shown(desired: &Desired) -> Vec<String> {
         lines.extend(values.standard.iter().map(|(key, value)| format!("{place}{key}={value}")));
         lines.extend(values.secured.iter().map(|(key, value)| format!("{place}!{key}={}", value.expose_secret())));
         lines.extend(values.schedule.iter().map(|schedule| format!("{place}at {schedule}")));
+        lines.extend(values.retry_policy.iter().map(|policy| format!("{place}retry {}", json!(policy))));
     };
     for (name, application) in &desired.values.applications {
         show(&format!("{name}: "), application);
@@ -133,6 +136,10 @@ fn rule_8_every_value_is_taken_from_where_the_spec_says() {
                 {"key": "FROM_MAP", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "A"}}},
             ], "securedConfiguration": [secret_value("API_TOKEN", "tax", "token")]},
             {"applicationName": "job"},
+            {"applicationName": "events", "retryPolicy": {
+                "strategy": "exponential-backoff", "minBackoffSeconds": 1, "maxBackoffSeconds": 2, "maxAttempts": 5,
+            }},
+            {"applicationName": "hooks", "retryPolicy": {"strategy": "immediate"}},
         ],
         "globalConfiguration": {
             "standardConfiguration": [{"key": "SHOP", "value": "eu"}],
@@ -141,6 +148,11 @@ fn rule_8_every_value_is_taken_from_where_the_spec_says() {
     });
     let desired = from_spec(&resource(&spec).spec, &contents(&[TAX, SETTINGS]), None).unwrap();
     let expected = [
+        concat!(
+            r#"events: retry {"maxAttempts":5,"maxBackoffSeconds":2,"minBackoffSeconds":1,"#,
+            r#""strategy":"exponential-backoff"}"#
+        ),
+        r#"hooks: retry {"strategy":"immediate"}"#,
         "service: EMPTY=",
         "service: FROM_MAP=1",
         "service: LOG_LEVEL=info",
@@ -309,7 +321,7 @@ fn names_are_known_while_values_are_missing() {
     let keys = DeclaredKeys { secured: ["T".into(), "U".into()].into(), ..DeclaredKeys::default() };
     let declared = Declared { applications: [("service".to_owned(), keys)].into(), ..Declared::default() };
     let unready = from_spec(&resource(&spec).spec, &contents(&[]), Some(&declared)).expect_err("nothing is there");
-    let service = &unready.names.applications["service"];
+    let service = &unready.names.values.applications["service"];
     assert_eq!(service.standard.keys().collect::<Vec<_>>(), ["A", "B"]);
     assert_eq!(service.secured.keys().collect::<Vec<_>>(), ["T", "U"], "a Secret that comes may bring any of them");
     let told = unready.with(&["the connector has no application other".to_owned()]);

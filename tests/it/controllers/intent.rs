@@ -51,34 +51,34 @@ fn defaults_stand_in_for_what_is_not_written() {
 #[test]
 fn a_connector_is_named_as_people_named_it() {
     for (case, spec, sent, looked_up) in [
-        ("by key", json!({"key": "tax"}), (None, Some("tax"), None, None), (Selector::Key("tax".into()), false)),
+        ("by key", json!({"key": "tax"}), (None, Some("tax"), None), (Selector::Key("tax".into()), false)),
         (
             "by id, with a version",
             json!({"id": "one", "version": 4}),
-            (Some("one"), None, None, Some(4)),
+            (Some("one"), None, None),
             (Selector::Id("one".into()), false),
         ),
         (
             "staged ones are looked up among their like",
             json!({"key": "mine", "staged": true}),
-            (None, Some("mine"), Some(true), None),
+            (None, Some("mine"), Some(true)),
             (Selector::Key("mine".into()), true),
         ),
         (
             "staged: false is left out",
             json!({"key": "tax", "staged": false}),
-            (None, Some("tax"), None, None),
+            (None, Some("tax"), None),
             (Selector::Key("tax".into()), false),
         ),
     ] {
         let object = resource(&json!({"connector": spec}));
         let target = target(&object, None).expect(case);
-        let reference = target.reference(object.spec.connector.version);
-        let (id, key, staged, version) = sent;
+        let reference = target.reference();
+        let (id, key, staged) = sent;
         assert_eq!(reference.id.as_deref(), id, "{case}");
         assert_eq!(reference.key.as_deref(), key, "{case}");
         assert_eq!(reference.staged, staged, "{case}");
-        assert_eq!(reference.version, version, "{case}");
+        assert_eq!(reference.version, None, "{case}: deprecated");
         let (selector, staged) = looked_up;
         assert_eq!(target, Target { name: OfferName { selector, staged }, staged: None }, "{case}");
     }

@@ -7,7 +7,7 @@ use connect_operator::controllers::connector_deployment::ledger::{
     Applied, Ledger, Operation, OperationKind, OperationState, Phase, Sources,
 };
 use connect_operator::controllers::connector_deployment::status::{
-    Comparison, Facts, Newer, Sight, Texts, WantedIdentity, summarize,
+    Comparison, Facts, Newer, Release, Sight, Texts, WantedIdentity, summarize,
 };
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::tags::{Item, Tags};
@@ -92,6 +92,24 @@ fn what_was_seen_is_shown_and_what_is_gone_is_not() {
 }
 
 #[test]
+fn a_url_that_does_not_show_is_the_one_that_this_deployment_showed_last() {
+    let record = record("Deployed", &json!([]));
+    let ledger = Ledger { id: Some(record.id.clone()), ..Ledger::default() };
+    let look = |before: &ConnectorDeploymentStatus, record: &Deployment| {
+        let ledger = Ledger { id: Some(record.id.clone()), ..ledger.clone() };
+        summarize(before, &Facts { seen: Sight::Record(record), ..facts(&ledger) }, Timestamp::UNIX_EPOCH)
+    };
+    let before = look(&ConnectorDeploymentStatus::default(), &record);
+    let mut hidden = record.clone();
+    hidden.applications[0].url = None;
+    let url = |status: ConnectorDeploymentStatus| status.applications[0].url.clone();
+    assert_eq!(url(look(&before, &hidden)).as_deref(), Some("https://service.test"));
+    assert_eq!(url(look(&ConnectorDeploymentStatus::default(), &hidden)), None);
+    hidden.id = "another".into();
+    assert_eq!(url(look(&before, &hidden)), None, "another deployment has other URLs");
+}
+
+#[test]
 fn texts_of_the_service_are_masked_or_left_out() {
     let record = record(
         "Failed",
@@ -147,10 +165,14 @@ fn rule_21_the_same_facts_give_the_same_status_whenever_that_is() {
     assert_ne!(summarize(&first, &failed, later), first);
 }
 
+fn release(version: i64) -> Release {
+    Release { version, tag: format!("1.0.{version}") }
+}
+
 #[test]
 fn conditions_beside_the_main_ones_are_always_there() {
     let (known, unverified) = (Ledger::default(), Ledger { unverified: true, ..Ledger::default() });
-    let newer = Newer::Yes { running: 1, latest: 2 };
+    let newer = Newer::Yes { running: release(1), latest: release(2) };
     let compared = |comparison| Facts { comparison, ..facts(&known) };
     let (nothing_retained, retained) = (applied(&[]), applied(&["OLD", ""]));
     // Drifted, UpdateAvailable, SecretsUnverified, Suspended, ValuesRetained.
@@ -212,7 +234,9 @@ fn applied(retained: &[&str]) -> Ledger {
         generation: 1,
         digest: None,
         outcome: Phase::Deployed,
+        serves: true,
         from_version: None,
+        connector_version: None,
         sent: Some(Tags::default()),
         shown: Tags::default(),
         accepted: Tags::default(),
@@ -310,16 +334,19 @@ fn rule_15_a_newer_version_is_said_until_it_is_known_that_there_is_none() {
     };
     let (before, none) = said(&ConnectorDeploymentStatus::default(), Newer::Unknown);
     assert_eq!(none.0, "Unknown", "nothing was ever known");
-    let (before, there) = said(&before, Newer::Yes { running: 2, latest: 5 });
+    let (before, there) = said(&before, Newer::Yes { running: release(2), latest: release(5) });
     let (status, reason, message) = there.clone();
     assert_eq!((status.as_str(), reason.as_str()), ("True", "NewerVersion"));
     assert!(
-        message.contains("Version 5") && message.contains("2 runs") && message.contains("updatePolicy"),
+        message.contains("Version 5 (tag 1.0.5)")
+            && message.contains("2 (tag 1.0.2) runs")
+            && message.contains("version to 5, or")
+            && message.contains("updatePolicy"),
         "{message}"
     );
     let (before, still) = said(&before, Newer::Unknown);
     assert_eq!(still, there, "the registry does not answer");
-    let (before, newest) = said(&before, Newer::Yes { running: 2, latest: 6 });
+    let (before, newest) = said(&before, Newer::Yes { running: release(2), latest: release(6) });
     assert!(newest.2.contains("Version 6"));
     let (before, none) = said(&before, Newer::No);
     assert_eq!(none.0, "False");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Seen};
+use super::super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Phase, Seen};
 use super::retained;
 use super::{ABSENCE, Call, CallKind, Case, Cause, Decision, Memory, Resting, Step, Verdict, Wanted};
 use crate::clock::between;
@@ -176,7 +176,9 @@ pub(super) fn ended(operation: &Operation, before: Option<&Applied>, seen: &Seen
         generation: operation.generation,
         digest: Some(payload.digest.clone()),
         outcome: seen.phase,
+        serves: seen.phase == Phase::Deployed || before.is_some_and(|before| before.serves),
         from_version: operation.from_version,
+        connector_version: Some(seen.connector_version),
         sent: Some(payload.tags.clone()),
         shown,
         accepted,

@@ -41,6 +41,9 @@ pub(super) fn observe(case: &Case<'_>) -> Decision {
 /// Rule 1. The key was looked up and is free; it is looked up once more before the POST.
 pub(super) fn create(case: &Case<'_>) -> Decision {
     let Some(wanted) = case.wanted else { return case.rest(Verdict::ValuesUnknown, None) };
+    if let Some(other) = other_version(case) {
+        return case.rest(other, None);
+    }
     if let Some(held) = case.held(Some(&case.cause(wanted))) {
         return held;
     }
@@ -49,6 +52,13 @@ pub(super) fn create(case: &Case<'_>) -> Decision {
     serve(&mut ledger, case.intent.redeploy_request.as_ref());
     let gone = ledger.id.clone();
     case.send(ledger, case.operation(OperationKind::Create, Some(wanted)), CallKind::Create { gone }, true)
+}
+
+/// Rule 15: what is created gets the latest version.
+pub(super) fn other_version(case: &Case<'_>) -> Option<Verdict> {
+    let version = &case.intent.version;
+    let (wanted, latest) = version.wanted.zip(version.latest).filter(|(wanted, latest)| wanted != latest)?;
+    Some(Verdict::VersionUnavailable { wanted, latest: Some(latest) })
 }
 
 /// Rules 2, 3 and 13: the key exists and nothing that is stored says that it is ours.
@@ -81,14 +91,19 @@ fn found(case: &Case<'_>, seen: &Seen) -> Decision {
 fn take_over(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     let mut ledger = Ledger { id: Some(seen.id.clone()), ..Ledger::default() };
     serve(&mut ledger, case.intent.redeploy_request.as_ref());
-    let same = wanted.payload.tags.fits(&seen.values) && !matches!(version(case, seen), Update::Yes);
+    let tags = &wanted.payload.tags;
+    let same = tags.fits(&seen.values)
+        && !tags.has_hidden_retry_policy(&seen.values)
+        && !matches!(version(case, seen), Update::Yes);
     ledger.unverified = wanted.secured;
     ledger.applied = Some(Applied {
         generation: case.intent.generation,
         // Visible values that differ, or a higher version, are one redeploy; if they do not, it stays as it is.
         digest: same.then(|| wanted.payload.digest.clone()),
         outcome: seen.phase,
+        serves: seen.phase == Phase::Deployed,
         from_version: None,
+        connector_version: Some(seen.connector_version),
         sent: same.then(|| wanted.payload.tags.clone()),
         shown: Tags::default(),
         accepted: Tags::default(),
@@ -168,7 +183,7 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     if let Some(ledger) = noted(case, seen, wanted, removed) {
         return case.anew(ledger);
     }
-    let drifted = !drift.elsewhere.is_empty();
+    let drifted = !drift.elsewhere.is_empty() || is_rolled_back(case, seen);
     let verdict = match seen.phase {
         Phase::Deployed if drift.is_not_applied() => Verdict::NotApplied { drifted },
         phase => Verdict::Settled { phase, drifted },
@@ -276,13 +291,26 @@ enum Update {
     Cannot(Verdict),
 }
 
-/// Rule 15, as far as the registry was read: a redeploy can only move to the latest version.
+/// An older version of the connector runs than the one that our last operation ended with: somebody rolled the deployment back
+/// (contract section 6.1).
+fn is_rolled_back(case: &Case<'_>, seen: &Seen) -> bool {
+    let applied = case.ledger.applied.as_ref().and_then(|applied| applied.connector_version);
+    applied.is_some_and(|applied| seen.connector_version < applied)
+}
+
+/// Rule 15, as far as the registry was read: a redeploy can only move to the latest version. What somebody rolled back is left
+/// as it is until there is a version that was not there then, or drift is to be corrected.
 fn version(case: &Case<'_>, seen: &Seen) -> Update {
     let running = seen.connector_version;
     let version = &case.intent.version;
+    let before = case.ledger.applied.as_ref().and_then(|applied| applied.connector_version);
+    let before = before.filter(|_| is_rolled_back(case, seen));
+    if before.is_some() && case.intent.correct_drift && version.wanted.or(before) == version.latest {
+        return Update::Yes;
+    }
     if version.follow {
         return match version.latest {
-            Some(latest) if latest > running && case.memory.followed != Some(latest) => Update::Yes,
+            Some(latest) if latest > before.unwrap_or(running) && case.memory.followed != Some(latest) => Update::Yes,
             _ => Update::No,
         };
     }

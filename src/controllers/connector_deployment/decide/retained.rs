@@ -4,13 +4,14 @@
 use super::super::ledger::{Applied, Seen};
 use super::Wanted;
 use crate::controllers::digest::Comparison;
-use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, Tags};
+use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, NOTHING, Tags};
 
 /// What is retained once only these are wanted. What was sent from here counts for as long as it may be there; of what
 /// somebody else sent, what shows, is declared, and is not the default.
 pub(super) fn retained(applied: &Applied, wanted: &Tags, seen: &Seen) -> Tags {
     let held = applied.sent.iter().chain([&applied.retained]).flat_map(Tags::iter);
-    let ours = held.filter(|(item, tag)| *tag != FOREIGN && !wanted.has(item) && may_be_there(item, tag, seen));
+    let left = |item: &Item| !wanted.has(item) && !item.is_replaced_by(wanted);
+    let ours = held.filter(|(item, tag)| *tag != FOREIGN && left(item) && may_be_there(item, tag, seen));
     let mut retained: Tags = ours.map(|(item, tag)| (item.clone(), tag.to_owned())).collect();
     for item in unwanted(wanted, seen) {
         if !retained.has(&item) {
@@ -34,6 +35,8 @@ fn may_be_there(item: &Item, tag: &str, seen: &Seen) -> bool {
             Kind::Secured => seen.secured.is_empty() || seen.shows(item),
             // Without one of our own the schedule of the connector shows.
             Kind::Schedule => seen.tag(item) == tag,
+            // The same, but it need not be shown at all.
+            Kind::RetryPolicy => [NOTHING, tag].contains(&seen.tag(item).as_str()),
             Kind::Standard => seen.shows(item) && !shows_default(item, seen),
         }
 }
@@ -67,6 +70,9 @@ fn unwanted(wanted: &Tags, seen: &Seen) -> Vec<Item> {
 pub(super) fn is_all_there(applied: &Applied, wanted: &Wanted, seen: &Seen) -> bool {
     let Some(sent) = &applied.sent else { return false };
     let tags = &wanted.payload.tags;
+    if sent.iter().any(|(item, _)| !tags.has(item) && item.is_replaced_by(tags)) {
+        return false;
+    }
     let mut differs = sent.iter().any(|(item, _)| !tags.has(item));
     for (item, tag) in tags.iter() {
         if let Some(before) = sent.get(item) {

@@ -3,6 +3,7 @@
 use kube::runtime::events::EventType;
 use secrecy::ExposeSecret;
 
+use super::super::application_urls;
 use super::super::applications;
 use super::super::desired;
 use super::super::intent;
@@ -34,6 +35,7 @@ impl Run<'_> {
             return Ok(Known {
                 wanted,
                 latest: None,
+                latest_tag: String::new(),
                 desired: Err(told),
                 payload: None,
                 masker: Masker::new([]),
@@ -51,6 +53,9 @@ impl Run<'_> {
         if let (Ok(desired), Some(record)) = (&mut desired, looked.record.as_deref()) {
             desired.fit(&applications::missing(record), declared.as_ref(), &self.ledger());
         }
+        if let Ok(desired) = &mut desired {
+            desired.resolve(&application_urls::urls(looked.record.as_deref(), &self.status()));
+        }
         let payload = desired.as_ref().ok().map(|desired| desired.wanted(&self.context.digest_key));
         let masker = match &desired {
             Ok(desired) => Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret)),
@@ -59,9 +64,11 @@ impl Run<'_> {
         if let Ok(desired) = &desired {
             self.tell_undeclared(&desired.undeclared).await;
         }
+        let latest_tag = registered.offering().map(|offering| offering.tag.clone()).unwrap_or_default();
         Ok(Known {
             wanted,
             latest: registered.latest(),
+            latest_tag,
             desired,
             payload,
             masker,

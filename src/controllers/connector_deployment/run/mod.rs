@@ -57,6 +57,8 @@ struct Known {
     wanted: WantedIdentity,
     /// The registry's latest version of the connector.
     latest: Option<i64>,
+    /// The Git tag of that version; empty: not known.
+    latest_tag: String,
     desired: Result<Desired, Told>,
     payload: Option<Wanted>,
     masker: Masker,

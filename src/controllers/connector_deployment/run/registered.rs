@@ -115,7 +115,7 @@ impl Run<'_> {
                 |_| (Vec::new(), false),
                 |desired| {
                     let record = looked.record.as_deref();
-                    registered.problems(&self.object, &desired.values, &known.wanted.region, record, &call.kind)
+                    registered.problems(&self.object, desired, &known.wanted.region, record, &call.kind)
                 },
             ),
             _ => (Vec::new(), matches!(decision.verdict, Verdict::VersionUnavailable { .. })),

@@ -6,18 +6,19 @@ use std::time::Duration;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
+use super::super::application_urls;
 use super::super::decide::{self, Decision, Verdict};
 use super::super::desired::{self};
 use super::super::intent;
 use super::super::ledger::{Ledger, OperationKind};
 use super::super::observe::{self};
-use super::super::status::{self, Comparison, Facts, Newer, Sight, Texts, WantedIdentity};
+use super::super::status::{self, Comparison, Facts, Newer, Release, Sight, Texts, WantedIdentity};
 use crate::connect::ApiError;
 use crate::connect::model::Deployment;
 use crate::controllers::conditions::{self, Told};
 use crate::controllers::object::{self, Next, Written};
 use crate::controllers::problem;
-use crate::controllers::reason::Reason;
+use crate::controllers::reason::{Reason, Stance};
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ManagementPolicy, UpdatePolicy};
 use crate::names;
@@ -43,7 +44,13 @@ impl Run<'_> {
                     told
                 }
             }
-            (verdict, _) => status::tell(verdict, &known.wanted.key, record, &report),
+            (verdict, desired) => {
+                let told = status::tell(verdict, &known.wanted.key, record, &report);
+                let told = status::of_redeploy(told, &decision.ledger);
+                let live = matches!(verdict, Verdict::Settled { .. }) && told.reason.stance() == Stance::Ready;
+                let desired = desired.as_ref().ok().zip(record).filter(|_| live);
+                desired.and_then(|(desired, record)| application_urls::waiting(desired, record)).unwrap_or(told)
+            }
         }
     }
 
@@ -142,7 +149,9 @@ impl Run<'_> {
         match (known.latest, seen) {
             _ if self.object.spec.connector.update_policy == UpdatePolicy::Latest => Newer::No,
             (Some(latest), Sight::Record(record)) if latest > record.connector.version => {
-                Newer::Yes { running: record.connector.version, latest }
+                let running =
+                    Release { version: record.connector.version, tag: record.connector.repository.tag.clone() };
+                Newer::Yes { running, latest: Release { version: latest, tag: known.latest_tag.clone() } }
             }
             (Some(_), Sight::Record(_)) | (_, Sight::Nothing) => Newer::No,
             (None, Sight::Record(_)) | (_, Sight::NotLooked) => Newer::Unknown,
@@ -199,7 +208,10 @@ impl Run<'_> {
         }
         let contents = observe::contents(self.context, &self.subject.namespace, &desired::references(spec)).await?;
         let desired = desired::from_spec(spec, &contents, None).ok();
-        let wanted = desired.map(|desired| desired.wanted(&self.context.digest_key));
+        let wanted = desired.map(|mut desired| {
+            desired.resolve(&application_urls::remembered(&self.status()));
+            desired.wanted(&self.context.digest_key)
+        });
         let same = wanted.zip(ledger.applied.as_ref()).is_some_and(|(wanted, applied)| decide::holds(applied, &wanted));
         let requested = object::request(&*self.object, names::REDEPLOY_REQUESTED_AT);
         Ok(same && requested.is_none_or(|asked| ledger.handled_redeploy == Some(asked)))
@@ -267,9 +279,10 @@ impl Run<'_> {
 
 /// Whether the status tells how an operation ended, well or not.
 fn is_settled(status: &ConnectorDeploymentStatus) -> bool {
-    let ended = [Reason::DeploymentFailed, Reason::ApplicationMissing, Reason::ValuesNotApplied];
+    let ended = [Reason::ApplicationMissing, Reason::ValuesNotApplied, Reason::WaitingForApplicationUrl];
     let reason = conditions::ready_reason(&status.conditions).and_then(Reason::parse);
-    conditions::is_ready(&status.conditions) || reason.is_some_and(|reason| ended.contains(&reason))
+    conditions::is_ready(&status.conditions)
+        || reason.is_some_and(|reason| reason.is_failed() || ended.contains(&reason))
 }
 
 /// Whether what was sent, or what is there, may hold values from Secrets.

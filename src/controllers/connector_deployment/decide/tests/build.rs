@@ -44,7 +44,7 @@ pub(super) fn intent() -> Intent {
 
 pub(super) fn visible(values: &[(&str, &str)]) -> VisibleValues {
     let standard = values.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    let application = VisibleApplication { standard, schedule: None };
+    let application = VisibleApplication { standard, ..VisibleApplication::default() };
     VisibleValues { applications: [("service".to_owned(), application)].into(), ..VisibleValues::default() }
 }
 
@@ -136,7 +136,9 @@ impl Scene {
             generation: 1,
             digest: Some(wanted("1", "secret").payload.digest),
             outcome: Phase::Deployed,
+            serves: true,
             from_version: None,
+            connector_version: None,
             sent: Some(wanted("1", "secret").payload.tags),
             shown: Tags::default(),
             accepted: Tags::default(),

@@ -1,7 +1,7 @@
 //! The rows *Create* of the table, and rules 1, 2 and 5.
 
 use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, seen, visible, wanted};
-use crate::controllers::connector_deployment::decide::{CallKind, Step, Verdict};
+use crate::controllers::connector_deployment::decide::{CallKind, Step, Verdict, Version};
 use crate::controllers::connector_deployment::ledger::{Look, OperationKind, OperationState, Phase};
 
 const CREATE: OperationKind = OperationKind::Create;
@@ -339,4 +339,20 @@ fn rule_5_what_is_gone_is_created_again_only_if_drift_is_corrected() {
     scene.intent.correct_drift = true;
     let Step::Send(call) = scene.decide().step else { panic!("it is created again") };
     assert_eq!(call.kind, CallKind::Create { gone: Some("id-1".into()) });
+}
+
+#[test]
+fn rule_15_a_create_gets_the_latest_version_and_nothing_else_is_created() {
+    let unavailable = Verdict::VersionUnavailable { wanted: 2, latest: Some(3) };
+    let version = |wanted, latest| Version { wanted, latest, follow: false };
+    for (case, version, expected) in [
+        ("another one is the latest", version(Some(2), Some(3)), unavailable),
+        ("it is the latest", version(Some(2), Some(2)), Verdict::Running(CREATE)),
+        ("whichever is the latest", version(None, Some(3)), Verdict::Running(CREATE)),
+        ("which one is the latest is not known", version(Some(2), None), Verdict::Running(CREATE)),
+    ] {
+        let mut scene = Scene::new();
+        scene.intent.version = version;
+        assert_eq!(scene.decide().verdict, expected, "{case}");
+    }
 }

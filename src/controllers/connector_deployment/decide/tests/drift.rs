@@ -1,7 +1,7 @@
 //! Rule 16: visible values that are others than those that our last operation left; and rule 15, as far as it is
 //! decided here.
 
-use super::build::{Does, Row, SETTLED, Scene, Stored, ago, check, ignoring, tags, visible, wanted};
+use super::build::{Does, Row, SETTLED, Scene, Stored, ago, check, does, ignoring, stored, tags, visible, wanted};
 use crate::controllers::connector_deployment::decide::{CallKind, Cause, Change, Step, Verdict, Version};
 use crate::controllers::connector_deployment::ledger::{OperationKind, Phase};
 
@@ -245,4 +245,54 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
     let Step::Send(call) = scene.decide().step else { panic!("it is sent anew") };
     let stays = CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false };
     assert_eq!(call.kind, stays, "it runs already");
+}
+
+#[test]
+fn what_somebody_rolled_back_is_left_so_unless_drift_is_corrected() {
+    type Case = (&'static str, fn(&mut Scene), i64, (Does, Stored, Verdict));
+    let rolled_back = |scene: &mut Scene, latest: i64| {
+        scene.applied().connector_version = Some(3);
+        scene.sees(Phase::Deployed).connector_version = 1;
+        scene.intent.version = Version { wanted: None, latest: Some(latest), follow: true };
+    };
+    let rows: [Case; 8] = [
+        ("it follows, and nothing new was published", |_| {}, 3, DRIFTED),
+        ("it follows, and a newer version was published", |_| {}, 4, SENT),
+        ("it stays where it is", |scene| scene.intent.version.follow = false, 3, DRIFTED),
+        (
+            "it stays where it is, and a newer version was published",
+            |scene| scene.intent.version.follow = false,
+            4,
+            DRIFTED,
+        ),
+        ("corrected", |scene| scene.intent.correct_drift = true, 3, SENT),
+        (
+            "corrected, though it does not follow",
+            |scene| (scene.intent.correct_drift, scene.intent.version.follow) = (true, false),
+            3,
+            SENT,
+        ),
+        (
+            "it would be corrected, but a redeploy would go further than it was",
+            |scene| (scene.intent.correct_drift, scene.intent.version.follow) = (true, false),
+            4,
+            DRIFTED,
+        ),
+        (
+            "an operation of ours ended with the older version",
+            |scene| scene.applied().connector_version = Some(1),
+            1,
+            SETTLED,
+        ),
+    ];
+    for (case, change, latest, expected) in rows {
+        let mut scene = live();
+        rolled_back(&mut scene, latest);
+        change(&mut scene);
+        let decision = scene.decide();
+        assert_eq!((does(&decision), stored(&decision.ledger), decision.verdict), expected, "{case}: {decision:#?}");
+        if let Step::Send(call) = decision.step {
+            assert!(matches!(call.kind, CallKind::Redeploy { update_connector: true, .. }), "{case}: {call:?}");
+        }
+    }
 }

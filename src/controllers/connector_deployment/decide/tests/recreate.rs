@@ -1,8 +1,8 @@
 //! The rows *Recreate* of the table: with `removedValues: Recreate` what was removed goes with the whole deployment.
 
-use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, operation};
+use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, operation, visible};
 use super::retained::{live, noted, seen, wants, without_b, without_u};
-use crate::controllers::connector_deployment::decide::{Answer, Call, CallKind, Deletion, Verdict, answered};
+use crate::controllers::connector_deployment::decide::{Answer, Call, CallKind, Deletion, Verdict, Version, answered};
 use crate::controllers::connector_deployment::ledger::{OperationKind, OperationState, Phase};
 use crate::controllers::tags::{FOREIGN, Item};
 
@@ -86,6 +86,14 @@ fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
             (Does::Rest, Stored::Nothing, Verdict::ValuesUnknown),
         ),
         (
+            "not if another version of the connector would be created",
+            |scene| {
+                wants(scene, without_u());
+                scene.intent.version = Version { wanted: Some(1), latest: Some(2), follow: false };
+            },
+            (Does::Rest, Stored::Nothing, Verdict::VersionUnavailable { wanted: 1, latest: Some(2) }),
+        ),
+        (
             "not without being asked for",
             |scene| {
                 wants(scene, without_u());
@@ -163,6 +171,7 @@ fn what_is_created_has_nothing_of_what_was_removed() {
     scene.ledger = created.ledger;
     let there = scene.sees(Phase::Deployed);
     there.id = "id-2".into();
+    there.values = visible(&[("A", "1"), ("B", "2")]);
     there.secured.clear();
     let decision = scene.decide();
     assert_eq!(decision.verdict, Verdict::Settled { phase: Phase::Deployed, drifted: false });

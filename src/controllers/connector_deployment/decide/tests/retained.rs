@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::build::{Does, Row, SETTLED, Scene, Stored, check, gathered, visible, wanting};
+use super::build::{Does, Row, SETTLED, Scene, Stored, check, does, gathered, stored, visible, wanting};
 use crate::controllers::connector_deployment::decide::{Verdict, Wanted};
 use crate::controllers::connector_deployment::desired::{Declared, DeclaredKeys};
 use crate::controllers::connector_deployment::ledger::{Look, OperationKind, Phase, Seen};
+use crate::controllers::digest::Digest;
 use crate::controllers::tags::{FOREIGN, Item, Tags, UNKNOWN};
+use crate::controllers::values::{RETRY_STRATEGY, VisibleValues};
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
 const SENT: (Does, Stored, Verdict) = (Does::Send(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
@@ -268,4 +270,49 @@ fn rule_8_a_redeploy_for_another_reason_leaves_the_removed_behind() {
     scene.ledger.operation = None;
     scene.memory.change = None;
     assert_eq!(scene.decide_at(super::build::NOW).verdict, SETTLED.2);
+}
+
+/// A policy with these members beside `A` and `B`, wanted or sent.
+fn with_policy(members: &[(&'static str, &str)]) -> (Wanted, VisibleValues) {
+    let mut values = visible(&[("A", "1"), ("B", "2")]);
+    let service = values.applications.get_mut("service").expect("it is there");
+    service.retry_policy = members.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    let mut wanted = all();
+    for (item, tag) in Tags::visible(&values).iter() {
+        wanted.payload.tags.set(item.clone(), tag);
+    }
+    wanted.payload.digest = Digest::parse(&format!("key:{members:?}"));
+    (wanted, values)
+}
+
+#[test]
+fn rule_8_a_retry_policy_is_replaced_as_a_whole_and_stays_when_it_is_removed() {
+    const BACKOFF: [(&str, &str); 3] =
+        [(RETRY_STRATEGY, "exponential-backoff"), ("minBackoffSeconds", "10"), ("maxAttempts", "5")];
+    type Case =
+        (&'static str, &'static [(&'static str, &'static str)], Option<VisibleValues>, (Does, Stored, Verdict), bool);
+    let shown = Some(with_policy(&BACKOFF).1);
+    let hidden = Some(visible(&[("A", "1"), ("B", "2")]));
+    let cases: [Case; 7] = [
+        ("the same", &BACKOFF, shown.clone(), SETTLED, false),
+        ("the same, and the record shows none: no drift", &BACKOFF, hidden.clone(), SETTLED, false),
+        ("another", &[(RETRY_STRATEGY, "immediate")], shown.clone(), SENT, false),
+        ("a member is dropped", &[BACKOFF[0], BACKOFF[1]], shown.clone(), SENT, false),
+        ("removed", &[], shown, SETTLED, true),
+        ("removed, and the record shows none", &[], hidden, SETTLED, true),
+        ("removed, and another one shows", &[], Some(with_policy(&[(RETRY_STRATEGY, "immediate")]).1), SETTLED, false),
+    ];
+    for (case, members, values, expected, stays) in cases {
+        let mut scene = live();
+        let (sent, _) = with_policy(&BACKOFF);
+        scene.applied().digest = Some(sent.payload.digest);
+        scene.applied().sent = Some(sent.payload.tags);
+        scene.intent.correct_drift = true;
+        seen(&mut scene).values = values.expect("it shows");
+        wants(&mut scene, with_policy(members).0);
+        let decision = scene.decide();
+        assert_eq!((does(&decision), stored(&decision.ledger), decision.verdict), expected, "{case}");
+        let retained = decision.ledger.applied.expect("something was applied").retained;
+        assert_eq!(retained.has(&Item::retry_policy("service", RETRY_STRATEGY)), stays, "{case}");
+    }
 }

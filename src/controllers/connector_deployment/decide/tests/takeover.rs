@@ -3,6 +3,8 @@
 use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, check, does, wanted};
 use crate::controllers::connector_deployment::decide::{Verdict, Version};
 use crate::controllers::connector_deployment::ledger::Phase;
+use crate::controllers::tags::Item;
+use crate::controllers::values::RETRY_STRATEGY;
 
 const TAKEN: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::KeyTaken);
 const CANNOT: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::NotAdoptable);
@@ -87,6 +89,14 @@ fn rule_13_taken_over_once_it_was_quiet_for_a_minute() {
         ),
         ("busy", |scene| _ = scene.sees(Phase::Deploying), WAITS),
         ("values unknown", |scene| scene.wanted = None, (Does::Rest, Stored::Nothing, Verdict::ValuesUnknown)),
+        (
+            "a retry policy is wanted that the record does not show",
+            |scene| {
+                let tags = &mut scene.wanted.as_mut().expect("it is wanted").payload.tags;
+                tags.set(Item::retry_policy("service", RETRY_STRATEGY), "immediate");
+            },
+            REDEPLOYS,
+        ),
         ("visible values differ", |scene| scene.wanted = Some(wanted("2", "secret")), REDEPLOYS),
         (
             "failed",

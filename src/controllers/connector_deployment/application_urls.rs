@@ -1,0 +1,135 @@
+//! Values that are the URL of an application of the same deployment (contract sections 15.3 and 15.8). Pure.
+//!
+//! Such a URL exists only after the first deployment. So a create sends a placeholder; once the deployment shows the URL, the
+//! value is made from it, and is one change like any other: one redeploy. The URL belongs to the deployment and survives
+//! redeploys, so the same value is wanted from then on, also by another process. A deployment that was created anew has other
+//! URLs, which is one more change.
+
+use std::collections::BTreeMap;
+
+use super::desired::Desired;
+use super::status::listed;
+use crate::connect::model::{ApplicationType, Deployment};
+use crate::controllers::conditions::Told;
+use crate::controllers::reason::Reason;
+use crate::controllers::tags::{GLOBAL, Item};
+use crate::crd::ApplicationUrl;
+use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
+
+/// URLs by application.
+pub type Urls = BTreeMap<String, String>;
+
+/// A value that is the URL of an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UrlValue {
+    /// The value.
+    pub item: Item,
+    /// The application that it is the URL of.
+    pub application: String,
+    /// What follows the URL.
+    path: String,
+    /// Whether the URL is not known yet, so that the placeholder stands in its place.
+    pub is_awaited: bool,
+}
+
+impl UrlValue {
+    /// A value of the spec; its placeholder stands in its place until it is resolved.
+    #[must_use]
+    pub fn of(item: Item, from: &ApplicationUrl) -> Self {
+        let path = from.path.clone().unwrap_or_default();
+        Self { item, application: from.application.clone(), path, is_awaited: true }
+    }
+}
+
+/// The URLs of a deployment: those that its record shows, and those that the status remembers of the same deployment,
+/// because a record need not show them during a redeploy. Without a deployment there are none.
+#[must_use]
+pub fn urls(record: Option<&Deployment>, status: &ConnectorDeploymentStatus) -> Urls {
+    let Some(record) = record else { return Urls::new() };
+    let mut urls = if status.id.as_ref() == Some(&record.id) { remembered(status) } else { Urls::new() };
+    let shown = record.applications.iter();
+    urls.extend(shown.filter_map(|it| Some((it.application_name.clone(), it.url.clone()?))));
+    urls
+}
+
+/// The URLs that the status remembers.
+#[must_use]
+pub fn remembered(status: &ConnectorDeploymentStatus) -> Urls {
+    status.applications.iter().filter_map(|it| Some((it.name.clone(), it.url.clone()?))).collect()
+}
+
+impl Desired {
+    /// Puts URLs in place of placeholders, as far as they are known. Values that are not sent (rule 8) stay out.
+    pub fn resolve(&mut self, urls: &Urls) {
+        let values = &mut self.values;
+        self.url_values.retain_mut(|value| {
+            let place = if value.item.application == GLOBAL {
+                Some(&mut values.global)
+            } else {
+                values.applications.get_mut(&value.item.application)
+            };
+            let Some(text) = place.and_then(|place| place.standard.get_mut(&value.item.key)) else { return false };
+            if let Some(url) = urls.get(&value.application) {
+                *text = joined(url, &value.path);
+                value.is_awaited = false;
+            }
+            true
+        });
+    }
+
+    /// The values that wait for a URL.
+    pub fn awaited(&self) -> impl Iterator<Item = &UrlValue> {
+        self.url_values.iter().filter(|value| value.is_awaited)
+    }
+}
+
+/// A URL with a path. One without a scheme gets `https`, which all that were seen have (contract section 4.4).
+fn joined(url: &str, path: &str) -> String {
+    let scheme = if url.contains("://") { "" } else { "https://" };
+    let url = if path.starts_with('/') { url.trim_end_matches('/') } else { url };
+    format!("{scheme}{url}{path}")
+}
+
+/// Whether applications of this type never get a URL (contract section 15.3); `false` for types that are not known.
+#[must_use]
+pub fn has_none(kind: &ApplicationType) -> bool {
+    matches!(kind, ApplicationType::Event | ApplicationType::Job)
+}
+
+/// What to tell people of a deployment that runs with placeholders; `None`: it does not.
+#[must_use]
+pub fn waiting(desired: &Desired, record: &Deployment) -> Option<Told> {
+    let mut by_application: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
+    for value in desired.awaited() {
+        by_application.entry(&value.application).or_default().push(&value.item);
+    }
+    let why = |application: &str| {
+        let declared = record.connector.configurations.iter().flatten();
+        let kind = declared.filter(|it| it.application_name == application).map(|it| &it.application_type).next();
+        match kind.filter(|kind| has_none(kind)) {
+            Some(kind) => format!("is of type {} and never has one", kind.as_str()),
+            None if record.applications.iter().any(|it| it.application_name == application) => {
+                "shows none yet".to_owned()
+            }
+            None => "is not part of the deployment".to_owned(),
+        }
+    };
+    let each: Vec<String> = by_application
+        .into_iter()
+        .map(|(application, items)| {
+            format!(
+                "{} for the URL of application {application}, which {}",
+                listed(items.into_iter()),
+                why(application)
+            )
+        })
+        .collect();
+    (!each.is_empty()).then(|| {
+        let message = format!("Deployed with placeholders, which wait: {}", each.join("; "));
+        Told::new(Reason::WaitingForApplicationUrl, message)
+    })
+}
+
+#[cfg(test)]
+#[path = "application_urls_tests.rs"]
+mod tests;

@@ -79,8 +79,8 @@ mod tests {
     use super::super::testing::{Bench, subject};
     use super::*;
 
-    fn scopes(scopes: &str) -> Option<Vec<String>> {
-        Some(scopes.split_whitespace().map(str::to_owned).collect())
+    fn scopes(scopes: &str) -> Vec<String> {
+        scopes.split_whitespace().map(str::to_owned).collect()
     }
 
     #[tokio::test]
@@ -89,13 +89,13 @@ mod tests {
         let rights = &[Right::ManageDeployments, Right::GenerateApiClients];
         assert_eq!(bench.remote.lacking(&subject(0), rights), [], "nothing is said of the token");
 
-        bench.service.world().granted = scopes("manage_project:demo");
+        bench.service.world().granted = Some(scopes("manage_project:demo"));
         assert_eq!(bench.remote.lacking(&subject(0), rights), [Right::GenerateApiClients]);
         assert_eq!(bench.remote.lacking(&subject(1), &[Right::ManageDeployments]), []);
         bench.pass(Duration::from_mins(30)).await;
         assert!(!bench.woken().contains(&subject(0)), "its scopes are the same");
 
-        bench.service.world().granted = scopes("manage_project:demo manage_api_clients:demo");
+        bench.service.world().granted = Some(scopes("manage_project:demo manage_api_clients:demo"));
         bench.pass(Duration::from_mins(30)).await;
         let woken = bench.woken();
         assert!(woken.contains(&subject(0)) && !woken.contains(&subject(1)), "{woken:?}");
@@ -106,7 +106,7 @@ mod tests {
     #[tokio::test]
     async fn whoever_is_gone_waits_no_more_and_whoever_is_dismissed_is_woken() {
         let mut bench = Bench::new(0, 1);
-        bench.service.world().granted = scopes("view_connectors:demo");
+        bench.service.world().granted = Some(scopes("view_connectors:demo"));
         for number in 0..3 {
             assert!(!bench.remote.lacking(&subject(number), &[Right::ManageDeployments]).is_empty());
         }

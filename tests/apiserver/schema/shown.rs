@@ -66,7 +66,7 @@ fn full_status() -> Value {
         "type": "sandbox",
         "region": "europe-west1.gcp",
         "deletionPolicy": "Delete",
-        "connector": {"id": "c-1", "key": "demo-connector", "version": 3, "name": "Demo"},
+        "connector": {"id": "c-1", "key": "demo-connector", "version": 3, "tag": "1.2.0", "name": "Demo"},
         "remote": {"apiUrl": "http://127.0.0.1:8787", "projectKey": "demo"},
         "applications": [
             {"name": "events", "type": "event", "topic": "projects/p/topics/t"},
@@ -131,7 +131,7 @@ async fn kubectl_get_shows_the_columns() {
         (
             "cdep",
             true,
-            "NAME KEY CONNECTOR STATUS READY REASON AGE URL REGION DELETION MESSAGE",
+            "NAME KEY CONNECTOR STATUS READY REASON AGE URL REGION VERSION TAG DELETION MESSAGE",
             "tax default_tax demo-connector Deployed True Deployed",
         ),
     ] {
@@ -142,7 +142,7 @@ async fn kubectl_get_shows_the_columns() {
         assert_eq!(lines[0], header);
         assert!(lines[1].starts_with(line), "{}", lines[1]);
         assert_eq!(
-            lines[1].ends_with("https://service.example.com europe-west1.gcp Delete live"),
+            lines[1].ends_with("https://service.example.com europe-west1.gcp 3 1.2.0 Delete live"),
             wide,
             "{}",
             lines[1]

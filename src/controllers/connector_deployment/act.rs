@@ -9,6 +9,7 @@ use super::intent::{self, Target};
 use super::observe::phase;
 use super::status::WantedIdentity;
 use crate::clock::later;
+use crate::connect::error::ErrorCode;
 use crate::connect::model::{
     ApplicationConfiguration, ConfigurationValue, Deployment, DeploymentDraft, GlobalConfiguration, RedeployAction,
     SecuredValue,
@@ -28,6 +29,19 @@ pub struct Done {
     pub record: Option<Deployment>,
     /// What went wrong, for people.
     pub error: Option<ApiError>,
+}
+
+impl Done {
+    /// A move to another version was refused because it names an application that this version adds, which some services may
+    /// take and others not (contract section 6.1): the same for the applications that the deployment has. Nothing happened
+    /// yet, so it is not a second change.
+    #[must_use]
+    pub fn without_added(&self, call: &CallKind) -> Option<CallKind> {
+        let CallKind::Redeploy { id, version, update_connector: true } = call else { return None };
+        let code = self.error.as_ref().and_then(ApiError::code);
+        let added = self.answer == Answer::Refused && code == Some(&ErrorCode::DeploymentApplicationDoNotBelong);
+        added.then(|| CallKind::Redeploy { id: id.clone(), version: *version, update_connector: false })
+    }
 }
 
 /// Sends the call that was decided on. `values`: what it carries; an undeploy needs none. `started`: when its operation

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use connect_operator::connect::model::{ApplicationType, DeclaredApplication, SecuredKey};
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::{ConnectorDefinition, Fault, FaultAnswer, Normalise, Options, Variant};
+use connect_operator::dev_server::{
+    AddedApplications, ConnectorDefinition, Fault, FaultAnswer, Normalise, Options, Variant,
+};
 use connect_operator::names;
 use serde_json::{Value, json};
 
@@ -70,6 +72,21 @@ async fn rule_08_a_create_and_a_move_name_every_application_of_the_connector() {
     shop.redeployed("Deployed").await;
     assert_eq!(applications(&shop), ["service", "enabler", "admin"]);
     assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn rule_08_a_move_goes_without_an_added_application_if_the_service_refuses_that() {
+    let variant = Variant { added_applications: AddedApplications::Refuse, ..Variant::default() };
+    let shop = Leaping::with(Options { variant, ..Options::default() }).await;
+    shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
+    shop.finish("Deployed").await;
+    shop.dev.world().raise_connector("demo-connector", false, with_enabler).unwrap();
+    shop.clock.step(Duration::from_mins(6));
+    let moved = shop.redeployed("ApplicationMissing").await;
+    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(applications(&shop), ["service"]);
+    shop.pass(Duration::from_mins(10)).await;
+    assert_eq!(shop.sent(), [1, 2, 0], "refused once, accepted once, and not again");
 }
 
 #[tokio::test]

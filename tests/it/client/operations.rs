@@ -62,7 +62,7 @@ async fn each_operation_is_one_request_to_the_path_of_the_contract() {
                 update_by_key,
                 "DELETE /demo/deployments/42",
                 "DELETE /demo/deployments/key=tax",
-                "GET /demo/deployments/42/logs?pageToken=a+b%26&applicationName=service&startDate=2026-01-01T00%3A00%3A00Z",
+                "GET /demo/deployments/42/logs?pageToken=a+b%26&applicationName=service&startDate=2026-01-01T00%3A00%3A00.000Z",
                 "GET /demo/deployments/key=tax/logs",
                 "GET /connectors/42",
                 "GET /connectors/key=tax",

@@ -173,6 +173,12 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         Update::Cannot(verdict) => return case.rest(verdict, None),
     };
     let removed_here = applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.tags, seen));
+    // What is retained is told although nothing is sent yet, or for long.
+    if (case.intent.suspended || case.intent.recreate)
+        && let Some(ledger) = noted(case, seen, wanted, false)
+    {
+        return case.anew(ledger);
+    }
     if removed_here && case.intent.recreate {
         return recreating::begin(case, seen, wanted);
     }

@@ -209,7 +209,7 @@ pub struct Case<'a> {
 
 /// Most steps that one look can lead to: an operation ends, a digest is made again, what is retained is noted, and what
 /// follows.
-const STEPS: usize = 5;
+const STEPS: usize = 6;
 
 /// Decides what to do next. What a look ends (an operation, an adoption) is decided anew from the same look, so that
 /// it is one write.

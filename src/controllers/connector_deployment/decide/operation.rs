@@ -20,6 +20,8 @@ const REDEPLOY_AGAIN: Duration = Duration::from_secs(10);
 pub(super) fn decide(case: &Case<'_>, operation: &Operation) -> Decision {
     match (operation.kind, operation.state) {
         (OperationKind::Create, OperationState::Planned) => create_planned(case, operation),
+        // A status that was edited: what it is about is not known.
+        (OperationKind::Redeploy | OperationKind::Recreate, _) if case.ledger.id.is_none() => case.give_up(),
         (OperationKind::Redeploy, OperationState::Planned) => redeploy_planned(case, operation),
         (OperationKind::Create | OperationKind::Redeploy, OperationState::Accepted) => accepted(case, operation),
         (OperationKind::Recreate, _) => recreating::decide(case, operation),

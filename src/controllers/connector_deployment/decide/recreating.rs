@@ -20,12 +20,12 @@ pub(super) fn begin(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
 }
 
 pub(super) fn decide(case: &Case<'_>, operation: &Operation) -> Decision {
-    // A status that was edited: nothing of others is taken down.
-    let Some(id) = &case.ledger.id else { return case.give_up() };
     // Nothing is taken down, or down for longer, than what is to follow it is known.
     let Some(wanted) = case.wanted else { return case.rest(Verdict::ValuesUnknown, None) };
     match case.look {
-        Look::Present(seen) => taking_down::present(case, id, seen, &purpose(case, wanted)),
+        // Somebody else has the key now.
+        Look::Absent { key_held_by: Some(_) } => case.rest(Verdict::KeyTaken, None),
+        Look::Present(seen) => taking_down::present(case, &seen.id, seen, &purpose(case, wanted)),
         // One 404 is enough once a DELETE was answered.
         Look::Absent { .. } if operation.state == OperationState::Accepted => create(case, wanted),
         Look::Absent { .. } => match case.gone(LAG + LIMIT) {

@@ -139,8 +139,14 @@ impl Run<'_> {
             decision.ledger.operation.as_ref().map_or_else(Timestamp::default, |operation| operation.started_at);
         let values = known.desired.as_ref().map(|desired| desired.values.clone()).unwrap_or_default();
         let record = looked.record.as_deref();
-        let values = applications::named(&values, &call.kind, known.declared.as_ref(), record);
-        let done = act::send(api, &self.object, &known.wanted, known.target.as_ref(), &call, &values, started).await;
+        let named = |call: &CallKind| applications::named(&values, call, known.declared.as_ref(), record);
+        let send = async |values| {
+            act::send(api, &self.object, &known.wanted, known.target.as_ref(), &call, &values, started).await
+        };
+        let mut done = send(named(&call.kind)).await;
+        if let Some(without) = done.without_added(&call.kind) {
+            done = send(named(&without)).await;
+        }
         let deploys = matches!(call.kind, CallKind::Create { .. } | CallKind::Redeploy { .. });
         if deploys && matches!(done.answer, Answer::Accepted { .. } | Answer::Unknown) {
             self.context.work.sent(self.subject);

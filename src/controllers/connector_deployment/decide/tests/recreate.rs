@@ -3,7 +3,7 @@
 use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, operation, visible};
 use super::retained::{live, noted, seen, wants, without_b, without_u};
 use crate::controllers::connector_deployment::decide::{Answer, Call, CallKind, Deletion, Verdict, Version, answered};
-use crate::controllers::connector_deployment::ledger::{OperationKind, OperationState, Phase};
+use crate::controllers::connector_deployment::ledger::{Look, OperationKind, OperationState, Phase};
 use crate::controllers::tags::{FOREIGN, Item};
 
 const RECREATE: OperationKind = OperationKind::Recreate;
@@ -147,6 +147,11 @@ fn it_is_created_once_it_is_gone() {
             CREATES,
         ),
         (
+            "gone, and somebody else has the key",
+            |scene| scene.look = Look::Absent { key_held_by: Some("id-9".into()) },
+            (Does::Rest, Stored::Accepted, Verdict::KeyTaken),
+        ),
+        (
             "the answer was lost, and it is still there",
             |scene| scene.aged(600).operation().state = OperationState::Planned,
             AGAIN,
@@ -193,5 +198,17 @@ fn a_refused_create_is_still_owed_and_nothing_is_told_to_have_disappeared() {
         after.memory.pause = None;
         let next = after.decide();
         assert_eq!(next.verdict, Verdict::Running(OperationKind::Create), "{answer:?}");
+    }
+}
+
+#[test]
+fn what_is_retained_is_noted_also_while_nothing_may_be_sent() {
+    for recreate in [true, false] {
+        let mut scene = asked();
+        scene.intent.recreate = recreate;
+        scene.intent.suspended = true;
+        wants(&mut scene, without_u());
+        let applied = scene.decide().ledger.applied.expect("it was applied");
+        assert!(applied.retained.has(&Item::secured("service", "U")), "{recreate}: {applied:?}");
     }
 }

@@ -220,6 +220,11 @@ pub struct Applied {
     /// deployment back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connector_version: Option<i64>,
+    /// The revision that the record named when the operation ended as the one that somebody rolled back to. Another one later
+    /// means that somebody did so since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub rollback_revision: Option<String>,
     /// The values that were sent, each with a short digest. Absent: not known, so nothing is compared with them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = VALUE_PLACES), extend("x-kubernetes-list-type" = "atomic"))]

@@ -200,6 +200,7 @@ impl Stage {
                 serves: true,
                 from_version: None,
                 connector_version: None,
+                rollback: None,
                 // What will be seen is not known yet, so it is not compared.
                 sent: None,
                 shown: Tags::default(),

@@ -48,6 +48,8 @@ pub struct Applied {
     pub from_version: Option<i64>,
     /// Version of the connector that it ended with; `None`: not known.
     pub connector_version: Option<i64>,
+    /// The revision that the record named then as the one that somebody rolled back to.
+    pub rollback: Option<String>,
     /// Tags of what was sent; `None`: not known, so nothing is compared with it.
     pub sent: Option<Tags>,
     /// What the remote showed in place of visible values that were sent, at the end, or when the operation after it began.
@@ -239,6 +241,8 @@ pub struct Seen {
     pub connector_key: Option<String>,
     /// Version of its connector.
     pub connector_version: i64,
+    /// The revision that somebody rolled it back to.
+    pub rollback: Option<String>,
     /// Its region.
     pub region: String,
     /// Its type.

@@ -17,6 +17,7 @@ use super::memory::Remembered;
 use crate::clock::later;
 use crate::connect::model::{DeclaredApplication, DeclaredGlobal, Deployment, DeploymentStatus};
 use crate::connect::{ApiError, ConnectApi, Selector};
+use crate::controllers::conditions::cut;
 use crate::controllers::context::Context;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
@@ -155,6 +156,7 @@ pub fn of_record(record: &Deployment, ignored: &BTreeSet<(String, String)>) -> S
         connector_id: record.connector.id.clone(),
         connector_key: record.connector.key.clone(),
         connector_version: record.connector.version,
+        rollback: record.rollback_revision.as_deref().map(|revision| cut(revision, 256)),
         region: record.deployed_region.clone(),
         kind: record.kind.as_str().to_owned(),
         values: visible(record).ignoring(ignored.clone()),

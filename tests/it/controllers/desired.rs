@@ -59,6 +59,7 @@ fn rule_08_what_was_sent_and_is_removed_is_set_to_the_default_that_is_declared()
         serves: true,
         from_version: None,
         connector_version: None,
+        rollback: None,
         sent: Some(sent),
         shown: Tags::default(),
         accepted: Tags::default(),

@@ -237,6 +237,7 @@ fn applied(retained: &[&str]) -> Ledger {
         serves: true,
         from_version: None,
         connector_version: None,
+        rollback: None,
         sent: Some(Tags::default()),
         shown: Tags::default(),
         accepted: Tags::default(),

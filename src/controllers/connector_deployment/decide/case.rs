@@ -179,6 +179,7 @@ pub(super) fn ended(operation: &Operation, before: Option<&Applied>, seen: &Seen
         serves: seen.phase == Phase::Deployed || before.is_some_and(|before| before.serves),
         from_version: operation.from_version,
         connector_version: Some(seen.connector_version),
+        rollback: seen.rollback.clone(),
         sent: Some(payload.tags.clone()),
         shown,
         accepted,

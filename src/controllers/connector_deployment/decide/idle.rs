@@ -104,6 +104,7 @@ fn take_over(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         serves: seen.phase == Phase::Deployed,
         from_version: None,
         connector_version: Some(seen.connector_version),
+        rollback: seen.rollback.clone(),
         sent: same.then(|| wanted.payload.tags.clone()),
         shown: Tags::default(),
         accepted: Tags::default(),
@@ -183,13 +184,21 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         return recreating::begin(case, seen, wanted);
     }
     let drift = drift(applied, seen, wanted);
-    if differs || requested || update || (drift.can_be_corrected() && case.intent.correct_drift) {
+    let rolled_back = is_rolled_back(case, seen);
+    // What cannot be taken back by a redeploy is left so: sending it again and again would not help.
+    let rolled_back_values = rolled_back && seen.rollback.is_some();
+    let corrects = case.intent.correct_drift && (drift.can_be_corrected() || rolled_back_values);
+    if differs || requested || update || corrects {
         return redeploy(case, seen, wanted, update);
     }
     if let Some(ledger) = noted(case, seen, wanted, removed) {
         return case.anew(ledger);
     }
-    let drifted = !drift.elsewhere.is_empty() || is_rolled_back(case, seen);
+    if rolled_back && wanted.secured && !case.ledger.unverified {
+        // Those of the revision are in force, and cannot be read.
+        return case.anew(Ledger { unverified: true, ..case.ledger.clone() });
+    }
+    let drifted = !drift.elsewhere.is_empty() || rolled_back;
     let verdict = match seen.phase {
         Phase::Deployed if drift.is_not_applied() => Verdict::NotApplied { drifted },
         phase => Verdict::Settled { phase, drifted },
@@ -297,11 +306,12 @@ enum Update {
     Cannot(Verdict),
 }
 
-/// An older version of the connector runs than the one that our last operation ended with: somebody rolled the deployment back
-/// (contract section 6.1).
+/// Somebody rolled the deployment back since our last operation ended (contract section 6.1): the record says so, or an older
+/// version of the connector runs.
 fn is_rolled_back(case: &Case<'_>, seen: &Seen) -> bool {
-    let applied = case.ledger.applied.as_ref().and_then(|applied| applied.connector_version);
-    applied.is_some_and(|applied| seen.connector_version < applied)
+    let Some(applied) = &case.ledger.applied else { return false };
+    let named = seen.rollback.is_some() && seen.rollback != applied.rollback;
+    named || applied.connector_version.is_some_and(|applied| seen.connector_version < applied)
 }
 
 /// Rule 15, as far as the registry was read: a redeploy can only move to the latest version. What somebody rolled back is left
@@ -310,7 +320,7 @@ fn version(case: &Case<'_>, seen: &Seen) -> Update {
     let running = seen.connector_version;
     let version = &case.intent.version;
     let before = case.ledger.applied.as_ref().and_then(|applied| applied.connector_version);
-    let before = before.filter(|_| is_rolled_back(case, seen));
+    let before = before.filter(|before| *before > running);
     if before.is_some() && case.intent.correct_drift && version.wanted.or(before) == version.latest {
         return Update::Yes;
     }

@@ -86,6 +86,7 @@ pub(super) fn seen(phase: Phase) -> Seen {
         kind: "sandbox".into(),
         values: visible(&[("A", "1")]),
         secured: [("service".to_owned(), "T".to_owned())].into(),
+        rollback: None,
         declared: None,
     }
 }
@@ -139,6 +140,7 @@ impl Scene {
             serves: true,
             from_version: None,
             connector_version: None,
+            rollback: None,
             sent: Some(wanted("1", "secret").payload.tags),
             shown: Tags::default(),
             accepted: Tags::default(),

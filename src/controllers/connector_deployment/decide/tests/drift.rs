@@ -296,3 +296,23 @@ fn what_somebody_rolled_back_is_left_so_unless_drift_is_corrected() {
         }
     }
 }
+
+#[test]
+fn a_rollback_that_only_shows_by_its_revision_leaves_secrets_unverified() {
+    let rolled_back = || {
+        let mut scene = live();
+        scene.sees(Phase::Deployed).rollback = Some("revision-1".into());
+        scene
+    };
+    let told = rolled_back().decide();
+    assert_eq!((does(&told), stored(&told.ledger), told.verdict), DRIFTED);
+    assert!(told.ledger.unverified, "those of the revision are in force");
+    let mut corrected = rolled_back();
+    corrected.intent.correct_drift = true;
+    assert_eq!(corrected.decide().verdict, SENT.2);
+    // The record goes on naming it after the redeploy.
+    corrected.applied().rollback = Some("revision-1".into());
+    let settled = corrected.decide();
+    assert_eq!((does(&settled), stored(&settled.ledger), settled.verdict), SETTLED);
+    assert!(!settled.ledger.unverified);
+}

@@ -108,6 +108,7 @@ impl Explorer {
                 serves: true,
                 from_version: None,
                 connector_version: None,
+                rollback: None,
                 shown: shows.clone(),
                 accepted: shows,
                 retained: Tags::default(),

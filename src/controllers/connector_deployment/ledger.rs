@@ -65,6 +65,14 @@ pub struct Applied {
     pub at: Timestamp,
 }
 
+impl Applied {
+    /// Whether the deployment still has secured values that are not wanted any more.
+    #[must_use]
+    pub fn retains_secured(&self) -> bool {
+        self.retained.iter().any(|(item, _)| item.kind == Kind::Secured)
+    }
+}
+
 /// An operation: written before its call, ended after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {

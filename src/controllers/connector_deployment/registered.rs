@@ -148,9 +148,16 @@ impl Registered {
             }
             CallKind::Redeploy { update_connector: false, .. } => {
                 let connector = record.map(|record| &record.connector);
-                let applications = connector.and_then(|connector| connector.configurations.clone());
+                let running = connector.map(|connector| connector.version);
+                // A record need not repeat what the registry says of the same version.
+                let same = self.offering().filter(|offering| Some(offering.version) == running);
+                let recorded = connector.filter(|connector| connector.configurations.is_some());
+                let (applications, global) = match (recorded, same) {
+                    (Some(connector), _) => (connector.configurations.clone(), connector.global_configuration.as_ref()),
+                    (None, Some(offering)) => (offering.applications.clone(), offering.global.as_ref()),
+                    (None, None) => (None, None),
+                };
                 let applications = without(applications, record);
-                let global = connector.and_then(|connector| connector.global_configuration.as_ref());
                 let mut problems = preflight::of_declarations(&desired.values, applications.as_deref(), global);
                 problems.extend(preflight::of_urls(&desired.url_values, applications.as_deref()));
                 (problems, false)

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::application_urls::{self, Urls};
 use super::applications;
 use super::decide::Verdict;
-use super::ledger::{Ledger, OperationKind, Phase};
+use super::ledger::{Applied, Ledger, OperationKind, Phase};
 use super::stored;
 use crate::connect::mask::Masker;
 use crate::connect::model::Deployment;
@@ -15,7 +15,7 @@ use crate::controllers::bounds;
 use crate::controllers::conditions::{self, Extra, Told, cut};
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
-use crate::controllers::tags::{Item, Kind};
+use crate::controllers::tags::Item;
 use crate::crd::connector_deployment_status::{
     APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES,
     LOG_SIZE, REPORT_SIZE, ReportEntry, VALUES_SIZE,
@@ -211,7 +211,7 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
     vec![
         drifted(facts.comparison, facts.seen),
         update_available(before, &facts.newer),
-        values_retained(facts.ledger),
+        values_retained(facts),
         Extra::new(names::SECRETS_UNVERIFIED, Some(unverified), reason, message),
         Extra::suspended(facts.suspended),
     ]
@@ -219,22 +219,31 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
 
 /// What the deployment still has of what is not wanted; whether secured ones are among them is said first, because such a
 /// value is still in force. Unknown while nothing that was sent is remembered.
-fn values_retained(ledger: &Ledger) -> Extra {
+fn values_retained(facts: &Facts<'_>) -> Extra {
     let type_ = names::VALUES_RETAINED;
-    let applied = ledger.applied.as_ref();
+    let applied = facts.ledger.applied.as_ref();
+    // What this generation removes was not looked for yet, or cannot be.
+    let is_behind = applied.is_some_and(|applied| applied.generation != facts.generation);
+    let compared = !(is_behind && facts.comparison == Comparison::None);
     let retained = applied.map(|applied| &applied.retained).filter(|retained| !retained.is_empty());
     let Some(retained) = retained else {
         return match applied.and_then(|applied| applied.sent.as_ref()) {
-            Some(_) => Extra::new(
+            Some(_) if compared => Extra::new(
                 type_,
                 Some(false),
                 "NothingRetained",
                 "The deployment has no values that the spec does not name",
             ),
+            Some(_) => Extra::new(
+                type_,
+                None,
+                "NotCompared",
+                "It was not compared yet which values of the deployment the spec does not name any more",
+            ),
             None => Extra::new(type_, None, "NotCompared", "It is not known which values were sent to the deployment"),
         };
     };
-    let secured = retained.iter().any(|(item, _)| item.kind == Kind::Secured);
+    let secured = applied.is_some_and(Applied::retains_secured);
     let revoke = if secured { "; revoke secured ones where they were issued" } else { "" };
     let names = listed(retained.iter().map(|(item, _)| item).filter(|item| item.is_listed()));
     let message = format!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use connect_operator::connect::model::{ApplicationType, DeclaredApplication, SecuredKey};
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::dev_server::{
-    AddedApplications, ConnectorDefinition, Fault, FaultAnswer, Normalise, Options, Variant,
+    AddedApplications, ConnectorDefinition, Fault, FaultAnswer, Normalise, Options, PlannedOutcome, Variant,
 };
 use connect_operator::names;
 use serde_json::{Value, json};
@@ -141,6 +141,34 @@ async fn rule_08_a_removed_value_without_a_default_stays_is_named_and_costs_no_r
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 1, 0]);
     assert!(plain(&shop).contains(&("FEATURES".to_owned(), "cart".to_owned())));
+}
+
+#[tokio::test]
+async fn rule_08_texts_of_a_deployment_that_retains_a_secret_are_not_shown() {
+    let shop = Leaping::open().await;
+    let optional = |connector: &mut ConnectorDefinition| {
+        let sign = SecuredKey { key: "SIGN_KEY".into(), ..SecuredKey::default() };
+        connector.configurations[0].secured_configuration.push(sign);
+    };
+    shop.dev.world().raise_connector("demo-connector", false, optional).unwrap();
+    shop.put_secret("sign", &[("key", "sign-key-of-the-shop")]).await;
+    let mut both = service(&[], &["API_TOKEN"]);
+    let sign = json!({"key": "SIGN_KEY", "valueFrom": {"secretKeyRef": {"name": "sign", "key": "key"}}});
+    both["configurations"][0]["securedConfiguration"].as_array_mut().unwrap().push(sign);
+    shop.apply_deployment(&both).await;
+    let live = shop.finish("Deployed").await;
+    shop.change(&spec(&[], &["API_TOKEN"])).await;
+    shop.until("retained", |object| retained(object).is_some()).await;
+    let id = status(&live).id.expect("an id");
+    let outcome = PlannedOutcome::failure("service", "It did not start", "env: sign-key-of-the-shop");
+    shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).unwrap();
+    shop.annotate(names::REDEPLOY_REQUESTED_AT, "now").await;
+    let failed = shop.redeployed("RedeployFailed").await;
+    let text = serde_json::to_string(&failed.status).unwrap();
+    assert!(text.contains("It did not start") && !text.contains("sign-key-of-the-shop"), "{text}");
+    for note in shop.events("RedeployFailed").await {
+        assert!(!note.contains("sign-key-of-the-shop"), "{note}");
+    }
 }
 
 #[tokio::test]

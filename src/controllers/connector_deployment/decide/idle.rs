@@ -153,10 +153,8 @@ fn present(case: &Case<'_>, seen: &Seen) -> Decision {
 fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     let applied = case.ledger.applied.as_ref();
     let known = applied.and_then(|applied| applied.digest.as_ref());
-    // A redeploy takes nothing away, so one that would only leave something out would change nothing. After a failure it is
-    // another attempt.
-    let leaves_out = applied
-        .is_some_and(|applied| applied.outcome == Phase::Deployed && retained::is_all_there(applied, wanted, seen));
+    // A redeploy takes nothing away, so one that would only leave something out would change nothing.
+    let leaves_out = applied.is_some_and(|applied| retained::is_all_there(applied, wanted, seen));
     let (differs, removed) = match known.map(|digest| digest.compare(&wanted.payload.digest)) {
         Some(Comparison::Same) => (false, false),
         Some(Comparison::Different) => (!leaves_out, leaves_out),
@@ -189,7 +187,10 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     let rolled_back_values = rolled_back && seen.rollback.is_some();
     let corrects = case.intent.correct_drift && (drift.can_be_corrected() || rolled_back_values);
     if differs || requested || update || corrects {
-        return redeploy(case, seen, wanted, update);
+        // What somebody rolled back follows again with the first redeploy of ours.
+        let version = &case.intent.version;
+        let resumes = rolled_back && version.follow && version.latest > Some(seen.connector_version);
+        return redeploy(case, seen, wanted, update || resumes);
     }
     if let Some(ledger) = noted(case, seen, wanted, removed) {
         return case.anew(ledger);
@@ -199,7 +200,10 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         return case.anew(Ledger { unverified: true, ..case.ledger.clone() });
     }
     let drifted = !drift.elsewhere.is_empty() || rolled_back;
+    // Ours failed, and what somebody else deployed since is not what is wanted.
+    let failed = applied.is_some_and(|applied| applied.outcome == Phase::Failed);
     let verdict = match seen.phase {
+        Phase::Deployed if failed && drifted => Verdict::Settled { phase: Phase::Failed, drifted },
         Phase::Deployed if drift.is_not_applied() => Verdict::NotApplied { drifted },
         phase => Verdict::Settled { phase, drifted },
     };

@@ -298,6 +298,28 @@ fn what_somebody_rolled_back_is_left_so_unless_drift_is_corrected() {
 }
 
 #[test]
+fn what_somebody_deployed_after_ours_failed_is_not_what_is_wanted() {
+    let mut scene = live();
+    scene.applied().outcome = Phase::Failed;
+    assert_eq!(scene.decide().verdict, SETTLED.2, "ours, deployed once more by somebody");
+    scene.sees(Phase::Deployed).values = visible(&[("A", "9")]);
+    assert_eq!(scene.decide().verdict, Verdict::Settled { phase: Phase::Failed, drifted: true });
+}
+
+#[test]
+fn what_was_followed_before_a_rollback_is_followed_again_by_the_next_redeploy_of_ours() {
+    let mut scene = live();
+    scene.applied().connector_version = Some(3);
+    scene.sees(Phase::Deployed).connector_version = 1;
+    scene.intent.version = Version { wanted: None, latest: Some(3), follow: true };
+    scene.memory.followed = Some(3);
+    scene.wanted = Some(wanted("1", "other"));
+    super::build::gathered(&mut scene);
+    let Step::Send(call) = scene.decide().step else { panic!("a secret has changed") };
+    assert!(matches!(call.kind, CallKind::Redeploy { update_connector: true, .. }), "{call:?}");
+}
+
+#[test]
 fn a_rollback_that_only_shows_by_its_revision_leaves_secrets_unverified() {
     let rolled_back = || {
         let mut scene = live();

@@ -4,9 +4,9 @@
 use super::settings::Rule;
 use super::{CAP, NOW};
 use crate::controllers::connector_deployment::decide::{ABSENCE, Decision, Intent, Memory, Step, Wanted};
-use crate::controllers::connector_deployment::ledger::{Ledger, Look, OperationKind, OperationState, Phase};
+use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Look, OperationKind, OperationState};
 use crate::controllers::digest::{Comparison, Digest};
-use crate::controllers::tags::Tags;
+use crate::controllers::tags::{Tags, UNKNOWN};
 
 /// What `decide` is shown.
 pub(super) fn before(
@@ -37,8 +37,10 @@ pub(super) fn before(
             }
         }
         (Rule::OldReads, _, Some(applied), _) => applied.from_version = None,
-        // An attempt after a failure is sent whatever it leaves out.
-        (Rule::LeavesOut, _, Some(applied), _) => applied.outcome = Phase::Failed,
+        // What is not known to have been sent is sent, whatever it leaves out.
+        (Rule::LeavesOut, _, Some(Applied { sent: Some(sent), .. }), _) => {
+            *sent = sent.iter().map(|(item, _)| (item.clone(), UNKNOWN.to_owned())).collect();
+        }
         (Rule::UnknownDigest, _, Some(applied), _) => {
             let today = wanted.map(|wanted| &wanted.payload.digest);
             if applied.digest.as_ref().zip(today).is_some_and(|(old, new)| old.compare(new) == Comparison::Unknown) {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::{DEPLOYING, GATHER, Leaping, is, is_accepted, level, ready, status};
 use crate::manifests::with_spec;
 use crate::shop::{NAME, PROJECT, SECRET};
+use crate::trouble::pace::{FINE, meanwhile};
 
 fn observing() -> Value {
     json!({"managementPolicy": "ObserveOnly"})
@@ -203,8 +204,8 @@ async fn rule_21_from_apply_to_ready_each_write_says_something_new_and_five_are_
     // Looks while the remote works: only that it went from Queued to Deploying is news.
     for _ in 0..3 {
         let looks = shop.looks();
-        shop.clock.step(Duration::from_secs(3));
-        shop.until_so("a look", || shop.looks() > looks).await;
+        // Little by little: a look that is answered after a step counts its pause from there.
+        meanwhile(&shop.clock, FINE, shop.until_so("a look", || shop.looks() > looks)).await;
     }
     shop.clock.step(DEPLOYING);
     shop.until_reason("Deployed").await;

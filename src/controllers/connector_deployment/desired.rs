@@ -86,13 +86,16 @@ impl Unready {
     /// What to tell, with what else is wrong: all of it is to be put right at once.
     #[must_use]
     pub fn with(self, problems: &[String]) -> Told {
-        let Self { told, names: _ } = self;
-        if problems.is_empty() {
-            return told;
-        }
-        let message = format!("{}. Besides: {}", told.message, problems.join("; "));
-        Told::new(told.reason, message)
+        besides(self.told, problems)
     }
+}
+
+fn besides(told: Told, problems: &[String]) -> Told {
+    if problems.is_empty() {
+        return told;
+    }
+    let message = format!("{}. Besides: {}", told.message, problems.join("; "));
+    Told::new(told.reason, message)
 }
 
 /// What was sent from here, as far as it is known, and may still be there.
@@ -343,7 +346,7 @@ impl Gather<'_> {
             return Err(Unready { told: Told::new(reason, self.invalid.join("; ")), names });
         }
         let told = Told::new(reason, format!("Missing in this namespace: {}", missing.join("; ")));
-        Err(Unready { told: Unready { told, names: Box::default() }.with(&self.invalid), names })
+        Err(Unready { told: besides(told, &self.invalid), names })
     }
 }
 

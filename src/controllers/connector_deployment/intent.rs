@@ -250,12 +250,15 @@ pub fn intent(
         suspended: spec.suspend,
         correct_drift: spec.drift.policy == DriftPolicy::Correct,
         recreate: spec.removed_values == RemovedValues::Recreate,
-        version: Version {
-            wanted: spec.connector.version,
-            follow: spec.connector.update_policy == UpdatePolicy::Latest,
-            latest,
-        },
+        version: version(object, latest),
     }
+}
+
+/// Which version of the connector is asked for; `latest`: the registry's, if it was read.
+#[must_use]
+pub fn version(object: &ConnectorDeployment, latest: Option<i64>) -> Version {
+    let connector = &object.spec.connector;
+    Version { wanted: connector.version, follow: connector.update_policy == UpdatePolicy::Latest, latest }
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use super::decide::CallKind;
 use super::desired::{Declared, Desired, Unready};
-use super::{applications, observe, preflight};
+use super::{applications, intent, observe, preflight};
 use crate::connect::model::{DeclaredApplication, Deployment};
 use crate::connect::scopes::Right;
 use crate::controllers::conditions::Told;
 use crate::controllers::remote::{Offer, Offered, Offering};
-use crate::crd::{ConnectorDeployment, DriftPolicy, UpdatePolicy};
+use crate::crd::{ConnectorDeployment, DriftPolicy};
 
 /// What the registry says, as far as it was asked.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +41,9 @@ impl Registered {
         self.deployable.or_else(|| published.map(|offering| offering.version))
     }
 
-    fn declared(&self) -> Option<Declared> {
+    /// What the version declares that a create or a move leads to.
+    #[must_use]
+    pub fn declared(&self) -> Option<Declared> {
         let offering = self.offering()?;
         observe::declared(offering.applications.as_ref(), offering.global.as_ref())
     }
@@ -58,16 +60,10 @@ impl Registered {
 
     /// Whether a redeploy would move to the registry's latest version (rule 15).
     fn moves(&self, object: &ConnectorDeployment, record: &Deployment) -> bool {
-        let (connector, running) = (&object.spec.connector, record.connector.version);
-        let Some(latest) = self.latest() else { return false };
-        let applied = object.status.as_ref().and_then(|status| status.applied.as_ref()?.connector_version);
-        // Somebody rolled it back.
-        let before = applied.filter(|applied| *applied > running);
-        if before.is_some() && object.spec.drift.policy == DriftPolicy::Correct {
-            return connector.version.or(before) == Some(latest);
-        }
-        let follows = connector.update_policy == UpdatePolicy::Latest;
-        latest > before.unwrap_or(running) && (follows || connector.version == Some(latest))
+        let (version, running) = (intent::version(object, self.latest()), record.connector.version);
+        let before = object.status.as_ref().and_then(|status| status.applied.as_ref()?.connector_version);
+        let corrects = object.spec.drift.policy == DriftPolicy::Correct;
+        version.rises(running, before) || (corrects && version.restores(running, before))
     }
 
     /// Whether a deployment of the connector generates an API client.
@@ -81,12 +77,9 @@ impl Registered {
     #[must_use]
     pub fn rights(&self, call: &CallKind) -> Vec<Right> {
         let mut rights = vec![Right::ManageDeployments];
-        let (creates, moves) = match call {
-            // What is taken down to be created again must not be stuck in between.
-            CallKind::Create { .. } | CallKind::Recreate { .. } => (true, false),
-            CallKind::Redeploy { update_connector, .. } => (false, *update_connector),
-            CallKind::Undeploy { .. } => (false, false),
-        };
+        // What is taken down to be created again must not be stuck in between.
+        let creates = call.creates();
+        let moves = matches!(call, CallKind::Redeploy { update_connector: true, .. });
         let unread = self.offering().is_none_or(|offering| offering.applications.is_none());
         if (creates || moves) && unread {
             rights.push(Right::ViewConnectors);

@@ -40,7 +40,7 @@ fn plain(shop: &Leaping) -> Vec<(String, String)> {
     values.map(|value| (value.key, value.value)).collect()
 }
 
-fn with_enabler(connector: &mut ConnectorDefinition) {
+pub(super) fn with_enabler(connector: &mut ConnectorDefinition) {
     connector.configurations.push(DeclaredApplication {
         application_name: "enabler".into(),
         application_type: ApplicationType::Assets,
@@ -49,7 +49,7 @@ fn with_enabler(connector: &mut ConnectorDefinition) {
     });
 }
 
-fn applications(shop: &Leaping) -> Vec<String> {
+pub(super) fn applications(shop: &Leaping) -> Vec<String> {
     let now = shop.dev.now();
     let there = shop.dev.world().all(now).remove(0);
     there.applications.into_iter().map(|application| application.application_name).collect()

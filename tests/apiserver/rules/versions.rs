@@ -7,6 +7,7 @@ use connect_operator::dev_server::{Fault, FaultAnswer};
 use connect_operator::names;
 use serde_json::{Value, json};
 
+use super::merging::{applications, with_enabler};
 use super::{DEPLOYING, Leaping, condition, is, message, ready, status};
 use crate::shop::SECRET;
 
@@ -208,4 +209,26 @@ async fn rule_16_what_somebody_rolled_back_is_corrected_once() {
     shop.pass(INTERVAL).await;
     shop.pass(INTERVAL).await;
     assert_eq!(shop.sent(), [1, 2, 0]);
+}
+
+#[tokio::test]
+async fn rule_16_a_change_after_a_rollback_follows_again_with_every_application() {
+    let shop = Leaping::open().await;
+    let connector = json!({"key": "demo-connector", "updatePolicy": "Latest"});
+    shop.apply_deployment(&json!({"connector": connector})).await;
+    let live = shop.finish("Deployed").await;
+    shop.dev.world().raise_connector("demo-connector", false, with_enabler).unwrap();
+    shop.clock.step(INTERVAL);
+    shop.redeployed("Deployed").await;
+    let id = status(&live).id.expect("an id");
+    shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).expect("there is an earlier one");
+    shop.look_again().await;
+    shop.pass(DEPLOYING).await;
+    shop.until("rolled back", |object| is(object, names::DRIFTED)).await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    let moved = shop.redeployed("Deployed").await;
+    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
+    assert_eq!(applications(&shop), ["service", "enabler"]);
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.sent(), [1, 2, 0], "one redeploy for both");
 }

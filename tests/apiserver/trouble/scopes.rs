@@ -68,6 +68,18 @@ async fn a_refused_create_of_such_a_connector_names_that_scope_first() {
     assert!(told.contains("manage_connectors_deployments:demo"), "{told}");
 }
 
+/// Returns once a token is in use that may only look.
+async fn view_only(shop: &Shop) {
+    use_client(shop, "viewer").await;
+    shop.until_project("the token of the viewer is in use", |project| {
+        project
+            .status
+            .as_ref()
+            .is_some_and(|status| status.scopes.iter().any(|it| it.starts_with("view_connectors_dep")))
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
     let shop = open().await;
@@ -76,14 +88,7 @@ async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
 
-    use_client(&shop, "viewer").await;
-    shop.until_project("the token of the viewer is in use", |project| {
-        project
-            .status
-            .as_ref()
-            .is_some_and(|status| status.scopes.iter().any(|it| it.starts_with("view_connectors_dep")))
-    })
-    .await;
+    view_only(&shop).await;
     shop.put_secret("tax", &[("token", "second-token-of-the-shop")]).await;
     let lacks = shop.until_reason("PermissionMissing").await;
     let told = message(&lacks);
@@ -97,14 +102,7 @@ async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
     shop.until_reason("Deployed").await;
     assert_eq!(sent(&shop), [1, 1, 0]);
 
-    use_client(&shop, "viewer").await;
-    shop.until_project("the token of the viewer is in use", |project| {
-        project
-            .status
-            .as_ref()
-            .is_some_and(|status| status.scopes.iter().any(|it| it.starts_with("view_connectors_dep")))
-    })
-    .await;
+    view_only(&shop).await;
     shop.delete().await;
     shop.until("it says why it stays", |object| message(object).starts_with("Nothing is sent")).await;
     assert_eq!(sent(&shop), [1, 1, 0]);

@@ -153,11 +153,13 @@ fn present(case: &Case<'_>, seen: &Seen) -> Decision {
 fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
     let applied = case.ledger.applied.as_ref();
     let known = applied.and_then(|applied| applied.digest.as_ref());
-    // A redeploy takes nothing away, so one that would only leave something out would change nothing.
-    let leaves_out = applied.is_some_and(|applied| retained::is_all_there(applied, wanted, seen));
     let (differs, removed) = match known.map(|digest| digest.compare(&wanted.payload.digest)) {
         Some(Comparison::Same) => (false, false),
-        Some(Comparison::Different) => (!leaves_out, leaves_out),
+        Some(Comparison::Different) => {
+            // A redeploy takes nothing away, so one that would only leave something out would change nothing.
+            let leaves_out = applied.is_some_and(|applied| retained::is_all_there(applied, wanted, seen));
+            (!leaves_out, leaves_out)
+        }
         None => (true, false),
         Some(Comparison::Unknown) => match rehash(case, seen, wanted) {
             Rehash::Same(decision) => return *decision,
@@ -171,14 +173,13 @@ fn compare(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
         Update::Yes => true,
         Update::Cannot(verdict) => return case.rest(verdict, None),
     };
-    let removed_here = applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.tags, seen));
     // What is retained is told although nothing is sent yet, or for long.
     if (case.intent.suspended || case.intent.recreate)
         && let Some(ledger) = noted(case, seen, wanted, false)
     {
         return case.anew(ledger);
     }
-    if removed_here && case.intent.recreate {
+    if case.intent.recreate && applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.tags, seen)) {
         return recreating::begin(case, seen, wanted);
     }
     let drift = drift(applied, seen, wanted);
@@ -324,15 +325,12 @@ fn version(case: &Case<'_>, seen: &Seen) -> Update {
     let running = seen.connector_version;
     let version = &case.intent.version;
     let before = case.ledger.applied.as_ref().and_then(|applied| applied.connector_version);
-    let before = before.filter(|before| *before > running);
-    if before.is_some() && case.intent.correct_drift && version.wanted.or(before) == version.latest {
+    if case.intent.correct_drift && version.restores(running, before) {
         return Update::Yes;
     }
     if version.follow {
-        return match version.latest {
-            Some(latest) if latest > before.unwrap_or(running) && case.memory.followed != Some(latest) => Update::Yes,
-            _ => Update::No,
-        };
+        let rises = version.rises(running, before) && case.memory.followed != version.latest;
+        return if rises { Update::Yes } else { Update::No };
     }
     let Some(wanted) = version.wanted.filter(|wanted| *wanted != running) else { return Update::No };
     let applied = case.ledger.applied.as_ref().filter(|applied| applied.digest.is_some());

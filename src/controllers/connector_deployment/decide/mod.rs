@@ -84,6 +84,21 @@ pub struct Version {
     pub latest: Option<i64>,
 }
 
+impl Version {
+    /// Whether a redeploy takes a deployment to a version that it did not have when our last operation ended with `before`.
+    #[must_use]
+    pub fn rises(&self, running: i64, before: Option<i64>) -> bool {
+        let newer = self.latest.is_some_and(|latest| latest > running.max(before.unwrap_or(running)));
+        newer && (self.follow || self.wanted == self.latest)
+    }
+
+    /// Whether a redeploy takes a deployment back to what it had then, because somebody has rolled it back since.
+    #[must_use]
+    pub fn restores(&self, running: i64, before: Option<i64>) -> bool {
+        before.is_some_and(|before| before > running && Some(self.wanted.unwrap_or(before)) == self.latest)
+    }
+}
+
 /// The desired values, without showing any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
@@ -127,6 +142,14 @@ pub enum CallKind {
         /// By id.
         id: String,
     },
+}
+
+impl CallKind {
+    /// Whether a deployment comes of it, at once or once the one before it is gone.
+    #[must_use]
+    pub fn creates(&self) -> bool {
+        matches!(self, Self::Create { .. } | Self::Recreate { .. })
+    }
 }
 
 /// What to tell people.

@@ -16,9 +16,11 @@ use crate::clock::{between, later};
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::object::Next;
 use crate::controllers::remote::{Pace, Remote};
+use crate::controllers::values::Values;
 use crate::crd::DriftPolicy;
 use crate::crd::connector_deployment_status::OperationType;
 
+use super::registered::needs_declarations;
 use super::{Known, Run};
 
 /// Pause before the look that follows the lost answer to a redeploy (contract section 8.4): that the remote is at work,
@@ -137,9 +139,13 @@ impl Run<'_> {
     ) -> Result<Next, kube::Error> {
         let started =
             decision.ledger.operation.as_ref().map_or_else(Timestamp::default, |operation| operation.started_at);
-        let values = known.desired.as_ref().map(|desired| desired.values.clone()).unwrap_or_default();
+        let none = Values::default();
+        let values = known.desired.as_ref().map_or(&none, |desired| &desired.values);
         let record = looked.record.as_deref();
-        let named = |call: &CallKind| applications::named(&values, call, known.declared.as_ref(), record);
+        let named = |call: &CallKind| {
+            let offered = needs_declarations(call).then(|| known.registered.declared());
+            applications::named(values, call, offered.as_ref().unwrap_or(&known.declared).as_ref(), record)
+        };
         let send = async |values| {
             act::send(api, &self.object, &known.wanted, known.target.as_ref(), &call, &values, started).await
         };
@@ -182,7 +188,7 @@ impl Run<'_> {
             CallKind::Recreate { .. } => OperationKind::Recreate,
         };
         let verdict = if outcome.key_taken { Verdict::KeyTaken } else { Verdict::Running(kind) };
-        let suspects = registered::suspects(&call.kind, known.generates_api_client);
+        let suspects = registered::suspects(&call.kind, known.registered.generates_api_client());
         let told = act::told(&done, &suspects, &known.wanted.remote.project_key)
             .filter(|_| !outcome.key_taken)
             .unwrap_or_else(|| status::tell(&verdict, &known.wanted.key, done.record.as_ref(), &[]));

@@ -23,7 +23,7 @@ impl Run<'_> {
     pub(super) async fn known(
         &mut self,
         wanted: WantedIdentity,
-        registered: &Registered,
+        registered: Registered,
         looked: &Looked,
     ) -> Result<Known, kube::Error> {
         let spec = &self.object.spec;
@@ -34,14 +34,12 @@ impl Run<'_> {
             let told = Told::new(Reason::Undeploying, "");
             return Ok(Known {
                 wanted,
-                latest: None,
-                latest_tag: String::new(),
+                registered,
                 desired: Err(told),
                 payload: None,
                 masker: Masker::new([]),
                 target: None,
                 declared: None,
-                generates_api_client: false,
             });
         }
         let named = desired::references(spec);
@@ -64,18 +62,7 @@ impl Run<'_> {
         if let Ok(desired) = &desired {
             self.tell_undeclared(&desired.undeclared).await;
         }
-        let latest_tag = registered.offering().map(|offering| offering.tag.clone()).unwrap_or_default();
-        Ok(Known {
-            wanted,
-            latest: registered.latest(),
-            latest_tag,
-            desired,
-            payload,
-            masker,
-            target: None,
-            declared,
-            generates_api_client: registered.generates_api_client(),
-        })
+        Ok(Known { wanted, registered, desired, payload, masker, target: None, declared })
     }
 
     /// Rule 14: the keys that are not sent are named in one event.

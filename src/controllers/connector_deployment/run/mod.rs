@@ -24,6 +24,7 @@ use super::intent::{self, Target};
 use super::ledger::Ledger;
 use super::memory::Remembered;
 use super::observe::{self};
+use super::registered::Registered;
 use super::status::WantedIdentity;
 use super::stored;
 use crate::connect::mask::Masker;
@@ -55,18 +56,14 @@ pub(super) struct Run<'a> {
 /// What a run has learned before it decides.
 struct Known {
     wanted: WantedIdentity,
-    /// The registry's latest version of the connector.
-    latest: Option<i64>,
-    /// The Git tag of that version; empty: not known.
-    latest_tag: String,
+    /// What the registry says of the connector.
+    registered: Registered,
     desired: Result<Desired, Told>,
     payload: Option<Wanted>,
     masker: Masker,
     target: Option<Target>,
-    /// What the version declares that will run; `None`: not known.
+    /// What the version declares that runs, or that a move leads to which is due by itself; `None`: not known.
     declared: Option<Declared>,
-    /// Whether a deployment of the connector generates an API client.
-    generates_api_client: bool,
 }
 
 impl<'a> Run<'a> {
@@ -161,17 +158,17 @@ impl<'a> Run<'a> {
             Err(error) => return self.failed_look(wanted, &error).await,
         };
         self.remembered.last_look = Some(looked.at);
-        let mut known = self.known(wanted, &registered, &looked).await?;
+        let mut known = self.known(wanted, registered, &looked).await?;
         known.target.clone_from(&target);
         let look = observe::seen(&looked, &intent::ignored(&self.object));
-        let intent = intent::intent(&self.object, &known.wanted, target.as_ref(), known.latest);
+        let intent = intent::intent(&self.object, &known.wanted, target.as_ref(), known.registered.latest());
         let intent = Intent { deletion: self.deletion(), ..intent };
         let now = self.context.clock.now();
         let decide = |memory: &Memory, wanted: Option<&Wanted>| {
             decide::decide(&Case { ledger: &ledger, intent: &intent, wanted, look: &look, memory, now })
         };
         let mut decision = decide(&self.remembered.seen, known.payload.as_ref());
-        match self.obstacle(remote, &known, target.as_ref(), &registered, &looked, &decision) {
+        match self.obstacle(remote, &known, target.as_ref(), &looked, &decision) {
             Obstacle::None => {}
             Obstacle::Doubt => return Ok(Next::Again(None)),
             // What may not be sent is as good as unknown.

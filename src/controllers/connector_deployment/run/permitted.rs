@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::super::decide::{CallKind, Decision};
 use super::super::observe::Looked;
-use super::super::registered::Registered;
 use super::super::status::{Comparison, Sight};
 use crate::controllers::conditions::Told;
 use crate::controllers::object::Next;
@@ -15,14 +14,8 @@ use super::{Known, Run};
 
 impl Run<'_> {
     /// Why the service would refuse this call: the token names its scopes, and lacks one. A token with other scopes wakes us.
-    pub(super) fn unpermitted(
-        &self,
-        remote: &Remote,
-        known: &Known,
-        registered: &Registered,
-        call: &CallKind,
-    ) -> Option<Told> {
-        let missing = remote.lacking(self.subject, &registered.rights(call));
+    pub(super) fn unpermitted(&self, remote: &Remote, known: &Known, call: &CallKind) -> Option<Told> {
+        let missing = remote.lacking(self.subject, &known.registered.rights(call));
         (!missing.is_empty()).then(|| problem::unpermitted(&missing, &known.wanted.remote.project_key))
     }
 

@@ -87,26 +87,26 @@ impl Run<'_> {
         remote: &Remote,
         known: &Known,
         target: Option<&Target>,
-        registered: &Registered,
         looked: &Looked,
         decision: &Decision,
     ) -> Obstacle {
+        let registered = &known.registered;
         let begun = self.status().operation.map(|operation| operation.operation_type);
         // What follows the DELETE of a Recreate is another call.
         let begins = begun.is_none_or(|kind| kind == OperationType::Recreate);
         if let (Some(Err(why)), Step::Send(call)) = (target.and_then(|target| target.staged.as_ref()), &decision.step)
-            && matches!(call.kind, CallKind::Create { .. } | CallKind::Recreate { .. })
+            && call.kind.creates()
         {
             return Obstacle::Told(intent::not_deployable(&self.object, why));
         }
         if let Step::Send(call) = &decision.step
-            && let Some(told) = self.unpermitted(remote, known, registered, &call.kind)
+            && let Some(told) = self.unpermitted(remote, known, &call.kind)
         {
             return Obstacle::Told(told);
         }
         if let (Step::Send(call), Some(target)) = (&decision.step, target)
             && needs_declarations(&call.kind)
-            && let Some(obstacle) = self.without_declarations(remote, known, target, registered)
+            && let Some(obstacle) = self.without_declarations(remote, known, target)
         {
             return obstacle;
         }
@@ -135,15 +135,9 @@ impl Run<'_> {
 
     /// What a create and a move to another version need to know, and do not: every application that the connector declares,
     /// as the registry says it now. It is asked again soon, and wakes us.
-    fn without_declarations(
-        &self,
-        remote: &Remote,
-        known: &Known,
-        target: &Target,
-        registered: &Registered,
-    ) -> Option<Obstacle> {
+    fn without_declarations(&self, remote: &Remote, known: &Known, target: &Target) -> Option<Obstacle> {
         let project = &known.wanted.remote.project_key;
-        let offer = registered.offer.as_ref()?;
+        let offer = known.registered.offer.as_ref()?;
         let now = self.context.clock.now();
         let interval = self.object.spec.effective_interval();
         let ask = |newer_than| remote.offer(self.subject, &target.name, interval, newer_than);
@@ -195,11 +189,8 @@ impl Run<'_> {
 }
 
 /// Whether a call has to name every application that the connector declares.
-fn needs_declarations(call: &CallKind) -> bool {
-    matches!(
-        call,
-        CallKind::Create { .. } | CallKind::Recreate { .. } | CallKind::Redeploy { update_connector: true, .. }
-    )
+pub(super) fn needs_declarations(call: &CallKind) -> bool {
+    call.creates() || matches!(call, CallKind::Redeploy { update_connector: true, .. })
 }
 
 fn earlier(than: Timestamp, by: Duration) -> Timestamp {

@@ -150,12 +150,13 @@ impl Run<'_> {
     }
 
     fn newer(&self, known: &Known, seen: Sight<'_>) -> Newer {
-        match (known.latest, seen) {
+        match (known.registered.latest(), seen) {
             _ if self.object.spec.connector.update_policy == UpdatePolicy::Latest => Newer::No,
             (Some(latest), Sight::Record(record)) if latest > record.connector.version => {
                 let running =
                     Release { version: record.connector.version, tag: record.connector.repository.tag.clone() };
-                Newer::Yes { running, latest: Release { version: latest, tag: known.latest_tag.clone() } }
+                let tag = known.registered.offering().map(|offering| offering.tag.clone()).unwrap_or_default();
+                Newer::Yes { running, latest: Release { version: latest, tag } }
             }
             (Some(_), Sight::Record(_)) | (_, Sight::Nothing) => Newer::No,
             (None, Sight::Record(_)) | (_, Sight::NotLooked) => Newer::Unknown,

@@ -14,15 +14,24 @@ pub struct Clock(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    System { since: Duration },
+    /// The time when it was made, by the machine's clock and by [`counting`].
+    System {
+        start: Timestamp,
+        since: Duration,
+    },
     Stepped(watch::Sender<Timestamp>),
 }
 
+/// Longest time that is slept at once: the runtime's timers stand still while the machine sleeps, this clock does not.
+const LONGEST_SLEEP: Duration = Duration::from_mins(1);
+
 impl Clock {
-    /// The machine's clock.
+    /// The machine's clock as it is now. From here on it and its clones only count: whoever sets the machine's clock
+    /// moves no timer, and makes nothing look older or younger than it is. A process takes the new time over when it
+    /// is started again.
     #[must_use]
     pub fn system() -> Self {
-        Self(Source::System { since: counting() })
+        Self(Source::System { start: Timestamp::now(), since: counting() })
     }
 
     /// A clock that stands still at `start` until [`Clock::step`] moves it.
@@ -31,22 +40,21 @@ impl Clock {
         Self(Source::Stepped(watch::Sender::new(start)))
     }
 
-    /// The time now.
+    /// The time now. Never earlier than what this clock or a clone of it showed before.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            Source::System { .. } => Timestamp::now(),
+            Source::System { start, .. } => later(*start, self.elapsed()),
             Source::Stepped(now) => *now.borrow(),
         }
     }
 
-    /// Time that has passed on this clock and its clones since some fixed moment. Unlike [`Clock::now`] it is not
-    /// moved by whoever sets the machine's clock, so spans are measured with it. On Linux it counts while the machine
+    /// Time that has passed on this clock and its clones since some fixed moment. On Linux it counts while the machine
     /// sleeps too (`CLOCK_BOOTTIME`): who was suspended has to know that time passed for the others.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         match &self.0 {
-            Source::System { since } => counting().saturating_sub(*since),
+            Source::System { since, .. } => counting().saturating_sub(*since),
             Source::Stepped(now) => between(Timestamp::UNIX_EPOCH, *now.borrow()),
         }
     }
@@ -61,7 +69,13 @@ impl Clock {
     /// Returns once the clock shows `deadline` or later; at once if it does already.
     pub async fn sleep_until(&self, deadline: Timestamp) {
         match &self.0 {
-            Source::System { .. } => tokio::time::sleep(between(Timestamp::now(), deadline)).await,
+            Source::System { .. } => loop {
+                let left = between(self.now(), deadline);
+                if left.is_zero() {
+                    return;
+                }
+                tokio::time::sleep(left.min(LONGEST_SLEEP)).await;
+            },
             Source::Stepped(now) => {
                 let mut now = now.subscribe();
                 // The sender lives as long as this clock, so waiting cannot fail.

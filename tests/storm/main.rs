@@ -10,6 +10,7 @@ mod digest_key;
 mod faults;
 mod frozen;
 mod judge;
+mod jumping;
 mod killed;
 mod leader_killed;
 mod ledger;

@@ -10,6 +10,7 @@ use rand::rngs::StdRng;
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 
+use crate::jumping::Jumping;
 use crate::patience::in_time;
 
 /// A running operator.
@@ -30,6 +31,8 @@ pub(crate) struct Start {
     pub(crate) log: PathBuf,
     /// Whether it works only while it leads.
     pub(crate) elects: bool,
+    /// The clock that it goes by; `None`: the machine's.
+    pub(crate) clock: Option<Jumping>,
 }
 
 impl Start {
@@ -41,6 +44,7 @@ impl Start {
             .args(self.elects.then_some("--leader-elect"))
             .env("KUBECONFIG", &self.kubeconfig)
             .env("RUST_LOG", if self.elects { "info,connect_operator::connect=debug" } else { "info" })
+            .envs(self.clock.iter().flat_map(Jumping::environment))
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)

@@ -103,7 +103,14 @@ impl Place {
     /// How an operator of this place is started.
     pub(crate) fn operator(&self) -> Start {
         let kubeconfig = self.cluster.kubeconfig_path();
-        Start { kubeconfig, namespace: self.part.to_owned(), home: self.home(), log: self.log(), elects: false }
+        Start {
+            kubeconfig,
+            namespace: self.part.to_owned(),
+            home: self.home(),
+            log: self.log(),
+            elects: false,
+            clock: None,
+        }
     }
 
     /// The same for one of several replicas, with a log of its own.

@@ -62,7 +62,8 @@ pub(super) fn wanted(
     (lines > 0 && failed).then(|| Wanted {
         id: record.id.clone(),
         applications: record.applications.iter().map(|application| application.application_name.clone()).collect(),
-        start: ended.started_at.0.max(oldest),
+        // A clock that was set back since leaves a start in the future.
+        start: ended.started_at.0.min(now).max(oldest),
         lines,
     })
 }

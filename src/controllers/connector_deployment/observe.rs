@@ -129,7 +129,12 @@ pub async fn look(
 
 /// A view from before our last write is not used (rule 5), nor one that was used before.
 fn newer_than(now: Timestamp, ledger: &Ledger, remembered: &Remembered) -> Timestamp {
-    let started = ledger.operation.as_ref().map(|operation| operation.started_at);
+    // A write in the future was before this process met it; no look would ever be later than what it says of itself.
+    let met = |stamp| match remembered.seen.ahead {
+        Some(ahead) if ahead.stamp == stamp => ahead.since.min(stamp),
+        _ => stamp,
+    };
+    let started = ledger.operation.as_ref().map(|operation| met(operation.started_at));
     let asked = remembered.asked.as_ref().map(|(_, at)| *at);
     let used = remembered.last_look.map(|at| later(at, std::time::Duration::from_millis(1)));
     let recent = now.saturating_sub(LONGEST_AGE).unwrap_or(Timestamp::MIN);

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::super::ledger::Phase;
+use super::super::ledger::{Ledger, Phase};
+use super::case::last_write;
 use crate::clock::later;
 use crate::controllers::digest::Digest;
 use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
@@ -65,6 +66,11 @@ pub struct Cause {
 pub type Refused = operations::Refused<Cause>;
 
 impl Memory {
+    /// Takes note of the time of our last write before anything is held against it: it may lie in the future.
+    pub fn meet(&mut self, ledger: &Ledger, now: Timestamp) {
+        self.ahead = Ahead::at(self.ahead, last_write(ledger), now);
+    }
+
     /// The same without times in the future, which a clock that was set back leaves behind. `last_write`: the time of
     /// our last write at the remote.
     pub(super) fn at(&self, last_write: Option<Timestamp>, now: Timestamp) -> Self {

@@ -148,6 +148,7 @@ impl<'a> Run<'a> {
         let ledger = self.ledger();
         self.note_login(remote.login());
         self.note_request();
+        self.remembered.seen.meet(&ledger, self.context.clock.now());
         // Before the look, which can be used once.
         let Some(registered) = self.registered(remote, target.as_ref()) else { return Ok(Next::Again(None)) };
         let looked =

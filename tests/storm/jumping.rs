@@ -1,0 +1,107 @@
+//! The machine's clock is set, by hours and by days, to and fro, while calls are under way; then the operator is started
+//! again under each of these clocks.
+
+use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use rand::RngExt;
+
+use crate::judge::Verdict;
+use crate::life;
+use crate::operator::Operator;
+use crate::place::Place;
+use crate::size::{self, pick};
+
+/// Makes a process believe that the time of day is another one. Only that: what counts from the start of the machine goes on.
+const LIBRARY: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static volatile long *offset;
+__attribute__((constructor)) static void start(void) {
+    int file = open(getenv("CLOCK_OFFSET"), O_RDONLY);
+    void *page = mmap(0, sizeof(long), PROT_READ, MAP_SHARED, file, 0);
+    if (file < 0 || page == MAP_FAILED) abort();
+    offset = page;
+}
+int clock_gettime(clockid_t id, struct timespec *at) {
+    int answer = syscall(SYS_clock_gettime, id, at);
+    if (id == CLOCK_REALTIME && offset) at->tv_sec += *offset;
+    return answer;
+}
+"#;
+
+/// The clock of a process, which can be set.
+#[derive(Clone)]
+pub(crate) struct Jumping {
+    library: PathBuf,
+    offset: PathBuf,
+}
+
+impl Jumping {
+    fn new(folder: &Path) -> Self {
+        let (source, library) = (folder.join("clock.c"), folder.join("clock.so"));
+        std::fs::write(&source, LIBRARY).unwrap();
+        let compiled =
+            std::process::Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+        assert!(compiled.expect("cc, which Rust links with, is there").success());
+        let offset = folder.join("clock");
+        std::fs::File::create(&offset).unwrap().write_all(&[0; 8]).unwrap();
+        Self { library, offset }
+    }
+
+    /// How a process is made to read it.
+    pub(crate) fn environment(&self) -> [(&'static str, &Path); 2] {
+        [("LD_PRELOAD", &self.library), ("CLOCK_OFFSET", &self.offset)]
+    }
+
+    /// Sets it this far from the real one, for all who read it.
+    fn set(&self, seconds: i64) {
+        let file = std::fs::File::options().write(true).open(&self.offset).unwrap();
+        file.write_all_at(&seconds.to_ne_bytes(), 0).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_sets_the_clock_neither_stops_nor_repeats_anything() {
+    const HOUR: i64 = 3_600;
+    const DAY: i64 = 24 * HOUR;
+    let resources = pick(12, 40);
+    // Slow calls, so that it often jumps in the middle of one.
+    let slow = |operation| {
+        let answer = FaultAnswer { delay_ms: 300, ..FaultAnswer::default() };
+        Fault { share: Some(0.5), ..Fault::of(operation, answer) }
+    };
+    let faults = ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(slow);
+    let options =
+        Options { deploy_duration: Duration::from_millis(1_500), faults: faults.into(), ..Options::default() };
+    let place = Place::open("jumping", options).await;
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Jumping::new(folder.path());
+    let mut start = place.operator();
+    start.clock = Some(clock.clone());
+
+    let mut chance = size::chance("jumping", "clock");
+    let storm = async {
+        let mut operator = start.now();
+        for restarts in [false, true] {
+            for offset in [HOUR, 0, -HOUR, 0, DAY, 0, -DAY, DAY, -DAY] {
+                tokio::time::sleep(Duration::from_secs(3).mul_f64(chance.random_range(0.0..1.0))).await;
+                clock.set(offset);
+                if restarts {
+                    operator = Operator::restart(operator).await;
+                }
+            }
+        }
+        operator
+    };
+    let operator = life::lives(&place, resources, Duration::from_secs(2), storm).await;
+    Verdict::at_the_end(&place, &[], vec![operator], &[("jumps", 18)]).await;
+}

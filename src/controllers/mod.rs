@@ -8,6 +8,7 @@ pub mod bounds;
 pub mod conditions;
 pub mod connect_factory;
 pub mod connect_project;
+pub mod connection;
 pub mod connector;
 pub mod connector_deployment;
 pub mod connector_staged;

@@ -244,6 +244,7 @@ fn only_the_clock_waits() {
     let exceptions = &[
         ("clock", "it is the clock"),
         ("connect/http/wire", "silence of a real socket, which no stepped clock can break"),
+        ("controllers/connection", "silence of a real socket"),
         ("dev_server/answers", "a body that never ends must not fill the memory of its reader at once"),
         ("dev_server/http", "answers that come late, to real sockets"),
         ("dev_server/repositories", "a real process, which has to answer"),

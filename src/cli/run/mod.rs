@@ -24,7 +24,7 @@ use crate::connect::surroundings::Surroundings;
 use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory};
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::work::Work;
-use crate::controllers::{digest_key, manager, served_crds};
+use crate::controllers::{connection, digest_key, manager, served_crds};
 use crate::crd::DeletionPolicy;
 use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
 use crate::metrics::Metrics;
@@ -34,9 +34,6 @@ use crate::telemetry::{self, LogFormat};
 use self::leadership::Leadership;
 use crate::cli::{CaFileError, asked_to_end, completion, read_ca_file};
 
-/// Longest wait for a part of an answer of the API server: longer than the quiet times of a watch, which it ends itself
-/// after less than 5 minutes.
-const LONGEST_ANSWER: Duration = Duration::from_secs(295);
 /// Pause between two looks for the CRDs while they are missing.
 const CRDS_AGAIN: Duration = Duration::from_secs(5);
 
@@ -170,14 +167,12 @@ pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
 /// The same with a cluster and an end of the caller's.
 pub(in crate::cli) async fn run_with(
     args: Args,
-    mut config: kube::Config,
+    config: kube::Config,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
     let namespace = args.operator_namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-    // An API server whose connection broke without a sign would be waited for without end.
-    config.read_timeout.get_or_insert(LONGEST_ANSWER);
-    config.reset_reader_on_write = true;
-    let client = Client::try_from(config).map_err(|error| RunError::Cluster(error.to_string()))?;
+    let client = connection::client(config, connection::Limits::default())
+        .map_err(|error| RunError::Cluster(error.to_string()))?;
     let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
     let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;
     let extra_ca_pem = read_ca_file(args.ca_file.as_deref())?;

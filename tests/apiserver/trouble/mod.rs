@@ -4,6 +4,7 @@ mod away;
 mod canary;
 mod cluster;
 mod faults;
+mod half_open;
 mod many;
 mod missing;
 mod outage;

@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::{BoxStream, Stream, StreamExt};
@@ -48,6 +49,10 @@ use crate::names;
 
 /// Secrets that never hold values of ours: service account tokens and Helm releases.
 const SECRETS_OF_INTEREST: &str = "type!=kubernetes.io/service-account-token,type!=helm.sh/release.v1";
+
+/// How long runs that are under way may take to end. A call takes 30 s at most (`connect::http`), and what it came to is
+/// written after it; the chart gives a pod 60 s.
+const LONGEST_END: Duration = Duration::from_secs(45);
 
 /// What the controllers are started with.
 pub struct Options {
@@ -122,6 +127,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
     let (wake, woken) = mpsc::unbounded_channel();
     let context = context(&options, scopes.len(), &wake);
+    let clock = options.clock.clone();
     let (alarms, work) = (Arc::clone(&context.alarms), Arc::clone(&context.work));
     let elsewhere = elsewhere::follow(Arc::clone(&context));
     work.start(scopes.len() * Kind::ALL.len());
@@ -154,6 +160,9 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     tokio::select! {
         _ = &mut running => {}
         () = &mut dispatch => {}
+        () = clock.sleep(LONGEST_END) => {
+            tracing::warn!("runs that are still under way are given up; the next process takes them up from what is written");
+        }
     }
 }
 

@@ -212,6 +212,7 @@ fn decide_knows_neither_kubernetes_nor_the_connect_api() {
 fn clients_are_made_where_their_hosts_are_guarded() {
     let exceptions = &[
         ("connect/http/connection", "it guards names, follows no redirects and repeats nothing"),
+        ("controllers/connection", "the API server's own client, with limits"),
         ("leader/fenced", "the API server's own client, behind a fence"),
         ("local_cluster/download", "one published archive, whose bytes must have a sum that is part of the program"),
         (

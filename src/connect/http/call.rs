@@ -30,6 +30,8 @@ pub(super) struct Call<'a> {
     pub(super) secrets: Vec<&'a str>,
     pub(super) send_before: Option<Timestamp>,
     pub(super) largest_body: usize,
+    /// Whether nothing else depends on it: a pause that its answer asks for holds up nobody but who called.
+    pub(super) optional: bool,
 }
 
 /// A call that failed, and whether the service itself says that there is no such resource.
@@ -68,7 +70,7 @@ impl HttpConnect {
             Masker::new(own.chain(call.secrets.iter().copied()))
         };
         let start = self.clock.elapsed();
-        let outcome = self.wire.exchange(request, call.send_before, call.largest_body, masker).await;
+        let outcome = self.wire.exchange(request, call.send_before, call.largest_body, call.optional, masker).await;
         let duration_ms = u64::try_from(self.clock.elapsed().saturating_sub(start).as_millis()).unwrap_or(u64::MAX);
         let operation = call.operation;
         match outcome {

@@ -100,6 +100,7 @@ impl HttpConnect {
             secrets: Vec::new(),
             send_before: None,
             largest_body: self.settings.limits.body,
+            optional: false,
         }
     }
 }
@@ -178,6 +179,7 @@ impl ConnectApi for HttpConnect {
             let operation = selector.operation("getDeploymentLogsById", "getDeploymentLogsByKey");
             let mut call = self.get(operation, routes::logs(&self.settings.project_key, selector));
             call.query = log_query(request);
+            call.optional = true;
             call.largest_body = self.settings.limits.page_body;
             let reply = match self.call(&call).await {
                 Ok(reply) => reply,
@@ -190,7 +192,7 @@ impl ConnectApi for HttpConnect {
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
         let operation = selector.operation("getConnectorById", "getConnectorByKey");
-        Box::pin(self.maybe(self.get(operation, routes::connector(selector))))
+        Box::pin(self.maybe(Call { optional: true, ..self.get(operation, routes::connector(selector)) }))
     }
 
     fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {

@@ -21,10 +21,11 @@ impl HttpConnect {
         path: &str,
         mut query: Vec<(&'static str, String)>,
         request: PageRequest,
+        optional: bool,
     ) -> Result<Paged<T>, ApiError> {
         query.extend([("limit", request.limit.to_string()), ("offset", request.offset.to_string())]);
         let largest_body = self.settings.limits.page_body;
-        let call = Call { query, largest_body, ..self.get(operation, path.to_owned()) };
+        let call = Call { query, largest_body, optional, ..self.get(operation, path.to_owned()) };
         let reply = self.call(&call).await.map_err(|failed| failed.error)?;
         page(&call, &reply, answer::paged(&reply.body))
     }
@@ -32,13 +33,13 @@ impl HttpConnect {
 
 impl RegistryApi for HttpConnect {
     fn search<'a>(&'a self, query: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>> {
-        Box::pin(self.listed("searchConnectors", routes::CONNECTOR_SEARCH, query.parameters(), page))
+        Box::pin(self.listed("searchConnectors", routes::CONNECTOR_SEARCH, query.parameters(), page, true))
     }
 }
 
 impl StagedApi for HttpConnect {
     fn all_staged<'a>(&'a self, query: &'a StagedQuery, page: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
-        Box::pin(self.listed("queryConnectorsStaged", routes::CONNECTORS_STAGED, query.parameters(), page))
+        Box::pin(self.listed("queryConnectorsStaged", routes::CONNECTORS_STAGED, query.parameters(), page, false))
     }
 
     fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged> {

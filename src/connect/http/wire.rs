@@ -99,12 +99,13 @@ impl Wire {
 
     /// Sends a request once, if it may still leave, and reads the answer; `largest_body` holds for a success. `masker`
     /// knows what must not come back in an id or a text. `send_before`: of what changes something, which needs the
-    /// permission of the fence as well.
+    /// permission of the fence as well. `optional`: a pause that is asked for holds up nobody else.
     pub(super) async fn exchange(
         &self,
         mut request: Request,
         send_before: Option<Timestamp>,
         largest_body: usize,
+        optional: bool,
         masker: impl Fn() -> Masker,
     ) -> Result<Reply, Lost> {
         // The trace id in front, so that the service's own logs lead to ours.
@@ -133,7 +134,7 @@ impl Wire {
         let status = response.status();
         let retry_after =
             if status.is_success() { None } else { answer::retry_after(response.headers(), self.clock.now()) };
-        if let Some(pause) = retry_after {
+        if let Some(pause) = retry_after.filter(|_| !optional) {
             self.pace.hold(pause);
         }
         if retry_after.is_some() || status == StatusCode::TOO_MANY_REQUESTS {

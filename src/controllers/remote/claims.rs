@@ -1,31 +1,29 @@
 //! Who claims a remote, and what its client is made of: all its projects hold the same credentials, and of their rates
 //! the lowest counts.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
-use super::settings::{ConnectFactory, Settings};
+use super::settings::{Connection, Settings};
 use super::state::{Remote, State};
 use crate::controllers::subject::Subject;
 
 impl Remote {
-    /// Takes up the claim of a project: with the credentials of all others, or with new ones if there are no others.
-    ///
-    /// # Errors
-    /// The sentence of the factory; nothing has changed then.
-    pub(super) fn join(
-        &self,
-        project: &Subject,
-        settings: &Settings,
-        factory: &dyn ConnectFactory,
-    ) -> Result<(), String> {
+    /// Takes up the claim of a project: with the credentials of all others, or with new ones if there are no others, which
+    /// needs a client that is made of them. False if there is none; nothing has changed then.
+    pub(super) fn join(&self, project: &Subject, settings: &Settings, made: Option<Arc<dyn Connection>>) -> bool {
         let now = self.clock.now();
         self.change(|state| {
             if state.claims.get(project) != Some(settings) {
-                state.reconnect(settings, factory, now)?;
+                if !state.uses(settings) {
+                    let Some(client) = made else { return false };
+                    state.reconnect(settings, client, now);
+                }
                 state.claims.insert(project.clone(), settings.clone());
                 state.apply_lowest_rate();
             }
-            Ok(())
+            true
         })
     }
 
@@ -64,12 +62,9 @@ impl State {
         settings.with_rate(self.settings.requests_per_second) == self.settings
     }
 
-    /// Makes the client anew, if something but the rate differs.
-    fn reconnect(&mut self, settings: &Settings, factory: &dyn ConnectFactory, now: Timestamp) -> Result<(), String> {
-        if self.uses(settings) {
-            return Ok(());
-        }
-        self.client = factory.connect(settings)?;
+    /// Takes another client, because something but the rate differs.
+    fn reconnect(&mut self, settings: &Settings, client: Arc<dyn Connection>, now: Timestamp) {
+        self.client = client;
         self.settings = settings.clone();
         self.gate.renew();
         self.offers.distrust(now);
@@ -77,7 +72,6 @@ impl State {
         if let Some((_, at)) = &mut self.counted {
             *at = Timestamp::MIN;
         }
-        Ok(())
     }
 
     fn apply_lowest_rate(&mut self) {

@@ -75,7 +75,7 @@ impl ConnectApi for Door {
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
         let operation = selector.operation("getConnectorById", "getConnectorByKey");
-        Box::pin(self.pass(operation, Concern::Other, || self.client.connector(selector)))
+        Box::pin(self.pass(operation, Concern::Extra, || self.client.connector(selector)))
     }
 
     fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {

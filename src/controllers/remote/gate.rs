@@ -41,11 +41,10 @@ pub(super) enum Concern {
     Look,
     /// Anything else: a refusal concerns the caller alone.
     Other,
-    /// What nothing else depends on: that it fails concerns the caller alone, whatever the failure, unless it asks
-    /// everyone for a pause or refuses the credentials.
+    /// The registry, which nothing depends on: that it fails concerns the caller alone, whatever the failure. If the
+    /// service throttles or refuses everyone, the next call that matters says so.
     Extra,
-    /// Logs, whose endpoints the service takes away after 2027-01-31, with whatever answer: it says nothing about anything
-    /// else, unless it asks everyone for a pause.
+    /// Logs, whose endpoints the service takes away after 2027-01-31: whatever it answers says nothing about anything else.
     Logs,
 }
 
@@ -223,8 +222,8 @@ enum Verdict {
 fn judge(error: &ApiError, concern: Concern) -> Verdict {
     let verdict = verdict(error, concern);
     let lonely = match concern {
-        Concern::Extra => verdict == Verdict::Trouble(TroubleKind::Unavailable),
-        Concern::Logs => verdict != Verdict::Trouble(TroubleKind::Throttled),
+        Concern::Extra => verdict != Verdict::Answered,
+        Concern::Logs => true,
         Concern::List | Concern::Look | Concern::Other => false,
     };
     if lonely { Verdict::Nothing } else { verdict }

@@ -147,9 +147,11 @@ impl Offers {
         None
     }
 
-    /// The connectors to read now.
+    /// The connectors to read now, the longest waiting first.
     pub(super) fn due(&self, now: Timestamp) -> Vec<OfferName> {
-        self.entries.iter().filter(|(_, entry)| entry.due <= now).map(|(name, _)| name.clone()).collect()
+        let mut due: Vec<_> = self.entries.iter().filter(|(_, entry)| entry.due <= now).collect();
+        due.sort_by_key(|(_, entry)| entry.due);
+        due.into_iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// When the first one is to be read.

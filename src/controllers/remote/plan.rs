@@ -19,6 +19,8 @@ use crate::controllers::subject::Subject;
 pub(super) const PAGE: u16 = 100;
 /// Reads by id that are fewer than a LIST while it is not known how many deployments there are.
 const FEW: u64 = 3;
+/// Connectors that are read in one round.
+const OFFERS_AT_ONCE: usize = 8;
 /// How old the number of deployments may become; reading it also shows that the credentials still work.
 pub(super) const COUNT_AGE: Duration = Duration::from_mins(10);
 
@@ -31,6 +33,8 @@ pub(super) struct Facts {
     pub(super) gate: Position,
     /// Deployments in the project, and when that was read.
     pub(super) counted: Option<(u64, Timestamp)>,
+    /// Whether connectors were read last.
+    pub(super) offers_read: bool,
 }
 
 /// One GET by id, and for whom.
@@ -71,9 +75,11 @@ pub(super) fn plan(view: &View, offers: &Offers, facts: Facts) -> Plan {
         due.truncate(usize::from(failures % 2 == 1));
         return if due.is_empty() { Plan::Count } else { Plan::Read(due) };
     }
-    // First, because a run asks for them before it looks; there are few, and each is read once an interval.
-    let connectors = offers.due(facts.now);
-    if !connectors.is_empty() {
+    // First, because a run asks for them before it looks; but a few at a time, and not twice in a row while deployments
+    // are due: a registry that is slow must hold up no look.
+    let mut connectors = offers.due(facts.now);
+    if !connectors.is_empty() && !(facts.offers_read && !due.is_empty()) {
+        connectors.truncate(OFFERS_AT_ONCE);
         return Plan::Offers(connectors);
     }
     let count_due = facts.counted.map_or(facts.now, |(_, at)| later(at, COUNT_AGE));

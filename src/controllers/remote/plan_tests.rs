@@ -59,7 +59,8 @@ fn few_are_read_by_id_and_many_by_list() {
         ("half open, nothing due", &[(4, 100)], Position::HalfOpen(1), Some(100), 0, "count"),
     ] {
         let counted = total.map(|total| (total, START));
-        let plan = plan(&watched(groups), &Offers::default(), Facts { now: at(now), gate, counted });
+        let plan =
+            plan(&watched(groups), &Offers::default(), Facts { now: at(now), gate, counted, offers_read: false });
         assert_eq!(shape(&plan), expected, "{case}");
     }
 }
@@ -70,7 +71,7 @@ fn one_read_serves_all_who_watch_an_id_and_the_longest_waiting_come_first() {
     for (number, watched, seconds) in [(3, 1, 5), (1, 1, 9), (2, 2, 1)] {
         assert!(view.take(&subject(number), &id(watched), at(seconds), START).is_none());
     }
-    let facts = Facts { now: at(9), gate: Position::Open, counted: Some((1_000, START)) };
+    let facts = Facts { now: at(9), gate: Position::Open, counted: Some((1_000, START)), offers_read: false };
     let read = |number, subjects: &[usize]| Read {
         id: id(number).into(),
         subjects: subjects.iter().map(|number| subject(*number)).collect(),
@@ -83,13 +84,28 @@ fn connectors_come_before_looks_but_not_while_the_gate_is_closed() {
     let name = OfferName { selector: Selector::Key("tax".into()), staged: false };
     let mut offers = Offers::default();
     assert!(offers.take(&subject(0), &name, Duration::from_mins(5), START, at(3)).is_none());
-    for (case, groups, gate, now, expected) in [
-        ("due", &[(4, 0)][..], Position::Open, 3, "connectors 1"),
-        ("not yet", &[(4, 9)], Position::Open, 2, "rest until 3"),
-        ("closed", &[(4, 0)], Position::Closed(at(9)), 3, "rest until 9"),
-        ("half open", &[(4, 0)], Position::HalfOpen(1), 3, "read 1"),
+    for (case, groups, gate, offers_read, now, expected) in [
+        ("due", &[(4, 0)][..], Position::Open, false, 3, "connectors 1"),
+        ("not twice while looks are due", &[(4, 0)], Position::Open, true, 3, "list for 4"),
+        ("twice while none is", &[(4, 9)], Position::Open, true, 3, "connectors 1"),
+        ("not yet", &[(4, 9)], Position::Open, false, 2, "rest until 3"),
+        ("closed", &[(4, 0)], Position::Closed(at(9)), false, 3, "rest until 9"),
+        ("half open", &[(4, 0)], Position::HalfOpen(1), false, 3, "read 1"),
     ] {
-        let facts = Facts { now: at(now), gate, counted: Some((100, START)) };
+        let facts = Facts { now: at(now), gate, counted: Some((100, START)), offers_read };
         assert_eq!(shape(&plan(&watched(groups), &offers, facts)), expected, "{case}");
     }
+}
+
+#[test]
+fn a_round_reads_a_few_connectors_the_longest_waiting_first() {
+    let mut offers = Offers::default();
+    let name = |number: usize| OfferName { selector: Selector::Key(format!("connector-{number:02}")), staged: false };
+    for (number, seconds) in (0..20).zip((21..=40).rev()) {
+        let wanted = offers.take(&subject(number), &name(number), Duration::from_mins(5), START, at(seconds));
+        assert!(wanted.is_none());
+    }
+    let facts = Facts { now: at(60), gate: Position::Open, counted: Some((100, START)), offers_read: false };
+    let first: Vec<_> = (12..20).rev().map(name).collect();
+    assert_eq!(plan(&View::default(), &offers, facts), Plan::Offers(first));
 }

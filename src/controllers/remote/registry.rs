@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::AbortHandle;
 
-use super::settings::{ConnectFactory, Settings};
+use super::settings::{ConnectFactory, Connection, Settings};
 use super::state::Remote;
 use crate::clock::Clock;
 use crate::connect::CommerceApi;
@@ -36,6 +36,15 @@ struct Registry {
     commerce: Vec<(String, Settings, Weak<dyn CommerceApi>)>,
     /// How many there were, so that no two have the same chance.
     opened: u64,
+}
+
+impl Registry {
+    /// The client of the HTTP API at `url` with these settings, if one is in use.
+    fn commerce(&mut self, settings: &Settings, url: &str) -> Option<Arc<dyn CommerceApi>> {
+        self.commerce.retain(|(.., client)| client.strong_count() > 0);
+        let known = self.commerce.iter().find(|(at, made_of, _)| at == url && made_of == settings);
+        known.and_then(|(.., client)| client.upgrade())
+    }
 }
 
 /// The task of a remote; ends with its place in the registry.
@@ -70,22 +79,36 @@ impl Remotes {
     /// # Errors
     /// The sentence of [`ConnectFactory::connect`]; everything is then as it was before.
     pub fn claim(&self, project: &Subject, settings: &Settings) -> Result<Arc<Remote>, String> {
+        let mut made = None;
+        loop {
+            if let Some(remote) = self.try_claim(project, settings, made.take()) {
+                return Ok(remote);
+            }
+            // Without a lock: certificates are read, and everybody else goes on meanwhile.
+            made = Some(self.factory.connect(settings)?);
+        }
+    }
+
+    /// The same with a client of these settings, if one is needed; `None`: one is, and nothing has changed.
+    fn try_claim(
+        &self,
+        project: &Subject,
+        settings: &Settings,
+        made: Option<Arc<dyn Connection>>,
+    ) -> Option<Arc<Remote>> {
         let mut registry = self.lock();
         let before = registry.by_project.get(project).cloned();
         let shared = registry.remotes.iter().map(|(remote, _)| remote).find(|remote| remote.is_reached_by(settings));
         let kept = before.as_ref().filter(|before| before.is_claimed_by(project, settings));
         let remote = match shared.or(kept).cloned() {
-            Some(remote) => {
-                remote.join(project, settings, self.factory.as_ref())?;
-                remote
-            }
-            None => self.open(&mut registry, project, settings)?,
+            Some(remote) => remote.join(project, settings, made).then_some(remote)?,
+            None => self.open(&mut registry, project, settings, made?),
         };
         registry.by_project.insert(project.clone(), Arc::clone(&remote));
         if let Some(before) = before.filter(|before| !Arc::ptr_eq(before, &remote)) {
             Self::leave(&mut registry, project, &before);
         }
-        Ok(remote)
+        Some(remote)
     }
 
     /// Gives up the claim of `project`; the last one ends the looker. What was watched for resources of the
@@ -108,13 +131,15 @@ impl Remotes {
     /// # Errors
     /// The sentence of [`ConnectFactory::commerce`].
     pub fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String> {
-        let mut registry = self.lock();
-        registry.commerce.retain(|(.., client)| client.strong_count() > 0);
-        let known = registry.commerce.iter().find(|(at, made_of, _)| at == url && made_of == settings);
-        if let Some(client) = known.and_then(|(.., client)| client.upgrade()) {
+        if let Some(client) = self.lock().commerce(settings, url) {
             return Ok(client);
         }
+        // Without a lock, as above; of two who make one at once, both use the first.
         let client = self.factory.commerce(settings, url)?;
+        let mut registry = self.lock();
+        if let Some(first) = registry.commerce(settings, url) {
+            return Ok(first);
+        }
         registry.commerce.push((url.to_owned(), settings.clone(), Arc::downgrade(&client)));
         Ok(client)
     }
@@ -134,8 +159,13 @@ impl Remotes {
         kept.chain(registry.by_project.keys().cloned()).collect()
     }
 
-    fn open(&self, registry: &mut Registry, project: &Subject, settings: &Settings) -> Result<Arc<Remote>, String> {
-        let client = self.factory.connect(settings)?;
+    fn open(
+        &self,
+        registry: &mut Registry,
+        project: &Subject,
+        settings: &Settings,
+        client: Arc<dyn Connection>,
+    ) -> Arc<Remote> {
         registry.opened = registry.opened.wrapping_add(1);
         let remote = Remote::new(
             self.clock.clone(),
@@ -147,11 +177,11 @@ impl Remotes {
             Arc::clone(&self.work),
         );
         let remote = Arc::new(remote);
-        remote.join(project, settings, self.factory.as_ref())?;
+        remote.join(project, settings, None);
         let tasks = futures::future::join(Arc::clone(&remote).look(), Arc::clone(&remote).verify());
         let looker = Looker(tokio::spawn(tasks).abort_handle());
         registry.remotes.push((Arc::clone(&remote), looker));
-        Ok(remote)
+        remote
     }
 
     fn leave(registry: &mut Registry, project: &Subject, remote: &Arc<Remote>) {

@@ -72,6 +72,8 @@ pub(super) struct State {
     pub(super) closed: bool,
     /// Until when the looker rests; `None` while it works.
     resting_until: Option<Timestamp>,
+    /// Whether the looker read connectors last.
+    offers_read: bool,
 }
 
 /// What is told to the projects when it changes.
@@ -137,6 +139,7 @@ impl Remote {
             claims: BTreeMap::new(),
             closed: false,
             resting_until: None,
+            offers_read: false,
         };
         let serial = OPENED.fetch_add(1, Ordering::Relaxed);
         Self { serial, clock, bell: Notify::new(), lookup_bell: Notify::new(), wake, work, state: Mutex::new(state) }
@@ -283,8 +286,12 @@ impl Remote {
     pub(super) fn plan(&self) -> Plan {
         let now = self.clock.now();
         self.change(|state| {
-            let mut plan =
-                plan(&state.view, &state.offers, Facts { now, gate: state.gate.position(now), counted: state.counted });
+            let mut plan = plan(
+                &state.view,
+                &state.offers,
+                Facts { now, gate: state.gate.position(now), counted: state.counted, offers_read: state.offers_read },
+            );
+            state.offers_read = matches!(plan, Plan::Offers(_));
             if let Plan::Rest(until) = &mut plan {
                 *until = state.next_duty().min(*until);
                 state.resting_until = Some(*until);

@@ -51,3 +51,15 @@ async fn an_operator_that_never_saw_the_cluster_ends_when_it_is_told_to() {
         shop.stop_operator().await;
     }
 }
+
+#[tokio::test]
+async fn an_operator_that_is_told_to_end_waits_for_no_answer_of_hours() {
+    let (mut shop, unreliable) = shop().await;
+    unreliable.begin(Which::StatusWrites, Wrong::Late(Duration::from_hours(1)));
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    unreliable.until_met(1).await;
+    let (clock, told) = (shop.clock.clone(), shop.clock.now());
+    meanwhile(&clock, FINE, shop.stop_operator()).await;
+    let took = clock.now().duration_since(told).as_secs();
+    assert!((45..60).contains(&took), "{took} s: less than a pod is given, more than a call takes");
+}

@@ -40,10 +40,8 @@ pub(super) fn expected(operation: Operation, fault: &Fault) -> Cell {
     let says = if operation.needs_token() { fault.token } else { fault.says };
     match operation {
         Operation::List | Operation::ById | Operation::ByKey | Operation::TokenToLook => look(operation, says),
-        Operation::Logs => logs(says),
-        Operation::ConnectorById | Operation::ConnectorByKey | Operation::StagedById | Operation::StagedByKey => {
-            aside(says)
-        }
+        Operation::Logs | Operation::ConnectorById | Operation::ConnectorByKey => Cell { closed: None, ..aside(says) },
+        Operation::StagedById | Operation::StagedByKey => aside(says),
         Operation::Create | Operation::CreateUnscoped => change(operation, Reason::Creating, says),
         Operation::Redeploy => change(operation, Reason::Redeploying, says),
         Operation::TokenToChange => without_a_token(says),
@@ -88,12 +86,6 @@ fn aside(says: Says) -> Cell {
         Says::Away(seconds) => without(Some(throttled(Some(seconds)))),
         Says::NotThere | Says::Broken(_) | Says::Unreadable(_) => without(Some(UNAVAILABLE)),
     }
-}
-
-/// The endpoints of logs go away one day, with whatever answer: only a pause that everyone is asked for counts.
-fn logs(says: Says) -> Cell {
-    let Cell { knows, again, reason, closed } = aside(says);
-    Cell { knows, again, reason, closed: closed.filter(|closed| closed.kind == TroubleKind::Throttled) }
 }
 
 fn change(operation: Operation, running: Reason, says: Says) -> Cell {

@@ -9,22 +9,14 @@ use super::Met;
 use super::cells::{Cell, Closed, Knows, Operation, Pause};
 
 /// Kinds of calls that have a table of their own, with the operations that are of it.
-const TABLES: [(&str, &[Operation]); 6] = [
+const TABLES: [(&str, &[Operation]); 7] = [
     ("look", &[Operation::List, Operation::ById, Operation::ByKey]),
     ("create", &[Operation::Create, Operation::CreateUnscoped]),
     ("redeploy", &[Operation::Redeploy]),
     ("undeploy", &[Operation::Undeploy]),
     ("token", &[Operation::TokenToChange]),
-    (
-        "aside",
-        &[
-            Operation::Logs,
-            Operation::ConnectorById,
-            Operation::ConnectorByKey,
-            Operation::StagedById,
-            Operation::StagedByKey,
-        ],
-    ),
+    ("aside", &[Operation::Logs, Operation::ConnectorById, Operation::ConnectorByKey]),
+    ("staged", &[Operation::StagedById, Operation::StagedByKey]),
 ];
 
 /// The generated parts of the page, by name.

@@ -61,6 +61,25 @@ async fn rule_15_latest_follows_without_anybody_and_once_for_each_version() {
 }
 
 #[tokio::test]
+async fn rule_12_a_newer_version_of_the_connector_does_not_wait_for_the_pause_after_a_refusal() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
+    shop.finish("Deployed").await;
+    let refused = FaultAnswer::error(400, "DeploymentUnknownApplicationConfiguration");
+    shop.dev.fault(Fault::of("updateDeploymentById", refused)).unwrap();
+    shop.change(&json!({"metadata": {"annotations": {names::REDEPLOY_REQUESTED_AT: "now"}}})).await;
+    shop.until("refused", |object| ready(object).1 == "ConfigurationInvalid").await;
+    let told = shop.clock.now();
+    shop.dev.clear_faults();
+    publish(&shop);
+    shop.clock.step(INTERVAL);
+    let moved = shop.redeployed("Deployed").await;
+    assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
+    let took = shop.clock.now().duration_since(told).as_mins();
+    assert!(took < 10, "{took} minutes: what the version before refused, this one takes");
+}
+
+#[tokio::test]
 async fn rule_15_a_version_that_is_not_the_latest_waits_until_it_is() {
     let shop = Leaping::live().await;
     shop.change(&version(2)).await;

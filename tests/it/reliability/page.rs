@@ -124,7 +124,7 @@ fn next(operation: Operation, cell: &Cell) -> String {
         (Knows::Nothing, _) => "looks again once the project is called again".to_owned(),
         (Knows::Refused, Some(again)) => {
             format!(
-                "the same again after {again}, doubling to 1 h; at once after a change of spec, values or credentials"
+                "the same again after {again}, doubling to 1 h; at once after a change of spec, values, credentials or connector"
             )
         }
         (Knows::NotNow, Some(again)) => {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Phase, Seen};
 use super::retained;
-use super::{ABSENCE, Call, CallKind, Case, Cause, Decision, Memory, Resting, Step, Verdict, Wanted};
+use super::{ABSENCE, Call, CallKind, Case, Cause, Decision, Memory, Refused, Resting, Step, Verdict, Wanted};
 use crate::clock::between;
 use crate::controllers::operations::{self, Gone, left};
 use crate::controllers::tags::{Tags, UNKNOWN};
@@ -72,7 +72,11 @@ impl Case<'_> {
     /// What cannot be sent now: refused before for the same cause, or to pause for a while.
     pub(super) fn held(&self, cause: Option<&Cause>) -> Option<Decision> {
         let memory = self.memory;
-        if let Some(refused) = memory.refused.as_ref().filter(|refused| refused.cause.as_ref() == cause)
+        let covers = |refused: &&Refused| match (&refused.cause, cause) {
+            (Some(before), Some(asked)) => before.covers(asked),
+            (before, asked) => before.is_none() && asked.is_none(),
+        };
+        if let Some(refused) = memory.refused.as_ref().filter(covers)
             && self.now < refused.until
         {
             return Some(self.rest(Verdict::Refused, Some(between(self.now, refused.until))));
@@ -92,6 +96,7 @@ impl Case<'_> {
             digest: wanted.payload.digest.clone(),
             generation: self.intent.generation,
             request: self.intent.redeploy_request.clone(),
+            latest: self.intent.version.latest,
         }
     }
 

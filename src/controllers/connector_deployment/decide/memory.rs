@@ -60,6 +60,17 @@ pub struct Cause {
     pub generation: i64,
     /// Redeploy request that was asked for.
     pub request: Option<String>,
+    /// Version of the connector in the registry, as far as it was known.
+    pub latest: Option<i64>,
+}
+
+impl Cause {
+    /// Whether what refused this refuses `asked` too: it is the same, and there is no newer version of the connector, which may
+    /// take what the one before it refused.
+    pub(super) fn covers(&self, asked: &Self) -> bool {
+        let Self { digest, generation, request, latest } = asked;
+        (&self.digest, &self.generation, &self.request) == (digest, generation, request) && self.latest >= *latest
+    }
 }
 
 /// A definite refusal.

@@ -159,14 +159,14 @@ impl Run<'_> {
         }
         let now = self.context.clock.now();
         self.remembered.last_call = Some(now);
-        let cause = known.payload.as_ref().map(|wanted| self.cause(wanted));
+        let cause = known.payload.as_ref().map(|wanted| self.cause(wanted, known.registered.latest()));
         let outcome = decide::answered(&decision.ledger, &decision.memory, &call, cause, &done.answer, now);
         self.after_call(remote, known, &call, done, outcome).await
     }
 
-    pub(super) fn cause(&self, wanted: &Wanted) -> decide::Cause {
+    pub(super) fn cause(&self, wanted: &Wanted, latest: Option<i64>) -> decide::Cause {
         let (generation, request) = self.asked_for();
-        decide::Cause { digest: wanted.payload.digest.clone(), generation, request }
+        decide::Cause { digest: wanted.payload.digest.clone(), generation, request, latest }
     }
 
     pub(super) async fn after_call(

@@ -12,7 +12,7 @@ use crate::controllers::connector_deployment::ledger::{Ledger, OperationKind, Ph
 use OperationKind::{Create, Recreate, Redeploy, Undeploy};
 
 fn cause() -> Cause {
-    Cause { digest: wanted("1", "secret").payload.digest, generation: 1, request: None }
+    Cause { digest: wanted("1", "secret").payload.digest, generation: 1, request: None, latest: None }
 }
 
 fn ledger(kind: OperationKind) -> Ledger {

@@ -232,7 +232,7 @@ impl Scene {
 pub(super) fn cause(scene: &Scene) -> Cause {
     let digest = scene.wanted.as_ref().expect("it is wanted").payload.digest.clone();
     let request = scene.intent.redeploy_request.clone();
-    Cause { digest, generation: scene.intent.generation, request }
+    Cause { digest, generation: scene.intent.generation, request, latest: scene.intent.version.latest }
 }
 
 /// What is wanted now is so for longer than changes are gathered.

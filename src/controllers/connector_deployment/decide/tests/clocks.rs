@@ -88,7 +88,7 @@ fn absence_is_proven_though_the_last_write_lies_in_the_future() {
 fn what_is_remembered_of_the_future_holds_nothing_up_for_long() {
     let far = later(NOW, Duration::from_hours(500));
     let asked = wanted("2", "secret");
-    let cause = Cause { digest: asked.payload.digest.clone(), generation: 1, request: None };
+    let cause = Cause { digest: asked.payload.digest.clone(), generation: 1, request: None, latest: None };
     let mut scene = Scene::live();
     scene.wanted = Some(asked);
     scene.memory.change = Some(Change { cause: cause.clone(), first: far, last: far });

@@ -16,7 +16,7 @@ const NOT_APPLIED: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdi
 fn live() -> Scene {
     let mut scene = Scene::live();
     let digest = scene.wanted.as_ref().expect("it is wanted").payload.digest.clone();
-    let cause = Cause { digest, generation: 1, request: None };
+    let cause = Cause { digest, generation: 1, request: None, latest: None };
     scene.memory.change = Some(Change { cause, first: ago(10), last: ago(10) });
     scene
 }
@@ -93,7 +93,7 @@ fn rule_16_drift_is_what_differs_from_what_our_last_operation_left() {
 /// Lets `decide` begin a redeploy and end it with these visible values; returns whether there was one to begin.
 fn redeployed(scene: &mut Scene, shows: &str) -> bool {
     let digest = scene.wanted.as_ref().expect("it is wanted").payload.digest.clone();
-    let cause = Cause { digest, generation: 1, request: None };
+    let cause = Cause { digest, generation: 1, request: None, latest: None };
     scene.memory.change = Some(Change { cause, first: ago(10), last: ago(10) });
     let begun = scene.decide();
     if !matches!(begun.step, Step::Send(_)) {

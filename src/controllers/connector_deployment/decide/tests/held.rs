@@ -49,6 +49,26 @@ fn a_refusal_is_not_repeated_before_its_time_unless_its_cause_changes() {
             SENT,
         ),
         (
+            "a newer version of the connector",
+            |scene| {
+                scene.intent.version.latest = Some(1);
+                refused(scene, 600);
+                scene.intent.version.latest = Some(2);
+                gathered(scene);
+            },
+            SENT,
+        ),
+        (
+            "a registry that cannot be read any more",
+            |scene| {
+                scene.intent.version.latest = Some(1);
+                refused(scene, 600);
+                scene.intent.version.latest = None;
+                gathered(scene);
+            },
+            (Does::Rest, Stored::Nothing, Verdict::Refused),
+        ),
+        (
             "a pause",
             |scene| {
                 scene.memory.pause = Some(Pause { until: later(NOW, Duration::from_secs(1)), times: 1 });

@@ -212,6 +212,7 @@ impl Explorer {
             digest: self.wanted((run.call.visible, run.call.second), run.call.secret, key).payload.digest,
             generation: resource.generation.into(),
             request: (resource.request != 0).then(|| resource.request.to_string()),
+            latest: None,
         });
         let call = Call { kind: CallKind::Undeploy { id: String::new() }, first: run.first };
         let outcome = answered(self.ledgers.get(run.ledger), self.memories.get(memory), &call, cause, answer, NOW);

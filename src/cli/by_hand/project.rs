@@ -111,6 +111,7 @@ impl Project {
         let secret_name = &project.spec.credentials_secret_ref.name;
         let found = secret::read(&client, &namespace, secret_name).await.map_err(|error| failed(error.to_string()))?;
         let secret = found.ok_or_else(|| failed(format!("its Secret {secret_name} is missing")))?;
+        secret::Policy::default().check(&secret).map_err(|told| failed(told.message))?;
         connect_project::settings(&project, secret_name, &secret).map_err(|told| failed(told.message))
     }
 }

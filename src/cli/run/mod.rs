@@ -24,7 +24,7 @@ use crate::connect::surroundings::Surroundings;
 use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory};
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::work::Work;
-use crate::controllers::{digest_key, manager, served_crds};
+use crate::controllers::{digest_key, manager, secret, served_crds};
 use crate::crd::DeletionPolicy;
 use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
 use crate::metrics::Metrics;
@@ -89,6 +89,10 @@ pub(in crate::cli) struct Args {
     /// Secret in that namespace with the key of the digests; made if it is not there.
     #[arg(long, value_name = "NAME", default_value = names::DIGEST_KEY_SECRET, env = "DIGEST_KEY_SECRET")]
     pub digest_key_secret: String,
+
+    /// Use only Secrets that carry the label connect-operator.io/use=true, so that naming one in a resource is not enough.
+    #[arg(long, env = "REQUIRE_SECRET_LABEL")]
+    pub require_secret_label: bool,
 
     /// Address on which GET /metrics is served, such as 0.0.0.0:8080. Default: not served.
     #[arg(long, value_name = "ADDRESS", env = "METRICS_LISTEN", value_parser = address)]
@@ -227,6 +231,7 @@ pub(in crate::cli) async fn run_with(
         clock,
         operator_namespace: namespace,
         default_deletion_policy: args.default_deletion_policy.map(Into::into),
+        secrets: secret::Policy { require_label: args.require_secret_label },
         digest_key,
         factory: Arc::new(factory),
         actions: Arc::new(actions),

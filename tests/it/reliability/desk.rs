@@ -370,7 +370,7 @@ impl Desk {
             resource_version: self.secret.len().to_string(),
         };
         let data = BTreeMap::from([("token".to_owned(), SecretSlice::from(self.secret.clone().into_bytes()))]);
-        let contents = Contents::from([((Named::Secret, "tax".to_owned()), Content { source, data })]);
+        let contents = Contents::from([((Named::Secret, "tax".to_owned()), Ok(Content { source, data }))]);
         desired::from_spec(&self.object.spec, &contents, None).expect("nothing is missing")
     }
 

@@ -52,7 +52,7 @@ impl Drop for Operator {
 }
 
 pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str]) -> Operator {
-    let (clock, allowed_hosts) = (Clock::system(), AllowedHosts::parse(["127.0.0.1"]).expect("a host"));
+    let (clock, allowed_hosts) = (Clock::system(), AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host"));
     let metrics = Metrics::new(clock.now());
     let around = Surroundings { observer: metrics.clone(), ..Surroundings::plain(clock.clone()) };
     let actions =

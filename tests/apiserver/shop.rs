@@ -128,7 +128,7 @@ impl Shop {
 
     fn start(&mut self, client: Client, digest_key: [u8; 32]) {
         let clock = self.clock.clone();
-        let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
+        let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
         let metrics = Metrics::new(clock.now());
         let work = Work::new(clock.clone(), Arc::clone(&metrics));
         self.work = Some(Arc::clone(&work));

@@ -63,8 +63,9 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "NUMBER", default_value = "16", env = "CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub concurrency: u16,
 
-    /// Hosts of the Connect API and of its authorization server that may be called, separated by commas: *.example.com
-    /// (HTTPS on port 443, public addresses), or host or host:port written out, which may also be plain HTTP and private.
+    /// Hosts of the Connect API, its authorization server and the HTTP API that may be called, separated by commas:
+    /// *.example.com or connect.*.example.com (HTTPS on port 443, public addresses), host or host:port (HTTPS, any address),
+    /// http://host or http://host:port (plain HTTP, any address); the port * is any port.
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
     pub allowed_api_hosts: Vec<String>,
 

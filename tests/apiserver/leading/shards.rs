@@ -62,7 +62,7 @@ impl Install {
         if let Some(election) = &mut election {
             in_time(election.won()).await.expect("it leads in time").expect("it leads");
         }
-        let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
+        let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
         let metrics = Metrics::new(clock.now());
         let work = Work::new(clock.clone(), Arc::clone(&metrics));
         let around = Surroundings { observer: metrics, ..Surroundings::plain(clock.clone()) };

@@ -154,7 +154,7 @@ impl Desk {
             ..Options::default()
         };
         let dev = DevServer::start(options.clone(), theirs).await.unwrap();
-        let hosts = AllowedHosts::parse(["127.0.0.1"]).unwrap();
+        let hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).unwrap();
         let rate = Rate::per_second(10_000);
         let settings = http::Settings {
             api_url: hosts.endpoint(&dev.url()).unwrap(),

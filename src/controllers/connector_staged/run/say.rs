@@ -165,7 +165,9 @@ impl Run<'_> {
             ledger.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Delete)
         });
         let object = Arc::clone(&self.object);
-        object::release(&self.api, &*object).await?;
+        if let Err(error) = object::release(&self.api, &*object).await {
+            return self.refused(refusal::FINALIZERS, error).await;
+        }
         let (reason, note) = if deleted {
             ("Deleted", "The staged connector is gone")
         } else {

@@ -66,6 +66,7 @@ pub(in crate::cli) struct Args {
     /// Hosts of the Connect API, its authorization server and the HTTP API that may be called, separated by commas:
     /// *.example.com or connect.*.example.com (HTTPS on port 443, public addresses), host or host:port (HTTPS, any address),
     /// http://host or http://host:port (plain HTTP, any address); the port * is any port.
+    #[allow(clippy::doc_markdown, reason = "it is printed as it is")]
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
     pub allowed_api_hosts: Vec<String>,
 

@@ -118,10 +118,10 @@ fn patterns_stay_in_proportion_to_the_values() {
 fn form(secret: &str, form: usize) -> String {
     let hex = |bytes: &[u8], prefix: &str, capital: bool| -> String {
         let one = |byte: &u8| if capital { format!("{prefix}{byte:02X}") } else { format!("{prefix}{byte:02x}") };
-        bytes.iter().map(one).collect()
+        bytes.iter().map(one).collect::<Vec<_>>().concat()
     };
     let json = |text: &str| serde_json::to_string(text).expect("it is JSON");
-    let units = || secret.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+    let units = || secret.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect::<Vec<_>>().concat();
     let behind = |count: usize| format!("{}{secret}:more", "~".repeat(count));
     match form {
         0 => format!(" {secret} "),

@@ -359,14 +359,12 @@ impl<'a> Gather<'a> {
         };
         let missing: Vec<String> = secrets.into_iter().chain(config_maps).collect();
         let missing = (!missing.is_empty()).then(|| format!("Missing in this namespace: {}", missing.join("; ")));
-        let mut problems = self.unusable.into_values().map(|told| told.message).chain(self.invalid);
+        let problems: Vec<_> = self.unusable.into_values().map(|told| told.message).chain(self.invalid).collect();
         let names = Box::new(self.desired);
-        let told = match missing {
-            Some(missing) => besides(Told::new(reason, missing), &problems.collect::<Vec<_>>()),
-            None => {
-                let first = problems.next().unwrap_or_default();
-                Told::new(reason, problems.fold(first, |all, problem| format!("{all}; {problem}")))
-            }
+        let told = if let Some(missing) = missing {
+            besides(Told::new(reason, missing), &problems)
+        } else {
+            Told::new(reason, problems.join("; "))
         };
         Err(Unready { told, names })
     }

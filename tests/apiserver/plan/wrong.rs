@@ -79,9 +79,8 @@ async fn what_the_operator_would_find_wrong_is_said_and_ends_with_1() {
         "{}",
         planned.output
     );
-    let unlabelled =
-        plan_as(&shop, &shop.sandbox.kubeconfig(), &[shop.deployment()], &["-o", "json", "--require-secret-label"]);
-    let unlabelled = unlabelled.await;
+    let (kubeconfig, manifest) = (shop.sandbox.kubeconfig(), [shop.deployment()]);
+    let unlabelled = plan_as(&shop, &kubeconfig, &manifest, &["-o", "json", "--require-secret-label"]).await;
     assert!(unlabelled.output.contains("lacks the label connect-operator.io/use=true"), "{}", unlabelled.output);
     let mut unknown = shop.deployment();
     unknown["spec"]["conector"] = json!({"key": "x"});

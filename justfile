@@ -51,9 +51,10 @@ fuzz target seconds="60":
 deny:
     cargo deny check
 
-# Make an OCI archive of the image without a container engine, for amd64 or arm64; `ctr images import` loads it.
+# Make an OCI archive of the image, and what it is made of (SBOM), without a container engine, for amd64 or arm64; `ctr images import` loads it.
 image arch="amd64":
     scripts/image {{arch}} "$(scripts/static-binary {{arch}})" target/image/connect-operator-{{arch}}.tar
+    scripts/sbom {{arch}} target/image/connect-operator-{{arch}}.cdx.json
 
 # What CI does.
 ci:

@@ -255,7 +255,7 @@ impl Operator {
     fn start(cluster: &LocalCluster, binary: &str) -> Outcome<Self> {
         let child = Command::new(binary)
             .args(["run", "--watch-namespaces", NAMESPACE, "--operator-namespace", NAMESPACE])
-            .args(["--allowed-api-hosts", "127.0.0.1", "--log-format", "text"])
+            .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--log-format", "text"])
             .env("KUBECONFIG", cluster.kubeconfig_path())
             .stdin(Stdio::null())
             .kill_on_drop(true)

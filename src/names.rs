@@ -77,6 +77,11 @@ pub const CLIENT_SECRET: &str = "clientSecret";
 /// Optional key of the scopes in that Secret, separated by blanks.
 pub const SCOPES: &str = "scopes";
 
+/// Label with which people allow a Secret to be used, where the operator asks for it (`--require-secret-label`).
+pub const SECRET_USE: &str = "connect-operator.io/use";
+/// Its value.
+pub const SECRET_USE_VALUE: &str = "true";
+
 /// Finalizer of a `ConnectProject`: it stays while a `ConnectorDeployment` names it (rule 24).
 pub const PROJECT_FINALIZER: &str = "connect-operator.io/in-use";
 /// What the name of a copy of a project's credentials begins with; the uid of the project follows.

@@ -6,7 +6,7 @@ use super::*;
 use crate::connect::hosts::{AllowedHosts, Reach};
 
 fn endpoint(url: &str) -> Endpoint {
-    AllowedHosts::parse(["127.0.0.1", "*.service.live"]).expect("patterns").endpoint(url).expect("allowed")
+    AllowedHosts::parse(["http://127.0.0.1:*", "*.service.live"]).expect("patterns").endpoint(url).expect("allowed")
 }
 
 fn local() -> Endpoint {

@@ -11,23 +11,34 @@ use std::str::FromStr;
 use thiserror::Error;
 use url::{Host, Url};
 
-/// Hosts that may be called: `*.example.com` (any name below it, HTTPS on port 443, public addresses) or a host written
-/// out, with or without port (`127.0.0.1`, `localhost`, `connect.internal:8443`, `[::1]:8080`), which may also be plain
-/// HTTP and private.
+/// Hosts that may be called, as patterns:
+///
+/// | Pattern | What may be called |
+/// |---|---|
+/// | `*.example.com`, `connect.*.example.com` | any name of which `*` is one label or more: HTTPS on port 443, public addresses |
+/// | `connect.internal` | this host, HTTPS on port 443, any address |
+/// | `connect.internal:8443`, `[::1]:8443` | the same on this port |
+/// | `http://connect.internal`, `http://connect.internal:8080` | this host over plain HTTP, on port 80 or this one |
+/// | `http://127.0.0.1:*`, `127.0.0.1:*` | the same on any port |
+///
+/// `https://` may be written before a host, and means the same as nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedHosts(Vec<Pattern>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
-    /// Ends with this, dot included, and has something before it.
-    Below(String),
-    /// Exactly this host, as [`Url`] writes it; on any port if none is named.
-    Literal { host: String, port: Option<u16> },
+    /// A name with this before and after what `*` stands for, dots included; over HTTPS on port 443.
+    Wildcard { before: String, after: String },
+    /// Exactly this host, as [`Url`] writes it, over this scheme; on any port if none is named.
+    Literal { scheme: &'static str, host: String, port: Option<u16> },
 }
 
 /// A pattern that names no host.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{pattern}` is not a host pattern: write `*.example.com`, `host` or `host:port`")]
+#[error(
+    "`{pattern}` is not a host pattern: write `*.example.com`, `host` or `host:port` for HTTPS, `http://host` or \
+     `http://host:port` for plain HTTP"
+)]
 pub struct BadPattern {
     pattern: String,
 }
@@ -45,14 +56,29 @@ pub enum UrlRefused {
     #[error("the URL must not have {0}: give only scheme, host, port and path")]
     Extra(&'static str),
     /// Not listed.
-    #[error("host `{0}` is not among the allowed hosts: add it to the list, or correct the URL")]
-    NotAllowed(String),
-    /// Allowed by a wildcard, which allows HTTPS only.
-    #[error("host `{0}` is called over https only: use https, or list the host literally")]
-    PlainHttp(String),
-    /// Allowed by a wildcard, which allows port 443 only.
-    #[error("host `{0}` is called on port 443 only: leave the port out, or list `{0}` literally")]
-    Port(String),
+    #[error("host `{host}` is not among the allowed hosts: add `{pattern}` to the list, or correct the URL")]
+    NotAllowed {
+        /// The host.
+        host: String,
+        /// What would allow the URL.
+        pattern: String,
+    },
+    /// Listed, but not for plain HTTP.
+    #[error("host `{host}` is called over https only: use https, or add `{pattern}` to the list")]
+    PlainHttp {
+        /// The host.
+        host: String,
+        /// What would allow the URL.
+        pattern: String,
+    },
+    /// Listed, but not for HTTPS on this port.
+    #[error("host `{host}` is not called over https on this port: correct the URL, or add `{pattern}` to the list")]
+    Port {
+        /// The host.
+        host: String,
+        /// What would allow the URL.
+        pattern: String,
+    },
 }
 
 /// Which addresses the name of a host may have.
@@ -72,8 +98,9 @@ pub struct Endpoint {
 }
 
 impl AllowedHosts {
-    /// The hosts of the service itself (contract section 1).
-    pub const DEFAULT: &'static str = "*.commercetools.com";
+    /// The hosts of the service itself, in any region: the Connect API, its authorization service (contract section 1), and
+    /// the HTTP API, in which `spec.verify` looks up what scripts have made.
+    pub const DEFAULT: &'static str = "connect.*.commercetools.com,auth.*.commercetools.com,api.*.commercetools.com";
 
     /// Reads patterns, one each.
     ///
@@ -101,33 +128,56 @@ impl AllowedHosts {
                 return Err(UrlRefused::Extra(what));
             }
         }
-        let host = url.host_str().ok_or(UrlRefused::NotAUrl)?;
-        let port = url.port_or_known_default();
-        let listed = self.0.iter().any(|pattern| match pattern {
-            Pattern::Literal { host: literal, port: wanted } => {
-                literal == host && (wanted.is_none() || *wanted == port)
-            }
-            Pattern::Below(_) => false,
-        });
-        if listed {
+        let host = url.host_str().ok_or(UrlRefused::NotAUrl)?.to_owned();
+        if self.0.iter().any(|pattern| pattern.allows_literally(&url)) {
             return Ok(Endpoint { url, reach: Reach::Any });
         }
-        let below = matches!(url.host(), Some(Host::Domain(_)))
-            && self.0.iter().any(|pattern| {
-                matches!(pattern, Pattern::Below(end) if host.len() > end.len() && host.ends_with(end.as_str()))
-            });
-        match (below, url.scheme(), port) {
-            (false, ..) => Err(UrlRefused::NotAllowed(host.to_owned())),
-            (true, "http", _) => Err(UrlRefused::PlainHttp(host.to_owned())),
-            (true, _, Some(443)) => Ok(Endpoint { url, reach: Reach::Public }),
-            (true, ..) => Err(UrlRefused::Port(host.to_owned())),
+        let listed = self.0.iter().any(|pattern| pattern.names(&url));
+        let wildcard = self.0.iter().any(|pattern| matches!(pattern, Pattern::Wildcard { .. }) && pattern.names(&url));
+        if wildcard && url.scheme() == "https" && url.port().is_none() {
+            return Ok(Endpoint { url, reach: Reach::Public });
         }
+        let pattern = pattern_of(&url).ok_or(UrlRefused::NotAUrl)?;
+        Err(match (listed, url.scheme()) {
+            (false, _) => UrlRefused::NotAllowed { host, pattern },
+            (true, "http") => UrlRefused::PlainHttp { host, pattern },
+            (true, _) => UrlRefused::Port { host, pattern },
+        })
     }
+}
+
+/// The pattern that allows this URL and nothing else; `None` if it has no host.
+#[must_use]
+pub fn pattern_of(url: &Url) -> Option<String> {
+    let scheme = if url.scheme() == "http" { "http://" } else { "" };
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    Some(format!("{scheme}{}{port}", url.host_str()?))
 }
 
 impl Default for AllowedHosts {
     fn default() -> Self {
-        Self(vec![Pattern::Below(".commercetools.com".to_owned())])
+        Self(Self::DEFAULT.split(',').filter_map(|pattern| pattern.parse().ok()).collect())
+    }
+}
+
+impl Pattern {
+    /// Whether this is the host of `url`, whatever its scheme and port.
+    fn names(&self, url: &Url) -> bool {
+        match (self, url.host()) {
+            (Self::Literal { host, .. }, Some(_)) => url.host_str() == Some(host),
+            (Self::Wildcard { before, after }, Some(Host::Domain(name))) => {
+                let middle = name.strip_prefix(before.as_str()).and_then(|rest| rest.strip_suffix(after.as_str()));
+                middle.is_some_and(|middle| middle.split('.').all(|label| !label.is_empty()))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether `url` is written out here.
+    fn allows_literally(&self, url: &Url) -> bool {
+        let Self::Literal { scheme, port, .. } = self else { return false };
+        let fits = port.is_none_or(|port| url.port_or_known_default() == Some(port));
+        self.names(url) && url.scheme() == *scheme && fits
     }
 }
 
@@ -136,20 +186,39 @@ impl FromStr for Pattern {
 
     fn from_str(text: &str) -> Result<Self, BadPattern> {
         let bad = || BadPattern { pattern: text.to_owned() };
-        if let Some(name) = text.strip_prefix("*.") {
-            let host = canonical(name).filter(|_| !name.contains(['*', ':'])).ok_or_else(bad)?;
-            return match Host::parse(&host) {
-                Ok(Host::Domain(domain)) => Ok(Self::Below(format!(".{domain}"))),
+        let (scheme, rest) = match text.split_once("://") {
+            Some(("http", rest)) => ("http", rest),
+            Some(("https", rest)) => ("https", rest),
+            Some(_) => return Err(bad()),
+            None => ("https", text),
+        };
+        let (host, port) = match rest.rsplit_once(':') {
+            // The colons of an IPv6 address stand in brackets.
+            Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+            _ => (rest, None),
+        };
+        if let Some((before, after)) = host.split_once('*') {
+            let whole = (before.is_empty() || before.ends_with('.'))
+                && after.starts_with('.')
+                && after.len() > 1
+                && !after.contains('*');
+            // Any label in place of the star, so that the parts are spelled as they are compared.
+            let name = canonical(&format!("{before}x{after}")).filter(|_| whole && scheme == "https" && port.is_none());
+            let at = canonical(&format!("{before}x")).map(|name| name.len() - 1);
+            return match name.as_deref().map(Host::parse).zip(at) {
+                Some((Ok(Host::Domain(name)), at)) => {
+                    Ok(Self::Wildcard { before: name[..at].to_owned(), after: name[at + 1..].to_owned() })
+                }
                 _ => Err(bad()),
             };
         }
-        let (host, port) = match text.rsplit_once(':') {
-            // The colons of an IPv6 address stand in brackets.
-            Some((host, port)) if !port.ends_with(']') => (host, Some(port.parse().map_err(|_| bad())?)),
-            _ => (text, None),
+        let default = if scheme == "http" { 80 } else { 443 };
+        let port = match port {
+            None => Some(default),
+            Some("*") => None,
+            Some(port) => Some(port.parse().map_err(|_| bad())?),
         };
-        let host = canonical(host).filter(|_| !host.contains('*')).ok_or_else(bad)?;
-        Ok(Self::Literal { host, port })
+        Ok(Self::Literal { scheme, host: canonical(host).ok_or_else(bad)?, port })
     }
 }
 

@@ -10,13 +10,19 @@ fn hosts(patterns: &[&str]) -> AllowedHosts {
 fn only_listed_hosts_are_called_and_only_literal_ones_may_be_plain_or_odd() {
     let allowed = hosts(&[
         "*.commercetools.com",
-        "127.0.0.1",
-        "localhost",
+        "http://127.0.0.1:*",
+        "http://localhost:8787",
         "connect.internal:8443",
-        "[::1]:80",
+        "connect.plain",
+        "http://[::1]:80",
+        "https://[::2]:*",
         "Bücher.example",
     ]);
-    let refused = |host: &str| Err(UrlRefused::NotAllowed(host.to_owned()));
+    let not_allowed =
+        |host: &str, pattern: &str| Err(UrlRefused::NotAllowed { host: host.to_owned(), pattern: pattern.to_owned() });
+    let refused = |host: &str| not_allowed(host, host);
+    let plain = |host: &str, pattern: &str| Err(UrlRefused::PlainHttp { host: host.into(), pattern: pattern.into() });
+    let port = |host: &str, pattern: &str| Err(UrlRefused::Port { host: host.into(), pattern: pattern.into() });
     for (case, url, expected) in [
         ("the service", "https://connect.europe-west1.gcp.commercetools.com", Ok(Reach::Public)),
         ("written-out default port", "https://auth.x.commercetools.com:443", Ok(Reach::Public)),
@@ -29,17 +35,32 @@ fn only_listed_hosts_are_called_and_only_literal_ones_may_be_plain_or_odd() {
             refused("a.commercetools.com.evil.example"),
         ),
         ("final dot", "https://a.commercetools.com.", refused("a.commercetools.com.")),
-        ("wildcard over http", "http://a.commercetools.com", Err(UrlRefused::PlainHttp("a.commercetools.com".into()))),
-        ("wildcard on a port", "https://a.commercetools.com:8443", Err(UrlRefused::Port("a.commercetools.com".into()))),
+        (
+            "wildcard over http",
+            "http://a.commercetools.com",
+            plain("a.commercetools.com", "http://a.commercetools.com"),
+        ),
+        (
+            "wildcard on a port",
+            "https://a.commercetools.com:8443",
+            port("a.commercetools.com", "a.commercetools.com:8443"),
+        ),
         ("literal address, any port", "http://127.0.0.1:8787", Ok(Reach::Any)),
         ("the same in another spelling", "http://0x7f.1:8787", Ok(Reach::Any)),
-        ("another loopback address", "http://127.0.0.2:8787", refused("127.0.0.2")),
-        ("literal name", "http://localhost:1", Ok(Reach::Any)),
+        ("another loopback address", "http://127.0.0.2:8787", not_allowed("127.0.0.2", "http://127.0.0.2:8787")),
+        ("literal, over https", "https://127.0.0.1:8787", port("127.0.0.1", "127.0.0.1:8787")),
+        ("literal name", "http://localhost:8787", Ok(Reach::Any)),
+        ("literal name, any other port", "http://localhost:1", plain("localhost", "http://localhost:1")),
+        ("literal name, over https", "https://localhost:8787", port("localhost", "localhost:8787")),
+        ("without scheme: https", "https://connect.plain", Ok(Reach::Any)),
+        ("without scheme: port 443", "https://connect.plain:8443", port("connect.plain", "connect.plain:8443")),
+        ("without scheme: not plain", "http://connect.plain", plain("connect.plain", "http://connect.plain")),
+        ("any port, over https", "https://[::2]:9", Ok(Reach::Any)),
         ("literal name and port", "https://connect.internal:8443", Ok(Reach::Any)),
-        ("literal name, other port", "https://connect.internal", refused("connect.internal")),
+        ("literal name, other port", "https://connect.internal", port("connect.internal", "connect.internal")),
         ("bracketed address", "http://[::1]:80", Ok(Reach::Any)),
-        ("bracketed address, other port", "http://[::1]:81", refused("[::1]")),
-        ("metadata service", "http://169.254.169.254/", refused("169.254.169.254")),
+        ("bracketed address, other port", "http://[::1]:81", plain("[::1]", "http://[::1]:81")),
+        ("metadata service", "http://169.254.169.254/", not_allowed("169.254.169.254", "http://169.254.169.254")),
         ("international name", "https://b\u{fc}cher.example", Ok(Reach::Any)),
         ("with a hyphen in front", "https://evil-commercetools.com", refused("evil-commercetools.com")),
         ("an empty label", "https://.commercetools.com", refused(".commercetools.com")),
@@ -54,14 +75,18 @@ fn only_listed_hosts_are_called_and_only_literal_ones_may_be_plain_or_odd() {
             "https://a.commercetools.com\n.evil.example",
             refused("a.commercetools.com.evil.example"),
         ),
-        ("decimal", "http://2130706434", refused("127.0.0.2")),
-        ("octal", "http://0177.0.0.2", refused("127.0.0.2")),
-        ("hexadecimal", "http://0x7f000002", refused("127.0.0.2")),
-        ("short", "http://127.2", refused("127.0.0.2")),
-        ("nothing at all", "http://0", refused("0.0.0.0")),
-        ("mapped into IPv6", "http://[::ffff:127.0.0.1]", refused("[::ffff:7f00:1]")),
-        ("metadata service, decimal", "http://2852039166", refused("169.254.169.254")),
-        ("metadata service, mapped", "http://[::ffff:169.254.169.254]", refused("[::ffff:a9fe:a9fe]")),
+        ("decimal", "http://2130706434", not_allowed("127.0.0.2", "http://127.0.0.2")),
+        ("octal", "http://0177.0.0.2", not_allowed("127.0.0.2", "http://127.0.0.2")),
+        ("hexadecimal", "http://0x7f000002", not_allowed("127.0.0.2", "http://127.0.0.2")),
+        ("short", "http://127.2", not_allowed("127.0.0.2", "http://127.0.0.2")),
+        ("nothing at all", "http://0", not_allowed("0.0.0.0", "http://0.0.0.0")),
+        ("mapped into IPv6", "http://[::ffff:127.0.0.1]", not_allowed("[::ffff:7f00:1]", "http://[::ffff:7f00:1]")),
+        ("metadata service, decimal", "http://2852039166", not_allowed("169.254.169.254", "http://169.254.169.254")),
+        (
+            "metadata service, mapped",
+            "http://[::ffff:169.254.169.254]",
+            not_allowed("[::ffff:a9fe:a9fe]", "http://[::ffff:a9fe:a9fe]"),
+        ),
         ("port above all ports", "https://a.commercetools.com:65979", Err(UrlRefused::NotAUrl)),
         (
             "user, and a port that is a password",
@@ -81,8 +106,40 @@ fn only_listed_hosts_are_called_and_only_literal_ones_may_be_plain_or_odd() {
 }
 
 #[test]
-fn the_default_is_the_service() {
-    assert_eq!(AllowedHosts::default(), hosts(&[AllowedHosts::DEFAULT]));
+fn by_default_only_the_services_that_are_used_are_called() {
+    assert_eq!(AllowedHosts::default(), hosts(&AllowedHosts::DEFAULT.split(',').collect::<Vec<_>>()));
+    let refused = |host: &str| Err(UrlRefused::NotAllowed { host: host.to_owned(), pattern: host.to_owned() });
+    for (host, expected) in [
+        ("connect.europe-west1.gcp.commercetools.com", Ok(Reach::Public)),
+        ("auth.us-east-2.aws.commercetools.com", Ok(Reach::Public)),
+        ("api.eu-central-1.aws.commercetools.com", Ok(Reach::Public)),
+        ("connect.commercetools.com", refused("connect.commercetools.com")),
+        ("mc.europe-west1.gcp.commercetools.com", refused("mc.europe-west1.gcp.commercetools.com")),
+        ("docs.commercetools.com", refused("docs.commercetools.com")),
+        ("connect..commercetools.com", refused("connect..commercetools.com")),
+        ("evil.connect.x.commercetools.com", refused("evil.connect.x.commercetools.com")),
+        ("connect.x.commercetools.com.evil.example", refused("connect.x.commercetools.com.evil.example")),
+        ("connectx.y.commercetools.com", refused("connectx.y.commercetools.com")),
+    ] {
+        let called = AllowedHosts::default().endpoint(&format!("https://{host}"));
+        assert_eq!(called.map(|endpoint| endpoint.reach()), expected, "{host}");
+    }
+}
+
+#[test]
+fn what_is_to_be_listed_is_said_and_is_enough() {
+    for url in [
+        "https://a.example",
+        "https://a.example:8443/x",
+        "http://a.example",
+        "http://a.example:81",
+        "http://[::1]:8080",
+    ] {
+        let refused = hosts(&[]).endpoint(url).expect_err("nothing is listed");
+        let UrlRefused::NotAllowed { pattern, .. } = &refused else { panic!("{refused}") };
+        assert!(refused.to_string().contains(&format!("add `{pattern}` to the list")), "{refused}");
+        assert!(hosts(&[pattern]).endpoint(url).is_ok(), "{url}: {pattern}");
+    }
 }
 
 #[test]
@@ -92,12 +149,20 @@ fn patterns_that_name_no_host_are_refused() {
         "*",
         "*.",
         "a*.example.com",
+        "*a.example.com",
         "*.*.example",
         "*.127.0.0.1",
+        "connect.*",
         "*.example.com:443",
+        "http://*.example.com",
+        "http://",
+        "ftp://host",
         "host:",
         "host:x",
+        "host:65536",
+        "host:**",
         "a/b",
+        "http://a/b",
         "u@h",
     ] {
         let error = AllowedHosts::parse([pattern]).expect_err(pattern);
@@ -107,7 +172,7 @@ fn patterns_that_name_no_host_are_refused() {
 
 #[test]
 fn paths_are_joined_without_double_slashes_and_never_leave_the_base() {
-    let allowed = hosts(&["localhost"]);
+    let allowed = hosts(&["http://localhost"]);
     for (base, path, expected) in [
         ("http://localhost", "/demo/deployments", Some("http://localhost/demo/deployments")),
         ("http://localhost/", "/demo/deployments/key=a", Some("http://localhost/demo/deployments/key=a")),

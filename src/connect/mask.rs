@@ -1,14 +1,28 @@
-//! Keeps secured values out of texts that the service sends back. It hides what it was given, in the spellings that
-//! servers use; it cannot know a value that was cut or changed otherwise.
+//! Keeps secured values, and what is secret in them, out of texts that the service sends back. It hides what it was given, in
+//! the spellings that servers use; it cannot know a value that was cut or changed otherwise.
+//!
+//! `parts` says what of a value is secret by itself, `reading` undoes the ways in which texts are escaped.
+//!
+//! **Cost.** Values may have 30 KB. The parts of one are together a few times as long as the value, because those of one kind do not
+//! overlap; in base64 they are searched in three alignments, so that all patterns have less than 20 times the bytes of the value.
+//! Escaped forms need no patterns: the text is read in at most [`reading::MOST`] ways, and each is searched once. A masker
+//! that meets no text costs nothing.
+
+mod parts;
+mod reading;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use secrecy::{ExposeSecret, SecretString};
+
+use self::parts::Parts;
+use self::reading::Reading;
 
 /// Stands for a value that was hidden.
 pub const HIDDEN: &str = "***";
@@ -28,40 +42,100 @@ pub struct Masker {
 }
 
 /// What is looked for.
+#[derive(Default)]
 struct Search {
-    replaced: Option<AhoCorasick>,
+    /// Wherever it stands.
+    anywhere: Option<AhoCorasick>,
+    /// Where it is a word of its own.
+    words: Option<AhoCorasick>,
+    /// In base64, whatever stands before and after it there.
+    encoded: Option<AhoCorasick>,
+    /// Texts with these are left out.
     left_out: Vec<String>,
+    /// The same in base64.
+    left_out_encoded: Vec<String>,
 }
 
 impl Search {
     fn new(values: &[SecretString]) -> Self {
-        let (mut replaced, mut left_out) = (BTreeSet::new(), BTreeSet::new());
+        let (mut parts, mut left_out) = (Parts::default(), BTreeSet::new());
         for value in values.iter().map(ExposeSecret::expose_secret) {
             let trimmed = value.trim();
             if trimmed.is_empty() {
                 continue;
             }
             if trimmed.chars().count() < SHORTEST_REPLACED {
-                left_out.extend(spellings(trimmed));
-                continue;
+                left_out.insert(trimmed.to_owned());
+            } else {
+                parts.add(value);
             }
-            replaced.extend(spellings(value));
-            let lines = trimmed.lines().map(str::trim).filter(|line| line.chars().count() >= SHORTEST_REPLACED);
-            replaced.extend(lines.flat_map(spellings));
         }
-        // The kind that is made fastest: others need minutes, and a gigabyte, for a value of 30 KB. It fails only beyond
-        // 2^31 states, gigabytes of values; then every text is left out.
-        let built = AhoCorasick::builder().kind(Some(AhoCorasickKind::NoncontiguousNFA)).build(&replaced);
-        if built.is_err() {
-            left_out.insert(String::new());
+        let encoded: BTreeSet<String> = parts.smallest.iter().flat_map(|part| encoded(part.as_bytes())).collect();
+        let left_out_encoded = left_out.iter().map(|value| STANDARD_NO_PAD.encode(value)).collect();
+        let built = [&parts.anywhere, &parts.words, &encoded].map(automaton);
+        let [Ok(anywhere), Ok(words), Ok(encoded)] = built else {
+            // Gigabytes of values: every text is left out.
+            return Self { left_out: vec![String::new()], ..Self::default() };
+        };
+        Self { anywhere, words, encoded, left_out: left_out.into_iter().collect(), left_out_encoded }
+    }
+
+    /// Whether a text has a value that is too short to be replaced.
+    fn leaves_out(&self, text: &str) -> bool {
+        let has = |reading: &Reading, values: &[String]| values.iter().any(|value| reading.contains(value.as_bytes()));
+        if self.left_out.is_empty() {
+            return false;
         }
-        Self { replaced: built.ok().filter(|_| !replaced.is_empty()), left_out: left_out.into_iter().collect() }
+        let plain = Reading::all(text).iter().any(|reading| has(reading, &self.left_out));
+        plain || has(&Reading::base64(text), &self.left_out_encoded)
+    }
+
+    /// Where something is to be hidden, in order; in bytes of `text`, at borders of characters.
+    fn places(&self, text: &str) -> Vec<Range<usize>> {
+        let mut places = Vec::new();
+        for reading in Reading::all(text) {
+            for found in self.anywhere.iter().flat_map(|it| it.find_overlapping_iter(&reading.bytes)) {
+                places.push(reading.place(text, found.range()));
+            }
+            let words = self.words.iter().flat_map(|it| it.find_overlapping_iter(&reading.bytes));
+            for found in words.filter(|found| reading.is_word(found.range())) {
+                places.push(reading.place(text, found.range()));
+            }
+        }
+        if let Some(encoded) = &self.encoded {
+            let reading = Reading::base64(text);
+            for found in encoded.find_overlapping_iter(&reading.bytes) {
+                places.push(reading.place(text, reading.run(found.range())));
+            }
+        }
+        places.sort_unstable_by_key(|place| (place.start, place.end));
+        places
     }
 }
 
+/// The kind that is made fastest: others need minutes, and a gigabyte, for a value of 30 KB. It fails only beyond 2^31 states.
+fn automaton(patterns: &BTreeSet<String>) -> Result<Option<AhoCorasick>, aho_corasick::BuildError> {
+    if patterns.is_empty() {
+        return Ok(None);
+    }
+    AhoCorasick::builder().kind(Some(AhoCorasickKind::NoncontiguousNFA)).build(patterns).map(Some)
+}
+
+/// What of `bytes` shows in base64 (RFC 4648, standard alphabet) however many bytes stand before it: the digits that hold
+/// nothing but bits of theirs.
+fn encoded(bytes: &[u8]) -> impl Iterator<Item = String> {
+    // Digits that hold bits of what stands before, by its length modulo 3.
+    [(0, 0), (1, 2), (2, 3)].into_iter().map(|(before, digits)| {
+        let padded: Vec<u8> = std::iter::repeat_n(0, before).chain(bytes.iter().copied()).collect();
+        let text = STANDARD_NO_PAD.encode(&padded);
+        let whole = padded.len() * 8 / 6;
+        text.get(digits..whole).unwrap_or_default().to_owned()
+    })
+}
+
 impl Masker {
-    /// For these values. Empty ones are passed over; of a value with several lines each line of 6 or more characters is
-    /// hidden too.
+    /// For these values. Empty ones are passed over; of a value with structure (several lines, `Bearer x`, `a=x;b=y`, JSON, a
+    /// URL with a password) each part that is secret by itself is hidden too.
     #[must_use]
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         Self { values: values.into_iter().map(SecretString::from).collect(), search: OnceLock::new() }
@@ -71,25 +145,23 @@ impl Masker {
         self.search.get_or_init(|| Search::new(&self.values))
     }
 
-    /// Whether `text` contains none of the values.
+    /// Whether `text` contains none of the values, and nothing that is secret in them.
     #[must_use]
     pub fn is_clean(&self, text: &str) -> bool {
         let search = self.search();
-        !search.left_out.iter().any(|value| text.contains(value.as_str()))
-            && !search.replaced.as_ref().is_some_and(|values| values.is_match(text))
+        !search.leaves_out(text) && search.places(text).is_empty()
     }
 
     /// `text` for people: without the values, without query strings and control characters, at most
     /// [`LONGEST_TEXT`] bytes.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
-        let left_out = |text: &str| self.search().left_out.iter().any(|value| text.contains(value.as_str()));
-        if left_out(text) {
+        if self.search().leaves_out(text) {
             return LEFT_OUT.to_owned();
         }
         let text = without_queries(&self.hide(text)).replace(char::is_control, " ");
         // Once more: a value with blanks in it may have been broken into lines.
-        if left_out(&text) {
+        if self.search().leaves_out(&text) {
             return LEFT_OUT.to_owned();
         }
         let mut text = self.hide(&text);
@@ -98,16 +170,12 @@ impl Masker {
     }
 
     fn hide(&self, text: &str) -> String {
-        let Some(values) = &self.search().replaced else { return text.to_owned() };
-        let mut hidden: Vec<(usize, usize)> =
-            values.find_overlapping_iter(text).map(|found| (found.start(), found.end())).collect();
-        hidden.sort_unstable();
         let (mut masked, mut shown_to) = (String::with_capacity(text.len()), 0);
-        let mut hidden = hidden.into_iter().peekable();
-        while let Some((start, mut end)) = hidden.next() {
+        let mut hidden = self.search().places(text).into_iter().peekable();
+        while let Some(Range { start, mut end }) = hidden.next() {
             // Values that overlap or touch are hidden as one, else an end of the second one would stay.
-            while let Some((_, further)) = hidden.next_if(|(next, _)| *next <= end) {
-                end = end.max(further);
+            while let Some(next) = hidden.next_if(|next| next.start <= end) {
+                end = end.max(next.end);
             }
             masked.push_str(&text[shown_to..start]);
             masked.push_str(HIDDEN);
@@ -124,57 +192,6 @@ impl fmt::Debug for Masker {
     }
 }
 
-/// The value and the ways in which it may be written: in JSON, in URLs and forms, in base64.
-fn spellings(value: &str) -> BTreeSet<String> {
-    let json = serde_json::to_string(value).unwrap_or_default();
-    let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or_default();
-    let form: String = form_urlencoded::byte_serialize(value.as_bytes()).collect();
-    let path = form.replace('+', "%20");
-    [
-        value.to_owned(),
-        json.replace('/', "\\/"),
-        ascii_only(json),
-        json.to_owned(),
-        lower_escapes(&form),
-        lower_escapes(&path),
-        form,
-        path,
-        STANDARD_NO_PAD.encode(value),
-        URL_SAFE_NO_PAD.encode(value),
-    ]
-    .into_iter()
-    .filter(|spelling| !spelling.is_empty())
-    .collect()
-}
-
-/// JSON text with everything beyond ASCII escaped, as many serializers write it.
-fn ascii_only(json: &str) -> String {
-    use std::fmt::Write as _;
-    let mut escaped = String::with_capacity(json.len());
-    for unit in json.encode_utf16() {
-        match u8::try_from(unit) {
-            Ok(byte) if byte.is_ascii() => escaped.push(char::from(byte)),
-            _ => {
-                let _ = write!(escaped, "\\u{unit:04x}");
-            }
-        }
-    }
-    escaped
-}
-
-/// Percent-encoding with small hexadecimal digits.
-fn lower_escapes(encoded: &str) -> String {
-    let mut parts = encoded.split('%');
-    let mut lower = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (digits, rest) = part.split_at_checked(2).unwrap_or((part, ""));
-        lower.push('%');
-        lower.push_str(&digits.to_ascii_lowercase());
-        lower.push_str(rest);
-    }
-    lower
-}
-
 /// Cuts the query off every URL in a text: it may be signed.
 fn without_queries(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
@@ -189,52 +206,4 @@ fn without_queries(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_hidden_in_every_spelling() {
-        let secret = "pa\"ss/w\u{f6}rd & m+re";
-        for (case, values, text, expected) in [
-            ("nothing to hide", &[][..], "plain text", "plain text"),
-            ("as it is", &[secret], "got pa\"ss/w\u{f6}rd & m+re!", "got ***!"),
-            ("in JSON", &[secret], r#"{"v":"pa\"ss/wörd & m+re"}"#, r#"{"v":"***"}"#),
-            ("in JSON of ASCII only", &[secret], r#""pa\"ss/w\u00f6rd & m+re""#, "\"***\""),
-            ("in JSON with escaped slashes", &[secret], r#""pa\"ss\/wörd & m+re""#, "\"***\""),
-            ("in a form", &[secret], "v=pa%22ss%2Fw%C3%B6rd+%26+m%2Bre&x", "v=***&x"),
-            ("in a path, small digits", &[secret], "/pa%22ss%2fw%c3%b6rd%20%26%20m%2bre/x", "/***/x"),
-            ("in base64", &["canary-value"], "Y2FuYXJ5LXZhbHVl", "***"),
-            ("several times", &["canary"], "canary, canary", "***, ***"),
-            ("overlapping", &["abcdef", "defghi"], "<abcdefghi>", "<***>"),
-            ("one inside another", &["abcdef", "abcdefghi"], "<abcdefghi>", "<***>"),
-            ("with the end of a line", &["canary\n"], "<canary>", "<***>"),
-            ("a line of several", &["first line\nok\nlast line"], "last line is ok", "*** is ok"),
-            ("broken across lines", &["two words"], "two\nwords", HIDDEN),
-            ("short, across lines", &["a b"], "a\nb", LEFT_OUT),
-            ("short: the text is left out", &["abc"], "xabcx", LEFT_OUT),
-            ("short, not there", &["abc"], "ab c", "ab c"),
-            ("empty", &["", " \n"], "any text", "any text"),
-            ("query of a URL", &["-"], "see https://h/p?sig=1 now", "see https://h/p now"),
-            ("control characters", &[], "a\u{1b}[31m\nb", "a [31m b"),
-        ] {
-            let masker = Masker::new(values.iter().copied());
-            assert_eq!(masker.mask(text), expected, "{case}");
-            let broken = case.ends_with("across lines");
-            assert_eq!(masker.is_clean(text), broken || (!expected.contains(HIDDEN) && expected != LEFT_OUT), "{case}");
-        }
-    }
-
-    #[test]
-    fn texts_are_cut_after_hiding_so_that_no_start_of_a_value_stays() {
-        let text = format!("{}\u{e4}canary-value", "x".repeat(LONGEST_TEXT - 5));
-        let masked = Masker::new(["canary-value"]).mask(&text);
-        assert_eq!(masked.len(), LONGEST_TEXT);
-        assert!(masked.ends_with("\u{e4}***"), "{masked}");
-        assert_eq!(Masker::new([]).mask(&"\u{e4}".repeat(LONGEST_TEXT)).len(), LONGEST_TEXT);
-    }
-
-    #[test]
-    fn debug_shows_nothing() {
-        assert_eq!(format!("{:?}", Masker::new(["canary-value"])), "Masker");
-    }
-}
+mod tests;

@@ -126,15 +126,15 @@ mod tests {
     async fn a_name_that_turns_private_after_it_was_checked_is_not_connected_to() {
         let private = server("private").await;
         let hosts = AllowedHosts::default();
-        let endpoint = hosts.endpoint("https://connect.commercetools.com").expect("allowed");
+        let endpoint = hosts.endpoint("https://connect.x.commercetools.com").expect("allowed");
         let public = "8.8.8.8:0".parse().expect("an address");
         let (lookup, asked) = changing(vec![vec![public], vec![private]]);
         let resolver = GuardedResolver::asking([&endpoint], Arc::clone(&lookup));
-        let name = || "connect.commercetools.com".parse().expect("a name");
+        let name = || "connect.x.commercetools.com".parse().expect("a name");
         let found: Vec<_> = resolver.resolve(name()).await.expect("public").collect();
         assert_eq!(found, [public]);
         let error =
-            client(resolver).get("http://connect.commercetools.com/").send().await.expect_err("it is private now");
+            client(resolver).get("http://connect.x.commercetools.com/").send().await.expect_err("it is private now");
         assert!(error.is_connect(), "{error:?}");
         assert_eq!(asked.load(Ordering::SeqCst), 2, "it was asked again, and refused");
     }

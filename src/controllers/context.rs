@@ -23,6 +23,7 @@ use super::memories::Memories;
 use super::reason::Stance;
 use super::references::{Named, References};
 use super::remote::{Login, Remote, Remotes};
+use super::secret;
 use super::series::Series;
 use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
@@ -50,6 +51,8 @@ pub struct Context {
     pub series: Series,
     /// Deletion policy of `ConnectorDeployment`s that name none; `None`: it depends on their type.
     pub default_deletion_policy: Option<DeletionPolicy>,
+    /// Which Secrets resources may name.
+    pub secrets: secret::Policy,
     /// Key of the digests.
     pub digest_key: DigestKey,
     /// Who names which Secret, ConfigMap, project or deployment.

@@ -38,6 +38,7 @@ use super::object::Object;
 use super::readable::{Guarded, only_readable};
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
+use super::secret;
 use super::series::Series;
 use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
@@ -47,8 +48,11 @@ use crate::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, Co
 use crate::leader::{LeaseName, Scope as Works};
 use crate::names;
 
-/// Secrets that never hold values of ours: service account tokens and Helm releases.
-const SECRETS_OF_INTEREST: &str = "type!=kubernetes.io/service-account-token,type!=helm.sh/release.v1";
+/// Secrets that may hold values of ours.
+fn secrets_of_interest() -> watcher::Config {
+    let others = secret::REFUSED_TYPES.map(|(type_, _)| format!("type!={type_}"));
+    watcher::Config::default().fields(&others.join(","))
+}
 
 /// How long runs that are under way may take to end. A call takes 30 s at most (`connect::http`), and what it came to is
 /// written after it; the chart gives a pod 60 s.
@@ -70,6 +74,8 @@ pub struct Options {
     pub operator_namespace: String,
     /// Deletion policy of `ConnectorDeployment`s that name none; `None`: it depends on their type.
     pub default_deletion_policy: Option<DeletionPolicy>,
+    /// Which Secrets resources may name.
+    pub secrets: secret::Policy,
     /// Key of the digests.
     pub digest_key: DigestKey,
     /// Makes the clients of remote projects.
@@ -103,6 +109,7 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         recorder: Recorder::new(options.client.clone(), names::EVENT_REPORTER.into()),
         series: Series::default(),
         default_deletion_policy: options.default_deletion_policy,
+        secrets: options.secrets,
         digest_key: options.digest_key.clone(),
         references: References::default(),
         // Each scope lists deployments, staged connectors and projects.
@@ -198,7 +205,7 @@ impl Scope {
             self.controller::<ActionCheck>(route),
             self.controller::<MirroredProject>(route),
             self.mirrored(),
-            self.sources::<Secret>(Named::Secret, watcher::Config::default().fields(SECRETS_OF_INTEREST)),
+            self.sources::<Secret>(Named::Secret, secrets_of_interest()),
             self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default()),
         ];
         future::join_all(controllers).map(|_| ())

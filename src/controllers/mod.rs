@@ -29,6 +29,7 @@ pub mod problem;
 pub mod readable;
 pub mod reason;
 pub mod references;
+pub mod refusal;
 pub mod remote;
 pub mod report;
 pub mod secret;

@@ -22,6 +22,7 @@ use super::memories::{Memories, OfOne};
 use super::patch::{patch_metadata, write_status};
 use super::problem;
 use super::reason::Reason;
+use super::refusal::{self, Access};
 use super::subject::Subject;
 use super::work::Ended;
 use crate::crd::ConnectProject;
@@ -210,10 +211,15 @@ pub async fn project(context: &Context, namespace: &str, name: &str) -> Result<P
         Ok(None) => Err(Some(problem::project_missing(name))),
         // Its controller wakes its users once it knows.
         Ok(Some(_)) => Err(None),
-        Err(error) => {
-            Err(Some(Told::new(Reason::InternalError, format!("ConnectProject {name} cannot be read: {error}"))))
-        }
+        Err(error) => Err(Some(unreadable(&format!("ConnectProject {name}"), error))),
     }
+}
+
+/// What to tell of an object that cannot be read.
+#[must_use]
+pub fn unreadable(what: &str, error: kube::Error) -> Told {
+    refusal::told(Access::Read, &format!("get {what}"), error)
+        .unwrap_or_else(|error| Told::new(Reason::InternalError, format!("{what} cannot be read: {error}")))
 }
 
 /// How a run ended; `reason`: what the resource says now.

@@ -1,17 +1,89 @@
-//! The only way to read a Secret: exactly one, by its name. Keeps nothing, and says nothing of its content: the decoder of
+//! The only way to read a Secret: exactly one, by its name, and for a resource only if it may be used. Keeps nothing, and says nothing of its content: the decoder of
 //! an answer quotes what it cannot read.
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::Client;
 use kube::api::Api;
+use kube::{Client, ResourceExt};
 use serde::de::Error as _;
 
-/// The Secret of that name, if there is one.
+use super::conditions::Told;
+use super::reason::Reason;
+use super::refusal::{self, Access};
+use crate::names;
+
+/// The Secret of that name, if there is one, whatever it is: for what is the operator's own, and for people who read it with
+/// rights of their own. [`named`] is for what a resource names.
 ///
 /// # Errors
 /// Those of the API server, without any content of the Secret.
 pub async fn read(client: &Client, namespace: &str, name: &str) -> Result<Option<Secret>, kube::Error> {
     Api::<Secret>::namespaced(client.clone(), namespace).get_opt(name).await.map_err(without_content)
+}
+
+/// Types of Secrets whose values are never used, each with what they are: they open the cluster itself, or registries, and
+/// whoever names a Secret in a resource need not be allowed to read it. (Kubernetes: Secret types; Helm: its releases.)
+pub const REFUSED_TYPES: [(&str, &str); 6] = [
+    ("kubernetes.io/service-account-token", "the token of a service account"),
+    ("bootstrap.kubernetes.io/token", "a token with which nodes join the cluster"),
+    ("kubernetes.io/dockerconfigjson", "credentials of a container registry"),
+    ("kubernetes.io/dockercfg", "credentials of a container registry"),
+    ("helm.sh/release.v1", "a release of Helm"),
+    (names::CREDENTIALS_COPY_TYPE, "a copy of the operator's own"),
+];
+
+/// Which Secrets may be used.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Policy {
+    /// Only those that carry the label [`names::SECRET_USE`].
+    pub require_label: bool,
+}
+
+impl Policy {
+    /// Whether the values of this Secret may be used.
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    pub fn check(self, secret: &Secret) -> Result<(), Told> {
+        let name = secret.name_any();
+        let type_ = secret.type_.as_deref().unwrap_or_default();
+        let refused = REFUSED_TYPES.iter().find(|(refused, _)| *refused == type_);
+        let message = if let Some((_, what)) = refused {
+            format!(
+                "Secret {name} is of type {type_}, {what}, and is never used: put the values that are needed into a Secret \
+                 of type Opaque, and name that one"
+            )
+        } else if self.require_label
+            && secret.labels().get(names::SECRET_USE).is_none_or(|it| it != names::SECRET_USE_VALUE)
+        {
+            format!(
+                "Secret {name} lacks the label {}={}, without which this operator uses no Secret: have it added by somebody \
+                 who may change the Secret",
+                names::SECRET_USE,
+                names::SECRET_USE_VALUE
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Told::new(Reason::ConfigurationInvalid, message))
+    }
+}
+
+/// The Secret of that name for a resource that names it, if there is one; the inner error is for people: why it may not be
+/// used, or cannot be read.
+///
+/// # Errors
+/// Those of the API server that pass by themselves, without any content of the Secret.
+pub async fn named(
+    client: &Client,
+    policy: Policy,
+    namespace: &str,
+    name: &str,
+) -> Result<Result<Option<Secret>, Told>, kube::Error> {
+    match read(client, namespace, name).await {
+        Ok(None) => Ok(Ok(None)),
+        Ok(Some(secret)) => Ok(policy.check(&secret).map(|()| Some(secret))),
+        Err(error) => refusal::told(Access::Read, &format!("get Secret {name}"), error).map(Err),
+    }
 }
 
 /// The same error, without the content of an answer that could not be read.
@@ -46,6 +118,52 @@ mod tests {
         let bytes = String::from_utf8(b"canary \xff".to_vec()).expect_err("it is not UTF-8");
         let shown = format!("{:?}", without_content(kube::Error::FromUtf8(bytes)));
         assert!(!shown.contains("99, 97"), "{shown}");
+    }
+
+    #[test]
+    fn secrets_that_open_the_cluster_are_refused_and_others_need_the_label_where_it_is_asked_for() {
+        let any = Policy::default();
+        let labelled = Policy { require_label: true };
+        let (yes, no) = ([(names::SECRET_USE, "true")], [(names::SECRET_USE, "false")]);
+        for (case, policy, type_, labels, words) in [
+            ("opaque", any, "Opaque", &[][..], None),
+            ("without a type", any, "", &[], None),
+            ("of an external store", any, "example.com/store", &[], None),
+            ("a login", any, "kubernetes.io/basic-auth", &[], None),
+            ("a service account", any, "kubernetes.io/service-account-token", &[], Some("token of a service account")),
+            ("a node", any, "bootstrap.kubernetes.io/token", &[], Some("nodes join")),
+            ("Helm", any, "helm.sh/release.v1", &[], Some("release of Helm")),
+            ("a registry", any, "kubernetes.io/dockerconfigjson", &[], Some("container registry")),
+            ("a registry, in the old form", any, "kubernetes.io/dockercfg", &[], Some("container registry")),
+            ("a copy", any, names::CREDENTIALS_COPY_TYPE, &[], Some("copy of the operator's own")),
+            ("without the label", labelled, "Opaque", &[], Some("lacks the label connect-operator.io/use=true")),
+            ("with another value of it", labelled, "Opaque", &no, Some("lacks the label")),
+            ("with the label", labelled, "Opaque", &yes, None),
+            ("with the label that is not asked for", any, "Opaque", &yes, None),
+            (
+                "a label makes no token usable",
+                labelled,
+                "kubernetes.io/service-account-token",
+                &yes,
+                Some("never used"),
+            ),
+        ] {
+            let mut secret = Secret { type_: (!type_.is_empty()).then(|| type_.to_owned()), ..Secret::default() };
+            secret.metadata.name = Some("tax".to_owned());
+            secret.metadata.labels =
+                Some(labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect());
+            let told = policy.check(&secret).err();
+            assert_eq!(told.is_some(), words.is_some(), "{case}: {told:?}");
+            if let (Some(told), Some(words)) = (told, words) {
+                assert!(
+                    told.message.contains("Secret tax") && told.message.contains(words),
+                    "{case}: {}",
+                    told.message
+                );
+                assert!(told.message.contains(type_) || type_ == "Opaque", "{case}: {}", told.message);
+                assert_eq!(told.reason, Reason::ConfigurationInvalid, "{case}");
+            }
+        }
     }
 
     #[test]

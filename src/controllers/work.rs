@@ -72,7 +72,11 @@ fn settles(reason: Reason) -> bool {
         Stance::Running => false,
         Stance::Waiting => matches!(
             reason,
-            Reason::SecretMissing | Reason::ConfigMapMissing | Reason::ProjectMissing | Reason::StagedNotReady
+            Reason::SecretMissing
+                | Reason::ConfigMapMissing
+                | Reason::ProjectMissing
+                | Reason::StagedNotReady
+                | Reason::KubernetesError
         ),
     }
 }

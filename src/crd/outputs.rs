@@ -13,7 +13,8 @@ use super::schema;
 #[serde(rename_all = "camelCase")]
 pub struct Outputs {
     /// A ConfigMap of the same namespace, made and kept by the operator. An existing one that the operator does not own
-    /// is not overwritten; the resource reports OutputConflict.
+    /// is not overwritten; the resource reports OutputConflict. The operator has to be allowed to write ConfigMaps (chart:
+    /// outputs.enabled); if it is not, the resource reports KubernetesError.
     pub config_map: OutputConfigMap,
 }
 

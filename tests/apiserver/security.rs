@@ -11,6 +11,7 @@ use connect_operator::connect::http::Limits;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::secret::Policy;
 use connect_operator::controllers::work::Work;
 use connect_operator::controllers::{digest_key, manager, served_crds};
 use connect_operator::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
@@ -51,7 +52,7 @@ impl Drop for Operator {
 }
 
 pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str]) -> Operator {
-    let (clock, allowed_hosts) = (Clock::system(), AllowedHosts::parse(["127.0.0.1"]).expect("a host"));
+    let (clock, allowed_hosts) = (Clock::system(), AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host"));
     let metrics = Metrics::new(clock.now());
     let around = Surroundings { observer: metrics.clone(), ..Surroundings::plain(clock.clone()) };
     let actions =
@@ -65,6 +66,7 @@ pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespa
         concurrency: 16,
         clock,
         operator_namespace: own.to_owned(),
+        secrets: Policy::default(),
         digest_key,
         factory: Arc::new(factory),
         actions: Arc::new(actions),

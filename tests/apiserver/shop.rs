@@ -12,8 +12,8 @@ use connect_operator::connect::http::Limits;
 use connect_operator::controllers::action_factory::{ActionFactory, HttpActionFactory};
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
-use connect_operator::controllers::manager;
 use connect_operator::controllers::work::Work;
+use connect_operator::controllers::{manager, secret};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{DevServer, Options};
 use connect_operator::leader::Scope;
@@ -46,6 +46,8 @@ pub(crate) struct Shop {
     pub(crate) also_watched: Vec<String>,
     /// Where the operator keeps its copies of credentials; all tests share it.
     pub(crate) operator_namespace: String,
+    /// Which Secrets the operator may use, from its next start.
+    pub(crate) secrets: secret::Policy,
     limits: Limits,
     operator: Option<Operator>,
     /// What the operator that was started last shows.
@@ -94,6 +96,7 @@ impl Shop {
             clock,
             also_watched,
             operator_namespace,
+            secrets: secret::Policy::default(),
             limits: Limits::default(),
             operator: None,
             work: None,
@@ -125,7 +128,7 @@ impl Shop {
 
     fn start(&mut self, client: Client, digest_key: [u8; 32]) {
         let clock = self.clock.clone();
-        let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
+        let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
         let metrics = Metrics::new(clock.now());
         let work = Work::new(clock.clone(), Arc::clone(&metrics));
         self.work = Some(Arc::clone(&work));
@@ -141,6 +144,7 @@ impl Shop {
             concurrency: 16,
             clock,
             operator_namespace: self.operator_namespace.clone(),
+            secrets: self.secrets,
             digest_key: DigestKey::new(digest_key),
             factory: Arc::new(factory),
             actions: self.actions.clone().unwrap_or_else(|| Arc::new(actions)),

@@ -65,7 +65,7 @@ async fn with_older_definitions_the_operator_waits_and_with_newer_ones_it_keeps_
     let namespace = &shop.sandbox.namespace;
     let mut operator = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
         .args(["run", "--watch-namespaces", namespace, "--operator-namespace", namespace])
-        .args(["--allowed-api-hosts", "127.0.0.1", "--log-format", "text"])
+        .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--log-format", "text"])
         .env("KUBECONFIG", shop.sandbox.kubeconfig())
         .env("RUST_LOG", "info")
         .stdin(Stdio::null())

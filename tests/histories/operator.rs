@@ -17,7 +17,7 @@ use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::subject::{Kind as Subjects, Subject};
 use connect_operator::controllers::work::Work;
-use connect_operator::controllers::{connect_project, connector_deployment, connector_staged, events};
+use connect_operator::controllers::{connect_project, connector_deployment, connector_staged, events, secret};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
@@ -107,6 +107,7 @@ impl Operator {
             concurrency: 16,
             clock: own.clock.clone(),
             operator_namespace: "operator".to_owned(),
+            secrets: secret::Policy::default(),
             digest_key: DigestKey::new([own.digest_key; 32]),
             factory: Arc::new(line),
             actions: Arc::new(HttpActionFactory {

@@ -39,7 +39,7 @@ impl Pair {
         let clock = Clock::stepped("2026-01-01T00:00:00Z".parse().expect("a time"));
         let options = Options { deploy_duration: DEPLOYING, ..options };
         let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
-        let hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
+        let hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
         let endpoint = hosts.endpoint(&dev.url()).expect("an allowed URL");
         let settings = Settings {
             api_url: endpoint.clone(),

@@ -53,7 +53,7 @@ pub(crate) fn in_some_namespaces(node: &Node) {
 }
 
 fn hosts(namespaces: &[&str]) -> String {
-    let hosts: Vec<_> = namespaces.iter().map(|namespace| Shop::host(namespace)).collect();
+    let hosts: Vec<_> = namespaces.iter().map(|namespace| format!("http://{}", Shop::host(namespace))).collect();
     format!("allowedApiHosts={{{}}}", hosts.join(","))
 }
 

@@ -32,7 +32,7 @@ impl<'a> Shop<'a> {
 
     /// Host and port of its dev server, as an operator must be allowed to call it.
     pub(crate) fn host(namespace: &str) -> String {
-        format!("dev-server.{namespace}.svc:8787")
+        format!("dev-server.{namespace}.svc.cluster.local:8787")
     }
 
     /// Applies the quickstart, and waits until its deployment is live.

@@ -40,7 +40,7 @@ impl Start {
         let log = File::options().create(true).append(true).open(&self.log).unwrap();
         let process = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
             .args(["run", "--watch-namespaces", &self.namespace, "--operator-namespace", &self.home])
-            .args(["--allowed-api-hosts", "127.0.0.1", "--log-format", "text"])
+            .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--log-format", "text"])
             .args(self.elects.then_some("--leader-elect"))
             .env("KUBECONFIG", &self.kubeconfig)
             .env("RUST_LOG", if self.elects { "info,connect_operator::connect=debug" } else { "info" })

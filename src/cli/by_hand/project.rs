@@ -12,7 +12,7 @@ use crate::cli::{CaFileError, cluster, completion, read_ca_file};
 use crate::clock::Clock;
 use crate::connect::Rate;
 use crate::connect::api::DeploymentPaths;
-use crate::connect::hosts::AllowedHosts;
+use crate::connect::hosts::{AllowedHosts, pattern_of};
 use crate::connect::http::{HttpConnect, Limits};
 use crate::connect::surroundings::Surroundings;
 use crate::controllers::connect_factory::HttpFactory;
@@ -111,6 +111,7 @@ impl Project {
         let secret_name = &project.spec.credentials_secret_ref.name;
         let found = secret::read(&client, &namespace, secret_name).await.map_err(|error| failed(error.to_string()))?;
         let secret = found.ok_or_else(|| failed(format!("its Secret {secret_name} is missing")))?;
+        secret::Policy::default().check(&secret).map_err(|told| failed(told.message))?;
         connect_project::settings(&project, secret_name, &secret).map_err(|told| failed(told.message))
     }
 }
@@ -182,11 +183,9 @@ fn manifest(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> K
     Known { name, manifest: Some(manifest) }
 }
 
-/// Host and port of an address, as a pattern; nothing if it is none, which is told when it is used.
+/// The pattern that allows an address; nothing if it is none, which is told when it is used.
 pub(super) fn host(address: &str) -> Option<String> {
-    let url = url::Url::parse(address).ok()?;
-    let host = url.host_str()?;
-    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    pattern_of(&url::Url::parse(address).ok()?)
 }
 
 #[cfg(test)]
@@ -232,6 +231,6 @@ mod tests {
         variables.extend([("CTP_API_URL", "http://127.0.0.1:8787"), ("CTP_AUTH_URL", "https://auth.internal/")]);
         let (read, hosts) = settings(&variables);
         assert_eq!(read.expect("no region is needed").api_url, "http://127.0.0.1:8787");
-        assert_eq!(hosts, ["127.0.0.1:8787", "auth.internal"]);
+        assert_eq!(hosts, ["http://127.0.0.1:8787", "auth.internal"]);
     }
 }

@@ -39,6 +39,7 @@ use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::digest::{DigestKey, KEY_LENGTH};
 use crate::controllers::digest_key;
 use crate::controllers::problem;
+use crate::controllers::secret;
 use crate::controllers::subject::Subject;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 use crate::names;
@@ -87,6 +88,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", default_value = names::DIGEST_KEY_SECRET, env = "DIGEST_KEY_SECRET")]
     digest_key_secret: String,
 
+    /// The operator uses only Secrets that carry the label connect-operator.io/use=true.
+    #[arg(long, env = "REQUIRE_SECRET_LABEL")]
+    require_secret_label: bool,
+
     #[command(flatten)]
     reach: remote::Reach,
 }
@@ -133,7 +138,8 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     let mut remotes = Remotes::new(&args.reach, Clock::system())?;
     let (client, namespace) = super::cluster(args.namespace.as_deref()).await.map_err(PlanError::Cluster)?;
     let keys = keys(&client, &args).await?;
-    let scene = scene::scene(client, &namespace, args.field_manager.as_deref(), &documents).await?;
+    let secrets = secret::Policy { require_label: args.require_secret_label };
+    let scene = scene::scene(client, secrets, &namespace, args.field_manager.as_deref(), &documents).await?;
     let mut staged = BTreeMap::new();
     for (subject, planned) in &scene.staged {
         staged.insert(subject.clone(), plan_staged(&scene, &mut remotes, subject, planned).await?);

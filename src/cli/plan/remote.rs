@@ -82,8 +82,9 @@ impl Remotes {
         }
         let name = &project.spec.credentials_secret_ref.name;
         let settings = match scene.secret(&subject.namespace, name).await? {
-            Some(secret) => connect_project::settings(project, name, &secret),
-            None => Err(Told::new(Reason::SecretMissing, format!("Secret {name} is missing in this namespace"))),
+            Ok(Some(secret)) => connect_project::settings(project, name, &secret),
+            Err(told) => Err(told),
+            Ok(None) => Err(Told::new(Reason::SecretMissing, format!("Secret {name} is missing in this namespace"))),
         };
         let client = settings.and_then(|settings| {
             let made = self.factory.client(&settings);

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::dry_run::{self, Checked, WouldBe};
 use super::manifests::Document;
+use crate::controllers::conditions::Told;
 use crate::controllers::connector_deployment::desired::{self, Content, Contents};
 use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
 use crate::controllers::connector_staged::observe;
@@ -59,6 +60,8 @@ pub(super) struct Invalid {
 /// The cluster as it would be.
 pub(super) struct Scene {
     client: Client,
+    /// Which Secrets may be used.
+    secrets: secret::Policy,
     /// What to plan, in order.
     pub(super) planned: BTreeMap<Subject, Planned>,
     projects: BTreeMap<Subject, ConnectProject>,
@@ -83,6 +86,7 @@ pub(super) struct Scene {
 /// When the API server does not answer.
 pub(super) async fn scene(
     client: Client,
+    secrets: secret::Policy,
     namespace: &str,
     manager: Option<&str>,
     documents: &[Document],
@@ -95,6 +99,7 @@ pub(super) async fn scene(
     let (wake, _) = tokio::sync::mpsc::unbounded_channel();
     let mut scene = Scene {
         client,
+        secrets,
         planned: BTreeMap::new(),
         projects: BTreeMap::new(),
         staged: BTreeMap::new(),
@@ -365,10 +370,17 @@ impl Scene {
     ///
     /// # Errors
     /// Those of the API server.
-    pub(super) async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, kube::Error> {
+    pub(super) async fn secret(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Result<Option<Secret>, Told>, kube::Error> {
         match self.objects.get(&(namespace.to_owned(), (Named::Secret, name.to_owned()))) {
-            Some(value) => Ok(serde_json::from_value(value.clone()).ok()),
-            None => secret::read(&self.client, namespace, name).await,
+            Some(value) => {
+                let written: Option<Secret> = serde_json::from_value(value.clone()).ok();
+                Ok(written.map(|secret| self.secrets.check(&secret).map(|()| secret)).transpose())
+            }
+            None => secret::named(&self.client, self.secrets, namespace, name).await,
         }
     }
 
@@ -385,11 +397,14 @@ impl Scene {
         let mut contents = Contents::new();
         for reference in named {
             let found = match reference.0 {
-                Named::Secret => secret::read(&self.client, namespace, &reference.1).await?.map(of_secret),
-                Named::ConfigMap => config_maps.get_opt(&reference.1).await?.map(of_config_map),
-                Named::Project | Named::Deployment | Named::Staged | Named::Check => None,
+                Named::Secret => {
+                    let found = secret::named(&self.client, self.secrets, namespace, &reference.1).await?;
+                    found.map(|found| found.map(of_secret))
+                }
+                Named::ConfigMap => Ok(config_maps.get_opt(&reference.1).await?.map(of_config_map)),
+                Named::Project | Named::Deployment | Named::Staged | Named::Check => Ok(None),
             };
-            contents.extend(found.map(|found| (reference.clone(), found)));
+            contents.extend(found.transpose().map(|found| (reference.clone(), found)));
         }
         Ok(contents)
     }
@@ -405,13 +420,22 @@ impl Scene {
     ) -> Result<Contents, kube::Error> {
         let written = |reference: &Reference| {
             let value = self.objects.get(&(namespace.to_owned(), reference.clone()))?;
-            content(reference.0, value.clone()).ok()
+            self.content(reference.0, value.clone())
         };
         let (here, there): (BTreeSet<Reference>, BTreeSet<Reference>) =
             named.iter().cloned().partition(|reference| written(reference).is_some());
         let mut contents = self.contents_before(namespace, &there).await?;
         contents.extend(here.into_iter().filter_map(|reference| Some((reference.clone(), written(&reference)?))));
         Ok(contents)
+    }
+
+    /// What is to be applied, if it may be used.
+    fn content(&self, kind: Named, value: Value) -> Option<Result<Content, Told>> {
+        if kind == Named::Secret {
+            let secret: Secret = serde_json::from_value(value).ok()?;
+            return Some(self.secrets.check(&secret).map(|()| of_secret(secret)));
+        }
+        content(kind, value).ok().map(Ok)
     }
 }
 

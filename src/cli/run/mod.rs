@@ -24,7 +24,7 @@ use crate::connect::surroundings::Surroundings;
 use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory};
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::work::Work;
-use crate::controllers::{connection, digest_key, manager, served_crds};
+use crate::controllers::{connection, digest_key, manager, secret, served_crds};
 use crate::crd::DeletionPolicy;
 use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
 use crate::metrics::Metrics;
@@ -60,8 +60,10 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "NUMBER", default_value = "16", env = "CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub concurrency: u16,
 
-    /// Hosts of the Connect API and of its authorization server that may be called, separated by commas: *.example.com
-    /// (HTTPS on port 443, public addresses), or host or host:port written out, which may also be plain HTTP and private.
+    /// Hosts of the Connect API, its authorization server and the HTTP API that may be called, separated by commas:
+    /// *.example.com or connect.*.example.com (HTTPS on port 443, public addresses), host or host:port (HTTPS, any address),
+    /// http://host or http://host:port (plain HTTP, any address); the port * is any port.
+    #[allow(clippy::doc_markdown, reason = "it is printed as it is")]
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
     pub allowed_api_hosts: Vec<String>,
 
@@ -86,6 +88,10 @@ pub(in crate::cli) struct Args {
     /// Secret in that namespace with the key of the digests; made if it is not there.
     #[arg(long, value_name = "NAME", default_value = names::DIGEST_KEY_SECRET, env = "DIGEST_KEY_SECRET")]
     pub digest_key_secret: String,
+
+    /// Use only Secrets that carry the label connect-operator.io/use=true, so that naming one in a resource is not enough.
+    #[arg(long, env = "REQUIRE_SECRET_LABEL")]
+    pub require_secret_label: bool,
 
     /// Address on which GET /metrics is served, such as 0.0.0.0:8080. Default: not served.
     #[arg(long, value_name = "ADDRESS", env = "METRICS_LISTEN", value_parser = address)]
@@ -222,6 +228,7 @@ pub(in crate::cli) async fn run_with(
         clock,
         operator_namespace: namespace,
         default_deletion_policy: args.default_deletion_policy.map(Into::into),
+        secrets: secret::Policy { require_label: args.require_secret_label },
         digest_key,
         factory: Arc::new(factory),
         actions: Arc::new(actions),

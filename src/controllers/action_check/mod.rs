@@ -26,6 +26,7 @@ use super::elsewhere::{self, FOREIGN_AGAIN};
 use super::object::{self, AFTER_CONFLICT};
 use super::patch::write_status;
 use super::reason::Reason;
+use super::refusal::{self, Access};
 use super::subject::Subject;
 use super::work::Ended;
 use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
@@ -48,7 +49,11 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
         return (Action::await_change(), Ended::Gone);
     }
     let run = Run { api, object, context: &context, subject: &subject };
-    match run.story().await {
+    let next = match run.story().await {
+        Err(error) => run.refused(error).await,
+        next => next,
+    };
+    match next {
         Ok((again, ended)) => {
             context.alarms.set(&subject, [again, run.foreign()].into_iter().flatten().min());
             (Action::await_change(), ended)
@@ -99,10 +104,18 @@ impl Run<'_> {
                 Err(told) => {
                     let (_, ended) = self.say(&told).await?;
                     // Whatever else stands in the way wakes the check when it changes.
-                    Ok(((told.reason == Reason::InternalError).then_some(decide::NOT_SENT_AGAIN), ended))
+                    let again = matches!(told.reason, Reason::InternalError | Reason::KubernetesError);
+                    Ok((again.then_some(decide::NOT_SENT_AGAIN), ended))
                 }
             },
         }
+    }
+
+    /// The API server refused a request. What can be told of that is told, on the version that was read.
+    async fn refused(&self, error: kube::Error) -> Result<Next, kube::Error> {
+        let told = refusal::told(Access::Write, refusal::ANY, error)?;
+        let (_, ended) = self.say(&told).await?;
+        Ok((Some(decide::NOT_SENT_AGAIN), ended))
     }
 
     /// When to look again at a deployment that another install may work on.

@@ -114,7 +114,10 @@ pub(super) async fn headers(
         let missing = |what: String| Ok(Err(Told::new(Reason::SecretMissing, what)));
         let secret = match secrets.entry(name) {
             Entry::Occupied(read) => read.into_mut(),
-            Entry::Vacant(unread) => unread.insert(secret::read(&context.client, namespace, name).await?),
+            Entry::Vacant(unread) => match secret::named(&context.client, context.secrets, namespace, name).await? {
+                Ok(found) => unread.insert(found),
+                Err(told) => return Ok(Err(told)),
+            },
         };
         let Some(secret) = secret else { return missing(format!("Secret {name} is missing in this namespace")) };
         let bytes = secret.data.as_ref().and_then(|data| data.get(key)).map(|bytes| bytes.0.as_slice());

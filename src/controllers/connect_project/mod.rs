@@ -34,6 +34,7 @@ use super::object;
 use super::patch::write_status;
 use super::reason::Reason;
 use super::references::Named;
+use super::refusal;
 use super::remote::{Remote, Settings};
 use super::subject::{Kind, Subject};
 use super::work::Ended;
@@ -47,12 +48,18 @@ const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
 const COUNT_AGAIN: Duration = Duration::from_secs(5);
 /// Pause before the copy of the credentials is tried again: nobody tells when it changes, or may be written.
 const COPY_AGAIN: Duration = Duration::from_mins(1);
+/// Pause before a request is tried again that the API server refused: nobody tells when it would grant it.
+const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
 /// One run for one project: what follows, and how it ended. Never fails: whatever goes wrong is said in the status, or
 /// tried again.
 pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> (Action, Ended) {
     let subject = Subject::project(&object.namespace().unwrap_or_default(), &object.name_any());
-    match story(object, &context, &subject).await {
+    let ended = match story(Arc::clone(&object), &context, &subject).await {
+        Err(error) => refused(&object, &context, &subject, refusal::ANY, error).await,
+        ended => ended,
+    };
+    match ended {
         Ok(ended) => (Action::await_change(), ended),
         Err(error) => object::refused(&error, AFTER_CLUSTER_ERROR),
     }
@@ -78,16 +85,43 @@ async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject
     context.references.set(subject, [(Named::Secret, secret)].into());
     // Before anybody can use it.
     let going = object.metadata.deletion_timestamp.is_some();
-    let object = if going { object } else { act::hold(&api, object).await? };
+    let object = if going {
+        object
+    } else {
+        match act::hold(&api, Arc::clone(&object)).await {
+            Ok(held) => held,
+            Err(error) => return refused(&object, context, subject, refusal::FINALIZERS, error).await,
+        }
+    };
     let access = access(&object, context, subject).await?;
     offer(&object, context, subject, &access.remote);
     let again = [
         matches!(users, Use::Listed(_)).then_some(COUNT_AGAIN),
         (access.unkept.is_some() || access.gone).then_some(COPY_AGAIN),
+        access.remote.as_ref().is_err_and(|told| told.reason == Reason::KubernetesError).then_some(REFUSED_AGAIN),
     ];
     let reason = if speaks { Some(say(&api, &object, context, users, access).await?) } else { None };
     context.alarms.set(subject, again.into_iter().flatten().min());
     Ok(Ended::Said(reason))
+}
+
+/// The API server refused a request. What can be told of that is told, by the install that speaks for the project.
+async fn refused(
+    object: &ConnectProject,
+    context: &Context,
+    subject: &Subject,
+    request: &str,
+    error: kube::Error,
+) -> Result<Ended, kube::Error> {
+    if !context.elsewhere.selects(object.labels()) || elsewhere::is_left(context, subject, object).await {
+        return Err(error);
+    }
+    let told = refusal::told(refusal::Access::Write, request, error)?;
+    let api = Api::<ConnectProject>::namespaced(context.client.clone(), &subject.namespace);
+    let access = Access { remote: Err(told), unkept: None, gone: false };
+    let reason = say(&api, object, context, Use::Known(known_users(context, subject)), access).await?;
+    context.alarms.set(subject, Some(REFUSED_AGAIN));
+    Ok(Ended::Said(Some(reason)))
 }
 
 /// Who names a project.

@@ -39,7 +39,11 @@ pub(super) enum Credentials {
 pub(super) async fn credentials(context: &Context, object: &ConnectProject) -> Result<Credentials, kube::Error> {
     let name = &object.spec.credentials_secret_ref.name;
     let namespace = object.namespace().unwrap_or_default();
-    if let Some(secret) = secret::read(&context.client, &namespace, name).await? {
+    let found = match secret::named(&context.client, context.secrets, &namespace, name).await? {
+        Ok(found) => found,
+        Err(told) => return Ok(Credentials::Unusable(told)),
+    };
+    if let Some(secret) = found {
         return Ok(match settings(object, name, &secret) {
             Ok(settings) => Credentials::Original(settings, Box::new(secret)),
             Err(told) => Credentials::Unusable(told),

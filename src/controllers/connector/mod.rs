@@ -348,7 +348,7 @@ impl Run<'_> {
             return AFTER_CLUSTER_ERROR;
         }
         let message = format!("Connector objects cannot be written: {}", status.message);
-        let said = Said::stopped(Told::new(Reason::InternalError, message));
+        let said = Said::stopped(Told::new(Reason::KubernetesError, message));
         self.tell(self.context.mirrors.stopped(self.subject, said));
         AFTER_REFUSAL
     }

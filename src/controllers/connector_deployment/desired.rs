@@ -27,8 +27,8 @@ pub struct Content {
     pub data: BTreeMap<String, SecretSlice<u8>>,
 }
 
-/// The objects that a spec names; one that does not exist is not in it.
-pub type Contents = BTreeMap<Reference, Content>;
+/// The objects that a spec names, or why one cannot be used; one that does not exist is not in it.
+pub type Contents = BTreeMap<Reference, Result<Content, Told>>;
 
 /// Keys that a connector declares, for the `…From` lists (rule 14).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -185,14 +185,20 @@ pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
 /// `…From` object is sent.
 ///
 /// # Errors
-/// What a person has to put right, all of it in one message, under `SecretMissing` or `ConfigMapMissing` rather than
-/// `ConfigurationInvalid`, because these may come by themselves.
+/// What a person has to put right, all of it in one message, under `KubernetesError`, `SecretMissing` or
+/// `ConfigMapMissing` rather than `ConfigurationInvalid`, because these may come by themselves.
 pub fn from_spec(
     spec: &ConnectorDeploymentSpec,
     contents: &Contents,
     declared: Option<&Declared>,
 ) -> Result<Desired, Unready> {
-    let mut gather = Gather { contents, desired: Desired::default(), missing: BTreeMap::new(), invalid: Vec::new() };
+    let mut gather = Gather {
+        contents,
+        desired: Desired::default(),
+        missing: BTreeMap::new(),
+        unusable: BTreeMap::new(),
+        invalid: Vec::new(),
+    };
     for application in &spec.configurations {
         let name = &application.application_name;
         let keys = declared.map(|declared| declared.applications.get(name).cloned().unwrap_or_default());
@@ -205,7 +211,7 @@ pub fn from_spec(
         let keys = declared.map(|declared| declared.global.clone());
         gather.desired.values.global = gather.values(GLOBAL, global, keys.as_ref());
     }
-    gather.desired.sources = contents.values().map(|content| content.source.clone()).collect();
+    gather.desired.sources = contents.values().flatten().map(|content| content.source.clone()).collect();
     gather.finish()
 }
 
@@ -213,10 +219,11 @@ struct Gather<'a> {
     contents: &'a Contents,
     desired: Desired,
     missing: BTreeMap<Named, BTreeSet<String>>,
+    unusable: BTreeMap<Reference, Told>,
     invalid: Vec<String>,
 }
 
-impl Gather<'_> {
+impl<'a> Gather<'a> {
     /// The values of an application, or the global ones of [`GLOBAL`].
     fn values(
         &mut self,
@@ -278,12 +285,20 @@ impl Gather<'_> {
         }
     }
 
+    /// An object, if it can be used.
+    fn content(&mut self, kind: Named, object: &str) -> Option<&'a Content> {
+        let reference = (kind, object.to_owned());
+        match self.contents.get(&reference) {
+            Some(Ok(content)) => return Some(content),
+            Some(Err(told)) => drop(self.unusable.insert(reference, told.clone())),
+            None => drop(self.missing.entry(kind).or_default().insert(object.to_owned())),
+        }
+        None
+    }
+
     /// The value of one key of an object.
     fn one(&mut self, kind: Named, object: &str, key: &str) -> Option<String> {
-        let Some(content) = self.contents.get(&(kind, object.to_owned())) else {
-            self.missing.entry(kind).or_default().insert(object.to_owned());
-            return None;
-        };
+        let content = self.content(kind, object)?;
         let Some(value) = content.data.get(key) else {
             self.missing.entry(kind).or_default().insert(format!("{object} (key {key})"));
             return None;
@@ -299,8 +314,7 @@ impl Gather<'_> {
         prefix: &str,
         declared: Option<&BTreeSet<String>>,
     ) -> Vec<(String, String)> {
-        let Some(content) = self.contents.get(&(kind, object.to_owned())) else {
-            self.missing.entry(kind).or_default().insert(object.to_owned());
+        let Some(content) = self.content(kind, object) else {
             // It may bring any of them.
             let may = declared.into_iter().flatten().filter(|name| name.starts_with(prefix));
             return may.map(|name| (name.clone(), String::new())).collect();
@@ -334,19 +348,25 @@ impl Gather<'_> {
             Some(format!("{} {}", word(kind), names.iter().cloned().collect::<Vec<_>>().join(", ")))
         };
         let (secrets, config_maps) = (listed(Named::Secret), listed(Named::ConfigMap));
+        let refused = self.unusable.values().find(|told| told.reason == Reason::KubernetesError);
         let reason = match (&secrets, &config_maps) {
+            // The operator tries again by itself.
+            _ if refused.is_some() => Reason::KubernetesError,
             (Some(_), _) => Reason::SecretMissing,
             (None, Some(_)) => Reason::ConfigMapMissing,
-            (None, None) if self.invalid.is_empty() => return Ok(self.desired),
+            (None, None) if self.invalid.is_empty() && self.unusable.is_empty() => return Ok(self.desired),
             (None, None) => Reason::ConfigurationInvalid,
         };
         let missing: Vec<String> = secrets.into_iter().chain(config_maps).collect();
+        let missing = (!missing.is_empty()).then(|| format!("Missing in this namespace: {}", missing.join("; ")));
+        let problems: Vec<_> = self.unusable.into_values().map(|told| told.message).chain(self.invalid).collect();
         let names = Box::new(self.desired);
-        if missing.is_empty() {
-            return Err(Unready { told: Told::new(reason, self.invalid.join("; ")), names });
-        }
-        let told = Told::new(reason, format!("Missing in this namespace: {}", missing.join("; ")));
-        Err(Unready { told: besides(told, &self.invalid), names })
+        let told = if let Some(missing) = missing {
+            besides(Told::new(reason, missing), &problems)
+        } else {
+            Told::new(reason, problems.join("; "))
+        };
+        Err(Unready { told, names })
     }
 }
 

@@ -6,6 +6,7 @@ use super::decide::Memory;
 use crate::controllers::backoff::Backoff;
 use crate::controllers::conditions::Told;
 use crate::controllers::memories::OfOne;
+use crate::controllers::refusal::Refusals;
 use crate::controllers::remote::Login;
 
 /// What is remembered of one resource.
@@ -29,6 +30,8 @@ pub struct Remembered {
     pub login: Option<Login>,
     /// Calls that failed in a row.
     pub backoff: Backoff,
+    /// Runs in a row in which the API server refused something.
+    pub refusals: Refusals,
     /// The version of the connector in the registry, as it was known last.
     pub registered: Option<i64>,
     /// Generation for which the registry is asked past what is remembered, and since when.

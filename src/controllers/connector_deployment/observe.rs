@@ -20,6 +20,7 @@ use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::controllers::conditions::cut;
 use crate::controllers::context::Context;
 use crate::controllers::references::{Named, Reference};
+use crate::controllers::refusal::{self, Access};
 use crate::controllers::remote::Remote;
 use crate::controllers::secret;
 use crate::controllers::subject::Subject;
@@ -29,10 +30,10 @@ use crate::controllers::values::{VisibleApplication, VisibleValues, retry_policy
 /// A look that is older than this is not used, even if nothing was written since.
 const LONGEST_AGE: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// The objects that a spec names for its values; those that do not exist are left out.
+/// The objects that a spec names for its values, or why one cannot be used; those that do not exist are left out.
 ///
 /// # Errors
-/// Those of the API server.
+/// Those of the API server that pass by themselves.
 pub async fn contents(
     context: &Context,
     namespace: &str,
@@ -43,11 +44,16 @@ pub async fn contents(
     for reference in named {
         let (kind, name) = reference;
         let found = match kind {
-            Named::Secret => secret::read(&context.client, namespace, name).await?.map(of_secret),
-            Named::ConfigMap => config_maps.get_opt(name).await?.map(of_config_map),
-            Named::Project | Named::Deployment | Named::Staged | Named::Check => None,
+            Named::Secret => {
+                secret::named(&context.client, context.secrets, namespace, name).await?.map(|it| it.map(of_secret))
+            }
+            Named::ConfigMap => match config_maps.get_opt(name).await {
+                Ok(found) => Ok(found.map(of_config_map)),
+                Err(error) => Err(refusal::told(Access::Read, &format!("get ConfigMap {name}"), error)?),
+            },
+            Named::Project | Named::Deployment | Named::Staged | Named::Check => Ok(None),
         };
-        if let Some(found) = found {
+        if let Some(found) = found.transpose() {
             contents.insert(reference.clone(), found);
         }
     }

@@ -14,6 +14,7 @@ use crate::connect::model::Deployment;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
+use crate::controllers::refusal::{self, Access};
 use crate::crd::{ConnectorDeployment, Output, OutputKey, Outputs};
 use crate::names;
 
@@ -30,7 +31,14 @@ pub(super) async fn write(
     let api = Api::<ConfigMap>::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
     let Outputs { config_map: wanted } = outputs;
     let (data, missing) = data(record, &wanted.keys);
-    let Some(found) = api.get_opt(&wanted.name).await? else {
+    let refused = |access, verb: &str, error| {
+        refusal::told(access, &format!("{verb} ConfigMap {} of spec.outputs", wanted.name), error).map(Err)
+    };
+    let found = match api.get_opt(&wanted.name).await {
+        Ok(found) => found,
+        Err(error) => return refused(Access::Read, "get", error),
+    };
+    let Some(found) = found else {
         let config_map = ConfigMap {
             metadata: ObjectMeta {
                 name: Some(wanted.name.clone()),
@@ -44,7 +52,8 @@ pub(super) async fn write(
         return match api.create(&parameters, &config_map).await {
             // Rule 24: a namespace that is being deleted takes nothing new.
             Err(kube::Error::Api(status)) if is_terminating(&status) => Ok(Ok(())),
-            answer => answer.map(|_| told(&missing)),
+            Err(error) => refused(Access::Write, "create", error),
+            Ok(_) => Ok(told(&missing)),
         };
     };
     let ours = found.owner_references().iter().any(|owner| Some(&owner.uid) == object.metadata.uid.as_ref());
@@ -64,8 +73,10 @@ pub(super) async fn write(
         patch["data"][key] = serde_json::Value::Null;
     }
     let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    api.patch(&wanted.name, &parameters, &Patch::Merge(patch)).await?;
-    Ok(told(&missing))
+    match api.patch(&wanted.name, &parameters, &Patch::Merge(patch)).await {
+        Ok(_) => Ok(told(&missing)),
+        Err(error) => refused(Access::Write, "patch", error),
+    }
 }
 
 /// Whether the API server refused because the namespace is being deleted (Kubernetes API: the cause

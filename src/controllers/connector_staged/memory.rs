@@ -4,6 +4,7 @@ use super::decide::Memory;
 use crate::controllers::backoff::Backoff;
 use crate::controllers::conditions::Told;
 use crate::controllers::memories::OfOne;
+use crate::controllers::refusal::Refusals;
 use crate::controllers::remote::Login;
 
 /// What is remembered of one resource.
@@ -23,6 +24,8 @@ pub struct Remembered {
     pub login: Option<Login>,
     /// Calls that failed in a row.
     pub backoff: Backoff,
+    /// Runs in a row in which the API server refused something.
+    pub refusals: Refusals,
 }
 
 impl OfOne for Remembered {

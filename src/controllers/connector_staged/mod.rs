@@ -27,6 +27,7 @@ use super::context::Context;
 use super::elsewhere;
 use super::object::{self, Next, is_ours};
 use super::references::Named;
+use super::refusal;
 use super::subject::Subject;
 use super::work::Ended;
 use crate::crd::ConnectorStaged;
@@ -45,7 +46,10 @@ pub async fn reconcile(cached: Arc<ConnectorStaged>, context: Arc<Context>) -> (
         }
         Ok(Some(object)) if is_ours(&*object) => {
             let mut run = Run::new(&context, &subject, object, remembered);
-            let outcome = run.story().await;
+            let outcome = match run.story().await {
+                Err(error) => run.refused(refusal::ANY, error).await,
+                outcome => outcome,
+            };
             reason = run.reason();
             remembered = run.into_remembered();
             outcome

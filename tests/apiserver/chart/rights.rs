@@ -135,7 +135,7 @@ async fn roles_in_named_namespaces_are_enough_for_a_whole_life_and_each_right_is
     let shop = Shop::without_operator(quick(), Clock::system()).await;
     let own = Sandbox::new().await;
     let watched = shop.sandbox.namespace.clone();
-    let given = give(&own, &format!("watchNamespaces={{{watched}}}")).await;
+    let given = give(&own, &format!("watchNamespaces={{{watched}}},outputs.enabled=true")).await;
     let (client, asked) = noting(client_of(&own).await, &own.namespace);
     a_whole_life(&shop, &own, client, &[&watched]).await;
     all_were_needed(&given, &asked.lock().unwrap());
@@ -146,7 +146,7 @@ async fn the_cluster_role_is_enough_for_a_whole_life_in_any_namespace_and_each_r
     // An operator of all namespaces works on what other tests make, so it has a cluster for itself.
     let own = Sandbox::with_definitions(crd::all()).await;
     let shop = Shop::on(own.another().await, quick(), Clock::system()).await;
-    let given = give(&own, "replicaCount=2").await;
+    let given = give(&own, "outputs.enabled=true").await;
     let (client, asked) = noting(client_of(&own).await, &own.namespace);
     a_whole_life(&shop, &own, client, &[]).await;
     all_were_needed(&given, &asked.lock().unwrap());
@@ -162,7 +162,10 @@ async fn the_account_can_do_nothing_else() {
         ("Secrets that it watches", &watched, "watch", "secrets", true),
         ("change Secrets of others", &watched, "patch", "secrets", false),
         ("make Secrets for others", &watched, "create", "secrets", false),
-        ("delete outputs", &watched, "delete", "configmaps", false),
+        ("read ConfigMaps", &watched, "get", "configmaps", true),
+        ("make ConfigMaps", &watched, "create", "configmaps", false),
+        ("change ConfigMaps", &watched, "patch", "configmaps", false),
+        ("delete ConfigMaps", &watched, "delete", "configmaps", false),
         ("make its kinds", &watched, "create", "connectordeployments.connect-operator.io", false),
         ("delete what people made", &watched, "delete", "connectordeployments.connect-operator.io", false),
         ("Leases that it has no business with", &watched, "get", "leases.coordination.k8s.io", false),

@@ -12,8 +12,8 @@ use connect_operator::connect::surroundings::Surroundings;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
-use connect_operator::controllers::manager;
 use connect_operator::controllers::work::Work;
+use connect_operator::controllers::{manager, secret};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::Options;
 use connect_operator::leader::{Election, LeaseName, Scope, Timing};
@@ -62,7 +62,7 @@ impl Install {
         if let Some(election) = &mut election {
             in_time(election.won()).await.expect("it leads in time").expect("it leads");
         }
-        let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
+        let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
         let metrics = Metrics::new(clock.now());
         let work = Work::new(clock.clone(), Arc::clone(&metrics));
         let around = Surroundings { observer: metrics, ..Surroundings::plain(clock.clone()) };
@@ -76,6 +76,7 @@ impl Install {
             concurrency: 16,
             clock,
             operator_namespace: home.namespace.clone(),
+            secrets: secret::Policy::default(),
             digest_key: DigestKey::new([7; 32]),
             factory: Arc::new(factory),
             actions: Arc::new(actions),

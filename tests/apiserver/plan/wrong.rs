@@ -71,6 +71,17 @@ async fn what_the_operator_would_find_wrong_is_said_and_ends_with_1() {
         assert_eq!(problem["reason"], reason, "{case}: {planned:#}");
         assert!(problem["message"].as_str().unwrap().contains(words), "{case}: {problem}");
     }
+    let pull = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "pull"}, "type": "kubernetes.io/dockercfg",
+        "stringData": {".dockercfg": "{}", "token": NEXT}});
+    let planned = plan(&shop, &[service(&json!([]), &token("pull")), pull]).await;
+    assert!(
+        planned.json()["deployments"][0]["problem"]["message"].as_str().unwrap().contains("dockercfg"),
+        "{}",
+        planned.output
+    );
+    let (kubeconfig, manifest) = (shop.sandbox.kubeconfig(), [shop.deployment()]);
+    let unlabelled = plan_as(&shop, &kubeconfig, &manifest, &["-o", "json", "--require-secret-label"]).await;
+    assert!(unlabelled.output.contains("lacks the label connect-operator.io/use=true"), "{}", unlabelled.output);
     let mut unknown = shop.deployment();
     unknown["spec"]["conector"] = json!({"key": "x"});
     let moved = with_spec(shop.deployment(), &json!({"connector": {"key": "demo-us-only"}}));

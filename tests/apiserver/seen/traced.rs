@@ -14,7 +14,7 @@ pub(crate) fn start(shop: &Shop, log: &File, more: &[&str]) -> Child {
     let namespace = &shop.sandbox.namespace;
     Command::new(env!("CARGO_BIN_EXE_connect-operator"))
         .args(["run", "--watch-namespaces", namespace, "--operator-namespace", namespace])
-        .args(["--allowed-api-hosts", "127.0.0.1"])
+        .args(["--allowed-api-hosts", "http://127.0.0.1:*"])
         .args(more)
         .env("KUBECONFIG", shop.sandbox.kubeconfig())
         .env("RUST_LOG", "info,connect_operator=debug")

@@ -101,7 +101,7 @@ fn start(shop: &Shop, output: &File) -> Child {
     let namespace = &shop.sandbox.namespace;
     Command::new(env!("CARGO_BIN_EXE_connect-operator"))
         .args(["run", "--watch-namespaces", namespace, "--operator-namespace", namespace])
-        .args(["--allowed-api-hosts", "127.0.0.1", "--log-format", "text"])
+        .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--log-format", "text"])
         .env("KUBECONFIG", shop.sandbox.kubeconfig())
         .env("RUST_LOG", "trace")
         .stdin(Stdio::null())

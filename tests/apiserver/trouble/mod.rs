@@ -4,6 +4,7 @@ mod away;
 mod canary;
 mod cluster;
 mod faults;
+mod forbidden;
 mod half_open;
 mod many;
 mod missing;
@@ -15,13 +16,62 @@ mod refused;
 mod scopes;
 mod slow;
 mod stalled;
+mod unusable;
 mod values;
 mod webhook;
 
+use std::fmt::Debug;
+
 use connect_operator::crd::ConnectorDeployment;
+use connect_operator::names;
+use kube::Resource;
+use kube::core::NamespaceResourceScope;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::shop::Shop;
+use pace::{FINE, meanwhile};
 
 /// Status of a condition; `None` if there is no such condition.
 fn condition<'a>(object: &'a ConnectorDeployment, kind: &str) -> Option<&'a str> {
     let conditions = &object.status.as_ref()?.conditions;
     conditions.iter().find(|condition| condition.type_ == kind).map(|condition| condition.status.as_str())
+}
+
+/// Returns an object once its Ready condition has this reason, and a message with these words. The clock of `shop` is stepped
+/// meanwhile.
+async fn until_says<K>(shop: &Shop, name: &str, reason: &str, words: &[&str]) -> K
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Serialize
+        + Send
+        + 'static,
+{
+    until_condition(shop, name, names::READY, reason, words).await
+}
+
+/// The same of another condition.
+async fn until_condition<K>(shop: &Shop, name: &str, type_: &str, reason: &str, words: &[&str]) -> K
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Serialize
+        + Send
+        + 'static,
+{
+    let says = |object: &K| {
+        let object = serde_json::to_value(object).expect("it is JSON");
+        object["status"]["conditions"].as_array().into_iter().flatten().any(|condition| {
+            let message = condition["message"].as_str().unwrap_or_default();
+            condition["type"] == type_
+                && condition["reason"] == reason
+                && words.iter().all(|word| message.contains(word))
+        })
+    };
+    meanwhile(&shop.clock, FINE, shop.until_object(name, &format!("{reason}: {words:?}"), says)).await
 }

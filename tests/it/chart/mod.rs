@@ -7,4 +7,5 @@ mod image;
 mod readme;
 mod renders;
 mod rights;
+mod sbom;
 mod values;

@@ -61,6 +61,7 @@ fn each_option_of_the_operator_becomes_its_argument() {
         ("leaderElection.leaseName=blue", "--lease-name=blue"),
         ("fullnameOverride=blue", "--lease-name=blue"),
         ("caBundle.secretName=ours", "--ca-file=/etc/connect-operator/ca/ca.crt"),
+        ("secrets.requireLabel=true", "--require-secret-label"),
         ("extraArgs={--concurrency=1}", "--concurrency=1"),
         ("replicaCount=1", "--leader-elect"),
         ("replicaCount=1", "--operator-namespace=connect-operator"),
@@ -74,6 +75,7 @@ fn each_option_of_the_operator_becomes_its_argument() {
         ("replicaCount=1", "--watch-namespaces"),
         ("replicaCount=1", "--selector"),
         ("replicaCount=1", "--ca-file"),
+        ("replicaCount=1", "--require-secret-label"),
         ("replicaCount=1,leaderElection.enabled=false", "--leader-elect"),
         ("metrics.enabled=false", "--metrics-listen"),
     ] {
@@ -89,6 +91,8 @@ fn each_option_of_the_pods_arrives_where_it_belongs() {
         ("image.repository=a/b,image.tag=1", "/containers/0/image", json!("a/b:1")),
         ("image.pullPolicy=Never", "/containers/0/imagePullPolicy", json!("Never")),
         ("imagePullSecrets[0].name=registry", "/imagePullSecrets/0/name", json!("registry")),
+        ("replicaCount=1", "/dnsConfig/options", json!([{"name": "ndots", "value": "1"}])),
+        ("dnsConfig.options[0].name=edns0", "/dnsConfig/options", json!([{"name": "edns0"}])),
         ("priorityClassName=high", "/priorityClassName", json!("high")),
         ("nodeSelector.disk=fast", "/nodeSelector/disk", json!("fast")),
         ("tolerations[0].operator=Exists", "/tolerations/0/operator", json!("Exists")),
@@ -136,7 +140,7 @@ fn what_is_optional_is_there_only_if_it_is_asked_for() {
         ("PodDisruptionBudget", "replicaCount=1", "replicaCount=2"),
         ("PodDisruptionBudget", "podDisruptionBudget.enabled=false", "podDisruptionBudget.maxUnavailable=1"),
         ("ServiceAccount", "serviceAccount.create=false", "serviceAccount.name=robot"),
-        ("NetworkPolicy", "replicaCount=2", "networkPolicy.enabled=true"),
+        ("NetworkPolicy", "networkPolicy.enabled=false", "replicaCount=2"),
         ("ServiceMonitor", "replicaCount=2", "metrics.serviceMonitor.enabled=true"),
         ("PrometheusRule", "replicaCount=2", "metrics.prometheusRule.enabled=true"),
         ("ConfigMap", "replicaCount=2", "metrics.dashboard.enabled=true"),
@@ -149,6 +153,30 @@ fn what_is_optional_is_there_only_if_it_is_asked_for() {
         assert!(helm::manifests(&["--set", without]).iter().all(|it| it["kind"] != kind), "{kind} with {without}");
         only(kind, with);
     }
+}
+
+#[test]
+fn the_network_policy_lets_in_whom_it_names_and_restricts_calls_only_if_it_is_told_to() {
+    let spec = |set: &str| only("NetworkPolicy", set)["spec"].clone();
+    let test = json!({"ports": [{"port": "health", "protocol": "TCP"}], "from": [{"podSelector": {"matchLabels": {
+        "app.kubernetes.io/name": "connect-operator-test", "app.kubernetes.io/instance": "connect-operator"}}}]});
+    let monitoring = "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring";
+    let metrics = json!({"ports": [{"port": "metrics", "protocol": "TCP"}],
+        "from": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]});
+    for (case, set, ingress) in [
+        ("as it comes, nobody", "replicaCount=2".to_owned(), json!([test])),
+        ("who is named", monitoring.to_owned(), json!([metrics, test])),
+        ("no metrics", format!("metrics.enabled=false,{monitoring}"), json!([test])),
+    ] {
+        let spec = spec(&set);
+        assert_eq!(spec["ingress"], ingress, "{case}");
+        assert_eq!((&spec["policyTypes"], &spec["egress"]), (&json!(["Ingress"]), &Value::Null), "{case}");
+    }
+    let restricted = spec("networkPolicy.egress=true,networkPolicy.apiServerPorts={16443}");
+    assert_eq!(restricted["policyTypes"], json!(["Ingress", "Egress"]));
+    let ports =
+        restricted["egress"][1]["ports"].as_array().unwrap().iter().map(|it| it["port"].as_u64()).collect::<Vec<_>>();
+    assert_eq!(ports, [Some(16443), Some(443)]);
 }
 
 #[test]
@@ -229,6 +257,19 @@ fn the_notes_say_the_next_step_of_this_very_install() {
         ("selector=team=a", "on resources with the labels team=a", "Careful"),
         ("crds.install=false", "are not part of this release", "Uninstalling"),
         ("crds.keep=false", "Careful: uninstalling this release deletes", "leaves the Custom"),
+        ("replicaCount=2", "can read every Secret of the cluster", "(secrets.requireLabel)."),
+        (
+            "watchNamespaces={shop}",
+            "cannot be written (outputs.enabled is false)",
+            "can read every Secret of the cluster",
+        ),
+        (
+            "secrets.requireLabel=true",
+            "label secret shop-credentials connect-operator.io/use=true",
+            "set secrets.requireLabel",
+        ),
+        ("outputs.enabled=true", "name your Prometheus in networkPolicy.metricsFrom", "outputs.enabled is false"),
+        ("networkPolicy.enabled=false", "outputs.enabled is false", "name your Prometheus"),
         ("rbac.create=false", "bind them to the service account connect-operator", "Careful"),
     ] {
         let arguments = ["template", "connect-operator", chart, "--namespace", "operators", "--kube-version", "1.30.0"];

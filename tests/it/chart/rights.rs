@@ -9,11 +9,10 @@ use crate::helm;
 const PAGE: &str = include_str!("../../../docs/security.md");
 
 /// What is needed in what is watched, each as `group/resource: verbs`.
-const WATCHED: [&str; 15] = [
+const WATCHED: [&str; 14] = [
     "connect-operator.io/actionchecks: get list watch",
     "connect-operator.io/actionchecks/status: patch",
     "connect-operator.io/connectordeployments: get list patch watch",
-    "connect-operator.io/connectordeployments/finalizers: update",
     "connect-operator.io/connectordeployments/status: patch",
     "connect-operator.io/connectors: create delete get list patch watch",
     "connect-operator.io/connectors/status: patch",
@@ -21,11 +20,15 @@ const WATCHED: [&str; 15] = [
     "connect-operator.io/connectorstageds/status: patch",
     "connect-operator.io/connectprojects: get list patch watch",
     "connect-operator.io/connectprojects/status: patch",
-    "core/configmaps: create get list patch watch",
+    "core/configmaps: get list watch",
     "core/namespaces: get",
     "core/secrets: get list watch",
     "events.k8s.io/events: create patch",
 ];
+
+/// What is needed beside it for `spec.outputs`.
+const OUTPUTS: [&str; 2] =
+    ["connect-operator.io/connectordeployments/finalizers: update", "core/configmaps: create patch"];
 
 /// What is needed in the namespace of the operator.
 const OWN: [&str; 3] = [
@@ -86,11 +89,21 @@ fn the_rights_are_these_and_no_others() {
     let secrets_only = at("connect-operator", &OWN[2..]);
     let leases = at("everywhere", &["coordination.k8s.io/leases: get"]);
     for (case, set, expected) in [
-        ("all namespaces", "replicaCount=2", vec![at("everywhere", &WATCHED), leases, own.clone()]),
+        ("all namespaces", "replicaCount=2", vec![at("everywhere", &WATCHED), leases.clone(), own.clone()]),
         (
             "all, without election",
             "replicaCount=1,leaderElection.enabled=false",
             vec![at("everywhere", &WATCHED), secrets_only],
+        ),
+        (
+            "with outputs",
+            "outputs.enabled=true",
+            vec![at("everywhere", &WATCHED), at("everywhere", &OUTPUTS), leases.clone(), own.clone()],
+        ),
+        (
+            "outputs in one namespace",
+            "watchNamespaces={shop},outputs.enabled=true",
+            vec![at("shop", &WATCHED), at("shop", &OUTPUTS), own.clone()],
         ),
         ("one namespace", "watchNamespaces={shop}", vec![at("shop", &WATCHED), own.clone()]),
         (
@@ -139,8 +152,9 @@ fn people_get_the_kinds_and_never_the_status() {
 fn the_page_about_security_has_the_same_rights() {
     let fenced = PAGE.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("yaml\n"));
     let roles: Vec<_> = fenced.flat_map(helm::read).filter(|it| !it["rules"].is_null()).collect();
-    assert_eq!(roles.len(), 2, "one for what is watched, one for its own");
+    assert_eq!(roles.len(), 3, "one for what is watched, one for its own, one for outputs");
     let expected = |rights: &[&str]| -> BTreeSet<String> { rights.iter().map(|right| (*right).to_owned()).collect() };
     assert_eq!(words(&roles[0]["rules"]), expected(&WATCHED));
     assert_eq!(words(&roles[1]["rules"]), expected(&OWN));
+    assert_eq!(words(&roles[2]["rules"]), expected(&OUTPUTS));
 }

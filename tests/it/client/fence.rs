@@ -90,7 +90,7 @@ async fn actions_are_called_only_while_the_fence_holds() {
     let clock = Clock::system();
     let fence = Fence::closed(clock.clone());
     let endpoint =
-        AllowedHosts::parse(["127.0.0.1"]).expect("a host").endpoint(&remote.url()).expect("it may be called");
+        AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host").endpoint(&remote.url()).expect("it may be called");
     let settings = ActionSettings { endpoint: endpoint.clone(), limits: ActionLimits::default(), extra_ca_pem: None };
     let client = ActionClient::within(settings, around(&clock, &fence)).expect("a client");
     let action = Action {

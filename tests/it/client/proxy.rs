@@ -19,7 +19,7 @@ const CALL: &str = "CONNECT_OPERATOR_TEST_CALL";
 #[tokio::test]
 async fn in_a_process_with_a_proxy() {
     let Ok(url) = std::env::var(CALL) else { return };
-    let hosts = AllowedHosts::parse(["*.commercetools.com", "127.0.0.1"]).expect("patterns");
+    let hosts = AllowedHosts::parse(["*.commercetools.com", "http://127.0.0.1:*", "127.0.0.1:*"]).expect("patterns");
     let mut settings = settings("http://127.0.0.1:1", "http://127.0.0.1:1");
     settings.api_url = hosts.endpoint(&url).expect("an allowed address");
     settings.auth_url = settings.api_url.clone();

@@ -176,7 +176,8 @@ pub(super) fn later(answer: impl Fn(Seen) -> Response + Send + Sync + 'static) -
 }
 
 pub(super) fn endpoint(url: &str) -> Endpoint {
-    let hosts = AllowedHosts::parse(["127.0.0.1", "localhost"]).expect("patterns");
+    let hosts = AllowedHosts::parse(["http://127.0.0.1:*", "127.0.0.1:*", "http://localhost:*", "localhost:*"])
+        .expect("patterns");
     hosts.endpoint(url).expect("an allowed URL")
 }
 

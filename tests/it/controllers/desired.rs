@@ -87,7 +87,7 @@ fn contents(objects: &[Object<'_>]) -> Contents {
             resource_version: "1".to_owned(),
         };
         let data = data.iter().map(|(key, value)| ((*key).to_owned(), SecretSlice::from(value.to_vec())));
-        ((*kind, (*name).to_owned()), Content { source, data: data.collect() })
+        ((*kind, (*name).to_owned()), Ok(Content { source, data: data.collect() }))
     };
     objects.iter().map(content).collect()
 }

@@ -15,6 +15,7 @@ const PROJECT: &[Reason] = &[
     Reason::InUse,
     Reason::SecretMissing,
     Reason::CredentialsNotKept,
+    Reason::KubernetesError,
     Reason::ServiceUnavailable,
     Reason::Throttled,
     Reason::ConfigurationInvalid,
@@ -31,7 +32,7 @@ const MIRROR: &[Reason] = &[
     Reason::ProjectNotReady,
     Reason::ServiceUnavailable,
     Reason::Throttled,
-    Reason::InternalError,
+    Reason::KubernetesError,
     Reason::RequestRejected,
     Reason::PermissionMissing,
     Reason::CredentialsRejected,
@@ -44,6 +45,7 @@ const VERIFIED: &[Reason] = &[
     Reason::NotFound,
     Reason::WrongDestination,
     Reason::SecretMissing,
+    Reason::KubernetesError,
     Reason::ConfigurationInvalid,
     Reason::PermissionMissing,
     Reason::CredentialsRejected,
@@ -65,6 +67,7 @@ const CHECK: &[Reason] = &[
     Reason::HostNotAllowed,
     Reason::ConfigurationInvalid,
     Reason::InternalError,
+    Reason::KubernetesError,
 ];
 
 /// Reasons that a `ConnectorStaged` can have.
@@ -87,6 +90,7 @@ const STAGED: &[Reason] = &[
     Reason::TakesTooLong,
     Reason::AwaitingProof,
     Reason::InternalError,
+    Reason::KubernetesError,
     Reason::PublishingFailed,
     Reason::PreviewRefused,
     Reason::RepositoryInvalid,

@@ -154,7 +154,7 @@ impl Desk {
             ..Options::default()
         };
         let dev = DevServer::start(options.clone(), theirs).await.unwrap();
-        let hosts = AllowedHosts::parse(["127.0.0.1"]).unwrap();
+        let hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).unwrap();
         let rate = Rate::per_second(10_000);
         let settings = http::Settings {
             api_url: hosts.endpoint(&dev.url()).unwrap(),
@@ -370,7 +370,7 @@ impl Desk {
             resource_version: self.secret.len().to_string(),
         };
         let data = BTreeMap::from([("token".to_owned(), SecretSlice::from(self.secret.clone().into_bytes()))]);
-        let contents = Contents::from([((Named::Secret, "tax".to_owned()), Content { source, data })]);
+        let contents = Contents::from([((Named::Secret, "tax".to_owned()), Ok(Content { source, data }))]);
         desired::from_spec(&self.object.spec, &contents, None).expect("nothing is missing")
     }
 

@@ -15,6 +15,7 @@ use super::super::{applications, logs, outputs, verification};
 use crate::clock::{between, later};
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::object::Next;
+use crate::controllers::reason::Reason;
 use crate::controllers::remote::{Pace, Remote};
 use crate::controllers::values::Values;
 use crate::crd::DriftPolicy;
@@ -102,6 +103,9 @@ impl Run<'_> {
         self.remembered.seen = decision.memory.clone();
         self.annotate(&decision.ledger).await?;
         let again = self.watch(remote, look, decision);
+        let verifies = self.verified.as_ref().is_some_and(|told| told.reason == Reason::KubernetesError);
+        let refused = if verifies { Reason::KubernetesError } else { reason };
+        let again = self.remembered.refusals.again(refused, again);
         if let Some(log) = &log {
             Box::pin(self.show_log(api, known, decision, record, log, (told, comparison))).await?;
         }

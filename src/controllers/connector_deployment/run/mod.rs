@@ -34,6 +34,7 @@ use crate::controllers::keys::Standing;
 use crate::controllers::object::{self, Next};
 use crate::controllers::problem;
 use crate::controllers::reason::Reason;
+use crate::controllers::refusal;
 use crate::controllers::remote::{NotNow, Remote};
 use crate::controllers::subject::Subject;
 use crate::crd::ConnectorDeployment;
@@ -98,7 +99,9 @@ impl<'a> Run<'a> {
             Standing::First => {}
             standing => return self.step_aside(standing).await,
         }
-        self.hold().await?;
+        if let Err(error) = self.hold().await {
+            return self.refused(refusal::FINALIZERS, error).await;
+        }
         let project =
             match object::project(self.context, &self.subject.namespace, &self.object.spec.project_ref.name).await {
                 Ok(project) => project,

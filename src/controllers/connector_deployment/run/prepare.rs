@@ -105,9 +105,8 @@ impl Run<'_> {
     /// install does not.
     async fn comes(&self, name: &str) -> Result<bool, Option<Told>> {
         let api = Api::<ConnectorStaged>::namespaced(self.context.client.clone(), &self.subject.namespace);
-        let found = api.get_metadata_opt(name).await.map_err(|error| {
-            Some(Told::new(Reason::InternalError, format!("ConnectorStaged {name} cannot be read: {error}")))
-        })?;
+        let found = api.get_metadata_opt(name).await;
+        let found = found.map_err(|error| Some(object::unreadable(&format!("ConnectorStaged {name}"), error)))?;
         match found {
             Some(found) if !self.context.elsewhere.selects(found.labels()) => {
                 let message = format!(

@@ -19,6 +19,7 @@ use crate::controllers::conditions::{self, Told};
 use crate::controllers::object::{self, Next, Written};
 use crate::controllers::problem;
 use crate::controllers::reason::{Reason, Stance};
+use crate::controllers::refusal::{self, Access};
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ManagementPolicy, UpdatePolicy};
 use crate::names;
@@ -193,6 +194,16 @@ impl Run<'_> {
         Ok(Next::Again(again))
     }
 
+    /// The API server refused a request. What can be told of that is told; if that cannot be written either, the log has it.
+    ///
+    /// # Errors
+    /// The same, if there is nothing to tell, or it cannot be written.
+    pub(in super::super) async fn refused(&mut self, request: &str, error: kube::Error) -> Result<Next, kube::Error> {
+        let told = refusal::told(Access::Write, request, error)?;
+        let again = self.remembered.refusals.again(told.reason, None);
+        self.halt(None, told, again).await
+    }
+
     /// Rule 20: the remote cannot be reached. What is settled keeps its status; the project tells.
     pub(super) async fn without_remote(&mut self, wanted: WantedIdentity, told: Told) -> Result<Next, kube::Error> {
         let status = self.status();
@@ -253,7 +264,15 @@ impl Run<'_> {
         if before.as_ref() == Some(id) {
             return Ok(());
         }
-        let object = object::annotate(&self.api, &*self.object, id).await?;
+        let object = match object::annotate(&self.api, &*self.object, id).await {
+            Ok(object) => object,
+            Err(error) => {
+                // Only a restored backup needs it.
+                let told = refusal::told(Access::Write, refusal::ANNOTATIONS, error)?;
+                self.context.event(&*self.object, "Reconcile", &told).await;
+                return Ok(());
+            }
+        };
         self.wrote(object);
         if let Some(before) = before {
             let note = format!("The remote deployment is {id} now, in place of {before}: its URLs have changed");
@@ -271,7 +290,9 @@ impl Run<'_> {
             ledger.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Undeploy)
         });
         let object = Arc::clone(&self.object);
-        object::release(&self.api, &*object).await?;
+        if let Err(error) = object::release(&self.api, &*object).await {
+            return self.refused(refusal::FINALIZERS, error).await;
+        }
         let (reason, note) = if undeployed {
             ("Undeployed", "The remote deployment is gone")
         } else {

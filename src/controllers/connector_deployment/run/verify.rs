@@ -84,7 +84,11 @@ impl Run<'_> {
         };
         let mut settings = remote.settings();
         if let Some(reference) = &verify.credentials_ref {
-            let found = secret::read(&self.context.client, &self.subject.namespace, &reference.name).await?;
+            let (client, namespace) = (&self.context.client, &self.subject.namespace);
+            let found = match secret::named(client, self.context.secrets, namespace, &reference.name).await? {
+                Ok(found) => found,
+                Err(told) => return Ok(Err(told)),
+            };
             let Some(found) = found else {
                 let missing = format!("Secret {} of verify.credentialsRef is missing", reference.name);
                 return Ok(Err(Told::new(Reason::SecretMissing, missing)));

@@ -16,6 +16,7 @@ use crate::controllers::conditions::Told;
 use crate::controllers::elsewhere::FOREIGN_AGAIN;
 use crate::controllers::object::Next;
 use crate::controllers::problem;
+use crate::controllers::refusal::Refusals;
 use crate::crd::shared::RemoteIdentity;
 
 use super::Run;
@@ -43,6 +44,7 @@ impl Run<'_> {
                 // Not before: what is forgotten because of a decision is still needed if that could not be written.
                 self.remembered.seen = decision.memory.clone();
                 self.remembered.backoff.worked();
+                self.remembered.refusals = Refusals::default();
                 self.annotate(&decision.ledger).await?;
                 self.note_state(&decision.ledger, record.as_ref());
                 let mut interval = self.object.spec.effective_interval();

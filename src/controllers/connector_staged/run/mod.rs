@@ -25,6 +25,7 @@ use crate::controllers::object::{self, Next, request};
 use crate::controllers::problem;
 use crate::controllers::reason::Reason;
 use crate::controllers::references::Named;
+use crate::controllers::refusal;
 use crate::controllers::remote::{Login, NotNow, Remote};
 use crate::controllers::subject::{Kind, Subject};
 use crate::crd::shared::RemoteIdentity;
@@ -77,8 +78,10 @@ impl<'a> Run<'a> {
             standing => return self.step_aside(standing).await,
         }
         if !object::is_held(&*self.object) {
-            let object = object::hold(&self.api, &*self.object).await?;
-            self.wrote(object);
+            match object::hold(&self.api, &*self.object).await {
+                Ok(object) => self.wrote(object),
+                Err(error) => return self.refused(refusal::FINALIZERS, error).await,
+            }
         }
         let project = &self.object.spec.project_ref.name;
         let project = match object::project(self.context, &self.subject.namespace, project).await {

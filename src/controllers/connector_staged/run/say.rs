@@ -14,6 +14,7 @@ use crate::controllers::conditions::{self, Told};
 use crate::controllers::context::Context;
 use crate::controllers::object::{self, Next, Written};
 use crate::controllers::references::Named;
+use crate::controllers::refusal::{self, Access};
 use crate::controllers::staged_connectors::StagedConnector;
 use crate::crd::ConnectorStagedStatus;
 use crate::crd::shared::RemoteIdentity;
@@ -68,6 +69,16 @@ impl Run<'_> {
         Ok(Next::Again(again))
     }
 
+    /// The API server refused a request. What can be told of that is told; if that cannot be written either, the log has it.
+    ///
+    /// # Errors
+    /// The same, if there is nothing to tell, or it cannot be written.
+    pub(in super::super) async fn refused(&mut self, request: &str, error: kube::Error) -> Result<Next, kube::Error> {
+        let told = refusal::told(Access::Write, request, error)?;
+        let again = self.remembered.refusals.again(told.reason, None);
+        self.halt(None, told, again).await
+    }
+
     /// Rule 20: the remote cannot be reached. What is settled keeps its status; the project tells.
     pub(super) async fn without_remote(&mut self, identity: RemoteIdentity, told: Told) -> Result<Next, kube::Error> {
         let status = self.status();
@@ -114,10 +125,19 @@ impl Run<'_> {
     /// Rule 3: the id where a restored backup keeps it.
     pub(super) async fn annotate(&mut self, ledger: &Ledger) -> Result<(), kube::Error> {
         let Some(id) = &ledger.id else { return Ok(()) };
-        if self.object.annotations().get(names::REMOTE_ID) != Some(id) {
-            let object = object::annotate(&self.api, &*self.object, id).await?;
-            self.wrote(object);
+        if self.object.annotations().get(names::REMOTE_ID) == Some(id) {
+            return Ok(());
         }
+        let object = match object::annotate(&self.api, &*self.object, id).await {
+            Ok(object) => object,
+            Err(error) => {
+                // Only a restored backup needs it.
+                let told = refusal::told(Access::Write, refusal::ANNOTATIONS, error)?;
+                self.context.event(&*self.object, "Reconcile", &told).await;
+                return Ok(());
+            }
+        };
+        self.wrote(object);
         Ok(())
     }
 
@@ -145,7 +165,9 @@ impl Run<'_> {
             ledger.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Delete)
         });
         let object = Arc::clone(&self.object);
-        object::release(&self.api, &*object).await?;
+        if let Err(error) = object::release(&self.api, &*object).await {
+            return self.refused(refusal::FINALIZERS, error).await;
+        }
         let (reason, note) = if deleted {
             ("Deleted", "The staged connector is gone")
         } else {

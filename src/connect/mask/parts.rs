@@ -1,0 +1,212 @@
+//! What of a secured value is secret by itself, so that a text may repeat just that: lines, tokens, texts in JSON. Pure.
+//!
+//! Names and other common words are not: hiding them would make ordinary texts unreadable, and tell where values have them.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::SHORTEST_REPLACED;
+use super::reading::Reading;
+
+/// Shorter lines say too little to be told from ordinary words.
+const SHORTEST_LINE: usize = 3;
+/// The same of tokens, which have to have a digit if they are shorter than a value that is replaced.
+const SHORTEST_TOKEN: usize = 4;
+/// How deep JSON in JSON is looked into.
+const DEEPEST: u32 = 3;
+
+/// Words that stand beside secrets, in small letters: schemes, names of members, what is said in service accounts and
+/// connection strings.
+const COMMON: &[&str] = &[
+    "access",
+    "account",
+    "accounts",
+    "accountkey",
+    "accountname",
+    "address",
+    "allowed",
+    "amqp",
+    "application",
+    "authorization",
+    "basic",
+    "bearer",
+    "begin",
+    "certificate",
+    "client",
+    "com",
+    "commercetools",
+    "config",
+    "connect",
+    "connection",
+    "content",
+    "credentials",
+    "database",
+    "default",
+    "defaultendpointsprotocol",
+    "deployed",
+    "deployment",
+    "digest",
+    "disabled",
+    "enabled",
+    "encrypted",
+    "endpoint",
+    "endpointsuffix",
+    "error",
+    "failed",
+    "false",
+    "google",
+    "header",
+    "https",
+    "invalid",
+    "localhost",
+    "mongodb",
+    "mysql",
+    "object",
+    "password",
+    "postgres",
+    "postgresql",
+    "private",
+    "production",
+    "project",
+    "public",
+    "request",
+    "response",
+    "sandbox",
+    "secret",
+    "server",
+    "service",
+    "service_account",
+    "string",
+    "token",
+    "undefined",
+    "unknown",
+    "user",
+    "username",
+];
+
+/// The parts of values.
+#[derive(Default)]
+pub(super) struct Parts {
+    /// Hidden wherever they stand.
+    pub(super) anywhere: BTreeSet<String>,
+    /// Hidden where they are words of their own, because they are short.
+    pub(super) words: BTreeSet<String>,
+    /// Those of `anywhere` that contain no other: where one shows in base64, all digits around it are hidden, so that the longer
+    /// ones need not be looked for.
+    pub(super) smallest: BTreeSet<String>,
+}
+
+impl Parts {
+    /// Adds a value as a whole, and what is secret in it.
+    pub(super) fn add(&mut self, value: &str) {
+        self.whole(value.trim(), 0);
+    }
+
+    /// Something long enough that is secret as a whole. `depth`: in how many documents of JSON it stands.
+    fn whole(&mut self, text: &str, depth: u32) {
+        self.anywhere.insert(text.to_owned());
+        if !self.tokens(text) {
+            self.smallest.insert(text.to_owned());
+        }
+        let lines = text.lines().map(str::trim);
+        lines.filter(|line| *line != text).for_each(|line| self.line(line));
+        if depth < DEEPEST
+            && text.starts_with(['{', '[', '"'])
+            && let Ok(document) = serde_json::from_str::<Value>(text)
+        {
+            self.leaves(&document, depth + 1);
+        }
+    }
+
+    /// The texts in a document; their names are none of its secrets.
+    fn leaves(&mut self, document: &Value, depth: u32) {
+        match document {
+            Value::String(text) if is_long(text.trim()) && !is_common(text) => self.whole(text.trim(), depth),
+            Value::String(text) => {
+                self.token(text.trim());
+            }
+            Value::Number(number) => {
+                self.token(&number.to_string());
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.leaves(item, depth)),
+            Value::Object(members) => members.values().for_each(|member| self.leaves(member, depth)),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        if is_common(line) {
+            return;
+        }
+        if is_long(line) {
+            self.anywhere.insert(line.to_owned());
+            if !self.tokens(line) {
+                self.smallest.insert(line.to_owned());
+            }
+        } else if line.chars().count() >= SHORTEST_LINE {
+            self.words.insert(line.to_owned());
+        }
+    }
+
+    /// What stands between blanks, quotes and other separators, but for names that say what follows. Returns whether any of it
+    /// is long enough to be hidden anywhere.
+    fn tokens(&mut self, text: &str) -> bool {
+        let (mut rest, mut any) = (text, false);
+        while let Some(start) = rest.find(|letter| !is_separator(letter)) {
+            rest = &rest[start..];
+            let end = rest.find(is_separator).unwrap_or(rest.len());
+            let (token, after) = rest.split_at(end);
+            any |= !is_name(token, after) && self.token(token);
+            rest = after;
+        }
+        any
+    }
+
+    fn token(&mut self, token: &str) -> bool {
+        if is_common(token) {
+            return false;
+        }
+        if is_long(token) {
+            self.smallest.insert(token.to_owned());
+            self.anywhere.insert(token.to_owned());
+            // A password in a URL is written with escapes, and used without.
+            let plain = Reading::without_percents(token);
+            if plain != token && is_long(&plain) {
+                self.smallest.insert(plain.clone());
+                self.anywhere.insert(plain);
+            }
+            return true;
+        }
+        if token.chars().count() >= SHORTEST_TOKEN && token.chars().any(|letter| letter.is_ascii_digit()) {
+            self.words.insert(token.to_owned());
+        }
+        false
+    }
+}
+
+fn is_long(text: &str) -> bool {
+    text.chars().count() >= SHORTEST_REPLACED
+}
+
+fn is_separator(letter: char) -> bool {
+    letter.is_whitespace()
+        || matches!(letter, '=' | ':' | ';' | ',' | '"' | '\'' | '`' | '@' | '{' | '}' | '[' | ']' | '(' | ')')
+}
+
+/// Whether a token only says what follows: `password=…`, `"private_key": …`, `postgres://…`. One with a digit may be an id
+/// that belongs to a secret, and padding of base64 is followed by nothing.
+fn is_name(token: &str, after: &str) -> bool {
+    let letters = |letter: char| letter.is_ascii_alphabetic() || matches!(letter, '_' | '-' | '.');
+    if !token.chars().all(letters) {
+        return false;
+    }
+    let after = after.trim_start_matches(['"', '\'']).trim_start();
+    let Some(value) = after.strip_prefix(['=', ':']) else { return false };
+    !value.is_empty() && !value.starts_with(['=', ';', ','])
+}
+
+fn is_common(word: &str) -> bool {
+    let word = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+    word.is_empty() || COMMON.contains(&word.to_ascii_lowercase().as_str())
+}

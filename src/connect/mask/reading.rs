@@ -1,0 +1,146 @@
+//! A text as somebody reads it who undoes escapes, with where each byte comes from. Pure.
+//!
+//! Servers escape as they like: all of a value or some characters of it, with small or capital digits, once or twice. So not
+//! every spelling of a value is looked for in a text, but the value in every reading of the text.
+
+use std::ops::Range;
+
+/// Most readings of one text: plain, and JSON undone once and twice; each as it is, and as a URL or a form.
+pub(super) const MOST: usize = 9;
+/// How often escapes of JSON are undone.
+const UNDONE: usize = 2;
+
+/// Bytes, and the part of the text that each stands for.
+pub(super) struct Reading {
+    pub(super) bytes: Vec<u8>,
+    from: Vec<Range<usize>>,
+}
+
+impl Reading {
+    fn plain(text: &str) -> Self {
+        Self { bytes: text.as_bytes().to_vec(), from: (0..text.len()).map(|at| at..at + 1).collect() }
+    }
+
+    /// Every reading of a text that differs from the others.
+    pub(super) fn all(text: &str) -> Vec<Self> {
+        let mut readings = Vec::with_capacity(MOST);
+        let mut next = Some(Self::plain(text));
+        for _ in 0..=UNDONE {
+            let Some(reading) = next.take() else { break };
+            if reading.bytes.contains(&b'%') {
+                readings.push(reading.undone(|bytes| percent_escape(bytes, false)));
+            }
+            if reading.bytes.contains(&b'+') {
+                readings.push(reading.undone(|bytes| percent_escape(bytes, true)));
+            }
+            if reading.bytes.contains(&b'\\') {
+                next = Some(reading.undone(json_escape));
+            }
+            readings.push(reading);
+        }
+        readings
+    }
+
+    /// With the digits of base64 for URLs (RFC 4648 section 5) as those of the standard alphabet, also where these are escaped.
+    pub(super) fn base64(text: &str) -> Self {
+        let plain = Self::plain(text).undone(json_escape);
+        let mut reading = plain.undone(|bytes| percent_escape(bytes, false));
+        for byte in &mut reading.bytes {
+            *byte = match *byte {
+                b'-' => b'+',
+                b'_' => b'/',
+                other => other,
+            };
+        }
+        reading
+    }
+
+    /// A text without percent escapes.
+    pub(super) fn without_percents(text: &str) -> String {
+        let bytes = Self::plain(text).undone(|bytes| percent_escape(bytes, false)).bytes;
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// With every escape that `escape` finds at the start of some bytes replaced by what it stands for.
+    fn undone(&self, escape: impl Fn(&[u8]) -> Option<(usize, Vec<u8>)>) -> Self {
+        let mut undone =
+            Self { bytes: Vec::with_capacity(self.bytes.len()), from: Vec::with_capacity(self.from.len()) };
+        let mut at = 0;
+        while at < self.bytes.len() {
+            let (length, bytes) = escape(&self.bytes[at..]).unwrap_or_else(|| (1, vec![self.bytes[at]]));
+            let from = self.from[at].start..self.from[at + length - 1].end;
+            undone.from.extend(bytes.iter().map(|_| from.clone()));
+            undone.bytes.extend(bytes);
+            at += length;
+        }
+        undone
+    }
+
+    pub(super) fn contains(&self, value: &[u8]) -> bool {
+        value.is_empty() || self.bytes.windows(value.len()).any(|window| window == value)
+    }
+
+    /// Where some bytes of this reading stand in the text that is read.
+    pub(super) fn place(&self, text: &str, found: Range<usize>) -> Range<usize> {
+        let end = self.from[found.end - 1].end;
+        text.floor_char_boundary(self.from[found.start].start)..text.ceil_char_boundary(end)
+    }
+
+    /// Whether neither a letter nor a digit stands beside these bytes.
+    pub(super) fn is_word(&self, found: Range<usize>) -> bool {
+        let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
+        let before = found.start.checked_sub(1).and_then(|at| self.bytes.get(at));
+        !is_part(before) && !is_part(self.bytes.get(found.end))
+    }
+
+    /// All digits of base64 around these bytes: those at the ends hold bits of them too.
+    pub(super) fn run(&self, found: Range<usize>) -> Range<usize> {
+        let is_digit = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+        let before = self.bytes[..found.start].iter().rev().take_while(is_digit).count();
+        let after = &self.bytes[found.end..];
+        let digits = after.iter().take_while(is_digit).count();
+        let padding = after[digits..].iter().take_while(|byte| **byte == b'=').count();
+        found.start - before..found.end + digits + padding
+    }
+}
+
+/// `%2B`, with digits of either case; with `plus` also the `+` of a form.
+fn percent_escape(bytes: &[u8], plus: bool) -> Option<(usize, Vec<u8>)> {
+    match bytes {
+        [b'+', ..] if plus => Some((1, vec![b' '])),
+        [b'%', high, low, ..] => {
+            let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+            Some((3, vec![digit(high)? << 4 | digit(low)?]))
+        }
+        _ => None,
+    }
+}
+
+/// `\n`, `\"`, `\/`, `\u00e9` and the two halves of what is beyond (RFC 8259 section 7).
+fn json_escape(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
+    let [b'\\', kind, ..] = bytes else { return None };
+    let letter = match kind {
+        b'"' | b'\\' | b'/' => char::from(*kind),
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => {
+            let high = unit(bytes)?;
+            let pair = bytes.get(6..).and_then(unit).filter(|_| (0xd800..0xdc00).contains(&high));
+            let units = std::iter::once(high).chain(pair);
+            let letters: Option<String> = char::decode_utf16(units).map(Result::ok).collect();
+            return Some((if pair.is_some() { 12 } else { 6 }, letters?.into_bytes()));
+        }
+        _ => return None,
+    };
+    Some((2, letter.to_string().into_bytes()))
+}
+
+/// The code unit of `\u00e9`.
+fn unit(bytes: &[u8]) -> Option<u16> {
+    let [b'\\', b'u', ..] = bytes else { return None };
+    let digits = std::str::from_utf8(bytes.get(2..6)?).ok()?;
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
+}

@@ -1,0 +1,195 @@
+//! The API server refuses what the operator asks for: the resource says what, and goes on by itself once it may.
+
+use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use connect_operator::names;
+use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
+use kube::Client;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use super::cluster::options;
+use super::pace::stepped;
+use super::{until_condition, until_says};
+use crate::cluster::Sandbox;
+use crate::manifests::with_spec;
+use crate::security::client_of;
+use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
+
+const ACCOUNT: &str = "connect-operator";
+const OUTPUTS: &str = "outputs";
+
+/// A rule that grants everything about kinds of ours but writing the objects of a mirror, and what every run needs.
+fn first_rules() -> Vec<Value> {
+    let ours = ["actionchecks", "connectordeployments", "connectorstageds", "connectprojects"];
+    let all: Vec<String> = ours.iter().flat_map(|it| [(*it).to_owned(), format!("{it}/status")]).collect();
+    vec![
+        json!({"apiGroups": [names::GROUP], "resources": all, "verbs": ["get", "list", "watch", "patch", "update"]}),
+        json!({"apiGroups": [names::GROUP], "resources": ["connectors"], "verbs": ["get", "list", "watch"]}),
+        json!({"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["list", "watch"]}),
+        json!({"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]}),
+    ]
+}
+
+fn getting(resource: &str, name: &str) -> Value {
+    json!({"apiGroups": [""], "resources": [resource], "resourceNames": [name], "verbs": ["get"]})
+}
+
+/// Gives the account these rights and no others.
+async fn grant(sandbox: &Sandbox, rules: &[Value]) {
+    let (group, kind) = ("rbac.authorization.k8s.io", "RoleBinding");
+    let role =
+        json!({"apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": {"name": ACCOUNT}, "rules": rules});
+    let binding = json!({
+        "apiVersion": format!("{group}/v1"), "kind": kind, "metadata": {"name": ACCOUNT},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": ACCOUNT},
+        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": sandbox.namespace}],
+    });
+    for manifest in [role, binding] {
+        sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+    }
+}
+
+async fn account(sandbox: &Sandbox, rules: &[Value]) -> Client {
+    sandbox.succeed(&["create", "serviceaccount", ACCOUNT], "").await;
+    grant(sandbox, rules).await;
+    client_of(sandbox).await
+}
+
+/// A shop whose operator is not started yet, on a stepped clock.
+async fn closed() -> Shop {
+    let shop = Shop::without_operator(options(), stepped()).await;
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop
+}
+
+fn with_outputs(shop: &Shop) -> Value {
+    with_spec(shop.deployment(), &json!({"outputs": {"configMap": {"name": OUTPUTS}}}))
+}
+
+fn named(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+fn staged() -> Value {
+    let repository = json!({"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"});
+    let spec = json!({"projectRef": {"name": PROJECT}, "key": "kit", "name": "Kit", "repository": repository,
+        "creator": {"email": "dev@example.com"}, "integrationTypes": ["tax"]});
+    named("ConnectorStaged", "kit", &spec)
+}
+
+#[tokio::test]
+async fn a_right_that_is_missing_shows_and_is_used_once_it_is_granted() {
+    let mut shop = closed().await;
+    let mut rules = first_rules();
+    let client = account(&shop.sandbox, &rules).await;
+    let mirroring = with_spec(shop.project(), &json!({"registry": {"private": false}}));
+    shop.sandbox.apply(&mirroring).await.unwrap();
+    shop.start_operator_as(client);
+
+    let refused = "cannot get resource \"secrets\"";
+    until_says::<ConnectProject>(&shop, PROJECT, "KubernetesError", &["get Secret shop-credentials", refused]).await;
+    rules.push(getting("secrets", CREDENTIALS));
+    grant(&shop.sandbox, &rules).await;
+    // Its copy is kept nowhere, which is no reason not to go on.
+    until_says::<ConnectProject>(&shop, PROJECT, "CredentialsNotKept", &[]).await;
+    let words = ["Connector objects", "cannot create resource"];
+    until_condition::<ConnectProject>(&shop, PROJECT, names::REGISTRY_MIRRORED, "KubernetesError", &words).await;
+
+    shop.sandbox.apply(&with_outputs(&shop)).await.unwrap();
+    let headers = json!([{"name": "X-Token", "secretKeyRef": {"name": SECRET, "key": "token"}}]);
+    let check = json!({"frontend": {"url": shop.dev.url()}, "action": {"namespace": "cart", "name": "getCart"},
+        "method": "GET", "locale": "en-GB", "extensionVersion": "1.4.0", "headersFrom": headers});
+    shop.sandbox.apply(&named("ActionCheck", "cart", &check)).await.unwrap();
+    until_says::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &["get Secret tax", refused]).await;
+    until_says::<ActionCheck>(&shop, "cart", "KubernetesError", &["get Secret tax", refused]).await;
+    assert_eq!(shop.calls("createDeployment"), 0, "without its values");
+
+    rules.extend([getting("secrets", SECRET), getting("configmaps", OUTPUTS)]);
+    grant(&shop.sandbox, &rules).await;
+    until_says::<ActionCheck>(&shop, "cart", "CheckPassed", &[]).await;
+    let words = ["create ConfigMap outputs", "cannot create resource \"configmaps\""];
+    let live = until_says::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
+    assert!(live.applied.is_some() && live.operation.is_none(), "the rest is written: {live:?}");
+
+    rules.push(json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch"]}));
+    grant(&shop.sandbox, &rules).await;
+    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    assert!(shop.api::<ConfigMap>().get_opt(OUTPUTS).await.unwrap().is_some());
+    assert_eq!(shop.calls("createDeployment"), 1);
+}
+
+#[tokio::test]
+async fn a_quota_that_is_used_up_shows_and_what_is_live_stays_so() {
+    let mut shop = closed().await;
+    let quota = json!({"metadata": {"name": "none"}, "spec": {"hard": {"count/configmaps": "0"}}});
+    let quotas = shop.api::<ResourceQuota>();
+    quotas.create(&PostParams::default(), &serde_json::from_value(quota).unwrap()).await.unwrap();
+    let used = json!({"status": {"hard": {"count/configmaps": "0"}, "used": {"count/configmaps": "0"}}});
+    quotas.patch_status("none", &PatchParams::default(), &Patch::Merge(used)).await.unwrap();
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.sandbox.apply(&with_outputs(&shop)).await.unwrap();
+    shop.start_operator();
+    let words = ["create ConfigMap outputs", "exceeded quota: none"];
+    let live = until_says::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
+    assert!(live.applied.is_some() && live.operation.is_none(), "{live:?}");
+    quotas.delete("none", &DeleteParams::default()).await.unwrap();
+    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    assert_eq!((shop.calls("createDeployment"), shop.calls("updateDeploymentById")), (1, 0));
+}
+
+/// A policy that refuses every finalizer in the namespace of `shop`.
+async fn refuse_finalizers(shop: &Shop) {
+    let namespace = &shop.sandbox.namespace;
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": namespace},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+                "resourceRules": [{"apiGroups": [names::GROUP], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
+                    "resources": ["connectordeployments", "connectorstageds", "connectprojects"]}],
+            },
+            "validations": [{"expression": "!has(object.metadata.finalizers)", "message": "no finalizers here"}],
+        },
+    });
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": namespace}, "spec": {"policyName": namespace, "validationActions": ["Deny"]},
+    });
+    for manifest in [policy, binding] {
+        shop.sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+    }
+    // The API server learns of it a little later.
+    let mut probe = shop.project();
+    probe["metadata"] = json!({"name": "probe", "finalizers": ["example.com/probe"]});
+    let counts = async {
+        while shop.sandbox.apply(&probe).await.is_ok() {
+            let none = json!({"metadata": {"finalizers": null}});
+            let _ = shop.sandbox.change(&probe, &none).await;
+            shop.sandbox.succeed(&["delete", "ctp", "probe"], "").await;
+        }
+    };
+    crate::patience::in_time(counts).await.expect("the policy counts");
+}
+
+#[tokio::test]
+async fn a_policy_that_refuses_the_finalizer_shows_on_every_kind_and_nothing_is_sent() {
+    let mut shop = closed().await;
+    refuse_finalizers(&shop).await;
+    for manifest in [shop.project(), with_outputs(&shop), staged()] {
+        shop.sandbox.apply(&manifest).await.unwrap();
+    }
+    shop.start_operator();
+    let words = ["patch the finalizers", "no finalizers here"];
+    until_says::<ConnectProject>(&shop, PROJECT, "KubernetesError", &words).await;
+    until_says::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await;
+    until_says::<ConnectorStaged>(&shop, "kit", "KubernetesError", &words).await;
+    assert_eq!((shop.calls("createDeployment"), shop.calls("createConnectorStaged")), (0, 0));
+    let binding = ["delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", &shop.sandbox.namespace];
+    shop.sandbox.succeed(&binding, "").await;
+    until_says::<ConnectProject>(&shop, PROJECT, "Available", &[]).await;
+    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_says::<ConnectorStaged>(&shop, "kit", "Staged", &[]).await;
+}

@@ -1,0 +1,99 @@
+//! Secrets that are there and may not be used: the resource says which and why, nothing is sent, and it goes on once one may.
+
+use connect_operator::controllers::secret::Policy;
+use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{DeleteParams, ListParams, PostParams};
+use serde_json::{Value, json};
+
+use super::cluster::options;
+use super::pace::stepped;
+use super::until_says;
+use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
+
+const CHECK: &str = "cart";
+
+/// A check whose header comes from the Secret of the deployment.
+fn check(shop: &Shop) -> Value {
+    let headers = json!([{"name": "X-Token", "secretKeyRef": {"name": SECRET, "key": "token"}}]);
+    json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ActionCheck", "metadata": {"name": CHECK},
+        "spec": {"frontend": {"url": shop.dev.url()}, "action": {"namespace": "cart", "name": "getCart"}, "method": "GET",
+            "locale": "en-GB", "extensionVersion": "1.4.0", "headersFrom": headers},
+    })
+}
+
+async fn label(shop: &Shop, secret: &str) {
+    shop.sandbox.succeed(&["label", "secret", secret, "connect-operator.io/use=true"], "").await;
+}
+
+#[tokio::test]
+async fn the_token_of_a_service_account_is_sent_nowhere() {
+    let mut shop = Shop::without_operator(options(), stepped()).await;
+    let token = |name: &str, data: Value| -> Secret {
+        let account = json!({"kubernetes.io/service-account.name": "default"});
+        let secret = json!({"metadata": {"name": name, "annotations": account}, "stringData": data,
+            "type": "kubernetes.io/service-account-token"});
+        serde_json::from_value(secret).unwrap()
+    };
+    let secrets = shop.api::<Secret>();
+    for (name, data) in [
+        (CREDENTIALS, json!({"clientId": "dev-client", "clientSecret": "dev-secret"})),
+        (SECRET, json!({"token": "token-of-a-service-account"})),
+    ] {
+        secrets.create(&PostParams::default(), &token(name, data)).await.unwrap();
+    }
+    for manifest in [shop.project(), shop.deployment(), check(&shop)] {
+        shop.sandbox.apply(&manifest).await.unwrap();
+    }
+    shop.start_operator();
+    let kind = "of type kubernetes.io/service-account-token";
+    until_says::<ConnectProject>(&shop, PROJECT, "ConfigurationInvalid", &["Secret shop-credentials", kind]).await;
+    until_says::<ActionCheck>(&shop, CHECK, "ConfigurationInvalid", &["Secret tax", kind]).await;
+    assert_eq!(shop.calls("token"), 0);
+
+    secrets.delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    until_says::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["Secret tax", kind]).await;
+    assert_eq!(shop.calls("createDeployment"), 0);
+
+    secrets.delete(SECRET, &DeleteParams::default()).await.unwrap();
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_says::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
+}
+
+#[tokio::test]
+async fn where_a_label_is_asked_for_a_secret_is_used_once_it_has_it() {
+    let mut shop = Shop::without_operator(options(), stepped()).await;
+    shop.secrets = Policy { require_label: true };
+    shop.operator_namespace = shop.sandbox.another().await.namespace;
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    for manifest in [shop.project(), shop.deployment(), check(&shop)] {
+        shop.sandbox.apply(&manifest).await.unwrap();
+    }
+    shop.start_operator();
+    let lacks = "lacks the label connect-operator.io/use=true";
+    until_says::<ConnectProject>(&shop, PROJECT, "ConfigurationInvalid", &["Secret shop-credentials", lacks]).await;
+    until_says::<ActionCheck>(&shop, CHECK, "ConfigurationInvalid", &["Secret tax", lacks]).await;
+    assert_eq!(shop.calls("token"), 0);
+
+    label(&shop, CREDENTIALS).await;
+    until_says::<ConnectProject>(&shop, PROJECT, "Available", &[]).await;
+    until_says::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["Secret tax", lacks]).await;
+    assert_eq!(shop.calls("createDeployment"), 0);
+
+    label(&shop, SECRET).await;
+    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_says::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
+
+    // Rule 24: the copy needs no label, and is enough to end with.
+    let copies = kube::Api::<Secret>::namespaced(shop.sandbox.client.clone(), &shop.operator_namespace);
+    assert_eq!(copies.list_metadata(&ListParams::default()).await.unwrap().items.len(), 1);
+    shop.sandbox.succeed(&["delete", "ctp", PROJECT, "--wait=false"], "").await;
+    shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
+    shop.delete().await;
+    super::pace::meanwhile(&shop.clock, super::pace::FINE, shop.until_gone()).await;
+    assert_eq!(shop.calls("deleteDeploymentById"), 1);
+}

@@ -237,34 +237,25 @@ impl Work {
         kept.into_iter().chain(self.inventory.subjects()).collect()
     }
 
-    /// Does one run for `subject`, under a trace id of its own.
-    pub async fn run<T>(self: &Arc<Self>, subject: &Subject, run: impl Future<Output = (T, Ended)>) -> T {
-        let began = self.clock.elapsed();
+    /// A run begins for `subject`: what happens from here on is for the next one.
+    #[must_use]
+    pub fn begin(self: &Arc<Self>, subject: &Subject) -> Began {
+        let at = self.clock.elapsed();
         let kind = subject.kind;
-        {
-            let mut state = self.lock();
-            if let Some(since) = self.take(&mut state, subject) {
-                self.metrics.begun(kind.as_str(), began.saturating_sub(since));
-            }
-            state.kinds.entry(kind).or_default().running += 1;
-            state.began.insert(subject.clone(), began);
+        let mut state = self.lock();
+        if let Some(since) = self.take(&mut state, subject) {
+            self.metrics.begun(kind.as_str(), at.saturating_sub(since));
         }
-        let ends = Ends { work: self, subject };
-        let trace_id = trace::Id::random();
-        let span = tracing::info_span!(
-            "run", kind = kind.as_str(), namespace = subject.namespace, name = subject.name, %trace_id
-        );
-        let run = async {
-            let (value, ended) = run.await;
-            let duration = self.clock.elapsed().saturating_sub(began);
-            tracing::debug!(reason = ended.label(), duration_ms = millis(duration), "the run ended");
-            (value, ended)
-        };
-        let run = trace::within(trace_id, run).instrument(span);
-        let (value, ended) = self.watched(|| format!("the run of {} {subject}", kind.as_str()), run).await;
-        drop(ends);
-        self.metrics.ended(kind.as_str(), ended.label(), self.clock.elapsed().saturating_sub(began));
-        value
+        state.kinds.entry(kind).or_default().running += 1;
+        state.began.insert(subject.clone(), at);
+        Began { work: Arc::clone(self), subject: subject.clone(), at }
+    }
+
+    /// Those of `subjects` that no event waits for.
+    #[must_use]
+    pub fn not_waiting(&self, subjects: &[Subject]) -> Vec<Subject> {
+        let state = self.lock();
+        subjects.iter().filter(|subject| !state.waiting.contains_key(subject)).cloned().collect()
     }
 
     /// Does something that must not hang.
@@ -370,17 +361,40 @@ impl Work {
     }
 }
 
-/// A run that ends, in whatever way.
-struct Ends<'w> {
-    work: &'w Work,
-    subject: &'w Subject,
+/// A run that has begun, and ends with this, in whatever way.
+pub struct Began {
+    work: Arc<Work>,
+    subject: Subject,
+    /// On [`Clock::elapsed`].
+    at: Duration,
 }
 
-impl Drop for Ends<'_> {
+impl Began {
+    /// Does the run, under a trace id of its own.
+    pub async fn run<T>(self, run: impl Future<Output = (T, Ended)>) -> T {
+        let (work, kind, began) = (Arc::clone(&self.work), self.subject.kind, self.at);
+        let Subject { namespace, name, .. } = &self.subject;
+        let trace_id = trace::Id::random();
+        let span = tracing::info_span!("run", kind = kind.as_str(), namespace, name, %trace_id);
+        let run = async {
+            let (value, ended) = run.await;
+            let duration = work.clock.elapsed().saturating_sub(began);
+            tracing::debug!(reason = ended.label(), duration_ms = millis(duration), "the run ended");
+            (value, ended)
+        };
+        let run = trace::within(trace_id, run).instrument(span);
+        let (value, ended) = work.watched(|| format!("the run of {} {}", kind.as_str(), self.subject), run).await;
+        drop(self);
+        work.metrics.ended(kind.as_str(), ended.label(), work.clock.elapsed().saturating_sub(began));
+        value
+    }
+}
+
+impl Drop for Began {
     fn drop(&mut self) {
         let now = self.work.clock.elapsed();
         let mut state = self.work.lock();
-        state.began.remove(self.subject);
+        state.began.remove(&self.subject);
         let of_kind = state.kinds.entry(self.subject.kind).or_default();
         of_kind.running = of_kind.running.saturating_sub(1);
         of_kind.moved = now;

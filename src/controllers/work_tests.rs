@@ -38,7 +38,8 @@ async fn a_resource_waits_from_its_first_event_until_its_run_begins() {
     work.event(&Subject::deployment("shop", "other"));
     assert_eq!(scraped(&work, deployments), [format!("{deployments} 2")]);
     clock.step(Duration::from_secs(1));
-    let depth = work.run(&tax(), async { (scraped(&work, deployments), Ended::Said(Some(Reason::Deployed))) }).await;
+    let depth =
+        work.begin(&tax()).run(async { (scraped(&work, deployments), Ended::Said(Some(Reason::Deployed))) }).await;
     assert_eq!(depth, [format!("{deployments} 1")]);
     let wait = "connect_operator_workqueue_wait_seconds_";
     assert!(scraped(&work, wait).contains(&format!("{wait}sum{{kind=\"ConnectorDeployment\"}} 4.0")));
@@ -58,11 +59,12 @@ async fn runs_are_counted_by_how_they_ended() {
         (Ended::ClusterError, 3),
     ] {
         for _ in 0..times {
-            work.run(&tax(), async {
-                clock.step(Duration::from_secs(1));
-                ((), ended)
-            })
-            .await;
+            work.begin(&tax())
+                .run(async {
+                    clock.step(Duration::from_secs(1));
+                    ((), ended)
+                })
+                .await;
         }
     }
     let counts = scraped(&work, "connect_operator_reconciles_total");
@@ -91,19 +93,21 @@ async fn a_change_is_timed_until_it_is_sent_and_not_while_people_are_waited_for(
         work.changed(&tax());
         clock.step(Duration::from_secs(10));
         work.changed(&tax());
-        work.run(&tax(), async {
-            if let Some(reason) = says {
-                work.settled(&tax(), reason);
-            }
-            ((), Ended::Said(Some(Reason::Deployed)))
-        })
-        .await;
+        work.begin(&tax())
+            .run(async {
+                if let Some(reason) = says {
+                    work.settled(&tax(), reason);
+                }
+                ((), Ended::Said(Some(Reason::Deployed)))
+            })
+            .await;
         clock.step(Duration::from_secs(10));
-        work.run(&tax(), async {
-            work.sent(&tax());
-            ((), Ended::Said(Some(Reason::Redeploying)))
-        })
-        .await;
+        work.begin(&tax())
+            .run(async {
+                work.sent(&tax());
+                ((), Ended::Said(Some(Reason::Redeploying)))
+            })
+            .await;
         work.sent(&tax());
         let name = "connect_operator_change_to_sent_seconds_";
         let count = usize::from(expected.is_some());
@@ -118,14 +122,15 @@ async fn a_change_during_a_run_is_not_forgotten_with_it() {
     let (clock, work) = work();
     work.changed(&tax());
     clock.step(Duration::from_secs(1));
-    work.run(&tax(), async {
-        work.sent(&tax());
-        clock.step(Duration::from_secs(1));
-        work.changed(&tax());
-        work.settled(&tax(), Reason::Deployed);
-        ((), Ended::Said(Some(Reason::Deployed)))
-    })
-    .await;
+    work.begin(&tax())
+        .run(async {
+            work.sent(&tax());
+            clock.step(Duration::from_secs(1));
+            work.changed(&tax());
+            work.settled(&tax(), Reason::Deployed);
+            ((), Ended::Said(Some(Reason::Deployed)))
+        })
+        .await;
     clock.step(Duration::from_secs(1));
     work.sent(&tax());
     let counted = scraped(&work, "connect_operator_change_to_sent_seconds_count");
@@ -137,7 +142,7 @@ async fn a_run_that_nothing_wakes_hangs_and_one_that_goes_on_does_not() {
     let (clock, work) = work();
     let hung = tokio::spawn({
         let work = Arc::clone(&work);
-        async move { work.run(&tax(), future::pending::<((), Ended)>()).await }
+        async move { work.begin(&tax()).run(future::pending::<((), Ended)>()).await }
     });
     tokio::task::yield_now().await;
     clock.step(LONGEST_SILENCE);
@@ -157,7 +162,7 @@ async fn a_run_that_nothing_wakes_hangs_and_one_that_goes_on_does_not() {
             }
             ((), Ended::Said(None))
         };
-        async move { work.run(&tax(), calls).await }
+        async move { work.begin(&tax()).run(calls).await }
     });
     while !slow.is_finished() {
         clock.step(Duration::from_mins(5));
@@ -183,7 +188,7 @@ async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists()
     clock.step(LONGEST_SILENCE);
     let (end, ended) = oneshot::channel();
     let other = Subject::deployment("shop", "other");
-    let run = work.run(&other, async { (ended.await.expect("the end"), Ended::Said(None)) });
+    let run = work.begin(&other).run(async { (ended.await.expect("the end"), Ended::Said(None)) });
     let mut run = std::pin::pin!(run);
     assert!(futures::poll!(&mut run).is_pending());
     clock.step(LONGEST_SILENCE);
@@ -195,7 +200,7 @@ async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists()
     clock.step(Duration::from_secs(1));
     let why = work.events_are_followed().expect_err("nothing runs");
     assert_eq!(why, "events of ConnectorDeployment wait for 901 s, and nothing runs");
-    work.run(&tax(), async { ((), Ended::Gone) }).await;
+    work.begin(&tax()).run(async { ((), Ended::Gone) }).await;
     clock.step(Duration::from_hours(9));
     assert_eq!(work.events_are_followed(), Ok(()), "nothing waits");
 }

@@ -11,6 +11,7 @@ pub(crate) mod pace;
 mod preflight;
 mod projects;
 mod refused;
+mod relists;
 mod scopes;
 mod slow;
 mod stalled;

@@ -23,6 +23,7 @@ pub fn gone(context: &Context, subject: &Subject) {
     context.elsewhere.forget(subject);
     context.work.gone(subject);
     context.given.forget(subject);
+    context.panics.forget(subject);
     match subject.kind {
         Kind::Deployment => {
             connector_deployment::gone(context, subject);
@@ -178,15 +179,22 @@ pub struct Lifes {
     here: BTreeSet<Subject>,
     /// Who runs once the list that is being read is complete: reconciles read from a store that shows nothing of it before.
     later: Vec<Subject>,
-    /// Whether the first list is complete.
-    complete: bool,
+    first: First,
+}
+
+/// How the first list stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    Awaited,
+    Refused,
+    There,
 }
 
 impl Lifes {
     /// `namespace`: the only one that is watched.
     #[must_use]
     pub fn new(namespace: Option<String>) -> Self {
-        Self { namespace, listed: None, here: BTreeSet::new(), later: Vec::new(), complete: false }
+        Self { namespace, listed: None, here: BTreeSet::new(), later: Vec::new(), first: First::Awaited }
     }
 
     /// The objects that this event says are gone. What is there has its claim before any run sees it.
@@ -200,10 +208,8 @@ impl Lifes {
                 }
             }
             watcher::Event::InitDone => {
-                // Checks and mirrors want no keys, so nobody waits for their list.
-                let wants = !matches!(K::KIND, Kind::Check | Kind::Mirror);
-                if !std::mem::replace(&mut self.complete, true) && wants {
-                    context.keys.listed();
+                if std::mem::replace(&mut self.first, First::There) == First::Awaited {
+                    listed::<K>(context);
                 }
                 let listed = self.listed.take().unwrap_or_default();
                 let mut known = context.keys.subjects(K::KIND);
@@ -234,6 +240,14 @@ impl Lifes {
 }
 
 impl Lifes {
+    /// The API server refuses the list. If it is the first one, nobody waits for it any more.
+    pub fn refused<K: Ours>(&mut self, context: &Context) {
+        if self.first == First::Awaited {
+            self.first = First::Refused;
+            listed::<K>(context);
+        }
+    }
+
     /// Takes note of an object, and enqueues the checks that come after it or take their frontend from it, and the staged
     /// connectors that wait for it: what it has applied, and what passed, is in its status, and a project's frontend is for
     /// checks only, so these changes wake nobody else.
@@ -261,6 +275,13 @@ impl Lifes {
                 context.wake(subject);
             }
         }
+    }
+}
+
+/// Nobody waits for the list of a kind any more. Checks and mirrors want no keys, so nobody did for theirs.
+fn listed<K: Ours>(context: &Context) {
+    if !matches!(K::KIND, Kind::Check | Kind::Mirror) {
+        context.keys.listed();
     }
 }
 

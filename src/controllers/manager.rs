@@ -35,8 +35,10 @@ use super::digest::DigestKey;
 use super::elsewhere::{self, Elsewhere};
 use super::events;
 use super::keys::Keys;
+use super::lists::List;
 use super::memories::Memories;
 use super::object::Object;
+use super::panics::{self, Panics};
 use super::readable;
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
@@ -115,6 +117,7 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         elsewhere: Elsewhere::new(options.install.as_ref(), options.scope.clone()),
         alarms: Arc::new(Alarms::new(clock.clone(), wake.clone())),
         given: Given::default(),
+        panics: Panics::default(),
         work: Arc::clone(&options.work),
         wake: wake.clone(),
     })
@@ -129,7 +132,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let context = context(&options, scopes.len(), &wake);
     let (alarms, work) = (Arc::clone(&context.alarms), Arc::clone(&context.work));
     let elsewhere = elsewhere::follow(Arc::clone(&context));
-    work.start(scopes.len() * Kind::ALL.len());
+    work.start(scopes.iter().flat_map(|namespace| Kind::ALL.map(|kind| List { kind, namespace: namespace.clone() })));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let (stop, _) = tokio::sync::watch::channel(false);
     let mut routes = BTreeMap::new();
@@ -286,7 +289,7 @@ fn observed<K: Controlled>(object: Arc<K>, context: Arc<Context>) -> impl Future
     context.given.note(&*object);
     let work = Arc::clone(&context.work);
     let began = work.begin(&events::subject(&*object));
-    async move { began.run(K::reconcile(object, context)).await }
+    async move { began.run(panics::contained(object, context)).await }
 }
 
 fn receive<K: Object>(mut events: UnboundedReceiver<Subject>) -> impl Stream<Item = ObjectRef<K>> + Send + 'static {

@@ -92,22 +92,23 @@ mod tests {
         }
         references.set(&user("shop", "d"), [(Named::ConfigMap, "two".to_owned())].into());
         let mut sources = Sources::new(Named::Secret, Some("shop".to_owned()));
-        let (none, a, b) = (Vec::new, || vec![user("shop", "a")], || vec![user("shop", "b")]);
-        let rows: Vec<(&str, Event<Secret>, Vec<Subject>, Vec<Subject>)> = vec![
-            ("a list", Event::Init, none(), none()),
-            ("shows one", Event::InitApply(secret("shop", "one")), a(), none()),
-            ("and one that nobody names", Event::InitApply(secret("shop", "three")), none(), none()),
-            ("the other is missing, in this namespace only", Event::InitDone, none(), b()),
-            ("made", Event::Apply(secret("shop", "two")), b(), none()),
-            ("deleted", Event::Delete(secret("shop", "two")), none(), b()),
-            ("a list that fails on its way", Event::Init, none(), none()),
-            ("shows one", Event::InitApply(secret("shop", "one")), a(), none()),
-            ("begins anew", Event::Init, none(), none()),
-            ("without it", Event::InitApply(secret("shop", "two")), b(), none()),
-            ("and is complete", Event::InitDone, none(), a()),
+        let changed = |name: &str| Users { changed: vec![user("shop", name)], missing: Vec::new() };
+        let missing = |name: &str| Users { changed: Vec::new(), missing: vec![user("shop", name)] };
+        let rows: Vec<(&str, Event<Secret>, Users)> = vec![
+            ("a list", Event::Init, Users::default()),
+            ("shows one", Event::InitApply(secret("shop", "one")), changed("a")),
+            ("and one that nobody names", Event::InitApply(secret("shop", "three")), Users::default()),
+            ("the other is missing, in this namespace only", Event::InitDone, missing("b")),
+            ("made", Event::Apply(secret("shop", "two")), changed("b")),
+            ("deleted", Event::Delete(secret("shop", "two")), missing("b")),
+            ("a list that fails on its way", Event::Init, Users::default()),
+            ("shows one", Event::InitApply(secret("shop", "one")), changed("a")),
+            ("begins anew", Event::Init, Users::default()),
+            ("without it", Event::InitApply(secret("shop", "two")), changed("b")),
+            ("and is complete", Event::InitDone, missing("a")),
         ];
-        for (case, event, changed, missing) in rows {
-            assert_eq!(sources.note(&references, &event), Users { changed, missing }, "{case}");
+        for (case, event, users) in rows {
+            assert_eq!(sources.note(&references, &event), users, "{case}");
         }
         assert!(sources.listed.is_empty(), "nothing is kept between lists");
     }

@@ -11,9 +11,13 @@ use crate::controllers::inventory::Says;
 fn work() -> (Clock, Arc<Work>) {
     let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
     let work = Work::new(clock.clone(), Metrics::new(clock.now()));
-    work.start(1);
-    work.listed();
+    work.start([list(Kind::Deployment)]);
+    work.listed(&list(Kind::Deployment));
     (clock, work)
+}
+
+fn list(kind: Kind) -> List {
+    List { kind, namespace: Some("shop".to_owned()) }
 }
 
 fn tax() -> Subject {
@@ -177,13 +181,14 @@ async fn a_run_that_nothing_wakes_hangs_and_one_that_goes_on_does_not() {
 async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists() {
     let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
     let work = Work::new(clock.clone(), Metrics::new(clock.now()));
-    work.start(2);
+    work.start([list(Kind::Deployment), list(Kind::Project)]);
     work.event(&tax());
-    work.listed();
+    work.listed(&list(Kind::Deployment));
+    work.listed(&list(Kind::Deployment));
     clock.step(Duration::from_hours(9));
     assert_eq!(work.events_are_followed(), Ok(()), "the API server is away");
     assert_eq!(work.lists(), Err("1 of 2 first lists are there".to_owned()));
-    work.listed();
+    work.listed(&list(Kind::Project));
     assert_eq!((work.lists(), work.events_are_followed()), (Ok(()), Ok(())), "they could not run until now");
     clock.step(LONGEST_SILENCE);
     let (end, ended) = oneshot::channel();
@@ -203,6 +208,27 @@ async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists()
     work.begin(&tax()).run(async { ((), Ended::Gone) }).await;
     clock.step(Duration::from_hours(9));
     assert_eq!(work.events_are_followed(), Ok(()), "nothing waits");
+}
+
+#[test]
+fn a_list_that_is_refused_holds_nothing_up_and_is_told() {
+    let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
+    let work = Work::new(clock.clone(), Metrics::new(clock.now()));
+    let yard = List { kind: Kind::Deployment, namespace: Some("yard".to_owned()) };
+    work.start([list(Kind::Deployment), yard.clone()]);
+    assert!(work.list_refused(&yard) && !work.list_refused(&yard));
+    assert_eq!(work.lists(), Err("0 of 2 first lists are there".to_owned()));
+    assert!(work.listed(&list(Kind::Deployment)));
+    assert_eq!(work.lists(), Ok(()));
+    assert_eq!(work.refused_lists(), ["ConnectorDeployment in namespace yard"]);
+    let refused = "connect_operator_lists_refused{kind=\"ConnectorDeployment\",namespace=\"yard\"} 1";
+    assert_eq!(scraped(&work, "connect_operator_lists_refused{"), [refused]);
+
+    work.event(&Subject::deployment("yard", "tax"));
+    clock.step(LONGEST_SILENCE * 2);
+    assert_eq!(work.events_are_followed(), Ok(()), "nothing can run for it");
+    assert!(work.listed(&yard));
+    assert_eq!((work.refused_lists(), scraped(&work, "connect_operator_lists_refused{")), (Vec::new(), Vec::new()));
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use connect_operator::controllers::action_factory::{ActionFactory, HttpActionFac
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager;
+use connect_operator::controllers::remote::ConnectFactory;
 use connect_operator::controllers::work::Work;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{DevServer, Options};
@@ -50,6 +51,8 @@ pub(crate) struct Shop {
     operator: Option<Operator>,
     /// What the operator that was started last shows.
     pub(crate) work: Option<Arc<Work>>,
+    /// In place of clients of remotes over HTTP, from its next start.
+    pub(crate) remotes: Option<Arc<dyn ConnectFactory>>,
     /// In place of clients of frontends over HTTP, from its next start.
     pub(crate) actions: Option<Arc<dyn ActionFactory>>,
 }
@@ -97,6 +100,7 @@ impl Shop {
             limits: Limits::default(),
             operator: None,
             work: None,
+            remotes: None,
             actions: None,
         }
     }
@@ -142,7 +146,7 @@ impl Shop {
             clock,
             operator_namespace: self.operator_namespace.clone(),
             digest_key: DigestKey::new(digest_key),
-            factory: Arc::new(factory),
+            factory: self.remotes.clone().unwrap_or_else(|| Arc::new(factory)),
             actions: self.actions.clone().unwrap_or_else(|| Arc::new(actions)),
             work,
             default_deletion_policy: None,

@@ -93,6 +93,7 @@ const PURE: &[&str] = &[
     "controllers/digest",
     "controllers/keys/claim",
     "controllers/keys/entry",
+    "controllers/lists",
     "controllers/problem",
     "controllers/reason",
     "controllers/values",

@@ -3,9 +3,9 @@
 //! Whatever a watch shows enqueues by name, through the same channel as everything else. Nothing is awaited between the
 //! API server and the store: one object must hold up no other.
 
+use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use futures::stream::{BoxStream, StreamExt};
-use futures::{FutureExt, TryStreamExt};
 use kube::core::PartialObjectMeta;
 use kube::core::error_boundary::InvalidObject;
 use kube::runtime::reflector::{self, Store};
@@ -15,6 +15,7 @@ use tokio::sync::mpsc::{self, Receiver};
 use super::Scope;
 use crate::controllers::changes::Changes;
 use crate::controllers::events::{self, Lifes, Ours, strip};
+use crate::controllers::lists::List;
 use crate::controllers::object::Object;
 use crate::controllers::readable::{self, Guarded, only_readable};
 use crate::controllers::references::Named;
@@ -41,8 +42,6 @@ impl Scope {
     {
         let (store, writer) = reflector::store();
         let (told, unreadable) = mpsc::channel(readable::WAITING);
-        let context = self.context.clone();
-        let mut lifes = Lifes::new(self.namespace.clone());
         // Projects are read by whatever names them, whoever speaks for them.
         let config = match K::KIND {
             Kind::Project => watcher::Config::default(),
@@ -50,18 +49,43 @@ impl Scope {
                 watcher::Config::default().labels(&self.selector)
             }
         };
-        let mut listed = false;
-        let events =
-            watcher(self.api::<Guarded<K>>(), config).default_backoff().modify(strip).inspect_ok(move |event| {
-                if matches!(event, watcher::Event::InitDone) && !std::mem::replace(&mut listed, true) {
-                    context.work.listed();
+        let watcher = watcher(self.api::<Guarded<K>>(), config).default_backoff();
+        let events = watcher.modify(strip).inspect(self.note_lifes::<K>());
+        let stream = only_readable(events, store.clone(), told).reflect(writer).filter_map(self.enqueue_changes());
+        Watched { stream: stream.boxed(), store, unreadable }
+    }
+
+    /// Notes what exists and what is gone, and how the first list stands.
+    fn note_lifes<K>(&self) -> impl FnMut(&watcher::Result<watcher::Event<Guarded<K>>>) + Send + use<K>
+    where
+        K: Object + Ours,
+    {
+        let context = self.context.clone();
+        let mut lifes = Lifes::new(self.namespace.clone());
+        let list = List { kind: K::KIND, namespace: self.namespace.clone() };
+        let mut refused = false;
+        move |event| match event {
+            Ok(event) => {
+                if matches!(event, watcher::Event::InitDone) && context.work.listed(&list) && refused {
+                    tracing::info!(%list, "the API server lists these again");
                 }
                 for subject in lifes.note(&context, event) {
                     events::ended(&context, &subject);
                 }
-            });
-        let stream = only_readable(events, store.clone(), told).reflect(writer).filter_map(self.enqueue_changes());
-        Watched { stream: stream.boxed(), store, unreadable }
+            }
+            // It is no answer that the API server is away, or does not know what to answer.
+            Err(watcher::Error::InitialListFailed(kube::Error::Api(status))) if matches!(status.code, 403 | 404) => {
+                lifes.refused::<K>(&context);
+                if context.work.list_refused(&list) {
+                    refused = true;
+                    tracing::warn!(
+                        %list, why = status.message,
+                        "the API server refuses to list these, so they are left alone until it does; all others go on"
+                    );
+                }
+            }
+            Err(_) => {}
+        }
     }
 
     /// Enqueues what people changed, from what is in the store already.

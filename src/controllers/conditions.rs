@@ -91,6 +91,17 @@ pub fn conditions(
     conditions
 }
 
+/// The conditions of `before`, with those that say whether the resource is ready, reconciling or stalled replaced by what
+/// says `told`.
+#[must_use]
+pub fn with_main(before: &[Condition], told: &Told, generation: i64, now: Timestamp) -> Vec<Condition> {
+    let is_main = |type_: &str| [names::READY, names::RECONCILING, names::STALLED].contains(&type_);
+    let mut after = conditions(before, told, Vec::new(), generation, now);
+    after.retain(|condition| is_main(&condition.type_));
+    after.extend(before.iter().filter(|condition| !is_main(&condition.type_)).cloned());
+    after
+}
+
 /// The condition of this type that says `told`: whether it is true is what its reason means. `lastTransitionTime` moves
 /// only with the status.
 #[must_use]

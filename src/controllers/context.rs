@@ -20,9 +20,11 @@ use super::digest::DigestKey;
 use super::elsewhere::Elsewhere;
 use super::keys::Keys;
 use super::memories::Memories;
+use super::panics::Panics;
 use super::reason::Stance;
 use super::references::{Named, References};
 use super::remote::{Login, Remote, Remotes};
+use super::resync::Given;
 use super::secret;
 use super::series::Series;
 use super::staged_connectors::StagedConnectors;
@@ -75,6 +77,10 @@ pub struct Context {
     pub elsewhere: Elsewhere,
     /// When to run again.
     pub alarms: Arc<Alarms>,
+    /// What the last reconcile of each resource was given.
+    pub given: Given,
+    /// Whose last reconcile panicked.
+    pub panics: Panics,
     /// What waits and what runs, what exists, and the metrics that come of it.
     pub work: Arc<Work>,
     /// Subjects that are to run again.
@@ -103,7 +109,7 @@ impl Context {
             kept.into_iter().chain([self.references.subjects(), self.remotes.subjects(), self.mirrors.subjects()]);
         let kept = kept.chain([self.staged_memories.subjects(), self.staged.subjects()]);
         let kept = kept.chain([Kind::Deployment, Kind::Staged, Kind::Project].map(|kind| self.keys.subjects(kind)));
-        kept.chain([self.work.subjects()]).flatten().collect()
+        kept.chain([self.work.subjects(), self.given.subjects(), self.panics.subjects()]).flatten().collect()
     }
 
     /// Reports an Event; one that cannot be written is no error, it is for people only.

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use kube::runtime::controller::{Action, Config};
 
+use super::conditions::Told;
 use super::connector::project::MirroredProject;
 use super::context::Context;
-use super::events::Ours;
+use super::events::{self, Ours};
 use super::object::Object;
+use super::panics;
 use super::work::Ended;
 use super::{action_check, connect_project, connector, connector_deployment, connector_staged};
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
@@ -37,6 +39,18 @@ pub(super) trait Controlled: Object + Ours {
 
     /// One run: what follows, and how it ended. Never fails: whatever goes wrong is said in the status, or tried again.
     fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send;
+
+    /// Reports that a reconcile of the object panicked, in its status unless the kind has another place for it.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    fn report_panic(
+        object: &Self,
+        context: &Context,
+        told: &Told,
+    ) -> impl Future<Output = Result<(), kube::Error>> + Send {
+        panics::report(object, context, told)
+    }
 }
 
 impl Controlled for ConnectorDeployment {
@@ -86,5 +100,11 @@ impl Controlled for MirroredProject {
 
     fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
         connector::reconcile(object, context)
+    }
+
+    /// Its project reports it.
+    async fn report_panic(object: &Self, context: &Context, told: &Told) -> Result<(), kube::Error> {
+        connector::stopped(context, &events::subject(object), told.clone());
+        Ok(())
     }
 }

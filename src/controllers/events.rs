@@ -12,6 +12,7 @@ use super::context::Context;
 use super::inventory::Says;
 use super::keys::Keys;
 use super::references::Named;
+use super::sources::Users;
 use super::subject::{Kind, Subject};
 use super::{action_check, connect_project, connector, connector_deployment, connector_staged};
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
@@ -21,6 +22,8 @@ use crate::names;
 pub fn gone(context: &Context, subject: &Subject) {
     context.elsewhere.forget(subject);
     context.work.gone(subject);
+    context.given.forget(subject);
+    context.panics.forget(subject);
     match subject.kind {
         Kind::Deployment => {
             connector_deployment::gone(context, subject);
@@ -42,6 +45,16 @@ pub fn ended(context: &Context, subject: &Subject) {
     gone(context, subject);
     // A run that is under way may remember it again; the one after it finds nothing, and forgets it.
     context.wake(subject.clone());
+}
+
+/// A Secret or a ConfigMap that these name was written or removed.
+pub fn sourced(context: &Context, users: Users) {
+    for user in users.changed {
+        context.work.changed(&user);
+        context.wake(user);
+    }
+    // Nothing is sent for what is missing, so it is no change that waits to be sent.
+    users.missing.into_iter().for_each(|user| context.wake(user));
 }
 
 /// A Connector object was written or removed, by us or by somebody else: its mirror runs if it does not know of it.
@@ -138,14 +151,15 @@ pub fn strip<K: Resource>(object: &mut K) {
     object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
 }
 
-/// A write of ours changes the status or our own annotation, and is no event; what people change is, and that somebody
-/// took our finalizer away.
+/// A number for what people change of an object, and for the object itself: another one of the same name has another. A
+/// write of ours changes the status or our own annotation, and leaves it as it is; that somebody took our finalizer away
+/// changes it.
 #[must_use]
-#[allow(clippy::unnecessary_wraps, reason = "what a predicate returns")]
-pub fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
+pub fn what_people_change<K: Resource>(object: &K) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let meta = object.meta();
     let mut hasher = DefaultHasher::new();
+    meta.uid.hash(&mut hasher);
     (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
     let held = object.finalizers().iter().any(|name| name == names::FINALIZER);
     // That we set it ourselves, before there is anything to hold, needs no run of its own.
@@ -153,7 +167,7 @@ pub fn what_people_change<K: Resource>(object: &K) -> Option<u64> {
     for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
     }
-    Some(hasher.finish())
+    hasher.finish()
 }
 
 /// Which objects exist, so that those are noticed that went while nobody watched, and those that come back: an object whose
@@ -163,15 +177,24 @@ pub struct Lifes {
     listed: Option<BTreeSet<Subject>>,
     /// What is here, if labels say so; otherwise what was once seen stays.
     here: BTreeSet<Subject>,
-    /// Whether the first list is complete.
-    complete: bool,
+    /// Who runs once the list that is being read is complete: reconciles read from a store that shows nothing of it before.
+    later: Vec<Subject>,
+    first: First,
+}
+
+/// How the first list stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    Awaited,
+    Refused,
+    There,
 }
 
 impl Lifes {
     /// `namespace`: the only one that is watched.
     #[must_use]
     pub fn new(namespace: Option<String>) -> Self {
-        Self { namespace, listed: None, here: BTreeSet::new(), complete: false }
+        Self { namespace, listed: None, here: BTreeSet::new(), later: Vec::new(), first: First::Awaited }
     }
 
     /// The objects that this event says are gone. What is there has its claim before any run sees it.
@@ -185,10 +208,8 @@ impl Lifes {
                 }
             }
             watcher::Event::InitDone => {
-                // Checks and mirrors want no keys, so nobody waits for their list.
-                let wants = !matches!(K::KIND, Kind::Check | Kind::Mirror);
-                if !std::mem::replace(&mut self.complete, true) && wants {
-                    context.keys.listed();
+                if std::mem::replace(&mut self.first, First::There) == First::Awaited {
+                    listed::<K>(context);
                 }
                 let listed = self.listed.take().unwrap_or_default();
                 let mut known = context.keys.subjects(K::KIND);
@@ -205,6 +226,7 @@ impl Lifes {
                 let here =
                     |subject: &Subject| self.namespace.as_ref().is_none_or(|namespace| *namespace == subject.namespace);
                 self.here.retain(|subject| listed.contains(subject));
+                self.later.drain(..).for_each(|subject| context.wake(subject));
                 return known.into_iter().filter(|subject| here(subject) && !listed.contains(subject)).collect();
             }
             watcher::Event::Delete(object) => {
@@ -218,6 +240,14 @@ impl Lifes {
 }
 
 impl Lifes {
+    /// The API server refuses the list. If it is the first one, nobody waits for it any more.
+    pub fn refused<K: Ours>(&mut self, context: &Context) {
+        if self.first == First::Awaited {
+            self.first = First::Refused;
+            listed::<K>(context);
+        }
+    }
+
     /// Takes note of an object, and enqueues the checks that come after it or take their frontend from it, and the staged
     /// connectors that wait for it: what it has applied, and what passed, is in its status, and a project's frontend is for
     /// checks only, so these changes wake nobody else.
@@ -239,8 +269,19 @@ impl Lifes {
         }
         let comes = context.elsewhere.is_shard() && self.here.insert(subject.clone());
         if context.elsewhere.relabelled(&subject, object.labels()) || comes {
-            context.wake(subject);
+            if self.listed.is_some() {
+                self.later.push(subject);
+            } else {
+                context.wake(subject);
+            }
         }
+    }
+}
+
+/// Nobody waits for the list of a kind any more. Checks and mirrors want no keys, so nobody did for theirs.
+fn listed<K: Ours>(context: &Context) {
+    if !matches!(K::KIND, Kind::Check | Kind::Mirror) {
+        context.keys.listed();
     }
 }
 

@@ -3,6 +3,8 @@
 //! Specs, Secrets, ConfigMaps and projects wake just those that use them. Of Secrets and ConfigMaps only the names are
 //! watched; nothing of them is kept here.
 
+mod watches;
+
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::Future;
@@ -11,17 +13,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use futures::stream::{BoxStream, Stream, StreamExt};
-use futures::{FutureExt, TryStreamExt, future};
+use futures::stream::{Stream, StreamExt};
+use futures::{FutureExt, future};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::core::{NamespaceResourceScope, PartialObjectMeta};
+use kube::core::NamespaceResourceScope;
 use kube::runtime::controller::{Action, Controller};
 use kube::runtime::events::Recorder;
-use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::{PredicateConfig, WatchStreamExt, watcher};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::watcher;
+use kube::{Api, Client, Resource};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
+use self::watches::Watched;
 use super::action_factory::ActionFactory;
 use super::alarms::Alarms;
 use super::connect_project::copy::{self, Copies};
@@ -31,20 +34,23 @@ use super::context::{Context, Projects};
 use super::controlled::Controlled;
 use super::digest::DigestKey;
 use super::elsewhere::{self, Elsewhere};
-use super::events::{self, Lifes, Ours, strip, what_people_change};
+use super::events;
 use super::keys::Keys;
+use super::lists::List;
 use super::memories::Memories;
 use super::object::Object;
-use super::readable::{Guarded, only_readable};
+use super::panics::{self, Panics};
+use super::readable;
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
+use super::resync::{Given, resync};
 use super::secret;
 use super::series::Series;
 use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
 use super::work::Work;
 use crate::clock::Clock;
-use crate::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged, DeletionPolicy};
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, DeletionPolicy};
 use crate::leader::{LeaseName, Scope as Works};
 use crate::names;
 
@@ -122,6 +128,8 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         mirrors: Mirrors::default(),
         elsewhere: Elsewhere::new(options.install.as_ref(), options.scope.clone()),
         alarms: Arc::new(Alarms::new(clock.clone(), wake.clone())),
+        given: Given::default(),
+        panics: Panics::default(),
         work: Arc::clone(&options.work),
         wake: wake.clone(),
     })
@@ -137,14 +145,15 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let clock = options.clock.clone();
     let (alarms, work) = (Arc::clone(&context.alarms), Arc::clone(&context.work));
     let elsewhere = elsewhere::follow(Arc::clone(&context));
-    work.start(scopes.len() * Kind::ALL.len());
+    work.start(scopes.iter().flat_map(|namespace| Kind::ALL.map(|kind| List { kind, namespace: namespace.clone() })));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let (stop, _) = tokio::sync::watch::channel(false);
     let mut routes = BTreeMap::new();
     let mut running = Vec::new();
     for namespace in scopes {
         let selector = options.scope.selector().to_string();
-        let scope = Scope { context: Arc::clone(&context), namespace, selector, stop: stop.subscribe() };
+        let (context, jitter_seed) = (Arc::clone(&context), options.jitter_seed);
+        let scope = Scope { context, namespace, selector, jitter_seed, stop: stop.subscribe() };
         let mut route = Route::new();
         running.push(scope.run(&mut route));
         routes.insert(scope.namespace, route);
@@ -192,6 +201,8 @@ struct Scope {
     namespace: Option<String>,
     /// Labels of what is worked on.
     selector: String,
+    /// Start of the chance by which resyncs are spread.
+    jitter_seed: u64,
     stop: tokio::sync::watch::Receiver<bool>,
 }
 
@@ -215,9 +226,12 @@ impl Scope {
     fn controller<K: Controlled>(&self, route: &mut Route) -> BoxFuture<'static, ()> {
         let (sender, events) = mpsc::unbounded_channel();
         route.insert(K::KIND, sender);
-        let (objects, store) = self.objects::<K>();
+        let Watched { stream, store, unreadable } = self.objects::<K>();
         let unlisted = self.stopped_before_the_first_list(store.clone());
-        let runs = Controller::for_stream(objects, store)
+        let seed = self.jitter_seed.wrapping_add(K::KIND as u64);
+        let resync = resync(store.clone(), Arc::clone(&self.context), seed);
+        let beside = future::join(readable::report::<K>(unreadable, Arc::clone(&self.context)), resync);
+        let runs = Controller::for_stream(stream, store)
             .with_config(K::config())
             .reconcile_on(receive(events))
             .graceful_shutdown_on(self.stopped())
@@ -227,7 +241,8 @@ impl Scope {
                 Arc::clone(&self.context),
             )
             .for_each(self.after_runs(K::KIND));
-        future::select(runs.boxed(), unlisted.boxed()).map(|_| ()).boxed()
+        let runs = future::select(runs.boxed(), unlisted.boxed());
+        future::select(runs, beside.boxed()).map(|_| ()).boxed()
     }
 
     /// Returns when a controller is stopped that has no list yet: it has begun no run, and would wait for the list, which
@@ -269,10 +284,7 @@ impl Scope {
                     let namespace = object.namespace.unwrap_or_default();
                     events::gone(&context, &Subject { kind, namespace, name: object.name });
                 }
-                Err(error) => {
-                    context.work.watch_interrupted(kind.as_str());
-                    tracing::warn!(%error, ?kind, namespace = %watched, "watching is interrupted");
-                }
+                Err(error) => tracing::warn!(%error, ?kind, namespace = %watched, "the controller reports an error"),
             }
             future::ready(())
         }
@@ -285,102 +297,15 @@ impl Scope {
             let _ = stop.wait_for(|stop| *stop).await;
         }
     }
-
-    /// Objects of one of our kinds: kept in a store without what nobody needs, and passed on when people changed them.
-    fn objects<K>(&self) -> (BoxStream<'static, Result<K, watcher::Error>>, Store<K>)
-    where
-        K: Object + Ours,
-    {
-        let (reader, writer) = reflector::store();
-        let context = Arc::clone(&self.context);
-        let mut lifes = Lifes::new(self.namespace.clone());
-        // Projects are read by whatever names them, whoever speaks for them.
-        let config = match K::KIND {
-            Kind::Project => watcher::Config::default(),
-            Kind::Deployment | Kind::Staged | Kind::Check | Kind::Mirror => {
-                watcher::Config::default().labels(&self.selector)
-            }
-        };
-        let work = Arc::clone(&context.work);
-        let mut listed = false;
-        let events =
-            watcher(self.api::<Guarded<K>>(), config).default_backoff().modify(strip).inspect_ok(move |event| {
-                if matches!(event, watcher::Event::InitDone) && !std::mem::replace(&mut listed, true) {
-                    context.work.listed();
-                }
-                for subject in lifes.note(&context, event) {
-                    events::ended(&context, &subject);
-                }
-            });
-        let stream = only_readable(events, reader.clone(), Arc::clone(&self.context))
-            .reflect(writer)
-            .applied_objects()
-            .predicate_filter(what_people_change, PredicateConfig::default())
-            .inspect_ok(move |object| {
-                let subject = events::subject(object);
-                work.changed(&subject);
-                work.event(&subject);
-            });
-        (stream.boxed(), reader)
-    }
-
-    /// Wakes the mirror whose object was changed by somebody else. Nothing of the objects is kept.
-    fn mirrored(&self) -> BoxFuture<'static, ()> {
-        let context = Arc::clone(&self.context);
-        watcher(self.api::<PartialObjectMeta<Connector>>(), watcher::Config::default())
-            .default_backoff()
-            .take_until(self.stopped())
-            .for_each(move |event| {
-                match event {
-                    Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => {
-                        events::mirrored(&context, &object.metadata, false);
-                    }
-                    Ok(watcher::Event::Delete(object)) => events::mirrored(&context, &object.metadata, true),
-                    Ok(watcher::Event::Init | watcher::Event::InitDone) => {}
-                    Err(error) => {
-                        context.work.watch_interrupted(Kind::Mirror.as_str());
-                        tracing::warn!(%error, "watching Connector objects is interrupted");
-                    }
-                }
-                future::ready(())
-            })
-            .boxed()
-    }
-
-    /// Wakes whoever names an object that changed.
-    fn sources<K>(&self, kind: Named, config: watcher::Config) -> BoxFuture<'static, ()>
-    where
-        K: Object,
-    {
-        let context = Arc::clone(&self.context);
-        watcher(self.api::<PartialObjectMeta<K>>(), config)
-            .default_backoff()
-            .touched_objects()
-            .take_until(self.stopped())
-            .for_each(move |event| {
-                match event {
-                    Ok(object) => {
-                        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-                        for user in context.references.users(kind, &namespace, &name) {
-                            context.work.changed(&user);
-                            context.wake(user);
-                        }
-                    }
-                    Err(error) => {
-                        context.work.watch_interrupted(if kind == Named::Secret { "Secret" } else { "ConfigMap" });
-                        tracing::warn!(?kind, %error, "watching is interrupted");
-                    }
-                }
-                future::ready(())
-            })
-            .boxed()
-    }
 }
 
-/// One run, counted and under a trace id.
-async fn observed<K: Controlled>(object: Arc<K>, context: Arc<Context>) -> Action {
+/// One run, counted and under a trace id. What it is given is noted before anything else happens, so that a change that
+/// comes from here on is for the next one.
+fn observed<K: Controlled>(object: Arc<K>, context: Arc<Context>) -> impl Future<Output = Action> + Send + use<K> {
+    context.given.note(&*object);
     let work = Arc::clone(&context.work);
-    work.run(&events::subject(&*object), K::reconcile(object, context)).await
+    let began = work.begin(&events::subject(&*object));
+    async move { began.run(panics::contained(object, context)).await }
 }
 
 fn receive<K: Object>(mut events: UnboundedReceiver<Subject>) -> impl Stream<Item = ObjectRef<K>> + Send + 'static {

@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, future};
 use kube::core::error_boundary::InvalidObject;
 use kube::runtime::events::EventType;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Resource, ResourceExt};
+use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::conditions::cut;
 use super::context::Context;
@@ -24,6 +25,9 @@ use super::subject::Kind;
 const NOT_UNDERSTOOD: &str = "NotUnderstood";
 /// Longest text of what cannot be read.
 const LONGEST_TEXT: usize = 512;
+
+/// Events about such objects that wait to be written; of more only the log tells.
+pub const WAITING: usize = 64;
 
 /// An object as the API server sent it: read, or why not.
 pub use kube::core::DeserializeGuard as Guarded;
@@ -47,56 +51,63 @@ where
     }
 }
 
-/// The events of what can be read. What cannot leaves `store`, so that no run works on what it was before.
+/// The events of what can be read. What cannot leaves `store`, so that no run works on what it was before, and is logged;
+/// `told` gets it for [`report`], unless more wait there than it takes.
 pub fn only_readable<K>(
     events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
     store: Store<K>,
-    context: Arc<Context>,
+    told: Sender<InvalidObject>,
 ) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static
 where
     K: Object + Ours,
 {
-    events.filter_map(move |event| {
-        let (store, context) = (store.clone(), Arc::clone(&context));
-        async move {
-            match event {
-                Err(error) => Some(Err(error)),
-                Ok(watcher::Event::Init) => Some(Ok(watcher::Event::Init)),
-                Ok(watcher::Event::InitDone) => Some(Ok(watcher::Event::InitDone)),
-                Ok(watcher::Event::InitApply(Guarded(Ok(object)))) => Some(Ok(watcher::Event::InitApply(object))),
-                Ok(watcher::Event::InitApply(Guarded(Err(invalid)))) => {
-                    say::<K>(&context, invalid).await;
-                    None
-                }
-                Ok(watcher::Event::Apply(Guarded(Ok(object)))) => Some(Ok(watcher::Event::Apply(object))),
-                Ok(watcher::Event::Apply(Guarded(Err(invalid)))) => {
-                    let before = stored(&store, &invalid);
-                    say::<K>(&context, invalid).await;
-                    before
-                }
-                Ok(watcher::Event::Delete(Guarded(Ok(object)))) => Some(Ok(watcher::Event::Delete(object))),
-                Ok(watcher::Event::Delete(Guarded(Err(invalid)))) => stored(&store, &invalid),
-            }
+    let readable = move |event| match event {
+        watcher::Event::Init => Some(watcher::Event::Init),
+        watcher::Event::InitDone => Some(watcher::Event::InitDone),
+        watcher::Event::InitApply(Guarded(Ok(object))) => Some(watcher::Event::InitApply(object)),
+        watcher::Event::InitApply(Guarded(Err(invalid))) => {
+            tell::<K>(&told, invalid);
+            None
         }
-    })
+        watcher::Event::Apply(Guarded(Ok(object))) => Some(watcher::Event::Apply(object)),
+        watcher::Event::Apply(Guarded(Err(invalid))) => {
+            let before = stored(&store, &invalid);
+            tell::<K>(&told, invalid);
+            before
+        }
+        watcher::Event::Delete(Guarded(Ok(object))) => Some(watcher::Event::Delete(object)),
+        watcher::Event::Delete(Guarded(Err(invalid))) => stored(&store, &invalid),
+    };
+    events.filter_map(move |event| future::ready(event.map(&readable).transpose()))
 }
 
 /// Has what the store knows of an object leave it.
-fn stored<K: Object>(store: &Store<K>, invalid: &InvalidObject) -> Option<watcher::Result<watcher::Event<K>>> {
+fn stored<K: Object>(store: &Store<K>, invalid: &InvalidObject) -> Option<watcher::Event<K>> {
     let name = ObjectRef::new(invalid.metadata.name.as_deref().unwrap_or_default());
     let before = store.get(&name.within(invalid.metadata.namespace.as_deref().unwrap_or_default()))?;
-    Some(Ok(watcher::Event::Delete(K::clone(&before))))
+    Some(watcher::Event::Delete(K::clone(&before)))
 }
 
-/// Tells people. The text of the error quotes the spec, in which nothing secured can stand.
-async fn say<K: Object>(context: &Context, invalid: InvalidObject) {
-    let why = cut(&invalid.error, LONGEST_TEXT);
+/// Logs it, and has it reported. Nothing is awaited: the watch has others to show.
+fn tell<K: Object>(told: &Sender<InvalidObject>, invalid: InvalidObject) {
     let object = Guarded::<K>(Err(invalid));
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-    let kind = K::kind(&());
-    tracing::warn!(%kind, namespace, name, %why, "left alone: this version does not understand it");
-    let note = format!(
-        "Left alone, because this version of the operator does not understand it: {why}. Update the operator, or change the spec back."
-    );
-    context.report(&object, EventType::Warning, NOT_UNDERSTOOD, "Reconcile", &note).await;
+    let Guarded(Err(invalid)) = object else { return };
+    let why = cut(&invalid.error, LONGEST_TEXT);
+    tracing::warn!(kind = %K::kind(&()), namespace, name, %why, "left alone: this version does not understand it");
+    // The log has it, if there is no room for it.
+    let _ = told.try_send(invalid);
+}
+
+/// Writes an Event for each object that cannot be read, as long as there may be more. The text of the error quotes the spec,
+/// in which nothing secured can stand.
+pub async fn report<K: Object>(mut unreadable: Receiver<InvalidObject>, context: Arc<Context>) {
+    while let Some(invalid) = unreadable.recv().await {
+        let why = cut(&invalid.error, LONGEST_TEXT);
+        let object = Guarded::<K>(Err(invalid));
+        let note = format!(
+            "Left alone, because this version of the operator does not understand it: {why}. Update the operator, or change the spec back."
+        );
+        context.report(&object, EventType::Warning, NOT_UNDERSTOOD, "Reconcile", &note).await;
+    }
 }

@@ -66,6 +66,17 @@ impl References {
         self.lock().users.get(&key).map(|users| users.iter().cloned().collect()).unwrap_or_default()
     }
 
+    /// The namespace and name of each object of a kind that somebody names. `namespace`: only in this one.
+    #[must_use]
+    pub fn named(&self, kind: Named, namespace: Option<&str>) -> Vec<(String, String)> {
+        let index = self.lock();
+        let named = index
+            .users
+            .keys()
+            .filter(|(of, within, _)| *of == kind && namespace.is_none_or(|namespace| namespace == within));
+        named.map(|(_, namespace, name)| (namespace.clone(), name.clone())).collect()
+    }
+
     /// The names of the objects of a kind that `subject` names.
     #[must_use]
     pub fn uses(&self, subject: &Subject, kind: Named) -> Vec<String> {

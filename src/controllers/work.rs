@@ -5,6 +5,8 @@
 //! nothing, since a remote or an API server that is slow may hold up each of its calls. Next: `manager.rs`, which tells of
 //! events, and `cli/run/health.rs`, which asks.
 
+mod probes;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -17,6 +19,7 @@ use jiff::Timestamp;
 use tracing::Instrument as _;
 
 use super::inventory::Inventory;
+use super::lists::{List, Lists};
 use super::reason::{Reason, Stance};
 use super::subject::{Kind, Subject};
 use crate::clock::{Clock, between};
@@ -43,6 +46,8 @@ pub enum Ended {
     Conflict,
     /// The cluster refused or did not answer; it runs again.
     ClusterError,
+    /// It panicked, which is a bug; it runs again.
+    Panicked,
 }
 
 impl Ended {
@@ -61,6 +66,7 @@ impl Ended {
             Self::Gone => "Gone",
             Self::Conflict => "Conflict",
             Self::ClusterError => "ClusterError",
+            Self::Panicked => "Panic",
         }
     }
 }
@@ -111,8 +117,7 @@ struct State {
     began: HashMap<Subject, Duration>,
     /// Since when a change that people made is not sent.
     changed: HashMap<Subject, Duration>,
-    lists_expected: usize,
-    lists_done: usize,
+    lists: Lists,
     /// Whether the controllers have started.
     started: bool,
 }
@@ -145,11 +150,11 @@ impl Work {
         &self.metrics
     }
 
-    /// The controllers start, and as many lists are to be there before they know everything.
-    pub fn start(&self, lists: usize) {
+    /// The controllers start, and these lists are to be there before they know everything.
+    pub fn start(&self, lists: impl IntoIterator<Item = List>) {
         let now = self.clock.elapsed();
         let mut state = self.lock();
-        (state.started, state.lists_expected) = (true, lists);
+        (state.started, state.lists) = (true, Lists::awaiting(lists));
         for kind in Kind::ALL {
             state.kinds.entry(kind).or_default().moved = now;
             self.metrics.waiting(kind.as_str(), 0);
@@ -157,14 +162,33 @@ impl Work {
         self.beat.store(millis(now), Ordering::Relaxed);
     }
 
-    /// A first list is there.
-    pub fn listed(&self) {
+    /// A first list is there, or one more of the kind. Returns whether it is the first one.
+    pub fn listed(&self, list: &List) -> bool {
         let now = self.clock.elapsed();
         let mut state = self.lock();
-        state.lists_done += 1;
+        if !state.lists.there(list) {
+            return false;
+        }
+        self.metrics.list_refused(list.kind.as_str(), list.namespace.as_deref(), false);
         for of_kind in state.kinds.values_mut() {
             of_kind.moved = now;
         }
+        true
+    }
+
+    /// The API server refuses a first list. Returns whether that is news.
+    pub fn list_refused(&self, list: &List) -> bool {
+        let news = self.lock().lists.refused(list);
+        if news {
+            self.metrics.list_refused(list.kind.as_str(), list.namespace.as_deref(), true);
+        }
+        news
+    }
+
+    /// The first lists that the API server refuses, for people.
+    #[must_use]
+    pub fn refused_lists(&self) -> Vec<String> {
+        self.lock().lists.refusals().map(ToString::to_string).collect()
     }
 
     /// Shows for ever that the loop which drives this is alive.
@@ -175,11 +199,11 @@ impl Work {
         }
     }
 
-    /// Something happened for which a resource is to run.
+    /// Something happened for which a resource is to run. What cannot be listed cannot run; its list enqueues it.
     pub fn event(&self, subject: &Subject) {
         let now = self.clock.elapsed();
         let mut state = self.lock();
-        if !state.waiting.contains_key(subject) {
+        if !state.lists.is_unlisted(subject) && !state.waiting.contains_key(subject) {
             state.waiting.insert(subject.clone(), now);
             let of_kind = state.kinds.entry(subject.kind).or_default();
             of_kind.waiting += 1;
@@ -227,6 +251,11 @@ impl Work {
         self.take(&mut state, subject);
     }
 
+    /// A reconcile of this kind panicked, or a task that reads for many (`remote`).
+    pub fn panicked(&self, kind: &'static str) {
+        self.metrics.panicked(kind);
+    }
+
     /// A watch was interrupted.
     pub fn watch_interrupted(&self, kind: &'static str) {
         self.metrics.watch_interrupted(kind);
@@ -241,34 +270,25 @@ impl Work {
         kept.into_iter().chain(self.inventory.subjects()).collect()
     }
 
-    /// Does one run for `subject`, under a trace id of its own.
-    pub async fn run<T>(self: &Arc<Self>, subject: &Subject, run: impl Future<Output = (T, Ended)>) -> T {
-        let began = self.clock.elapsed();
+    /// A run begins for `subject`: what happens from here on is for the next one.
+    #[must_use]
+    pub fn begin(self: &Arc<Self>, subject: &Subject) -> Began {
+        let at = self.clock.elapsed();
         let kind = subject.kind;
-        {
-            let mut state = self.lock();
-            if let Some(since) = self.take(&mut state, subject) {
-                self.metrics.begun(kind.as_str(), began.saturating_sub(since));
-            }
-            state.kinds.entry(kind).or_default().running += 1;
-            state.began.insert(subject.clone(), began);
+        let mut state = self.lock();
+        if let Some(since) = self.take(&mut state, subject) {
+            self.metrics.begun(kind.as_str(), at.saturating_sub(since));
         }
-        let ends = Ends { work: self, subject };
-        let trace_id = trace::Id::random();
-        let span = tracing::info_span!(
-            "run", kind = kind.as_str(), namespace = subject.namespace, name = subject.name, %trace_id
-        );
-        let run = async {
-            let (value, ended) = run.await;
-            let duration = self.clock.elapsed().saturating_sub(began);
-            tracing::debug!(reason = ended.label(), duration_ms = millis(duration), "the run ended");
-            (value, ended)
-        };
-        let run = trace::within(trace_id, run).instrument(span);
-        let (value, ended) = self.watched(|| format!("the run of {} {subject}", kind.as_str()), run).await;
-        drop(ends);
-        self.metrics.ended(kind.as_str(), ended.label(), self.clock.elapsed().saturating_sub(began));
-        value
+        state.kinds.entry(kind).or_default().running += 1;
+        state.began.insert(subject.clone(), at);
+        Began { work: Arc::clone(self), subject: subject.clone(), at }
+    }
+
+    /// Those of `subjects` that no event waits for.
+    #[must_use]
+    pub fn not_waiting(&self, subjects: &[Subject]) -> Vec<Subject> {
+        let state = self.lock();
+        subjects.iter().filter(|subject| !state.waiting.contains_key(subject)).cloned().collect()
     }
 
     /// Does something that must not hang.
@@ -290,75 +310,6 @@ impl Work {
         .await
     }
 
-    /// Whether every first list is there, or how many are.
-    ///
-    /// # Errors
-    /// What is missing, for people.
-    pub fn lists(&self) -> Result<(), String> {
-        let state = self.lock();
-        if !state.started {
-            return Err("the controllers have not started".to_owned());
-        }
-        if state.lists_done < state.lists_expected {
-            return Err(format!("{} of {} first lists are there", state.lists_done, state.lists_expected));
-        }
-        Ok(())
-    }
-
-    /// Whether the main loop is alive.
-    ///
-    /// # Errors
-    /// For how long it was not, for people.
-    pub fn loop_alive(&self) -> Result<(), String> {
-        let beat = Duration::from_millis(self.beat.load(Ordering::Relaxed));
-        let pause = self.clock.elapsed().saturating_sub(beat);
-        if self.lock().started && pause > LONGEST_PAUSE {
-            return Err(format!("the main loop was not run for {} s", pause.as_secs()));
-        }
-        Ok(())
-    }
-
-    /// Whether whatever has begun goes on.
-    ///
-    /// # Errors
-    /// What does not, for people.
-    pub fn runs_go_on(&self) -> Result<(), String> {
-        let now = self.clock.elapsed();
-        let silent = |running: &Running| {
-            let woken = Duration::from_millis(running.woken.load(Ordering::Relaxed));
-            Some(now.saturating_sub(woken)).filter(|silence| *silence > LONGEST_SILENCE)
-        };
-        let state = self.lock();
-        let hung: Vec<_> =
-            state.running.values().filter_map(|running| Some((silent(running)?, &running.what))).collect();
-        let Some((silence, what)) = hung.iter().max() else { return Ok(()) };
-        Err(format!("{what} has been waiting for {} s ({} in all)", silence.as_secs(), hung.len()))
-    }
-
-    /// Whether events are followed by runs.
-    ///
-    /// # Errors
-    /// Of which kind they are not, for people.
-    pub fn events_are_followed(&self) -> Result<(), String> {
-        if self.lists().is_err() {
-            // Nothing runs before the first lists, which depend on the API server.
-            return Ok(());
-        }
-        let now = self.clock.elapsed();
-        let state = self.lock();
-        for kind in Kind::ALL {
-            let still = state.kinds.get(&kind).filter(|it| it.waiting > 0 && it.running == 0).map(|it| it.moved);
-            let Some(moved) = still else { continue };
-            let waiting = state.waiting.iter().filter(|(subject, _)| subject.kind == kind).map(|(_, since)| *since);
-            let since = waiting.min().unwrap_or(now).max(moved);
-            let silence = now.saturating_sub(since);
-            if silence > LONGEST_SILENCE {
-                return Err(format!("events of {} wait for {} s, and nothing runs", kind.as_str(), silence.as_secs()));
-            }
-        }
-        Ok(())
-    }
-
     fn take(&self, state: &mut State, subject: &Subject) -> Option<Duration> {
         let since = state.waiting.remove(subject)?;
         let of_kind = state.kinds.entry(subject.kind).or_default();
@@ -374,17 +325,40 @@ impl Work {
     }
 }
 
-/// A run that ends, in whatever way.
-struct Ends<'w> {
-    work: &'w Work,
-    subject: &'w Subject,
+/// A run that has begun, and ends with this, in whatever way.
+pub struct Began {
+    work: Arc<Work>,
+    subject: Subject,
+    /// On [`Clock::elapsed`].
+    at: Duration,
 }
 
-impl Drop for Ends<'_> {
+impl Began {
+    /// Does the run, under a trace id of its own.
+    pub async fn run<T>(self, run: impl Future<Output = (T, Ended)>) -> T {
+        let (work, kind, began) = (Arc::clone(&self.work), self.subject.kind, self.at);
+        let Subject { namespace, name, .. } = &self.subject;
+        let trace_id = trace::Id::random();
+        let span = tracing::info_span!("run", kind = kind.as_str(), namespace, name, %trace_id);
+        let run = async {
+            let (value, ended) = run.await;
+            let duration = work.clock.elapsed().saturating_sub(began);
+            tracing::debug!(reason = ended.label(), duration_ms = millis(duration), "the run ended");
+            (value, ended)
+        };
+        let run = trace::within(trace_id, run).instrument(span);
+        let (value, ended) = work.watched(|| format!("the run of {} {}", kind.as_str(), self.subject), run).await;
+        drop(self);
+        work.metrics.ended(kind.as_str(), ended.label(), work.clock.elapsed().saturating_sub(began));
+        value
+    }
+}
+
+impl Drop for Began {
     fn drop(&mut self) {
         let now = self.work.clock.elapsed();
         let mut state = self.work.lock();
-        state.began.remove(self.subject);
+        state.began.remove(&self.subject);
         let of_kind = state.kinds.entry(self.subject.kind).or_default();
         of_kind.running = of_kind.running.saturating_sub(1);
         of_kind.moved = now;

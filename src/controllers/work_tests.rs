@@ -11,9 +11,13 @@ use crate::controllers::inventory::Says;
 fn work() -> (Clock, Arc<Work>) {
     let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
     let work = Work::new(clock.clone(), Metrics::new(clock.now()));
-    work.start(1);
-    work.listed();
+    work.start([list(Kind::Deployment)]);
+    work.listed(&list(Kind::Deployment));
     (clock, work)
+}
+
+fn list(kind: Kind) -> List {
+    List { kind, namespace: Some("shop".to_owned()) }
 }
 
 fn tax() -> Subject {
@@ -38,7 +42,8 @@ async fn a_resource_waits_from_its_first_event_until_its_run_begins() {
     work.event(&Subject::deployment("shop", "other"));
     assert_eq!(scraped(&work, deployments), [format!("{deployments} 2")]);
     clock.step(Duration::from_secs(1));
-    let depth = work.run(&tax(), async { (scraped(&work, deployments), Ended::Said(Some(Reason::Deployed))) }).await;
+    let depth =
+        work.begin(&tax()).run(async { (scraped(&work, deployments), Ended::Said(Some(Reason::Deployed))) }).await;
     assert_eq!(depth, [format!("{deployments} 1")]);
     let wait = "connect_operator_workqueue_wait_seconds_";
     assert!(scraped(&work, wait).contains(&format!("{wait}sum{{kind=\"ConnectorDeployment\"}} 4.0")));
@@ -58,11 +63,12 @@ async fn runs_are_counted_by_how_they_ended() {
         (Ended::ClusterError, 3),
     ] {
         for _ in 0..times {
-            work.run(&tax(), async {
-                clock.step(Duration::from_secs(1));
-                ((), ended)
-            })
-            .await;
+            work.begin(&tax())
+                .run(async {
+                    clock.step(Duration::from_secs(1));
+                    ((), ended)
+                })
+                .await;
         }
     }
     let counts = scraped(&work, "connect_operator_reconciles_total");
@@ -91,19 +97,21 @@ async fn a_change_is_timed_until_it_is_sent_and_not_while_people_are_waited_for(
         work.changed(&tax());
         clock.step(Duration::from_secs(10));
         work.changed(&tax());
-        work.run(&tax(), async {
-            if let Some(reason) = says {
-                work.settled(&tax(), reason);
-            }
-            ((), Ended::Said(Some(Reason::Deployed)))
-        })
-        .await;
+        work.begin(&tax())
+            .run(async {
+                if let Some(reason) = says {
+                    work.settled(&tax(), reason);
+                }
+                ((), Ended::Said(Some(Reason::Deployed)))
+            })
+            .await;
         clock.step(Duration::from_secs(10));
-        work.run(&tax(), async {
-            work.sent(&tax());
-            ((), Ended::Said(Some(Reason::Redeploying)))
-        })
-        .await;
+        work.begin(&tax())
+            .run(async {
+                work.sent(&tax());
+                ((), Ended::Said(Some(Reason::Redeploying)))
+            })
+            .await;
         work.sent(&tax());
         let name = "connect_operator_change_to_sent_seconds_";
         let count = usize::from(expected.is_some());
@@ -118,14 +126,15 @@ async fn a_change_during_a_run_is_not_forgotten_with_it() {
     let (clock, work) = work();
     work.changed(&tax());
     clock.step(Duration::from_secs(1));
-    work.run(&tax(), async {
-        work.sent(&tax());
-        clock.step(Duration::from_secs(1));
-        work.changed(&tax());
-        work.settled(&tax(), Reason::Deployed);
-        ((), Ended::Said(Some(Reason::Deployed)))
-    })
-    .await;
+    work.begin(&tax())
+        .run(async {
+            work.sent(&tax());
+            clock.step(Duration::from_secs(1));
+            work.changed(&tax());
+            work.settled(&tax(), Reason::Deployed);
+            ((), Ended::Said(Some(Reason::Deployed)))
+        })
+        .await;
     clock.step(Duration::from_secs(1));
     work.sent(&tax());
     let counted = scraped(&work, "connect_operator_change_to_sent_seconds_count");
@@ -137,7 +146,7 @@ async fn a_run_that_nothing_wakes_hangs_and_one_that_goes_on_does_not() {
     let (clock, work) = work();
     let hung = tokio::spawn({
         let work = Arc::clone(&work);
-        async move { work.run(&tax(), future::pending::<((), Ended)>()).await }
+        async move { work.begin(&tax()).run(future::pending::<((), Ended)>()).await }
     });
     tokio::task::yield_now().await;
     clock.step(LONGEST_SILENCE);
@@ -157,7 +166,7 @@ async fn a_run_that_nothing_wakes_hangs_and_one_that_goes_on_does_not() {
             }
             ((), Ended::Said(None))
         };
-        async move { work.run(&tax(), calls).await }
+        async move { work.begin(&tax()).run(calls).await }
     });
     while !slow.is_finished() {
         clock.step(Duration::from_mins(5));
@@ -172,18 +181,19 @@ async fn a_run_that_nothing_wakes_hangs_and_one_that_goes_on_does_not() {
 async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists() {
     let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
     let work = Work::new(clock.clone(), Metrics::new(clock.now()));
-    work.start(2);
+    work.start([list(Kind::Deployment), list(Kind::Project)]);
     work.event(&tax());
-    work.listed();
+    work.listed(&list(Kind::Deployment));
+    work.listed(&list(Kind::Deployment));
     clock.step(Duration::from_hours(9));
     assert_eq!(work.events_are_followed(), Ok(()), "the API server is away");
     assert_eq!(work.lists(), Err("1 of 2 first lists are there".to_owned()));
-    work.listed();
+    work.listed(&list(Kind::Project));
     assert_eq!((work.lists(), work.events_are_followed()), (Ok(()), Ok(())), "they could not run until now");
     clock.step(LONGEST_SILENCE);
     let (end, ended) = oneshot::channel();
     let other = Subject::deployment("shop", "other");
-    let run = work.run(&other, async { (ended.await.expect("the end"), Ended::Said(None)) });
+    let run = work.begin(&other).run(async { (ended.await.expect("the end"), Ended::Said(None)) });
     let mut run = std::pin::pin!(run);
     assert!(futures::poll!(&mut run).is_pending());
     clock.step(LONGEST_SILENCE);
@@ -195,9 +205,30 @@ async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists()
     clock.step(Duration::from_secs(1));
     let why = work.events_are_followed().expect_err("nothing runs");
     assert_eq!(why, "events of ConnectorDeployment wait for 901 s, and nothing runs");
-    work.run(&tax(), async { ((), Ended::Gone) }).await;
+    work.begin(&tax()).run(async { ((), Ended::Gone) }).await;
     clock.step(Duration::from_hours(9));
     assert_eq!(work.events_are_followed(), Ok(()), "nothing waits");
+}
+
+#[test]
+fn a_list_that_is_refused_holds_nothing_up_and_is_told() {
+    let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
+    let work = Work::new(clock.clone(), Metrics::new(clock.now()));
+    let yard = List { kind: Kind::Deployment, namespace: Some("yard".to_owned()) };
+    work.start([list(Kind::Deployment), yard.clone()]);
+    assert!(work.list_refused(&yard) && !work.list_refused(&yard));
+    assert_eq!(work.lists(), Err("0 of 2 first lists are there".to_owned()));
+    assert!(work.listed(&list(Kind::Deployment)));
+    assert_eq!(work.lists(), Ok(()));
+    assert_eq!(work.refused_lists(), ["ConnectorDeployment in namespace yard"]);
+    let refused = "connect_operator_lists_refused{kind=\"ConnectorDeployment\",namespace=\"yard\"} 1";
+    assert_eq!(scraped(&work, "connect_operator_lists_refused{"), [refused]);
+
+    work.event(&Subject::deployment("yard", "tax"));
+    clock.step(LONGEST_SILENCE * 2);
+    assert_eq!(work.events_are_followed(), Ok(()), "nothing can run for it");
+    assert!(work.listed(&yard));
+    assert_eq!((work.refused_lists(), scraped(&work, "connect_operator_lists_refused{")), (Vec::new(), Vec::new()));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Every family of metrics, each once: `docs/metrics.md`, the alerts and the dashboard are compared with this table.
 //!
 //! Values of labels come from closed sets ([`super::labels`]), except namespace and project, which are those of
-//! `ConnectProject` objects that exist.
+//! `ConnectProject` objects that exist, and namespaces that the command line names.
 
 /// Kind of a metric (`OpenMetrics` 1.0, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ families! {
     WORKQUEUE_WAIT: Histogram, "connect_operator_workqueue_wait_seconds", "seconds", ["kind"], MOMENTS,
         "Time from the first event of a resource to the start of its run";
     RECONCILES: Counter, "connect_operator_reconciles_total", "", ["kind", "reason"], NONE,
-        "Runs that ended, by the Ready reason of the resource then, or Conflict, ClusterError, Gone, or None if nothing was said yet";
+        "Runs that ended, by the Ready reason of the resource then, or Conflict, ClusterError, Gone, Panic, or None if nothing was said yet";
     RECONCILE_DURATION: Histogram, "connect_operator_reconcile_duration_seconds", "seconds", ["kind"], MOMENTS,
         "Time that a run took";
     REMOTE_REQUESTS: Counter, "connect_operator_remote_requests_total", "", ["operation", "code"], NONE,
@@ -102,6 +102,10 @@ families! {
         "Requests for access tokens, by result: issued, refused, failed";
     CLUSTER_ERRORS: Counter, "connect_operator_cluster_errors_total", "", ["kind"], NONE,
         "Watches of the cluster that were interrupted; they begin again by themselves";
+    PANICS: Counter, "connect_operator_panics_total", "", ["kind"], NONE,
+        "Reconciles that ended in a panic, which is a bug, by kind; `remote`: polls of a remote project";
+    LISTS_REFUSED: Gauge, "connect_operator_lists_refused", "", ["kind", "namespace"], NONE,
+        "1 for each kind that the API server refuses to list in a watched namespace since the process started: its resources are left alone; an empty namespace stands for all";
     PROCESS_CPU: Counter, "process_cpu_seconds_total", "", [], NONE,
         "Processor time of the process, in seconds";
     PROCESS_MEMORY: Gauge, "process_resident_memory_bytes", "bytes", [], NONE,

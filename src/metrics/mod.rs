@@ -55,6 +55,8 @@ pub struct Metrics {
     throttled: Counter,
     token_requests: Family<Labels<1>, Counter>,
     cluster_errors: Family<Labels<1>, Counter>,
+    panics: Family<Labels<1>, Counter>,
+    lists_refused: Family<Vec<(&'static str, String)>, Gauge>,
     process_cpu: Counter<f64, AtomicU64>,
     process_memory: Gauge,
 }
@@ -101,6 +103,8 @@ impl Metrics {
             throttled: Counter::default(),
             token_requests: Family::default(),
             cluster_errors: Family::default(),
+            panics: Family::default(),
+            lists_refused: Family::default(),
             process_cpu: Counter::default(),
             process_memory: Gauge::default(),
             registry: Registry::default(),
@@ -126,6 +130,8 @@ impl Metrics {
         add(registry, families::THROTTLED, &self.throttled);
         add(registry, families::TOKEN_REQUESTS, &self.token_requests);
         add(registry, families::CLUSTER_ERRORS, &self.cluster_errors);
+        add(registry, families::PANICS, &self.panics);
+        add(registry, families::LISTS_REFUSED, &self.lists_refused);
         add(registry, families::PROCESS_CPU, &self.process_cpu);
         add(registry, families::PROCESS_MEMORY, &self.process_memory);
     }
@@ -205,6 +211,21 @@ impl Metrics {
         for (namespace, project, since) in projects {
             let labels = vec![("namespace", namespace.to_owned()), ("project", project.to_owned())];
             self.since_look.get_or_create(&labels).set(since.as_secs_f64());
+        }
+    }
+
+    /// Something panicked.
+    pub fn panicked(&self, kind: &'static str) {
+        self.panics.get_or_create(&[("kind", kind)]).inc();
+    }
+
+    /// Whether the API server refuses to list a kind in a namespace, or in all.
+    pub fn list_refused(&self, kind: &'static str, namespace: Option<&str>, refused: bool) {
+        let labels = vec![("kind", kind.to_owned()), ("namespace", namespace.unwrap_or_default().to_owned())];
+        if refused {
+            self.lists_refused.get_or_create(&labels).set(1);
+        } else {
+            self.lists_refused.remove(&labels);
         }
     }
 

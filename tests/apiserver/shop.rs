@@ -12,6 +12,7 @@ use connect_operator::connect::http::Limits;
 use connect_operator::controllers::action_factory::{ActionFactory, HttpActionFactory};
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::remote::ConnectFactory;
 use connect_operator::controllers::work::Work;
 use connect_operator::controllers::{manager, secret};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
@@ -52,6 +53,8 @@ pub(crate) struct Shop {
     operator: Option<Operator>,
     /// What the operator that was started last shows.
     pub(crate) work: Option<Arc<Work>>,
+    /// In place of clients of remotes over HTTP, from its next start.
+    pub(crate) remotes: Option<Arc<dyn ConnectFactory>>,
     /// In place of clients of frontends over HTTP, from its next start.
     pub(crate) actions: Option<Arc<dyn ActionFactory>>,
 }
@@ -100,6 +103,7 @@ impl Shop {
             limits: Limits::default(),
             operator: None,
             work: None,
+            remotes: None,
             actions: None,
         }
     }
@@ -146,7 +150,7 @@ impl Shop {
             operator_namespace: self.operator_namespace.clone(),
             secrets: self.secrets,
             digest_key: DigestKey::new(digest_key),
-            factory: Arc::new(factory),
+            factory: self.remotes.clone().unwrap_or_else(|| Arc::new(factory)),
             actions: self.actions.clone().unwrap_or_else(|| Arc::new(actions)),
             work,
             default_deletion_policy: None,

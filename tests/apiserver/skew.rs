@@ -20,6 +20,7 @@ use tokio::process::Command;
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
+use crate::unreliable::{Hold, Unreliable};
 
 /// Our CRDs, with a change to the schema of deployments.
 fn changed(change: impl Fn(&mut Value)) -> Vec<CustomResourceDefinition> {
@@ -161,4 +162,21 @@ async fn told(shop: &Shop, reason: &str) -> String {
 
 async fn untyped(shop: &Shop) -> DynamicObject {
     shop.sandbox.api(&shop.deployment()).get("tax").await.unwrap()
+}
+
+#[tokio::test]
+async fn an_event_about_what_is_not_understood_holds_up_no_other_resource() {
+    let mut shop = Shop::on(Sandbox::with_definitions(newer()).await, Options::default(), Clock::system()).await;
+    let mut unreadable = shop.deployment();
+    unreadable["metadata"]["name"] = json!("a-first-one");
+    unreadable["spec"]["connector"]["updatePolicy"] = json!("Weekly");
+    shop.sandbox.apply(&unreadable).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    unreliable.hold(Hold::Events);
+    shop.start_operator_as(client);
+    unreliable.until_held(1).await;
+    shop.until_reason("ProjectMissing").await;
+    unreliable.release();
+    shop.until_event("NotUnderstood").await;
 }

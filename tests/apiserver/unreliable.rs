@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use connect_operator::clock::Clock;
 use futures::StreamExt as _;
-use http::{Method, Request, Response, StatusCode, header};
+use http::{Method, Request, Response, StatusCode, Uri, header};
 use kube::Client;
 use kube::core::Status;
 use tokio::sync::watch;
@@ -40,6 +40,8 @@ pub(crate) enum Wrong {
     Lost,
     /// It happens, and its answer comes so much later.
     Late(Duration),
+    /// A watch is accepted, and ends at once because what it wants to go on from is no longer kept (410 `Expired`).
+    Expired,
 }
 
 /// Lets requests go wrong.
@@ -53,13 +55,47 @@ pub(crate) struct Unreliable {
     met: watch::Sender<u64>,
     /// Changes when watches are to end.
     cut: watch::Sender<u64>,
+    /// Requests that wait until they may leave.
+    held: Arc<Held>,
+}
+
+/// Which requests wait, and how many do.
+#[derive(Default)]
+struct Held {
+    which: watch::Sender<Option<Hold>>,
+    waiting: watch::Sender<u64>,
+}
+
+/// Requests that can be held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// For the second page of a list, and those after it.
+    NextPages,
+    /// Writes of Events.
+    Events,
+}
+
+impl Hold {
+    fn is_about(self, method: &Method, uri: &Uri) -> bool {
+        match self {
+            Self::NextPages => uri.query().is_some_and(|query| query.contains("continue=")),
+            Self::Events => method != Method::GET && uri.path().contains("/events"),
+        }
+    }
 }
 
 impl Unreliable {
     /// A client that goes wrong on demand, and what lets it.
     pub(crate) fn client(client: &Client, clock: &Clock) -> (Self, Client) {
         let (met, cut) = (watch::Sender::new(0), watch::Sender::new(0));
-        let unreliable = Self { clock: clock.clone(), wrong: Arc::default(), spared: Arc::default(), met, cut };
+        let unreliable = Self {
+            clock: clock.clone(),
+            wrong: Arc::default(),
+            spared: Arc::default(),
+            met,
+            cut,
+            held: Arc::default(),
+        };
         let (inner, outer) = (client.clone(), unreliable.clone());
         let service = tower::service_fn(move |request| {
             let (inner, outer) = (inner.clone(), outer.clone());
@@ -90,6 +126,31 @@ impl Unreliable {
         self.cut.send_modify(|times| *times += 1);
     }
 
+    /// From now on these requests wait.
+    pub(crate) fn hold(&self, which: Hold) {
+        self.held.which.send_replace(Some(which));
+    }
+
+    /// They leave.
+    pub(crate) fn release(&self) {
+        self.held.which.send_replace(None);
+    }
+
+    /// Returns once so many requests wait.
+    pub(crate) async fn until_held(&self, requests: u64) {
+        let mut waiting = self.held.waiting.subscribe();
+        in_time(waiting.wait_for(|waiting| *waiting >= requests)).await.expect("so many requests wait").unwrap();
+    }
+
+    async fn wait_if_held(&self, method: &Method, uri: &Uri) {
+        let mut which = self.held.which.subscribe();
+        if which.borrow().is_some_and(|which| which.is_about(method, uri)) {
+            self.held.waiting.send_modify(|waiting| *waiting += 1);
+            let _ = which.wait_for(Option::is_none).await;
+            self.held.waiting.send_modify(|waiting| *waiting -= 1);
+        }
+    }
+
     /// Returns once so many requests went wrong.
     pub(crate) async fn until_met(&self, times: u64) {
         let mut met = self.met.subscribe();
@@ -97,6 +158,8 @@ impl Unreliable {
     }
 
     async fn pass(&self, inner: &Client, request: Request<kube::client::Body>) -> Result<Response<Body>, BoxError> {
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        self.wait_if_held(&method, &uri).await;
         let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let writes_status = request.method() == Method::PATCH && request.uri().path().ends_with("/status");
         let wrong = self.wrong.lock().unwrap().filter(|(which, _)| match which {
@@ -115,6 +178,7 @@ impl Unreliable {
         match wrong.map(|(_, wrong)| wrong) {
             Some(Wrong::Away) => return Err("no connection, as the test wants it".into()),
             Some(Wrong::Refused(code, reason)) => return Ok(refusal(code, reason)),
+            Some(Wrong::Expired) => return Ok(expired()),
             Some(Wrong::Lost) => {
                 inner.send(request).await?;
                 return Err("the answer is lost, as the test wants it".into());
@@ -140,6 +204,15 @@ fn refusal(code: u16, reason: &str) -> Response<Body> {
     let status = Status::failure("refused, as the test wants it", reason).with_code(code);
     let mut response = Response::new(Body::from(serde_json::to_vec(&status).unwrap()));
     *response.status_mut() = StatusCode::from_u16(code).unwrap();
+    response.headers_mut().insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
+    response
+}
+
+/// What the API server answers to a watch from a version that it has forgotten.
+fn expired() -> Response<Body> {
+    let status = Status::failure("too old resource version, as the test wants it", "Expired").with_code(410);
+    let event = serde_json::json!({"type": "ERROR", "object": status});
+    let mut response = Response::new(Body::from(format!("{event}\n")));
     response.headers_mut().insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
     response
 }

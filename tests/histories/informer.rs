@@ -1,32 +1,49 @@
 //! What one operator knows of one kind from its watch: possibly old, with holes until it lists again, and with repeats.
 //!
-//! The driver decides when an event arrives. What an event ends and wakes is the operator's own code
-//! (`controllers/events.rs`).
+//! The driver decides when an event arrives. A list comes in pages, between which anything may happen, and what it shows
+//! is not known before its last page, as in kube's reflector. What an event ends and enqueues is the operator's own code
+//! (`controllers/events.rs`, `changes.rs` and `sources.rs`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
+use connect_operator::controllers::changes::Changes;
 use connect_operator::controllers::context::Context;
-use connect_operator::controllers::events::{self, Lifes, Ours, strip, what_people_change};
+use connect_operator::controllers::events::{self, Lifes, Ours, strip};
+use connect_operator::controllers::references::Named;
+use connect_operator::controllers::sources::Sources;
 use connect_operator::controllers::subject::Subject;
 use kube::Resource;
 use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::cluster::{Cluster, Key, Kind};
+use crate::cluster::{Cluster, Kind};
+
+/// Objects in a page of a list.
+const PAGE: usize = 2;
 
 /// The watch of one kind of ours.
 pub(crate) struct Informer<K> {
     kind: Kind,
     lifes: Lifes,
-    /// What was seen last of what people change.
-    seen: BTreeMap<(Subject, Option<String>), Option<u64>>,
+    changes: Changes,
     store: BTreeMap<Subject, Arc<K>>,
+    /// A list whose pages arrive.
+    listing: Option<Listing<K>>,
+    /// Whether there was a whole list yet.
+    ready: bool,
     /// Everything up to this version was delivered.
     cursor: u64,
     /// No event arrives until the next list.
-    pub(crate) cut: bool,
+    cut: bool,
+}
+
+struct Listing<K> {
+    /// Still to come.
+    rest: VecDeque<K>,
+    arrived: BTreeMap<Subject, Arc<K>>,
 }
 
 impl<K> Informer<K>
@@ -34,8 +51,8 @@ where
     K: Ours + Clone + DeserializeOwned,
 {
     pub(crate) fn new(kind: Kind) -> Self {
-        let lifes = Lifes::new(None);
-        Self { kind, lifes, seen: BTreeMap::new(), store: BTreeMap::new(), cursor: 0, cut: true }
+        let (lifes, changes) = (Lifes::new(None), Changes::default());
+        Self { kind, lifes, changes, store: BTreeMap::new(), listing: None, ready: false, cursor: 0, cut: true }
     }
 
     /// What it believes to exist.
@@ -43,60 +60,77 @@ where
         self.store.get(subject).cloned()
     }
 
-    /// Whether an event waits to be delivered.
-    pub(crate) fn waits(&self, cluster: &Cluster) -> bool {
-        !self.cut && cluster.changes_after(self.cursor).iter().any(|change| change.key.kind == self.kind)
+    /// Everything that it believes to exist.
+    pub(crate) fn state(&self) -> Vec<Arc<K>> {
+        self.store.values().cloned().collect()
     }
 
-    /// Lists as of a version, and watches from there; returns who is to run.
-    pub(crate) fn list(&mut self, context: &Context, cluster: &Cluster, version: u64) -> Vec<Subject> {
+    /// Whether anything may run for what it knows.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// Whether an event waits to be delivered.
+    pub(crate) fn waits(&self, cluster: &Cluster) -> bool {
+        let changed = || cluster.changes_after(self.cursor).iter().any(|change| change.key.kind == self.kind);
+        !self.cut && (self.listing.is_some() || changed())
+    }
+
+    /// No event arrives until the next list, nor any more of a list that is read.
+    pub(crate) fn cut(&mut self) {
+        self.cut = true;
+        self.listing = None;
+    }
+
+    /// Begins to list as of a version, and watches from there.
+    pub(crate) fn list(&mut self, context: &Context, cluster: &Cluster, version: u64) {
         self.cut = false;
         self.cursor = version;
-        let mut gone = self.lifes.note(context, &Event::<K>::Init);
-        let mut store = BTreeMap::new();
+        let rest = cluster.at(self.kind, version).into_values().map(|value| parse::<K>(&value)).collect();
+        self.listing = Some(Listing { rest, arrived: BTreeMap::new() });
+        self.note(context, &Event::Init);
+    }
+
+    /// Delivers the next event, or the next page of a list, or its end; returns who is to run.
+    pub(crate) fn deliver(&mut self, context: &Context, cluster: &Cluster) -> Vec<Subject> {
+        if self.listing.is_some() {
+            return self.turn_page(context);
+        }
+        let change = cluster.changes_after(self.cursor).iter().find(|change| change.key.kind == self.kind);
+        let Some(change) = change else { return Vec::new() };
+        self.cursor = change.version;
+        let object = parse::<K>(&change.object);
+        let subject = events::subject(&object);
+        if change.deleted {
+            self.store.remove(&subject);
+            self.note(context, &Event::Delete(object))
+        } else {
+            self.store.insert(subject, Arc::new(object.clone()));
+            self.note(context, &Event::Apply(object))
+        }
+    }
+
+    fn turn_page(&mut self, context: &Context) -> Vec<Subject> {
+        let Some(mut listing) = self.listing.take() else { return Vec::new() };
+        if listing.rest.is_empty() {
+            self.store = listing.arrived;
+            self.ready = true;
+            return self.note(context, &Event::InitDone);
+        }
         let mut run = Vec::new();
-        for (key, value) in cluster.at(self.kind, version) {
-            let object = parse::<K>(&value);
-            gone.extend(self.lifes.note(context, &Event::InitApply(object.clone())));
-            run.extend(self.news(&key, &object));
-            store.insert(Self::subject(&key), Arc::new(object));
+        for object in listing.rest.drain(..PAGE.min(listing.rest.len())) {
+            run.extend(self.note(context, &Event::InitApply(object.clone())));
+            listing.arrived.insert(events::subject(&object), Arc::new(object));
         }
-        self.store = store;
-        gone.extend(self.lifes.note(context, &Event::<K>::InitDone));
-        for subject in gone {
-            events::ended(context, &subject);
-        }
+        self.listing = Some(listing);
         run
     }
 
-    /// Delivers the next event; returns who is to run.
-    pub(crate) fn deliver(&mut self, context: &Context, cluster: &Cluster) -> Option<Subject> {
-        let change = cluster.changes_after(self.cursor).iter().find(|change| change.key.kind == self.kind)?;
-        self.cursor = change.version;
-        let object = parse::<K>(&change.object);
-        let subject = Self::subject(&change.key);
-        let event = if change.deleted { Event::Delete(object.clone()) } else { Event::Apply(object.clone()) };
-        let gone = self.lifes.note(context, &event);
-        if change.deleted {
-            self.store.remove(&subject);
-        } else {
-            self.store.insert(subject, Arc::new(object.clone()));
-        }
-        for subject in gone {
+    fn note(&mut self, context: &Context, event: &Event<K>) -> Vec<Subject> {
+        for subject in self.lifes.note(context, event) {
             events::ended(context, &subject);
         }
-        if change.deleted { None } else { self.news(&change.key, &object) }
-    }
-
-    fn news(&mut self, key: &Key, object: &K) -> Option<Subject> {
-        let subject = Self::subject(key);
-        let hash = what_people_change(object);
-        let before = self.seen.insert((subject.clone(), object.meta().uid.clone()), hash);
-        (before != Some(hash)).then_some(subject)
-    }
-
-    fn subject(key: &Key) -> Subject {
-        Subject { kind: K::KIND, namespace: key.namespace.clone(), name: key.name.clone() }
+        self.changes.note(event)
     }
 }
 
@@ -107,31 +141,46 @@ fn parse<K: Resource + DeserializeOwned>(value: &Value) -> K {
 }
 
 /// The watch of names of Secrets or of ConfigMaps.
-pub(crate) struct Names {
+pub(crate) struct Names<K> {
     kind: Kind,
+    sources: Sources,
     cursor: u64,
     pub(crate) cut: bool,
+    of: PhantomData<K>,
 }
 
-impl Names {
-    pub(crate) fn new(kind: Kind) -> Self {
-        Self { kind, cursor: 0, cut: true }
+impl<K> Names<K>
+where
+    K: Resource + DeserializeOwned,
+{
+    pub(crate) fn new(kind: Kind, named: Named) -> Self {
+        Self { kind, sources: Sources::new(named, None), cursor: 0, cut: true, of: PhantomData }
     }
 
     pub(crate) fn waits(&self, cluster: &Cluster) -> bool {
         !self.cut && cluster.changes_after(self.cursor).iter().any(|change| change.key.kind == self.kind)
     }
 
-    /// Every object that exists is touched once more; what went meanwhile is not.
-    pub(crate) fn list(&mut self, cluster: &Cluster, version: u64) -> Vec<Key> {
+    /// Every object that exists is touched once more, and then those are told whose objects do not.
+    pub(crate) fn list(&mut self, context: &Context, cluster: &Cluster, version: u64) {
         self.cut = false;
         self.cursor = version;
-        cluster.at(self.kind, version).into_keys().collect()
+        self.note(context, &Event::Init);
+        for value in cluster.at(self.kind, version).into_values() {
+            self.note(context, &Event::InitApply(parse(&value)));
+        }
+        self.note(context, &Event::InitDone);
     }
 
-    pub(crate) fn deliver(&mut self, cluster: &Cluster) -> Option<Key> {
-        let change = cluster.changes_after(self.cursor).iter().find(|change| change.key.kind == self.kind)?;
+    pub(crate) fn deliver(&mut self, context: &Context, cluster: &Cluster) {
+        let change = cluster.changes_after(self.cursor).iter().find(|change| change.key.kind == self.kind);
+        let Some(change) = change else { return };
         self.cursor = change.version;
-        Some(change.key.clone())
+        let object = parse(&change.object);
+        self.note(context, &if change.deleted { Event::Delete(object) } else { Event::Apply(object) });
+    }
+
+    fn note(&mut self, context: &Context, event: &Event<K>) {
+        events::sourced(context, self.sources.note(&context.references, event));
     }
 }

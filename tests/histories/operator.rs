@@ -23,6 +23,7 @@ use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
 use futures::FutureExt;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
@@ -69,8 +70,8 @@ pub(crate) struct Operator {
     deployments: Informer<ConnectorDeployment>,
     staged: Informer<ConnectorStaged>,
     projects: Informer<ConnectProject>,
-    secrets: Names,
-    config_maps: Names,
+    secrets: Names<Secret>,
+    config_maps: Names<ConfigMap>,
     /// Who is to run, in the order in which they were woken.
     queue: Vec<Subject>,
     running: BTreeMap<Subject, Running>,
@@ -130,8 +131,8 @@ impl Operator {
             deployments: Informer::new(Kind::Deployment),
             staged: Informer::new(Kind::Staged),
             projects: Informer::new(Kind::Project),
-            secrets: Names::new(Kind::Secret),
-            config_maps: Names::new(Kind::ConfigMap),
+            secrets: Names::new(Kind::Secret, Named::Secret),
+            config_maps: Names::new(Kind::ConfigMap, Named::ConfigMap),
             queue: Vec::new(),
             running: BTreeMap::new(),
             timers: BTreeMap::new(),
@@ -140,29 +141,22 @@ impl Operator {
         operator
     }
 
-    /// Every watch lists anew, as of a version.
+    /// Every watch begins to list anew, as of a version.
     pub(crate) fn list(&mut self, version: u64) {
         let cluster = Arc::clone(&self.reach.cluster);
         let cluster = lock(&cluster);
-        let mut run = self.projects.list(&self.context, &cluster, version);
-        run.extend(self.deployments.list(&self.context, &cluster, version));
-        run.extend(self.staged.list(&self.context, &cluster, version));
-        for key in self.secrets.list(&cluster, version) {
-            self.context.wake_users(Named::Secret, &key.namespace, &key.name);
-        }
-        for key in self.config_maps.list(&cluster, version) {
-            self.context.wake_users(Named::ConfigMap, &key.namespace, &key.name);
-        }
-        for subject in run {
-            self.enqueue(subject);
-        }
+        self.projects.list(&self.context, &cluster, version);
+        self.deployments.list(&self.context, &cluster, version);
+        self.staged.list(&self.context, &cluster, version);
+        self.secrets.list(&self.context, &cluster, version);
+        self.config_maps.list(&self.context, &cluster, version);
     }
 
     /// No event arrives any more until it lists again.
     pub(crate) fn cut(&mut self) {
-        self.deployments.cut = true;
-        self.staged.cut = true;
-        self.projects.cut = true;
+        self.deployments.cut();
+        self.staged.cut();
+        self.projects.cut();
         self.secrets.cut = true;
         self.config_maps.cut = true;
     }
@@ -214,7 +208,13 @@ impl Operator {
     /// What may happen next.
     pub(crate) fn moves(&self) -> Vec<Move> {
         let cluster = lock(&self.reach.cluster);
-        let mut moves: Vec<Move> = self.queue.iter().cloned().map(Move::Run).collect();
+        let ready = |subject: &&Subject| match subject.kind {
+            Subjects::Deployment => self.deployments.is_ready(),
+            Subjects::Staged => self.staged.is_ready(),
+            Subjects::Project => self.projects.is_ready(),
+            Subjects::Check | Subjects::Mirror => true,
+        };
+        let mut moves: Vec<Move> = self.queue.iter().filter(ready).cloned().map(Move::Run).collect();
         for (kind, waits) in [
             (Kind::Project, self.projects.waits(&cluster)),
             (Kind::Deployment, self.deployments.waits(&cluster)),
@@ -244,19 +244,16 @@ impl Operator {
             Kind::Project => self.projects.deliver(&self.context, &cluster),
             Kind::Deployment => self.deployments.deliver(&self.context, &cluster),
             Kind::Staged => self.staged.deliver(&self.context, &cluster),
-            Kind::Secret | Kind::ConfigMap | Kind::Namespace => {
-                let (watch, source) = if kind == Kind::Secret {
-                    (&mut self.secrets, Named::Secret)
-                } else {
-                    (&mut self.config_maps, Named::ConfigMap)
-                };
-                if let Some(key) = watch.deliver(&cluster) {
-                    self.context.wake_users(source, &key.namespace, &key.name);
-                }
-                None
+            Kind::Secret => {
+                self.secrets.deliver(&self.context, &cluster);
+                Vec::new()
+            }
+            Kind::ConfigMap | Kind::Namespace => {
+                self.config_maps.deliver(&self.context, &cluster);
+                Vec::new()
             }
         };
-        if let Some(subject) = run {
+        for subject in run {
             self.enqueue(subject);
         }
     }
@@ -268,14 +265,17 @@ impl Operator {
         let task = match subject.kind {
             Subjects::Deployment => self.deployments.get(&subject).map(|object| {
                 let run = (subject.clone(), object.uid().unwrap_or_default());
+                context.given.note(&*object);
                 tokio::spawn(RUN.scope(run, connector_deployment::reconcile(object, context).map(|(action, _)| action)))
             }),
             Subjects::Staged => self.staged.get(&subject).map(|object| {
                 let run = (subject.clone(), object.uid().unwrap_or_default());
+                context.given.note(&*object);
                 tokio::spawn(RUN.scope(run, connector_staged::reconcile(object, context).map(|(action, _)| action)))
             }),
             Subjects::Project => self.projects.get(&subject).map(|object| {
                 let run = (subject.clone(), object.uid().unwrap_or_default());
+                context.given.note(&*object);
                 tokio::spawn(RUN.scope(run, connect_project::reconcile(object, context).map(|(action, _)| action)))
             }),
             // The histories have no checks and no mirrors.
@@ -289,6 +289,16 @@ impl Operator {
             // What kube's controller says of it, and the manager does then.
             None => events::gone(&self.context, &subject),
         }
+    }
+
+    /// Who changed since the last run of theirs began, of those whose watches lack nothing; what is queued runs yet.
+    pub(crate) fn outdated(&self) -> Vec<Subject> {
+        let given = &self.context.given;
+        let mut outdated = given.outdated(&self.deployments.state());
+        outdated.extend(given.outdated(&self.staged.state()));
+        outdated.extend(given.outdated(&self.projects.state()));
+        outdated.retain(|subject| !self.queue.contains(subject));
+        outdated
     }
 
     /// The runs that are under way, and when they began.

@@ -251,6 +251,10 @@ fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
     let exists: BTreeSet<Subject> = kinds.into_iter().flat_map(|kind| subjects(cluster, kind)).collect();
     for (number, operator) in simulation.operators.iter().enumerate() {
         let Some(operator) = operator else { continue };
+        let outdated = operator.outdated();
+        if !outdated.is_empty() {
+            return Some(format!("operator {number} has seen changes of {outdated:?}, and no run began since"));
+        }
         let mut kept = operator.context.subjects();
         kept.extend(operator.queued().cloned());
         let lost: Vec<_> = kept.difference(&exists).collect();

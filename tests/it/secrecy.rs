@@ -1,5 +1,7 @@
 //! What holds a secret shows none, and no field of a resource leads out of its namespace.
 
+use std::process::Command;
+
 use connect_operator::connect::Rate;
 use connect_operator::connect::api::DeploymentPaths;
 use connect_operator::connect::hosts::AllowedHosts;
@@ -9,10 +11,12 @@ use connect_operator::connect::model::{Deployment, DeploymentDraft, RedeployActi
 use connect_operator::controllers::connector_deployment::desired::Content;
 use connect_operator::controllers::connector_deployment::ledger::Source;
 use connect_operator::controllers::digest::{DigestKey, KEY_LENGTH};
+use connect_operator::controllers::panics;
 use connect_operator::controllers::remote::Settings;
 use connect_operator::controllers::values::{ApplicationValues, Values};
 use connect_operator::crd;
 use connect_operator::dev_server::Catalogue;
+use connect_operator::telemetry::{self, LogFormat};
 use secrecy::{SecretSlice, SecretString};
 use serde_json::{Value, json};
 
@@ -128,4 +132,25 @@ fn no_field_names_a_namespace() {
         assert_eq!(definition.spec.scope, "Namespaced");
     }
     assert!(references.len() >= 8, "references were looked at: {references:?}");
+}
+
+/// What is done after a panic belongs to a process, so this one starts another.
+#[test]
+fn what_a_panic_says_is_printed_nowhere_but_its_place_is_logged() {
+    const PANICS: &str = "SECRECY_PANICS";
+    if std::env::var_os(PANICS).is_some() {
+        telemetry::start(LogFormat::Json, "info");
+        panics::log_places();
+        let ended = std::thread::spawn(|| panic!("{SECRET}")).join();
+        assert!(ended.is_err());
+        return;
+    }
+    let name = "secrecy::what_a_panic_says_is_printed_nowhere_but_its_place_is_logged";
+    let program = std::env::current_exe().expect("this program");
+    let mut other = Command::new(program);
+    other.args([name, "--exact", "--nocapture"]).env(PANICS, "1").env_remove("RUST_LOG");
+    let output = other.output().expect("it runs");
+    let shown = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).join("");
+    assert!(output.status.success() && !shown.contains(SECRET), "{shown}");
+    assert!(shown.contains("\"place\":\"tests/it/secrecy.rs:") && shown.contains("\"level\":\"ERROR\""), "{shown}");
 }

@@ -2,7 +2,7 @@
 //!
 //! Alive means that nothing hangs; a remote or an API server that is away or slow changes nothing about that, since a
 //! restart would not help. Ready means that it does its part: the leader knows every resource, a standby takes part in the
-//! election. What is the case is told from outside: [`Health::set_stage`], [`Health::set_election`].
+//! election. What the API server refuses to list is told, and keeps nobody from being ready. What is the case is told from outside: [`Health::set_stage`], [`Health::set_election`].
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,7 +76,7 @@ impl Health {
             ("events", self.work.events_are_followed()),
             ("election", self.election_goes_on()),
         ];
-        report("livez", &checks)
+        report("livez", &checks, [])
     }
 
     /// Whether it does its part.
@@ -92,10 +92,11 @@ impl Health {
             Stage::Leads => Some(("first-lists", self.work.lists())),
             Stage::StandsBy => Some(("election", self.election_goes_on())),
         };
-        report(
-            "readyz",
-            &[Some(("ping", Ok(()))), Some(("crds", served)), part].into_iter().flatten().collect::<Vec<_>>(),
-        )
+        let checks: Vec<_> = [Some(("ping", Ok(()))), Some(("crds", served)), part].into_iter().flatten().collect();
+        let refused = if stage == Stage::Leads { self.work.refused_lists() } else { Vec::new() };
+        // No reason to fail: a namespace that is missing must keep no new version from being rolled out for the others.
+        let notes = refused.iter().map(|list| format!("first-lists: the API server refuses to list {list}"));
+        report("readyz", &checks, notes)
     }
 
     /// Without an election there is nothing that could hang.
@@ -113,7 +114,7 @@ impl Health {
     }
 }
 
-fn report(name: &str, checks: &[Check]) -> Report {
+fn report(name: &str, checks: &[Check], notes: impl IntoIterator<Item = String>) -> Report {
     let passed = checks.iter().all(|(_, result)| result.is_ok());
     let mut text = String::new();
     for (check, result) in checks {
@@ -122,6 +123,9 @@ fn report(name: &str, checks: &[Check]) -> Report {
             Ok(()) => writeln!(text, "[+]{check} ok"),
             Err(why) => writeln!(text, "[-]{check} failed: {why}"),
         };
+    }
+    for note in notes {
+        let _ = writeln!(text, "[!]{note}");
     }
     let _ = writeln!(text, "{name} check {}", if passed { "passed" } else { "failed" });
     Report { passed, text }

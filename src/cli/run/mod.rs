@@ -24,7 +24,7 @@ use crate::connect::surroundings::Surroundings;
 use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory};
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::work::Work;
-use crate::controllers::{connection, digest_key, manager, secret, served_crds};
+use crate::controllers::{connection, digest_key, manager, panics, secret, served_crds};
 use crate::crd::DeletionPolicy;
 use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
 use crate::metrics::Metrics;
@@ -166,6 +166,7 @@ pub(in crate::cli) enum RunError {
 pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
     // Each run has a span of ours; that of the library says the same again.
     telemetry::start(args.log_format, "info,kube_runtime::controller=warn");
+    panics::log_places();
     let config = kube::Config::infer().await.map_err(|error| RunError::Cluster(error.to_string()))?;
     run_with(args, config, asked_to_end()).await
 }

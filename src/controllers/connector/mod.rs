@@ -107,6 +107,13 @@ pub async fn clear(context: &Context, project: &ConnectProject) -> Result<(), ku
     }
 }
 
+/// The mirror stands still for a reason that is not the registry's; its project says so.
+pub(super) fn stopped(context: &Context, subject: &Subject, told: Told) {
+    if context.mirrors.stopped(subject, Said::stopped(told)) {
+        context.wake(Subject::project(&subject.namespace, &subject.name));
+    }
+}
+
 struct Run<'a> {
     projects: Api<MirroredProject>,
     objects: Api<Connector>,
@@ -133,8 +140,7 @@ impl Run<'_> {
             Ok(remote) => remote,
             Err(told) => {
                 let message = format!("The ConnectProject cannot be used: {}", told.message);
-                let said = Said::stopped(Told::new(Reason::ProjectNotReady, message));
-                self.tell(mirrors.stopped(self.subject, said));
+                stopped(self.context, self.subject, Told::new(Reason::ProjectNotReady, message));
                 return Ok(None);
             }
         };
@@ -348,8 +354,7 @@ impl Run<'_> {
             return AFTER_CLUSTER_ERROR;
         }
         let message = format!("Connector objects cannot be written: {}", status.message);
-        let said = Said::stopped(Told::new(Reason::KubernetesError, message));
-        self.tell(self.context.mirrors.stopped(self.subject, said));
+        stopped(self.context, self.subject, Told::new(Reason::KubernetesError, message));
         AFTER_REFUSAL
     }
 

@@ -100,7 +100,13 @@ impl Keys {
         });
     }
 
-    /// One of the first lists is complete.
+    /// One of the first lists is complete, or the API server refuses it.
+    ///
+    /// One that is refused frees the others: of what cannot be listed nothing can be read or written, so no reconcile of
+    /// it runs, and none can create what another one creates too. What it has at the remote from earlier is found there
+    /// under its key, as anybody's is: that is `KeyTaken`, or taken over with `adoptionPolicy: Adopt`. Once the list comes,
+    /// what it shows is known here before a reconcile of it runs. An API server that does not answer may still show
+    /// who is stronger, so that frees nobody.
     pub fn listed(&self) {
         self.change(|index| {
             index.missing_lists = index.missing_lists.saturating_sub(1);

@@ -10,16 +10,16 @@ pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Longest pause after failures in a row.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// Source of chance of one remote.
-pub(super) struct Jitter(StdRng);
+/// A source of chance.
+pub(in crate::controllers) struct Jitter(StdRng);
 
 impl Jitter {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(in crate::controllers) fn new(seed: u64) -> Self {
         Self(StdRng::seed_from_u64(seed))
     }
 
     /// `duration` and up to a tenth more, never less.
-    pub(super) fn stretch(&mut self, duration: Duration) -> Duration {
+    pub(in crate::controllers) fn stretch(&mut self, duration: Duration) -> Duration {
         duration.saturating_add(duration.mul_f64(self.0.random_range(0.0..0.1)))
     }
 

@@ -43,6 +43,7 @@ use jiff::Timestamp;
 use crate::connect::ApiError;
 use crate::connect::model::Deployment;
 
+pub(super) use jitter::Jitter;
 pub use looker::ask;
 pub use lookups::{Cadence, Found, Lookedup, Lookup};
 pub use offers::{Offer, OfferName, Offered, Offering};

@@ -75,6 +75,7 @@ impl Remote {
                 Ok(Some(until)) => until,
                 Ok(None) => continue,
                 Err(_) => {
+                    self.work.panicked("remote");
                     tracing::error!("looking up panicked, which is a bug; it goes on after a pause");
                     let now = self.clock.now();
                     self.change(|state| later(now, state.jitter.growing(u32::MAX)))

@@ -64,6 +64,7 @@ impl Scene {
             digest: wanted.payload.digest.clone(),
             generation: self.intent.generation,
             request: self.intent.redeploy_request.clone(),
+            latest: self.intent.version.latest,
         })
     }
 
@@ -277,7 +278,7 @@ impl Make<'_, '_> {
     }
 
     fn any_cause(&mut self) -> Cause {
-        Cause { digest: self.digest(), generation: self.generation(), request: self.request() }
+        Cause { digest: self.digest(), generation: self.generation(), request: self.request(), latest: None }
     }
 
     fn memory(&mut self) -> Memory {

@@ -4,6 +4,7 @@
 
 mod desired;
 mod intent;
+mod resync;
 mod size;
 mod status;
 mod tell;

@@ -302,7 +302,12 @@ impl Desk {
         before_the_call(&mut self.dev).await;
         let started = self.ledger.operation.as_ref().expect("it is stored before it is sent").started_at;
         let done = act::send(api, &self.object, &self.identity, Some(&target), &call, &desired.values, started).await;
-        let cause = Cause { digest: wanted.payload.digest, generation: intent.generation, request: None };
+        let cause = Cause {
+            digest: wanted.payload.digest,
+            generation: intent.generation,
+            request: None,
+            latest: intent.version.latest,
+        };
         let outcome = answered(&self.ledger, &self.memory, &call, Some(cause), &done.answer, self.clock.now());
         self.ledger = outcome.ledger.clone();
         self.memory = outcome.memory.clone();

@@ -7,6 +7,8 @@ use std::time::Duration;
 use connect_operator::cli::run::health::{Health, Stage};
 use connect_operator::cli::run::listen::{Addresses, Listening, listen};
 use connect_operator::clock::Clock;
+use connect_operator::controllers::lists::List;
+use connect_operator::controllers::subject::Kind;
 use connect_operator::controllers::work::{LONGEST_PAUSE, Work};
 use connect_operator::leader::State;
 use connect_operator::metrics::Metrics;
@@ -127,8 +129,15 @@ async fn probes_name_each_check() {
     bench.health.set_stage(Stage::Leads);
     let new = "[+]ping ok\n[+]crds ok\n[-]first-lists failed: the controllers have not started\nreadyz check failed\n";
     assert_eq!((get("/readyz").await, leader()), (told("503", new), true));
-    bench.work.start(1);
-    bench.work.listed();
+    let list = |namespace: &str| List { kind: Kind::Deployment, namespace: Some(namespace.to_owned()) };
+    bench.work.start([list("shop"), list("yard")]);
+    bench.work.listed(&list("shop"));
+    bench.work.list_refused(&list("yard"));
+    let in_part = "[+]ping ok\n[+]crds ok\n[+]first-lists ok\n\
+                   [!]first-lists: the API server refuses to list ConnectorDeployment in namespace yard\n\
+                   readyz check passed\n";
+    assert_eq!(get("/readyz").await, told("200", in_part));
+    bench.work.listed(&list("yard"));
     let ready = "[+]ping ok\n[+]crds ok\n[+]first-lists ok\nreadyz check passed\n";
     assert_eq!(get("/readyz").await, told("200", ready));
     bench.clock.step(LONGEST_PAUSE + Duration::from_secs(1));

@@ -1,0 +1,193 @@
+//! What becomes of a panic, which is always a bug: it ends the reconcile in which it happens, and nothing else.
+//!
+//! The resource reports `InternalError`, the panic is counted, and the reconcile is repeated with growing pauses. What a
+//! panic says may quote a secured value, so it is shown nowhere: only the place in the sources is, in the log and in the
+//! condition.
+//!
+//! Why what a panic leaves behind can be used: every lock here ignores that its holder panicked, and what it guards is
+//! changed in single steps or derived anew by later events; what a reconcile remembers is taken over as a whole at its
+//! end, so a panic leaves it as it was before; and what is held for a reconcile, such as its turn at the remote, is given
+//! back when it is dropped. Before anything is sent, the operation is in the status, whoever sends it next.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, Location};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt as _;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
+use kube::runtime::controller::Action;
+use kube::{Resource as _, ResourceExt as _};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use super::conditions::{Told, with_main};
+use super::context::Context;
+use super::controlled::Controlled;
+use super::events::{self, Ours};
+use super::object::Object;
+use super::problem;
+use super::reason::Reason;
+use super::subject::Subject;
+use super::work::Ended;
+use crate::names;
+
+thread_local! {
+    /// Where the last panic of this thread happened, until somebody asks.
+    static PLACE: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// From now on a panic anywhere in the process is logged with its place in the sources, and what it says is printed
+/// nowhere.
+pub fn log_places() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map_or_else(|| "an unknown place".to_owned(), place);
+        tracing::error!(place, "a panic, which is a bug of the operator: please report it");
+        PLACE.set(Some(place));
+    }));
+}
+
+/// A place in the sources, without the folders of the machine that built them.
+fn place(location: &Location<'_>) -> String {
+    let file = location.file();
+    // Of another crate, `registry/src/INDEX/CRATE/src/…`.
+    let crates = file.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
+    let file = crates.map_or(file, |(_, file)| file);
+    format!("{file}:{}:{}", location.line(), location.column())
+}
+
+/// Reconciles of each resource that panicked in a row.
+#[derive(Debug, Default)]
+pub struct Panics(Mutex<HashMap<Subject, u32>>);
+
+impl Panics {
+    /// One more; returns how many.
+    fn count(&self, subject: &Subject) -> u32 {
+        let mut panics = self.lock();
+        let count = panics.entry(subject.clone()).or_default();
+        *count = count.saturating_add(1);
+        *count
+    }
+
+    /// There are none any more: a reconcile ended as it should, or the resource is gone.
+    pub fn forget(&self, subject: &Subject) {
+        self.lock().remove(subject);
+    }
+
+    /// Every resource whose last reconcile panicked.
+    #[must_use]
+    pub fn subjects(&self) -> Vec<Subject> {
+        self.lock().keys().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Subject, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One reconcile, which never panics.
+pub(super) async fn contained<K: Controlled>(object: Arc<K>, context: Arc<Context>) -> (Action, Ended) {
+    let subject = events::subject(&*object);
+    let reconcile = K::reconcile(Arc::clone(&object), Arc::clone(&context));
+    if let Ok(done) = AssertUnwindSafe(reconcile).catch_unwind().await {
+        context.panics.forget(&subject);
+        return done;
+    }
+    // On the thread of the panic still: nothing was awaited since.
+    let place = PLACE.take();
+    context.work.panicked(K::KIND.as_str());
+    let told = told(place.as_deref());
+    tracing::error!("{}", told.message);
+    if let Err(error) = K::report_panic(&object, &context, &told).await {
+        tracing::warn!(%error, "the panic cannot be reported in the status");
+    }
+    let pause = problem::pause(context.panics.count(&subject));
+    context.alarms.set(&subject, Some(pause));
+    (Action::await_change(), Ended::Panicked)
+}
+
+fn told(place: Option<&str>) -> Told {
+    let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
+    let message = format!(
+        "A bug of the operator ended this reconcile{place}. It is repeated with growing pauses; please report the bug, \
+         with the log of the operator"
+    );
+    Told::new(Reason::InternalError, message)
+}
+
+/// Reports it in the conditions of a resource, unless another install works on it. Everything else in the status stays.
+///
+/// # Errors
+/// Those of the API server; 409 if the object was changed meanwhile.
+pub(super) async fn report<K: Object + Ours>(object: &K, context: &Context, told: &Told) -> Result<(), kube::Error> {
+    let subject = events::subject(object);
+    let kind = ApiResource::erase::<K>(&());
+    let api: Api<DynamicObject> = Api::namespaced_with(context.client.clone(), &subject.namespace, &kind);
+    // Whatever the reconcile wrote before it panicked is newer than the copy that it was given.
+    let Some(found) = api.get_opt(&subject.name).await? else { return Ok(()) };
+    let status = &found.data["status"];
+    let others =
+        status["controller"].as_str().is_some_and(|install| context.elsewhere.mine().as_deref() != Some(install));
+    if others || !context.elsewhere.selects(found.labels()) || found.meta().uid != object.meta().uid {
+        return Ok(());
+    }
+    let Some(patch) = patch(&found, told, context.clock.now()) else { return Ok(()) };
+    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    api.patch_status(&subject.name, &parameters, &Patch::Merge(patch)).await?;
+    context.event(object, "Reconcile", told).await;
+    Ok(())
+}
+
+/// What turns the status into one that says so; `None`: it does.
+fn patch(found: &DynamicObject, told: &Told, now: jiff::Timestamp) -> Option<Value> {
+    let before: Vec<Condition> = Vec::deserialize(&found.data["status"]["conditions"]).unwrap_or_default();
+    let generation = found.metadata.generation.unwrap_or_default();
+    let after = with_main(&before, told, generation, now);
+    let version = found.resource_version();
+    (after != before).then(|| {
+        json!({
+            "metadata": {"resourceVersion": version},
+            "status": {"observedGeneration": generation, "conditions": after},
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_names_no_machine() {
+        let here = Location::caller();
+        assert!(place(here).starts_with("src/controllers/panics.rs:"), "{}", place(here));
+    }
+
+    #[test]
+    fn a_panic_replaces_the_main_conditions_only_and_is_written_once() {
+        let mut found: DynamicObject = serde_json::from_value(json!({
+            "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment",
+            "metadata": {"name": "tax", "generation": 3, "resourceVersion": "7"},
+            "status": {"id": "1", "observedGeneration": 2, "conditions": [
+                {"type": "Ready", "status": "True", "reason": "Deployed", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+                {"type": "Drifted", "status": "True", "reason": "Drifted", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+            ]},
+        }))
+        .expect("an object");
+        let told = told(Some("src/lib.rs:1:2"));
+        let now = "2026-01-02T00:00:00Z".parse().expect("a time");
+        let change = patch(&found, &told, now).expect("it says something else");
+        let of = |name: &str| {
+            let conditions = change["status"]["conditions"].as_array().expect("a list");
+            let found = conditions.iter().find(|condition| condition["type"] == name);
+            found.map(|condition| (condition["status"].clone(), condition["reason"].clone()))
+        };
+        assert_eq!(of("Ready"), Some((json!("False"), json!("InternalError"))));
+        assert_eq!(of("Reconciling"), Some((json!("True"), json!("InternalError"))));
+        assert_eq!(of("Drifted"), Some((json!("True"), json!("Drifted"))));
+        assert_eq!(change["metadata"]["resourceVersion"], "7");
+        assert!(change["status"].get("id").is_none(), "what else is there stays");
+        found.data["status"]["conditions"] = change["status"]["conditions"].clone();
+        assert_eq!(patch(&found, &told, now), None);
+    }
+}

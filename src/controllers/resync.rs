@@ -1,0 +1,88 @@
+//! Finds what no event has enqueued: each few minutes the store is compared, in memory, with what reconciles were given.
+//!
+//! While nothing is amiss this makes no calls and enqueues nothing. Whatever it finds was lost by a bug, here or in a
+//! library, so it is logged as a warning. It does not ask the API server: what a watch has not shown, it cannot see.
+//! Next: `changes.rs`, which should leave nothing to be found.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kube::runtime::reflector::Store;
+
+use super::context::Context;
+use super::events::{self, Ours, what_people_change};
+use super::object::Object;
+use super::remote::Jitter;
+use super::subject::Subject;
+
+/// Time between two comparisons of one kind, stretched by up to a tenth by chance.
+pub const INTERVAL: Duration = Duration::from_mins(5);
+/// Resources that a warning names.
+const NAMED: usize = 5;
+
+/// What the last reconcile of each object was given: a number for each, which changes when people change the object.
+#[derive(Debug, Default)]
+pub struct Given(Mutex<HashMap<Subject, u64>>);
+
+impl Given {
+    /// A reconcile begins, and is given this object.
+    pub fn note<K: Ours>(&self, object: &K) {
+        self.lock().insert(events::subject(object), what_people_change(object));
+    }
+
+    /// Forgets an object that is gone.
+    pub fn forget(&self, subject: &Subject) {
+        self.lock().remove(subject);
+    }
+
+    /// Every object that has had a reconcile.
+    #[must_use]
+    pub fn subjects(&self) -> Vec<Subject> {
+        self.lock().keys().cloned().collect()
+    }
+
+    /// Those of these objects that differ from what their last reconcile was given, or had none; in order.
+    #[must_use]
+    pub fn outdated<K: Ours>(&self, objects: &[Arc<K>]) -> Vec<Subject> {
+        let given = self.lock();
+        let outdated = |object: &Arc<K>| {
+            let subject = events::subject(&**object);
+            (given.get(&subject) != Some(&what_people_change(&**object))).then_some(subject)
+        };
+        let mut outdated: Vec<_> = objects.iter().filter_map(outdated).collect();
+        outdated.sort();
+        outdated
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Subject, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Compares for ever, and enqueues what is outdated. `seed`: start of the chance.
+pub async fn resync<K: Object + Ours>(store: Store<K>, context: Arc<Context>, seed: u64) {
+    let mut jitter = Jitter::new(seed);
+    loop {
+        context.clock.sleep(jitter.stretch(INTERVAL)).await;
+        compare(&store.state(), &context);
+    }
+}
+
+fn compare<K: Ours>(objects: &[Arc<K>], context: &Context) {
+    let outdated = context.given.outdated(objects);
+    let missed = context.work.not_waiting(&outdated);
+    if !missed.is_empty() {
+        let resources: Vec<_> = missed.iter().take(NAMED).map(ToString::to_string).collect();
+        tracing::warn!(
+            kind = K::KIND.as_str(),
+            count = missed.len(),
+            resources = resources.join(", "),
+            "the resync found changes that no event had enqueued, which is a bug; they are reconciled now"
+        );
+    }
+    // Also what waits already, which costs nothing.
+    for subject in outdated {
+        context.wake(subject);
+    }
+}

@@ -1,0 +1,61 @@
+//! A watched namespace that the operator may not list: the others go on, and it is told which one is missing.
+
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use serde_json::json;
+
+use crate::cluster::Sandbox;
+use crate::patience::in_time;
+use crate::security::{client_of, quick};
+use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
+
+/// Lets the operator's account in `own` do everything in the namespace of `sandbox`.
+async fn allow(own: &Sandbox, sandbox: &Sandbox) {
+    let account = format!("--serviceaccount={}:connect-operator", own.namespace);
+    sandbox.succeed(&["create", "rolebinding", "operator", "--clusterrole=cluster-admin", &account], "").await;
+}
+
+async fn until(what: &str, is: impl Fn() -> bool) {
+    let there = async {
+        while !is() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    in_time(there).await.unwrap_or_else(|_| panic!("not in time: {what}"));
+}
+
+#[tokio::test]
+async fn a_namespace_that_cannot_be_listed_holds_up_no_other_and_is_told() {
+    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let yard = shop.sandbox.another().await;
+    shop.also_watched = vec![yard.namespace.clone()];
+    shop.operator_namespace = shop.sandbox.namespace.clone();
+    shop.sandbox.succeed(&["create", "serviceaccount", "connect-operator"], "").await;
+    allow(&shop.sandbox, &shop.sandbox).await;
+    shop.start_operator_as(client_of(&shop.sandbox).await);
+
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+    let work = shop.work.clone().unwrap();
+    until("every list is there or refused", || work.lists().is_ok()).await;
+    let kinds = ["ActionCheck", "ConnectProject", "Connector", "ConnectorDeployment", "ConnectorStaged"];
+    let mut refused = work.refused_lists();
+    refused.sort();
+    assert_eq!(refused, kinds.map(|kind| format!("{kind} in namespace {}", yard.namespace)));
+    let metric =
+        format!("connect_operator_lists_refused{{kind=\"ConnectorDeployment\",namespace=\"{}\"}} 1", yard.namespace);
+    assert!(work.metrics().encode().contains(&metric));
+
+    // From now on it may be listed, and it counts.
+    let mut other = shop.deployment();
+    other["spec"]["projectRef"] = json!({"name": "nowhere"});
+    yard.apply(&other).await.unwrap();
+    allow(&shop.sandbox, &yard).await;
+    yard.until_reason(NAME, "ProjectMissing").await;
+    until("nothing is refused any more", || work.refused_lists().is_empty()).await;
+    assert!(!work.metrics().encode().contains("connect_operator_lists_refused{"));
+}

@@ -1,0 +1,135 @@
+//! Bugs that panic: each stops the resource that it meets, and nothing else, and is over once the bug is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::action::ActionApi;
+use connect_operator::connect::hosts::{AllowedHosts, Endpoint, UrlRefused};
+use connect_operator::connect::http::Limits;
+use connect_operator::connect::{CommerceApi, Surroundings};
+use connect_operator::controllers::action_factory::{ActionFactory, HttpActionFactory};
+use connect_operator::controllers::connect_factory::HttpFactory;
+use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
+use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde_json::json;
+
+use super::cluster::options;
+use super::pace::{FINE, meanwhile, stepped};
+use crate::checks::{CHECK, check};
+use crate::shop::{CREDENTIALS, SECRET, Shop};
+
+/// Clients whose making panics for some, with a text that nobody may see, as long as there is the bug.
+struct Buggy {
+    bug: AtomicBool,
+    remotes: HttpFactory,
+    actions: HttpActionFactory,
+}
+
+impl Buggy {
+    fn new(clock: &Clock) -> Arc<Self> {
+        let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
+        let (around, extra_ca_pem, limits) = (Surroundings::plain(clock.clone()), None, Limits::default());
+        let actions =
+            HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
+        let remotes = HttpFactory { allowed_hosts, around, limits, extra_ca_pem };
+        Arc::new(Self { bug: AtomicBool::new(true), remotes, actions })
+    }
+
+    fn panic_if(&self, it_is_so: bool) {
+        assert!(!(it_is_so && self.bug.load(Ordering::SeqCst)), "first-token-of-the-shop");
+    }
+}
+
+impl ConnectFactory for Buggy {
+    fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String> {
+        self.panic_if(settings.project_key == "other");
+        self.remotes.connect(settings)
+    }
+
+    /// Asked for by deployments that are to be verified.
+    fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String> {
+        self.panic_if(true);
+        self.remotes.commerce(settings, url)
+    }
+}
+
+impl ActionFactory for Buggy {
+    fn endpoint(&self, url: &str) -> Result<Endpoint, UrlRefused> {
+        self.panic_if(true);
+        self.actions.endpoint(url)
+    }
+
+    fn client(&self, endpoint: Endpoint, timeout: Duration, largest: usize) -> Result<Arc<dyn ActionApi>, String> {
+        self.actions.client(endpoint, timeout, largest)
+    }
+}
+
+/// The reason of Ready, whose message names no value.
+fn reason(conditions: &[Condition]) -> Option<&str> {
+    let ready = conditions.iter().find(|condition| condition.type_ == "Ready")?;
+    assert!(!ready.message.contains("first-token"), "{}", ready.message);
+    Some(&ready.reason)
+}
+
+fn of_deployment(object: &ConnectorDeployment) -> Option<&str> {
+    reason(&object.status.as_ref()?.conditions)
+}
+
+fn of_project(object: &ConnectProject) -> Option<&str> {
+    reason(&object.status.as_ref()?.conditions)
+}
+
+fn of_check(object: &ActionCheck) -> Option<&str> {
+    reason(&object.status.as_ref()?.conditions)
+}
+
+#[tokio::test]
+async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_go_on() {
+    let mut shop = Shop::without_operator(options(), stepped()).await;
+    let buggy = Buggy::new(&shop.clock);
+    shop.remotes = Some(buggy.clone());
+    shop.actions = Some(buggy.clone());
+    shop.start_operator();
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    let mut other = shop.project();
+    other["metadata"]["name"] = json!("other");
+    other["spec"]["projectKey"] = json!("other");
+    shop.sandbox.apply(&other).await.unwrap();
+    let mut verified = shop.deployment();
+    verified["metadata"]["name"] = json!("verified");
+    verified["spec"]["verify"] = json!({"extensions": [{"key": "demo-cart-check", "application": "service"}]});
+    shop.sandbox.apply(&verified).await.unwrap();
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+
+    let panicked = async {
+        shop.until_object("other", "panicked", |object| of_project(object) == Some("InternalError")).await;
+        shop.until_object("verified", "panicked", |object| of_deployment(object) == Some("InternalError")).await;
+        shop.until_object(CHECK, "panicked", |object| of_check(object) == Some("InternalError")).await;
+        shop.until_reason("Deployed").await;
+    };
+    meanwhile(&shop.clock, FINE, panicked).await;
+    let page = shop.work.as_ref().unwrap().metrics().encode();
+    for kind in ["ActionCheck", "ConnectProject", "ConnectorDeployment"] {
+        assert!(page.contains(&format!("connect_operator_panics_total{{kind=\"{kind}\"}}")), "{page}");
+        assert!(
+            page.contains(&format!("connect_operator_reconciles_total{{kind=\"{kind}\",reason=\"Panic\"}}")),
+            "{page}"
+        );
+    }
+
+    buggy.bug.store(false, Ordering::SeqCst);
+    let over = async {
+        shop.until_object("other", "over", |object| of_project(object) != Some("InternalError")).await;
+        shop.until_object("verified", "over", |object| of_deployment(object) == Some("Deployed")).await;
+        shop.until_object(CHECK, "over", |object| of_check(object) == Some("CheckPassed")).await;
+    };
+    meanwhile(&shop.clock, FINE, over).await;
+    assert_eq!(shop.calls("createDeployment"), 2, "each once, whatever panicked");
+    shop.stop_operator().await;
+}

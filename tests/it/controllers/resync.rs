@@ -1,0 +1,123 @@
+//! The resync: it enqueues what no event did, and nothing else, without a call to anybody.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use connect_operator::clock::Clock;
+use connect_operator::connect::Surroundings;
+use connect_operator::connect::hosts::AllowedHosts;
+use connect_operator::connect::http::Limits;
+use connect_operator::controllers::action_factory::HttpActionFactory;
+use connect_operator::controllers::connect_factory::HttpFactory;
+use connect_operator::controllers::context::Context;
+use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::events;
+use connect_operator::controllers::manager::{self, Options};
+use connect_operator::controllers::resync::{INTERVAL, resync};
+use connect_operator::controllers::subject::Subject;
+use connect_operator::controllers::work::Work;
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::leader::Scope;
+use connect_operator::metrics::Metrics;
+use jiff::Timestamp;
+use kube::Client;
+use kube::client::Body;
+use kube::runtime::reflector;
+use kube::runtime::watcher::Event;
+use serde_json::json;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+
+use super::resource;
+use crate::patience::in_time;
+
+/// A context whose cluster answers nothing, and what it enqueues.
+fn context(clock: &Clock) -> (Arc<Context>, UnboundedReceiver<Subject>) {
+    let asked =
+        tower::service_fn(async |_: http::Request<Body>| Err::<http::Response<Body>, _>("the cluster is asked"));
+    let (allowed_hosts, around) = (AllowedHosts::parse([]).unwrap(), Surroundings::plain(clock.clone()));
+    let options = Options {
+        client: Client::new(asked, "default"),
+        scope: Scope::default(),
+        install: None,
+        concurrency: 1,
+        clock: clock.clone(),
+        operator_namespace: "operator".to_owned(),
+        default_deletion_policy: None,
+        digest_key: DigestKey::new([7; 32]),
+        secrets: connect_operator::controllers::secret::Policy::default(),
+        factory: Arc::new(HttpFactory {
+            allowed_hosts: allowed_hosts.clone(),
+            around: around.clone(),
+            limits: Limits::default(),
+            extra_ca_pem: None,
+        }),
+        actions: Arc::new(HttpActionFactory { allowed_hosts, around, extra_ca_pem: None }),
+        work: Work::new(clock.clone(), Metrics::new(clock.now())),
+        jitter_seed: 1,
+    };
+    let (wake, woken) = mpsc::unbounded_channel();
+    (manager::context(&options, 1, &wake), woken)
+}
+
+fn named(name: &str, generation: i64) -> ConnectorDeployment {
+    let mut object = resource(&json!({}));
+    object.metadata.name = Some(name.to_owned());
+    object.metadata.generation = Some(generation);
+    object
+}
+
+#[tokio::test]
+async fn what_no_event_has_enqueued_is_found_within_minutes_and_everything_else_left_alone() {
+    let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
+    let (context, mut woken) = context(&clock);
+    let (store, mut writer) = reflector::store();
+    for name in ["as-it-was", "edited", "never-ran"] {
+        let object = named(name, 1);
+        if name != "never-ran" {
+            context.given.note(&object);
+        }
+        writer.apply_watcher_event(&Event::Apply(object));
+    }
+    writer.apply_watcher_event(&Event::Apply(named("edited", 2)));
+    let resync = tokio::spawn(resync(store, Arc::clone(&context), 1));
+    let [edited, never_ran] = ["edited", "never-ran"].map(|name| Subject::deployment("shop", name));
+
+    // Its first time is drawn once it begins to wait.
+    let first = async {
+        loop {
+            tokio::task::yield_now().await;
+            clock.step(Duration::from_secs(30));
+            if let Ok(subject) = woken.try_recv() {
+                return subject;
+            }
+        }
+    };
+    assert_eq!(in_time(first).await.unwrap(), edited);
+    assert_eq!(woken.try_recv(), Ok(never_ran.clone()));
+    assert!(woken.is_empty());
+
+    // One has run since, the other one is gone.
+    context.given.note(&named("edited", 2));
+    context.given.note(&named("never-ran", 1));
+    events::gone(&context, &never_ran);
+    writer.apply_watcher_event(&Event::Delete(named("never-ran", 1)));
+    for _ in 0..100 {
+        clock.step(INTERVAL);
+        tokio::task::yield_now().await;
+    }
+    // What comes next shows that nothing came before.
+    writer.apply_watcher_event(&Event::Apply(named("edited", 3)));
+    let next = async {
+        loop {
+            tokio::task::yield_now().await;
+            clock.step(INTERVAL);
+            if let Ok(subject) = woken.try_recv() {
+                return subject;
+            }
+        }
+    };
+    assert_eq!(in_time(next).await.unwrap(), edited);
+    let kept: Vec<_> = context.given.subjects();
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    resync.abort();
+}

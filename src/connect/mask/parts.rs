@@ -163,23 +163,23 @@ impl Parts {
         any
     }
 
-    fn token(&mut self, token: &str) -> bool {
-        if is_common(token) {
+    fn token(&mut self, piece: &str) -> bool {
+        if is_common(piece) {
             return false;
         }
-        if is_long(token) {
-            self.smallest.insert(token.to_owned());
-            self.anywhere.insert(token.to_owned());
+        if is_long(piece) {
+            self.smallest.insert(piece.to_owned());
+            self.anywhere.insert(piece.to_owned());
             // A password in a URL is written with escapes, and used without.
-            let plain = Reading::without_percents(token);
-            if plain != token && is_long(&plain) {
+            let plain = Reading::without_percents(piece);
+            if plain != piece && is_long(&plain) {
                 self.smallest.insert(plain.clone());
                 self.anywhere.insert(plain);
             }
             return true;
         }
-        if token.chars().count() >= SHORTEST_TOKEN && token.chars().any(|letter| letter.is_ascii_digit()) {
-            self.words.insert(token.to_owned());
+        if piece.chars().count() >= SHORTEST_TOKEN && piece.chars().any(|letter| letter.is_ascii_digit()) {
+            self.words.insert(piece.to_owned());
         }
         false
     }
@@ -196,9 +196,9 @@ fn is_separator(letter: char) -> bool {
 
 /// Whether a token only says what follows: `password=…`, `"private_key": …`, `postgres://…`. One with a digit may be an id
 /// that belongs to a secret, and padding of base64 is followed by nothing.
-fn is_name(token: &str, after: &str) -> bool {
+fn is_name(piece: &str, after: &str) -> bool {
     let letters = |letter: char| letter.is_ascii_alphabetic() || matches!(letter, '_' | '-' | '.');
-    if !token.chars().all(letters) {
+    if !piece.chars().all(letters) {
         return false;
     }
     let after = after.trim_start_matches(['"', '\'']).trim_start();

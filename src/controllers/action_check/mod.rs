@@ -49,7 +49,8 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
         return (Action::await_change(), Ended::Gone);
     }
     let run = Run { api, object, context: &context, subject: &subject };
-    let next = match run.story().await {
+    // In a box, so that no layer around a run needs its room.
+    let next = match Box::pin(run.story()).await {
         Err(error) => run.refused(error).await,
         next => next,
     };
@@ -114,7 +115,7 @@ impl Run<'_> {
     /// The API server refused a request. What can be told of that is told, on the version that was read.
     async fn refused(&self, error: kube::Error) -> Result<Next, kube::Error> {
         let told = refusal::told(Access::Write, refusal::ANY, error)?;
-        let (_, ended) = self.say(&told).await?;
+        let (_, ended) = Box::pin(self.say(&told)).await?;
         Ok((Some(decide::NOT_SENT_AGAIN), ended))
     }
 

@@ -55,7 +55,8 @@ const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 /// tried again.
 pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> (Action, Ended) {
     let subject = Subject::project(&object.namespace().unwrap_or_default(), &object.name_any());
-    let ended = match story(Arc::clone(&object), &context, &subject).await {
+    // In a box, so that no layer around a run needs its room.
+    let ended = match Box::pin(story(Arc::clone(&object), &context, &subject)).await {
         Err(error) => refused(&object, &context, &subject, refusal::ANY, error).await,
         ended => ended,
     };
@@ -119,7 +120,8 @@ async fn refused(
     let told = refusal::told(refusal::Access::Write, request, error)?;
     let api = Api::<ConnectProject>::namespaced(context.client.clone(), &subject.namespace);
     let access = Access { remote: Err(told), unkept: None, gone: false };
-    let reason = say(&api, object, context, Use::Known(known_users(context, subject)), access).await?;
+    // In a box of its own: it is rare, and its room is needed by no other run.
+    let reason = Box::pin(say(&api, object, context, Use::Known(known_users(context, subject)), access)).await?;
     context.alarms.set(subject, Some(REFUSED_AGAIN));
     Ok(Ended::Said(Some(reason)))
 }

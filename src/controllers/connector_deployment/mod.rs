@@ -55,7 +55,8 @@ pub async fn reconcile(cached: Arc<ConnectorDeployment>, context: Arc<Context>) 
         }
         Ok(Some(object)) if is_ours(&*object) => {
             let mut run = Run::new(&context, &subject, object, remembered);
-            let outcome = match run.story().await {
+            // In a box, so that no layer around a run needs its room.
+            let outcome = match Box::pin(run.story()).await {
                 Err(error) => run.refused(refusal::ANY, error).await,
                 outcome => outcome,
             };

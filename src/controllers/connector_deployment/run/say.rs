@@ -201,7 +201,8 @@ impl Run<'_> {
     pub(in super::super) async fn refused(&mut self, request: &str, error: kube::Error) -> Result<Next, kube::Error> {
         let told = refusal::told(Access::Write, request, error)?;
         let again = self.remembered.refusals.again(told.reason, None);
-        self.halt(None, told, again).await
+        // In a box of its own: it is rare, and its room is needed by no other run.
+        Box::pin(self.halt(None, told, again)).await
     }
 
     /// Rule 20: the remote cannot be reached. What is settled keeps its status; the project tells.

@@ -208,8 +208,10 @@ impl Lifes {
                 }
             }
             watcher::Event::InitDone => {
-                if std::mem::replace(&mut self.first, First::There) == First::Awaited {
-                    listed::<K>(context);
+                match std::mem::replace(&mut self.first, First::There) {
+                    First::Awaited if wants_keys::<K>() => context.keys.listed(),
+                    First::Refused if wants_keys::<K>() => context.keys.listed_at_last(),
+                    First::Awaited | First::Refused | First::There => {}
                 }
                 let listed = self.listed.take().unwrap_or_default();
                 let mut known = context.keys.subjects(K::KIND);
@@ -244,7 +246,9 @@ impl Lifes {
     pub fn refused<K: Ours>(&mut self, context: &Context) {
         if self.first == First::Awaited {
             self.first = First::Refused;
-            listed::<K>(context);
+            if wants_keys::<K>() {
+                context.keys.refused();
+            }
         }
     }
 
@@ -278,11 +282,9 @@ impl Lifes {
     }
 }
 
-/// Nobody waits for the list of a kind any more. Checks and mirrors want no keys, so nobody did for theirs.
-fn listed<K: Ours>(context: &Context) {
-    if !matches!(K::KIND, Kind::Check | Kind::Mirror) {
-        context.keys.listed();
-    }
+/// Whether the list of a kind says who wants which key. Checks and mirrors want none, so nobody waits for theirs.
+fn wants_keys<K: Ours>() -> bool {
+    !matches!(K::KIND, Kind::Check | Kind::Mirror)
 }
 
 fn is_check(subject: &Subject) -> bool {

@@ -98,6 +98,16 @@ pub fn key_conflict(kind: &str, winner: &Subject, key: &str) -> Told {
     Told::new(Reason::KeyConflict, message)
 }
 
+/// Rule 4: what exists under the key may belong to a resource that cannot be seen.
+#[must_use]
+pub fn unlisted(key: &str) -> Told {
+    let message = format!(
+        "What exists under the key {key} is not taken over while the API server refuses to list a namespace that is to be watched: \
+         it may belong to a resource there. The operator's /readyz and its log name what is refused; it goes on by itself"
+    );
+    Told::new(Reason::InternalError, message)
+}
+
 /// The project that a resource names does not exist.
 #[must_use]
 pub fn project_missing(name: &str) -> Told {

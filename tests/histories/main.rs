@@ -15,6 +15,7 @@ mod named;
 mod operator;
 mod people;
 mod play;
+mod relists;
 mod remote;
 mod service;
 mod settled;

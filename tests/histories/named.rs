@@ -1,15 +1,13 @@
 //! Histories with a name: what random ones once found, and what must stay so.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use connect_operator::controllers::conditions;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::cluster::{Key, Kind};
 use crate::gate::{Place, lock};
 use crate::history::{Foreign, History, Reading, Shape, Step};
 use crate::people::{RESOURCES, Resource};
@@ -301,34 +299,6 @@ fn rule_22_and_24_each_named_history_of_an_end_comes_to_what_was_asked_for() {
             (1, 0, 0),
         ),
     ]);
-}
-
-/// A list that begins anew shows its early pages long before reconciles may read what they hold.
-#[test]
-fn what_an_early_page_of_a_list_shows_is_reconciled_as_it_is() {
-    let paused = Shape { suspend: true, ..Shape::default() };
-    let (_, observed) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
-        simulation.start(0, 0);
-        let all = ["one", "two", "three", "four", "five"].map(Resource::named);
-        for name in all {
-            simulation.write(name, paused);
-        }
-        simulation.rest().await;
-        simulation.step(&Step::Cut(0), 0).await;
-        simulation.write(all[0], Shape { level: 1, ..paused });
-        simulation.write(Resource::named("a-new-one"), paused);
-        simulation.delete(all[1]);
-        simulation.step(&Step::Relist(0), 0).await;
-        simulation.rest().await;
-        let cluster = lock(&simulation.reach.cluster);
-        let observed = |(key, object): (&Key, &Arc<Value>)| {
-            let observed = object["status"]["observedGeneration"] == object["metadata"]["generation"];
-            (key.name.clone(), observed)
-        };
-        cluster.of_kind(Kind::Deployment).map(observed).collect::<Vec<_>>()
-    });
-    let all = ["a-new-one", "five", "four", "one", "three"].map(|name| (name.to_owned(), true));
-    assert_eq!(observed, all);
 }
 
 #[test]

@@ -301,7 +301,7 @@ impl Scene {
     pub(super) fn winner<K: Contender>(&self, object: &K) -> Option<Subject> {
         match self.keys.standing(object) {
             Standing::After(winner) => Some(winner),
-            Standing::First | Standing::Unknown => None,
+            Standing::First | Standing::Unknown | Standing::Unlisted => None,
         }
     }
 

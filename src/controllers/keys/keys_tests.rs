@@ -111,7 +111,7 @@ fn rule_4_whoever_is_alone_is_first_and_is_not_woken_for_it() {
     let one = resource("one", 1, &json!({}));
     world.keys.saw(&one);
     assert_eq!(world.keys.standing(&one), Standing::First);
-    assert_eq!(world.keys.begin(&one, &place()), Standing::First);
+    assert_eq!(world.keys.begin(&one, &place(), Beginning::Create), Standing::First);
     let written = resource("one", 2, &operating());
     world.keys.wrote(&written);
     world.keys.saw(&written);
@@ -122,6 +122,24 @@ fn rule_4_whoever_is_alone_is_first_and_is_not_woken_for_it() {
     let index = world.keys.lock();
     let empty = index.entries.is_empty() && index.places.is_empty() && index.users.is_empty();
     assert!(empty && index.projects.is_empty(), "nothing is kept of what is gone: {index:?}");
+}
+
+#[test]
+fn rule_4_a_list_that_is_refused_keeps_nobody_from_creating_but_from_taking_over() {
+    let mut world = World::empty(2);
+    let one = resource("two", 1, &json!({}));
+    world.keys.saw_project(&project("shop", "shop", "demo"));
+    world.keys.saw(&one);
+    world.keys.listed();
+    assert_eq!(world.keys.standing(&one), Standing::Unknown);
+    world.keys.refused();
+    assert_eq!((world.woken(), world.keys.standing(&one)), (vec!["two".to_owned()], Standing::First));
+    assert_eq!(world.keys.begin(&one, &place(), Beginning::TakeOver), Standing::Unlisted);
+    assert_eq!(world.keys.begin(&one, &place(), Beginning::Create), Standing::First);
+    world.woken();
+    world.keys.listed_at_last();
+    assert_eq!(world.woken(), ["two"], "who was not let take over");
+    assert_eq!(world.keys.begin(&one, &place(), Beginning::TakeOver), Standing::First);
 }
 
 #[test]
@@ -150,13 +168,13 @@ fn rule_4_of_two_that_come_at_once_one_begins_whatever_the_order() {
         let late = resource(second, 2, &json!({}));
         world.keys.saw(&early);
         assert_eq!(world.keys.standing(&early), Standing::First, "{case}");
-        assert_eq!(world.keys.begin(&early, &place()), Standing::First, "{case}");
+        assert_eq!(world.keys.begin(&early, &place(), Beginning::Create), Standing::First, "{case}");
         // The write is not there yet, and the other one comes.
         world.keys.saw(&late);
         assert_eq!(world.keys.standing(&late), after(first), "{case}");
-        assert_eq!(world.keys.begin(&late, &place()), after(first), "{case}");
+        assert_eq!(world.keys.begin(&late, &place(), Beginning::Create), after(first), "{case}");
         world.keys.wrote(&resource(first, 3, &operating()));
-        assert_eq!(world.keys.begin(&late, &place()), after(first), "{case}");
+        assert_eq!(world.keys.begin(&late, &place(), Beginning::Create), after(first), "{case}");
         world.keys.wrote(&resource(first, 4, &owning("1")));
         assert_eq!(world.keys.standing(&late), after(first), "{case}");
         world.woken();
@@ -174,8 +192,12 @@ fn rule_4_both_may_have_asked_before_either_begins() {
     assert_eq!(world.keys.standing(&two), Standing::First);
     world.keys.saw(&one);
     assert_eq!(world.keys.standing(&one), Standing::First);
-    assert_eq!(world.keys.begin(&two, &place()), after("one"), "asked again in one step with the announcement");
-    assert_eq!(world.keys.begin(&one, &place()), Standing::First);
+    assert_eq!(
+        world.keys.begin(&two, &place(), Beginning::Create),
+        after("one"),
+        "asked again in one step with the announcement"
+    );
+    assert_eq!(world.keys.begin(&one, &place(), Beginning::Create), Standing::First);
 }
 
 #[test]
@@ -183,7 +205,7 @@ fn rule_4_what_was_announced_and_not_written_is_taken_back_by_the_next_run() {
     let mut world = World::new();
     let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
     world.keys.saw(&two);
-    assert_eq!(world.keys.begin(&two, &place()), Standing::First);
+    assert_eq!(world.keys.begin(&two, &place(), Beginning::Create), Standing::First);
     world.keys.saw(&one);
     assert_eq!(world.keys.standing(&one), after("two"));
     world.woken();
@@ -213,7 +235,7 @@ fn rule_4_an_old_copy_says_nothing() {
     assert_eq!(world.keys.standing(&one), Standing::First);
     assert_eq!(world.keys.standing(&again), after("one"));
     assert_eq!(world.keys.standing(&owner), Standing::Unknown);
-    assert_eq!(world.keys.begin(&owner, &place()), Standing::Unknown);
+    assert_eq!(world.keys.begin(&owner, &place(), Beginning::Create), Standing::Unknown);
 }
 
 #[test]
@@ -263,7 +285,7 @@ fn rule_4_projects_that_come_go_and_change_move_the_claims() {
     world.keys.saw(&one);
     world.keys.saw(&two);
     assert_eq!(world.keys.standing(&two), Standing::First, "no project is known, so there is nothing to share");
-    assert_eq!(world.keys.begin(&two, &place()), Standing::Unknown, "and nothing to begin");
+    assert_eq!(world.keys.begin(&two, &place(), Beginning::Create), Standing::Unknown, "and nothing to begin");
     world.keys.saw_project(&project("shop", "other", "demo"));
     assert_eq!(world.keys.standing(&two), Standing::First);
     world.keys.saw_project(&project("shop", "shop", "demo"));
@@ -273,7 +295,11 @@ fn rule_4_projects_that_come_go_and_change_move_the_claims() {
     world.keys.saw_project(&project("shop", "shop", "elsewhere"));
     assert_eq!(world.woken(), ["one", "two"]);
     assert_eq!(world.keys.standing(&two), Standing::First);
-    assert_eq!(world.keys.begin(&one, &place()), Standing::Unknown, "a run that knew the old remote begins nothing");
+    assert_eq!(
+        world.keys.begin(&one, &place(), Beginning::Create),
+        Standing::Unknown,
+        "a run that knew the old remote begins nothing"
+    );
     world.keys.saw_project(&project("shop", "shop", "demo"));
     world.keys.gone(&Subject::project("shop", "shop"));
     assert_eq!(world.keys.standing(&two), Standing::First);
@@ -324,7 +350,7 @@ impl Actor {
         match self.step {
             1 => standing = keys.standing(&self.copy()),
             2 => {
-                standing = keys.begin(&self.copy(), &place());
+                standing = keys.begin(&self.copy(), &place(), Beginning::Create);
                 self.active = standing == Standing::First;
             }
             3 => keys.wrote(&self.written()),

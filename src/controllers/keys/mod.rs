@@ -42,6 +42,18 @@ pub enum Standing {
     /// Not known: not everything was listed yet, which wakes the resource; or the run works with an old copy, and the
     /// new one is on its way.
     Unknown,
+    /// Not known, since the API server refuses a list: what exists may belong to somebody whom it would show. The list wakes the
+    /// resource when it comes.
+    Unlisted,
+}
+
+/// What a resource is about to do at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// Create, or go on with what it created.
+    Create,
+    /// Take over what exists, whoever made it.
+    TakeOver,
 }
 
 /// Who wants which key.
@@ -55,6 +67,8 @@ pub struct Keys {
 struct Index {
     /// Lists that were not complete yet since the start.
     missing_lists: usize,
+    /// Lists that the API server refuses.
+    refused_lists: usize,
     /// Who asked before they were.
     early: BTreeSet<Subject>,
     entries: BTreeMap<Subject, Entry>,
@@ -100,17 +114,29 @@ impl Keys {
         });
     }
 
-    /// One of the first lists is complete, or the API server refuses it.
-    ///
-    /// One that is refused frees the others: of what cannot be listed nothing can be read or written, so no reconcile of
-    /// it runs, and none can create what another one creates too. What it has at the remote from earlier is found there
-    /// under its key, as anybody's is: that is `KeyTaken`, or taken over with `adoptionPolicy: Adopt`. Once the list comes,
-    /// what it shows is known here before a reconcile of it runs. An API server that does not answer may still show
-    /// who is stronger, so that frees nobody.
+    /// One of the first lists is complete.
     pub fn listed(&self) {
+        self.change(Index::awaited_less);
+    }
+
+    /// The API server refuses one of the first lists.
+    ///
+    /// That frees the others: of what cannot be listed nothing can be read or written, so no reconcile of it runs, and none
+    /// can create what another one creates too. What it has at the remote from earlier is found there under its key, as
+    /// anybody's is, which is `KeyTaken`. It is not taken over meanwhile ([`Standing::Unlisted`]): who owns it cannot be
+    /// seen. An API server that does not answer may still show who is stronger, so that frees nobody.
+    pub fn refused(&self) {
         self.change(|index| {
-            index.missing_lists = index.missing_lists.saturating_sub(1);
-            if index.missing_lists == 0 { std::mem::take(&mut index.early) } else { BTreeSet::new() }
+            index.refused_lists += 1;
+            index.awaited_less()
+        });
+    }
+
+    /// A list that was refused is complete at last, and counts from now on as every other.
+    pub fn listed_at_last(&self) {
+        self.change(|index| {
+            index.refused_lists = index.refused_lists.saturating_sub(1);
+            if index.refused_lists == 0 { std::mem::take(&mut index.early) } else { BTreeSet::new() }
         });
     }
 
@@ -149,10 +175,15 @@ impl Keys {
     /// [`Standing::First`], nobody else gets that answer until the write that follows shows, or the next run began:
     /// asking and announcing are one step.
     #[must_use]
-    pub fn begin<K: Contender>(&self, object: &K, place: &Place) -> Standing {
+    pub fn begin<K: Contender>(&self, object: &K, place: &Place, what: Beginning) -> Standing {
         let subject = subject(object);
         let mut standing = Standing::Unknown;
         self.change(|index| {
+            if what == Beginning::TakeOver && index.refused_lists > 0 {
+                index.early.insert(subject);
+                standing = Standing::Unlisted;
+                return BTreeSet::new();
+            }
             let here = index.entries.get(&subject).filter(|entry| {
                 Some(&entry.uid) == object.meta().uid.as_ref() && entry.place().as_ref() == Some(place)
             });
@@ -177,6 +208,12 @@ impl Keys {
 
 /// Each change returns those whose standing it may have changed.
 impl Index {
+    /// One list less is awaited.
+    fn awaited_less(&mut self) -> BTreeSet<Subject> {
+        self.missing_lists = self.missing_lists.saturating_sub(1);
+        if self.missing_lists == 0 { std::mem::take(&mut self.early) } else { BTreeSet::new() }
+    }
+
     fn put<K: Contender>(&mut self, object: &K, appears: bool) -> BTreeSet<Subject> {
         let entry = Entry::of(object);
         let subject = entry.claim.subject.clone();

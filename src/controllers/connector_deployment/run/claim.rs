@@ -4,7 +4,7 @@ use super::super::decide::{CallKind, Decision, Memory, Step};
 use super::super::intent;
 use super::super::ledger::Ledger;
 use super::super::status::WantedIdentity;
-use crate::controllers::keys::{Place, Standing};
+use crate::controllers::keys::{Beginning, Place, Standing};
 use crate::controllers::object::Next;
 use crate::controllers::problem;
 use crate::controllers::subject::Kind;
@@ -19,13 +19,19 @@ impl Run<'_> {
             return Standing::First;
         }
         let place = Place { kind: Kind::Deployment, remote: wanted.remote.clone(), key: wanted.key.clone() };
-        self.context.keys.begin(&*self.object, &place)
+        let own = creates || ledger.operation.is_some();
+        let what = if own { Beginning::Create } else { Beginning::TakeOver };
+        self.context.keys.begin(&*self.object, &place, what)
     }
 
     /// Leaves the key to who is before us. Whatever changes about that wakes us, so nothing is looked at meanwhile; that the
     /// resource itself is gone does so too.
     pub(super) async fn step_aside(&mut self, standing: Standing) -> Result<Next, kube::Error> {
-        let Standing::After(winner) = standing else { return Ok(Next::Again(None)) };
+        let winner = match standing {
+            Standing::After(winner) => winner,
+            Standing::Unlisted => return self.halt(None, problem::unlisted(&intent::key(&self.object)), None).await,
+            Standing::First | Standing::Unknown => return Ok(Next::Again(None)),
+        };
         self.context.remotes.forget(self.subject);
         // What was seen until now says nothing about the time after.
         self.remembered.seen = Memory::default();

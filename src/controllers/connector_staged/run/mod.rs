@@ -20,7 +20,7 @@ use crate::connect::scopes::Right;
 use crate::controllers::backoff::Asked;
 use crate::controllers::conditions;
 use crate::controllers::context::Context;
-use crate::controllers::keys::{Place, Standing};
+use crate::controllers::keys::{Beginning, Place, Standing};
 use crate::controllers::object::{self, Next, request};
 use crate::controllers::problem;
 use crate::controllers::reason::Reason;
@@ -220,12 +220,18 @@ impl<'a> Run<'a> {
             return Standing::First;
         }
         let place = Place { kind: Kind::Staged, remote: identity.clone(), key: self.object.spec.key.clone() };
-        self.context.keys.begin(&*self.object, &place)
+        let own = creates || ledger.operation.is_some();
+        let what = if own { Beginning::Create } else { Beginning::TakeOver };
+        self.context.keys.begin(&*self.object, &place, what)
     }
 
     /// Leaves the key to who is before us. Whatever changes about that wakes us.
     async fn step_aside(&mut self, standing: Standing) -> Result<Next, kube::Error> {
-        let Standing::After(winner) = standing else { return Ok(Next::Again(None)) };
+        let winner = match standing {
+            Standing::After(winner) => winner,
+            Standing::Unlisted => return self.halt(None, problem::unlisted(&self.object.spec.key), None).await,
+            Standing::First | Standing::Unknown => return Ok(Next::Again(None)),
+        };
         self.remembered.seen = Memory::default();
         if intent::deletion(&self.object).is_some() {
             return self.release(None).await;

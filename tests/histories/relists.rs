@@ -1,0 +1,40 @@
+//! Lists that begin anew, page by page, while everything else goes on.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::cluster::{Key, Kind};
+use crate::gate::lock;
+use crate::history::{Reading, Shape, Step};
+use crate::people::Resource;
+use crate::play::stage;
+use crate::simulation::Simulation;
+
+/// A list that begins anew shows its early pages long before reconciles may read what they hold.
+#[test]
+fn what_an_early_page_of_a_list_shows_is_reconciled_as_it_is() {
+    let paused = Shape { suspend: true, ..Shape::default() };
+    let (_, observed) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+        simulation.start(0, 0);
+        let all = ["one", "two", "three", "four", "five"].map(Resource::named);
+        for name in all {
+            simulation.write(name, paused);
+        }
+        simulation.rest().await;
+        simulation.step(&Step::Cut(0), 0).await;
+        simulation.write(all[0], Shape { level: 1, ..paused });
+        simulation.write(Resource::named("a-new-one"), paused);
+        simulation.delete(all[1]);
+        simulation.step(&Step::Relist(0), 0).await;
+        simulation.rest().await;
+        let cluster = lock(&simulation.reach.cluster);
+        let observed = |(key, object): (&Key, &Arc<Value>)| {
+            let observed = object["status"]["observedGeneration"] == object["metadata"]["generation"];
+            (key.name.clone(), observed)
+        };
+        cluster.of_kind(Kind::Deployment).map(observed).collect::<Vec<_>>()
+    });
+    let all = ["a-new-one", "five", "four", "one", "three"].map(|name| (name.to_owned(), true));
+    assert_eq!(observed, all);
+}

@@ -78,7 +78,7 @@ pub(super) fn plan(view: &View, offers: &Offers, facts: Facts) -> Plan {
     // First, because a run asks for them before it looks; but a few at a time, and not twice in a row while deployments
     // are due: a registry that is slow must hold up no look.
     let mut connectors = offers.due(facts.now);
-    if !connectors.is_empty() && !(facts.offers_read && !due.is_empty()) {
+    if !connectors.is_empty() && (due.is_empty() || !facts.offers_read) {
         connectors.truncate(OFFERS_AT_ONCE);
         return Plan::Offers(connectors);
     }

@@ -23,6 +23,8 @@ fn full() -> Arc<Metrics> {
     metrics.waited(second);
     metrics.throttled();
     metrics.token(TokenEnd::Issued);
+    metrics.panicked("ConnectProject");
+    metrics.list_refused("ConnectProject", Some("shop"), true);
     metrics
 }
 

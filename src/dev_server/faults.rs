@@ -8,6 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::watch;
 
 use super::variant::Variant;
 use crate::connect::routes::OPERATIONS;
@@ -59,7 +60,7 @@ pub struct FaultAnswer {
     pub headers: BTreeMap<String, String>,
     /// A text is sent as it is (as HTML, unless a `Content-Type` is given), anything else as JSON.
     pub body: Option<Value>,
-    /// Waits before the answer, in milliseconds of real time.
+    /// Waits before the answer, in milliseconds of real time; not any longer once the faults are cleared.
     pub delay_ms: u64,
     /// The right body, with this status and these headers; the operation happens, whatever the effect.
     pub keep_body: bool,
@@ -207,12 +208,14 @@ impl FaultFile {
 pub(super) struct Faults {
     random: StdRng,
     set: Vec<Fault>,
+    /// Tells answers that are delayed when the faults are others.
+    replaced: watch::Sender<()>,
 }
 
 impl Faults {
     pub(super) fn new(seed: Option<u64>, set: Vec<Fault>) -> Self {
         let random = seed.map_or_else(|| StdRng::from_rng(&mut rand::rng()), StdRng::seed_from_u64);
-        Self { random, set }
+        Self { random, set, replaced: watch::Sender::new(()) }
     }
 
     pub(super) fn add(&mut self, fault: Fault) {
@@ -221,6 +224,12 @@ impl Faults {
 
     pub(super) fn replace(&mut self, set: Vec<Fault>) {
         self.set = set;
+        self.replaced.send_replace(());
+    }
+
+    /// Changes when the faults are replaced from now on.
+    pub(super) fn replaced(&self) -> watch::Receiver<()> {
+        self.replaced.subscribe()
     }
 
     pub(super) fn set(&self) -> &[Fault] {

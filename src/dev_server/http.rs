@@ -243,9 +243,17 @@ pub(super) async fn answer(
 
 /// The answer, or that of a fault, or how the connection ends without one.
 async fn with_faults(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Result<Response, Cut> {
-    let fault = shared.faults().take(route.name(), parts.uri.path());
+    let (fault, mut replaced) = {
+        let mut faults = shared.faults();
+        (faults.take(route.name(), parts.uri.path()), faults.replaced())
+    };
     let Some((effect, fault)) = fault else { return Ok(perform(shared, route, parts, body).await) };
-    let delay = tokio::time::sleep(Duration::from_millis(fault.delay_ms));
+    let delay = async {
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(fault.delay_ms)) => {}
+            _ = replaced.changed() => {}
+        }
+    };
     let right = match effect {
         FaultEffect::After => {
             let right = perform(shared, route, parts, body).await;

@@ -130,13 +130,14 @@ async fn rule_01_a_run_on_a_version_that_is_not_the_newest_sends_nothing() {
     let shop = Leaping::open().await;
     shop.know_the_registry().await;
     let before = shop.calls("getDeploymentByKey");
-    let slow = FaultAnswer { delay_ms: 1_500, ..FaultAnswer::default() };
+    let slow = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
     shop.dev.fault(Fault::of("getDeploymentByKey", slow).times(1)).unwrap();
     shop.apply_deployment(&json!({})).await;
-    // The look that follows the finalizer takes long enough for a change to come between.
+    // The look that follows the finalizer takes until a change has come between.
     shop.until("held", |object| !object.finalizers().is_empty()).await;
     shop.change(&json!({"metadata": {"labels": {"team": "tax"}}})).await;
     assert_eq!(shop.calls("getDeploymentByKey"), before);
+    shop.dev.clear_faults();
     shop.finish("Deployed").await;
     assert_eq!(shop.sent(), [1, 0, 0]);
     assert_eq!(shop.calls("getDeploymentByKey"), before + 3, "once in vain, then as always");

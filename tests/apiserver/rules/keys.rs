@@ -201,13 +201,15 @@ async fn rule_04_what_comes_while_another_one_looks_is_noticed_before_it_creates
     let stronger = named(&shop, "aaa", &json!({"managementPolicy": "ObserveOnly"}));
     shop.sandbox.apply(&stronger).await.unwrap();
     until_reason(&shop.sandbox, "aaa", "RemoteDisappeared").await;
-    let slow = FaultAnswer { delay_ms: 3_000, ..FaultAnswer::default() };
-    // It shows what was there before the pause.
+    let slow = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
+    // It shows what was there before the pause, which ends when the faults are cleared.
     shop.dev.fault(Fault::of("getDeploymentByKey", slow).after_the_effect().times(1)).unwrap();
     let looks = shop.calls("getDeploymentByKey");
     shop.apply_deployment(&json!({"key": KEY})).await;
     shop.until("about to look", |object| !object.finalizers().is_empty()).await;
     shop.sandbox.change(&stronger, &json!({"spec": {"managementPolicy": "Full"}})).await.unwrap();
+    until_reason(&shop.sandbox, "aaa", "Creating").await;
+    shop.dev.clear_faults();
     finish(&shop, &shop.sandbox, "aaa").await;
     assert_aside(&shop.until_reason("KeyConflict").await, "aaa");
     assert_eq!(shop.calls("createDeployment"), 1);

@@ -169,9 +169,9 @@ async fn rule_06_an_operator_that_is_stopped_while_the_remote_works_goes_on_afte
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
-/// The right answer, so late that the test can edit the resource before it comes.
+/// The right answer, once the test has edited the resource and cleared the faults.
 fn answered_late(operation: &str) -> Fault {
-    Fault::of(operation, FaultAnswer { delay_ms: 1500, ..FaultAnswer::default() }).after_the_effect()
+    Fault::of(operation, FaultAnswer { delay_ms: FOR_EVER, ..FaultAnswer::default() }).after_the_effect()
 }
 
 /// Edits the resource while this call is under way: a label, and what is asked for.

@@ -30,7 +30,7 @@ struct Buggy {
 
 impl Buggy {
     fn new(clock: &Clock) -> Arc<Self> {
-        let allowed_hosts = AllowedHosts::parse(["127.0.0.1"]).expect("a host");
+        let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
         let (around, extra_ca_pem, limits) = (Surroundings::plain(clock.clone()), None, Limits::default());
         let actions =
             HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };

@@ -174,7 +174,7 @@ fn flags_of(line: &str) -> Vec<String> {
 }
 
 /// Kinds of the cluster and of others that pages name.
-const KINDS: [&str; 18] = [
+const KINDS: [&str; 20] = [
     "configmap",
     "crd",
     "customresourcedefinition",

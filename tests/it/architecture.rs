@@ -297,7 +297,6 @@ fn secured_values_are_secret_strings() {
         ("crd/connect_project", "the name of an entry of a Secret, not its value"),
         ("cli/plan/mod", "the name of a Secret"),
         ("cli/run", "the name of a Secret"),
-        ("connect/mask/parts", "parts of values that the masker has opened, in the moment in which it looks for them"),
         ("dev_server/catalogue", "secrets of the dev server, which are public"),
         ("dev_server/logs", "a token for the next page"),
         ("dev_server/tokens", "tokens of the dev server, which are good for nothing else"),

@@ -114,12 +114,25 @@ pub async fn release<K: Object>(api: &Api<K>, object: &K) -> Result<(), kube::Er
     }
 }
 
-/// Writes the id of what is at the remote where a restored backup keeps it (rule 3).
+/// Writes the id of what is at the remote where a restored backup keeps it (rule 3). `None`: the API server refused, which is
+/// an Event only, since nothing but a restored backup needs it.
 ///
 /// # Errors
-/// Those of the API server; 409 if the object was changed meanwhile.
-pub async fn annotate<K: Object>(api: &Api<K>, object: &K, id: &str) -> Result<K, kube::Error> {
-    patch_metadata(api, object, json!({ "annotations": { names::REMOTE_ID: id } })).await
+/// Those of the API server that pass by themselves; 409 if the object was changed meanwhile.
+pub async fn annotate<K: Object>(
+    context: &Context,
+    api: &Api<K>,
+    object: &K,
+    id: &str,
+) -> Result<Option<K>, kube::Error> {
+    match patch_metadata(api, object, json!({ "annotations": { names::REMOTE_ID: id } })).await {
+        Ok(object) => Ok(Some(object)),
+        Err(error) => {
+            let told = refusal::told(Access::Write, refusal::ANNOTATIONS, error)?;
+            context.event(object, "Reconcile", &told).await;
+            Ok(None)
+        }
+    }
 }
 
 /// A kind whose operations are written before their calls.
@@ -180,6 +193,26 @@ pub enum Written<K> {
     Stored(K),
     /// So it is, but without all that was written.
     Pruned(K, kube::Error),
+}
+
+impl<K> Written<K> {
+    /// Hands what is the resource now to `take`.
+    ///
+    /// # Errors
+    /// That not all was written.
+    pub fn hand_to(self, take: impl FnOnce(K)) -> Result<(), kube::Error> {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Stored(object) => {
+                take(object);
+                Ok(())
+            }
+            Self::Pruned(object, error) => {
+                take(object);
+                Err(error)
+            }
+        }
+    }
 }
 
 /// Reads the resource again, and takes over its version and status if the operation in it is the one that this run wrote.

@@ -47,6 +47,13 @@ pub fn told(access: Access, request: &str, error: kube::Error) -> Result<Told, k
     Ok(Told::new(Reason::KubernetesError, cut(&message, LONGEST_MESSAGE)))
 }
 
+/// Whether it will not be granted by waiting: no right to see it, or there is no such namespace or kind. It is no answer that the
+/// API server is away, or does not know what to answer.
+#[must_use]
+pub fn cannot_be_seen(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if matches!(status.code, 403 | 404))
+}
+
 /// Runs of one resource in a row that the API server refused something.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Refusals(u32);

@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
+use crate::controllers::refusal;
 use crate::controllers::secret;
 use crate::controllers::subject::Subject;
 use crate::crd::{ConnectProject, CredentialsRef};
@@ -258,7 +259,7 @@ async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube
         match projects.list_metadata(&ListParams::default()).await {
             Ok(projects) => living.extend(projects.items.iter().filter_map(ResourceExt::uid)),
             // Which of its projects live cannot be seen, so its copies stay; those of other namespaces are looked at.
-            Err(kube::Error::Api(status)) if place.is_some() && matches!(status.code, 403 | 404) => {
+            Err(error) if place.is_some() && refusal::cannot_be_seen(&error) => {
                 copies.retain(|copy| namespace(copy) != place);
             }
             Err(error) => return Err(error),

@@ -39,6 +39,7 @@ use super::context::{Context, Project};
 use super::elsewhere;
 use super::problem;
 use super::reason::{Reason, Stance};
+use super::refusal;
 use super::remote::Remote;
 use super::subject::Subject;
 use super::work::Ended;
@@ -102,7 +103,7 @@ pub async fn clear(context: &Context, project: &ConnectProject) -> Result<(), ku
     let api = Api::namespaced(context.client.clone(), &project.namespace().unwrap_or_default());
     let owner = Owner { name: project.name_any(), uid: project.uid().unwrap_or_default() };
     match act::remove_all(&api, &owner).await {
-        Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => Ok(()),
+        Err(error) if refusal::cannot_be_seen(&error) => Ok(()),
         answer => answer,
     }
 }

@@ -124,14 +124,20 @@ fn rule_4_whoever_is_alone_is_first_and_is_not_woken_for_it() {
     assert!(empty && index.projects.is_empty(), "nothing is kept of what is gone: {index:?}");
 }
 
-#[test]
-fn rule_4_a_list_that_is_refused_keeps_nobody_from_creating_but_from_taking_over() {
-    let mut world = World::empty(2);
+/// One of two lists is complete, and a resource of it has asked how it stands.
+fn half_listed() -> (World, ConnectorDeployment) {
+    let world = World::empty(2);
     let one = resource("two", 1, &json!({}));
     world.keys.saw_project(&project("shop", "shop", "demo"));
     world.keys.saw(&one);
     world.keys.listed();
     assert_eq!(world.keys.standing(&one), Standing::Unknown);
+    (world, one)
+}
+
+#[test]
+fn rule_4_a_list_that_is_refused_keeps_nobody_from_creating_but_from_taking_over() {
+    let (mut world, one) = half_listed();
     world.keys.refused();
     assert_eq!((world.woken(), world.keys.standing(&one)), (vec!["two".to_owned()], Standing::First));
     assert_eq!(world.keys.begin(&one, &place(), Beginning::TakeOver), Standing::Unlisted);
@@ -144,12 +150,7 @@ fn rule_4_a_list_that_is_refused_keeps_nobody_from_creating_but_from_taking_over
 
 #[test]
 fn rule_4_nobody_is_first_before_everything_was_listed() {
-    let mut world = World::empty(2);
-    let one = resource("two", 1, &json!({}));
-    world.keys.saw_project(&project("shop", "shop", "demo"));
-    world.keys.saw(&one);
-    world.keys.listed();
-    assert_eq!(world.keys.standing(&one), Standing::Unknown);
+    let (mut world, one) = half_listed();
     // The other list comes late, and holds a stronger one.
     world.keys.saw(&resource("one", 2, &json!({})));
     world.woken();

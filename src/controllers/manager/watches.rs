@@ -19,6 +19,7 @@ use crate::controllers::lists::List;
 use crate::controllers::object::Object;
 use crate::controllers::readable::{self, Guarded, only_readable};
 use crate::controllers::references::Named;
+use crate::controllers::refusal;
 use crate::controllers::sources::Sources;
 use crate::controllers::subject::Kind;
 use crate::crd::Connector;
@@ -73,8 +74,9 @@ impl Scope {
                     events::ended(&context, &subject);
                 }
             }
-            // It is no answer that the API server is away, or does not know what to answer.
-            Err(watcher::Error::InitialListFailed(kube::Error::Api(status))) if matches!(status.code, 403 | 404) => {
+            Err(watcher::Error::InitialListFailed(error @ kube::Error::Api(status)))
+                if refusal::cannot_be_seen(error) =>
+            {
                 lifes.refused::<K>(&context);
                 if context.work.list_refused(&list) {
                     refused = true;

@@ -23,14 +23,10 @@ mod unusable;
 mod values;
 mod webhook;
 
-use std::fmt::Debug;
-
+use connect_operator::controllers::object::Object;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
-use kube::Resource;
-use kube::core::NamespaceResourceScope;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::shop::Shop;
 use pace::{FINE, meanwhile};
@@ -43,30 +39,18 @@ fn condition<'a>(object: &'a ConnectorDeployment, kind: &str) -> Option<&'a str>
 
 /// Returns an object once its Ready condition has this reason, and a message with these words. The clock of `shop` is stepped
 /// meanwhile.
-async fn until_says<K>(shop: &Shop, name: &str, reason: &str, words: &[&str]) -> K
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize
-        + Send
-        + 'static,
-{
+async fn until_says<K: Object + Serialize>(shop: &Shop, name: &str, reason: &str, words: &[&str]) -> K {
     until_condition(shop, name, names::READY, reason, words).await
 }
 
 /// The same of another condition.
-async fn until_condition<K>(shop: &Shop, name: &str, type_: &str, reason: &str, words: &[&str]) -> K
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize
-        + Send
-        + 'static,
-{
+async fn until_condition<K: Object + Serialize>(
+    shop: &Shop,
+    name: &str,
+    type_: &str,
+    reason: &str,
+    words: &[&str],
+) -> K {
     let says = |object: &K| {
         let object = serde_json::to_value(object).expect("it is JSON");
         object["status"]["conditions"].as_array().into_iter().flatten().any(|condition| {

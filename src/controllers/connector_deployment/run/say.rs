@@ -16,7 +16,7 @@ use super::super::status::{self, Comparison, Facts, Newer, Release, Sight, Texts
 use crate::connect::ApiError;
 use crate::connect::model::Deployment;
 use crate::controllers::conditions::{self, Told};
-use crate::controllers::object::{self, Next, Written};
+use crate::controllers::object::{self, Next};
 use crate::controllers::problem;
 use crate::controllers::reason::{Reason, Stance};
 use crate::controllers::refusal::{self, Access};
@@ -245,17 +245,8 @@ impl Run<'_> {
     }
 
     pub(super) async fn write(&mut self, after: ConnectorDeploymentStatus, told: &Told) -> Result<(), kube::Error> {
-        match object::write(self.context, &self.api, &*self.object, after, told).await? {
-            Written::Nothing => Ok(()),
-            Written::Stored(object) => {
-                self.wrote(object);
-                Ok(())
-            }
-            Written::Pruned(object, error) => {
-                self.wrote(object);
-                Err(error)
-            }
-        }
+        let written = object::write(self.context, &self.api, &*self.object, after, told).await?;
+        written.hand_to(|object| self.wrote(object))
     }
 
     /// Rule 3: the id where a restored backup keeps it. Rule 5: what was created again has other URLs, which is said.
@@ -265,15 +256,8 @@ impl Run<'_> {
         if before.as_ref() == Some(id) {
             return Ok(());
         }
-        let object = match object::annotate(&self.api, &*self.object, id).await {
-            Ok(object) => object,
-            Err(error) => {
-                // Only a restored backup needs it.
-                let told = refusal::told(Access::Write, refusal::ANNOTATIONS, error)?;
-                self.context.event(&*self.object, "Reconcile", &told).await;
-                return Ok(());
-            }
-        };
+        let annotated = object::annotate(self.context, &self.api, &*self.object, id).await?;
+        let Some(object) = annotated else { return Ok(()) };
         self.wrote(object);
         if let Some(before) = before {
             let note = format!("The remote deployment is {id} now, in place of {before}: its URLs have changed");

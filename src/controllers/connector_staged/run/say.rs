@@ -12,7 +12,7 @@ use super::super::{intent, observe};
 use crate::connect::model::ConnectorStaged as Record;
 use crate::controllers::conditions::{self, Told};
 use crate::controllers::context::Context;
-use crate::controllers::object::{self, Next, Written};
+use crate::controllers::object::{self, Next};
 use crate::controllers::references::Named;
 use crate::controllers::refusal::{self, Access};
 use crate::controllers::staged_connectors::StagedConnector;
@@ -110,17 +110,8 @@ impl Run<'_> {
             handled_reconcile,
         };
         let after: ConnectorStagedStatus = status::summarize(&self.status(), &facts, self.context.clock.now());
-        match object::write(self.context, &self.api, &*self.object, after, told).await? {
-            Written::Nothing => Ok(()),
-            Written::Stored(object) => {
-                self.wrote(object);
-                Ok(())
-            }
-            Written::Pruned(object, error) => {
-                self.wrote(object);
-                Err(error)
-            }
-        }
+        let written = object::write(self.context, &self.api, &*self.object, after, told).await?;
+        written.hand_to(|object| self.wrote(object))
     }
 
     /// Rule 3: the id where a restored backup keeps it.
@@ -129,15 +120,8 @@ impl Run<'_> {
         if self.object.annotations().get(names::REMOTE_ID) == Some(id) {
             return Ok(());
         }
-        let object = match object::annotate(&self.api, &*self.object, id).await {
-            Ok(object) => object,
-            Err(error) => {
-                // Only a restored backup needs it.
-                let told = refusal::told(Access::Write, refusal::ANNOTATIONS, error)?;
-                self.context.event(&*self.object, "Reconcile", &told).await;
-                return Ok(());
-            }
-        };
+        let annotated = object::annotate(self.context, &self.api, &*self.object, id).await?;
+        let Some(object) = annotated else { return Ok(()) };
         self.wrote(object);
         Ok(())
     }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::dry_run::{self, Checked, WouldBe};
 use super::manifests::Document;
 use crate::controllers::conditions::Told;
+use crate::controllers::connect_project;
 use crate::controllers::connector_deployment::desired::{self, Content, Contents};
 use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
 use crate::controllers::connector_staged::observe;
@@ -261,6 +262,10 @@ impl Scene {
         }
         for project in projects.iter().flatten().chain(self.projects.values()) {
             self.keys.saw_project(project);
+            let subject = Subject::project(&project.namespace().unwrap_or_default(), &project.name_any());
+            let answered = project.status.as_ref().is_some_and(|status| status.last_look_at.is_some());
+            let admits = answered || self.projects.contains_key(&subject);
+            self.keys.admitted(&subject, &connect_project::identity(project), admits);
         }
         let subject = |object: &ConnectorDeployment| {
             Subject::deployment(&object.namespace().unwrap_or_default(), &object.name_any())

@@ -202,6 +202,8 @@ async fn access(object: &ConnectProject, context: &Context, subject: &Subject) -
 /// Keeps what the project came to for those that name it.
 fn offer(object: &ConnectProject, context: &Context, subject: &Subject, remote: &Result<Arc<Remote>, Told>) {
     let login = remote.as_ref().ok().map(|remote| remote.login());
+    let admits = remote.as_ref().is_ok_and(|remote| remote.has_answered());
+    context.keys.admitted(subject, &identity(object), admits);
     let region = object.spec.region.clone();
     let http_api_url = object.spec.effective_http_api_url();
     let project = Project { identity: identity(object), region, http_api_url, remote: remote.clone(), login };

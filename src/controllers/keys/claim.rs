@@ -15,18 +15,20 @@ pub struct Claim {
     pub id: Option<String>,
     /// Whether it has begun something that may have reached the remote.
     pub operation: bool,
-    /// Whether its annotation names a remote deployment, as a restored backup does.
-    pub annotated: bool,
+    /// Id of the remote deployment that its annotation names, as that of a restored backup does. Anybody can write one, so it
+    /// counts only where that very deployment has the key.
+    pub annotated: Option<String>,
     /// When it was created.
     pub created: Timestamp,
 }
 
 impl Claim {
-    /// The smaller, the stronger: who owns it, who may have sent something, who owned it before a backup was restored,
+    /// The smaller, the stronger: who owns it, who may have sent something, who owned `there` before a backup was restored,
     /// the older, the smaller namespace and name.
-    fn rank(&self) -> (Reverse<bool>, Reverse<bool>, Reverse<bool>, Timestamp, &Subject) {
+    fn rank(&self, there: Option<&str>) -> (Reverse<bool>, Reverse<bool>, Reverse<bool>, Timestamp, &Subject) {
         let owns = self.id.is_some();
-        (Reverse(owns), Reverse(self.operation), Reverse(self.annotated), self.created, &self.subject)
+        let owned = there.is_some() && self.annotated.as_deref() == there;
+        (Reverse(owns), Reverse(self.operation), Reverse(owned), self.created, &self.subject)
     }
 
     /// Whether both own a deployment, and not the same one: every call goes by id, so neither can touch the other's.
@@ -35,14 +37,21 @@ impl Claim {
     }
 }
 
-/// The strongest claim of all.
-pub fn strongest<'a>(all: impl IntoIterator<Item = &'a Claim>) -> Option<&'a Claim> {
-    all.into_iter().min_by(|one, other| one.rank().cmp(&other.rank()))
+/// The strongest claim of all. `there`: id of the remote deployment that has the key, if one was seen.
+pub(super) fn strongest<'a>(all: impl IntoIterator<Item = &'a Claim>, there: Option<&str>) -> Option<&'a Claim> {
+    all.into_iter().min_by(|one, other| one.rank(there).cmp(&other.rank(there)))
 }
 
 /// The strongest of those that keep `mine` from the key; `None`: nobody does.
-pub fn rival<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim>) -> Option<&'a Claim> {
-    strongest(all.into_iter().filter(|other| other.rank() < mine.rank() && !mine.is_apart_from(other)))
+pub fn rival<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim>, there: Option<&str>) -> Option<&'a Claim> {
+    let before = |other: &&Claim| other.rank(there) < mine.rank(there) && !mine.is_apart_from(other);
+    strongest(all.into_iter().filter(before), there)
+}
+
+/// The same before anybody looked: who keeps `mine` from the key whether or not the remote has what its annotation names.
+pub fn rival_unseen<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim> + Clone) -> Option<&'a Claim> {
+    let rival_if_there = rival(mine, all.clone(), mine.annotated.as_deref());
+    rival_if_there.and(rival(mine, all, None))
 }
 
 #[cfg(test)]
@@ -54,7 +63,7 @@ mod tests {
             subject: Subject::deployment("shop", name),
             id: None,
             operation: false,
-            annotated: false,
+            annotated: None,
             created: Timestamp::from_second(100).expect("a time in range"),
         };
         change(&mut claim);
@@ -72,20 +81,20 @@ mod tests {
             ("the smaller name", |_| {}, |_| {}),
             ("the smaller namespace", |claim| claim.subject.namespace = "a".into(), |_| {}),
             ("the older, whatever its name", older, |claim| claim.subject.name = "a".into()),
-            ("what was owned, however young", |claim| claim.annotated = true, older),
+            ("what was owned, however young", |claim| claim.annotated = Some("1".into()), older),
             (
                 "both restored: the older",
                 |claim| {
-                    claim.annotated = true;
+                    claim.annotated = Some("1".into());
                     older(claim);
                 },
-                |claim| claim.annotated = true,
+                |claim| claim.annotated = Some("1".into()),
             ),
             (
                 "what may have been sent, before what was owned",
                 |claim| claim.operation = true,
                 |claim| {
-                    claim.annotated = true;
+                    claim.annotated = Some("1".into());
                     older(claim);
                 },
             ),
@@ -94,7 +103,7 @@ mod tests {
                 |claim| claim.id = Some("1".into()),
                 |claim| {
                     claim.operation = true;
-                    claim.annotated = true;
+                    claim.annotated = Some("1".into());
                     older(claim);
                 },
             ),
@@ -121,9 +130,26 @@ mod tests {
         for (case, one, other) in rows {
             let (winner, loser) = (claim("one", *one), claim("two", *other));
             let all = [loser.clone(), winner.clone()];
-            assert_eq!(rival(&winner, &all), None, "{case}");
-            assert_eq!(rival(&loser, &all), Some(&winner), "{case}");
+            assert_eq!(rival(&winner, &all, Some("1")), None, "{case}");
+            assert_eq!(rival(&loser, &all, Some("1")), Some(&winner), "{case}");
         }
+    }
+
+    #[test]
+    fn rule_4_an_annotation_counts_only_where_the_deployment_that_it_names_has_the_key() {
+        let annotated = claim("two", |claim| claim.annotated = Some("2".into()));
+        let plain = claim("one", older);
+        let all = [annotated.clone(), plain.clone()];
+        for (there, winner) in [(None, "one"), (Some("1"), "one"), (Some("2"), "two")] {
+            let strongest = strongest(&all, there).map(|claim| claim.subject.name.as_str());
+            assert_eq!(strongest, Some(winner), "{there:?}");
+        }
+        assert_eq!(rival_unseen(&plain, &all), None, "it may look");
+        assert_eq!(rival_unseen(&annotated, &all), None, "and so may the other: its deployment may be there");
+        let owner = claim("three", |claim| claim.id = Some("2".into()));
+        let all = [annotated.clone(), plain.clone(), owner.clone()];
+        assert_eq!(rival_unseen(&annotated, &all), Some(&owner), "whatever is there");
+        assert_eq!(rival_unseen(&plain, &all), Some(&owner));
     }
 
     #[test]
@@ -132,13 +158,13 @@ mod tests {
         let two = claim("two", |claim| claim.id = Some("2".into()));
         let three = claim("three", older);
         let all = [three.clone(), two.clone(), one.clone()];
-        assert_eq!(rival(&one, &all), None);
-        assert_eq!(rival(&two, &all), None);
-        assert_eq!(rival(&three, &all), Some(&one));
+        assert_eq!(rival(&one, &all, None), None);
+        assert_eq!(rival(&two, &all, None), None);
+        assert_eq!(rival(&three, &all, None), Some(&one));
         let same = claim("zero", |claim| {
             claim.id = Some("2".into());
             older(claim);
         });
-        assert_eq!(rival(&two, &[one, two.clone(), same.clone()]), Some(&same), "the one that owns the same");
+        assert_eq!(rival(&two, &[one, two.clone(), same.clone()], None), Some(&same), "the one that owns the same");
     }
 }

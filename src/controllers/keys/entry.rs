@@ -17,7 +17,7 @@ pub(super) struct Entry {
     version: Option<u64>,
     /// The project that it names.
     pub(super) project: Subject,
-    /// The remote that the project names, as far as that is known.
+    /// The remote that the project names, once that has answered with the project's credentials.
     pub(super) named: Option<RemoteIdentity>,
     /// The remote that holds what it owns or has begun, whatever the project names now.
     held: Option<RemoteIdentity>,
@@ -76,7 +76,7 @@ impl Entry {
                 subject: Subject { kind: K::KIND, namespace, name: object.name_any() },
                 id,
                 operation,
-                annotated: object.annotations().contains_key(names::REMOTE_ID),
+                annotated: object.annotations().get(names::REMOTE_ID).cloned(),
                 created: object.creation_timestamp().map_or(Timestamp::MAX, |time| time.0),
             },
         }

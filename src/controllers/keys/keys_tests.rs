@@ -86,8 +86,15 @@ impl World {
     /// All is listed, and the project `shop` is there.
     fn new() -> Self {
         let world = Self::empty(0);
-        world.keys.saw_project(&project("shop", "shop", "demo"));
+        world.admit("shop", "shop", "demo");
         world
+    }
+
+    /// A project is there, and its remote has answered.
+    fn admit(&self, namespace: &str, name: &str, key: &str) {
+        self.keys.saw_project(&project(namespace, name, key));
+        let remote = RemoteIdentity { project_key: key.into(), ..place().remote };
+        self.keys.admitted(&Subject::project(namespace, name), &remote, true);
     }
 
     fn empty(lists: usize) -> Self {
@@ -128,7 +135,7 @@ fn rule_4_whoever_is_alone_is_first_and_is_not_woken_for_it() {
 fn half_listed() -> (World, ConnectorDeployment) {
     let world = World::empty(2);
     let one = resource("two", 1, &json!({}));
-    world.keys.saw_project(&project("shop", "shop", "demo"));
+    world.admit("shop", "shop", "demo");
     world.keys.saw(&one);
     world.keys.listed();
     assert_eq!(world.keys.standing(&one), Standing::Unknown);
@@ -140,12 +147,12 @@ fn rule_4_a_list_that_is_refused_keeps_nobody_from_creating_but_from_taking_over
     let (mut world, one) = half_listed();
     world.keys.refused();
     assert_eq!((world.woken(), world.keys.standing(&one)), (vec!["two".to_owned()], Standing::First));
-    assert_eq!(world.keys.begin(&one, &place(), Beginning::TakeOver), Standing::Unlisted);
+    assert_eq!(world.keys.begin(&one, &place(), Beginning::TakeOver("1")), Standing::Unlisted);
     assert_eq!(world.keys.begin(&one, &place(), Beginning::Create), Standing::First);
     world.woken();
     world.keys.listed_at_last();
     assert_eq!(world.woken(), ["two"], "who was not let take over");
-    assert_eq!(world.keys.begin(&one, &place(), Beginning::TakeOver), Standing::First);
+    assert_eq!(world.keys.begin(&one, &place(), Beginning::TakeOver("1")), Standing::First);
 }
 
 #[test]
@@ -266,9 +273,9 @@ fn rule_4_who_claims_and_who_does_not() {
     ];
     for (case, change, claims) in rows {
         let world = World::new();
-        world.keys.saw_project(&project("shop", "same", "demo"));
-        world.keys.saw_project(&project("shop", "other", "another"));
-        world.keys.saw_project(&project("a", "shop", "demo"));
+        world.admit("shop", "same", "demo");
+        world.admit("shop", "other", "another");
+        world.admit("a", "shop", "demo");
         let mine = resource("two", 1, &json!({}));
         world.keys.saw(&mine);
         let other = resource("one", 2, &change);
@@ -287,13 +294,13 @@ fn rule_4_projects_that_come_go_and_change_move_the_claims() {
     world.keys.saw(&two);
     assert_eq!(world.keys.standing(&two), Standing::First, "no project is known, so there is nothing to share");
     assert_eq!(world.keys.begin(&two, &place(), Beginning::Create), Standing::Unknown, "and nothing to begin");
-    world.keys.saw_project(&project("shop", "other", "demo"));
+    world.admit("shop", "other", "demo");
     assert_eq!(world.keys.standing(&two), Standing::First);
-    world.keys.saw_project(&project("shop", "shop", "demo"));
+    world.admit("shop", "shop", "demo");
     assert_eq!(world.woken(), ["one", "two"]);
     assert_eq!(world.keys.standing(&two), after("one"));
     // The winner's project is made anew and names another remote.
-    world.keys.saw_project(&project("shop", "shop", "elsewhere"));
+    world.admit("shop", "shop", "elsewhere");
     assert_eq!(world.woken(), ["one", "two"]);
     assert_eq!(world.keys.standing(&two), Standing::First);
     assert_eq!(
@@ -301,7 +308,7 @@ fn rule_4_projects_that_come_go_and_change_move_the_claims() {
         Standing::Unknown,
         "a run that knew the old remote begins nothing"
     );
-    world.keys.saw_project(&project("shop", "shop", "demo"));
+    world.admit("shop", "shop", "demo");
     world.keys.gone(&Subject::project("shop", "shop"));
     assert_eq!(world.keys.standing(&two), Standing::First);
 }
@@ -391,4 +398,58 @@ fn rule_4_however_the_steps_of_two_fall_exactly_one_begins() {
         assert_ne!(world.keys.standing(&again[0]), Standing::First, "{bits:b}");
     }
     assert_eq!(orders, 924, "every order of six steps of each");
+}
+
+#[test]
+fn rule_4_a_project_whose_remote_has_not_answered_claims_nothing() {
+    let mut world = World::new();
+    world.keys.saw_project(&project("evil", "shop", "demo"));
+    let remote = place().remote;
+    let theirs =
+        resource("one", 1, &json!({"metadata": {"namespace": "evil", "annotations": {names::REMOTE_ID: "1"}}}));
+    let mine = resource("two", 2, &json!({}));
+    world.keys.saw(&theirs);
+    world.keys.saw(&mine);
+    assert_eq!(world.keys.begin(&theirs, &place(), Beginning::Create), Standing::Unknown);
+    assert_eq!(world.keys.begin(&mine, &place(), Beginning::TakeOver("1")), Standing::First);
+    assert!(world.woken().is_empty());
+    // An answer to credentials for another remote project says nothing of this one.
+    let evil = Subject::project("evil", "shop");
+    world.keys.admitted(&evil, &RemoteIdentity { project_key: "theirs".into(), ..remote.clone() }, true);
+    assert_eq!(world.keys.begin(&theirs, &place(), Beginning::Create), Standing::Unknown);
+
+    world.keys.admitted(&evil, &remote, true);
+    assert_eq!(world.woken(), ["one", "two"], "who asked too early, and who has a rival now");
+    assert_eq!(world.keys.begin(&theirs, &place(), Beginning::Create), after("two"), "it has begun");
+    // Its credentials are gone, but not what it owns.
+    let owner = resource("one", 3, &{
+        let mut owning = owning("2");
+        owning["metadata"] = json!({"namespace": "evil"});
+        owning
+    });
+    let third = resource("three", 4, &json!({}));
+    world.keys.saw(&owner);
+    world.keys.saw(&third);
+    world.keys.gone(&subject("two"));
+    world.keys.admitted(&evil, &remote, false);
+    assert!(matches!(world.keys.standing(&third), Standing::After(winner) if winner.namespace == "evil"));
+}
+
+#[test]
+fn rule_4_an_annotation_decides_only_over_the_deployment_that_it_names() {
+    let mut world = World::new();
+    let annotated = resource("two", 2, &json!({"metadata": {"annotations": {names::REMOTE_ID: "1"}}}));
+    let plain = resource("one", 1, &json!({}));
+    world.keys.saw(&plain);
+    world.keys.saw(&annotated);
+    assert_eq!(world.keys.standing(&annotated), Standing::First, "it may look whether that is there");
+    assert_eq!(world.keys.standing(&plain), Standing::First);
+    assert_eq!(world.keys.begin(&annotated, &place(), Beginning::Create), after("one"), "it is not");
+    assert_eq!(world.keys.begin(&annotated, &place(), Beginning::TakeOver("2")), after("one"), "another one is");
+    assert_eq!(world.keys.begin(&plain, &place(), Beginning::TakeOver("1")), after("two"));
+    world.woken();
+    let without = resource("two", 3, &json!({}));
+    world.keys.saw(&without);
+    assert!(world.woken().contains(&"one".to_owned()), "who gave way to it");
+    assert_eq!(world.keys.begin(&plain, &place(), Beginning::TakeOver("1")), Standing::First);
 }

@@ -14,7 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kube::ResourceExt;
 use tokio::sync::mpsc::UnboundedSender;
 
-pub use self::claim::{Claim, rival, strongest};
+use self::claim::strongest;
+pub use self::claim::{Claim, rival, rival_unseen};
 use self::entry::Entry;
 pub use self::entry::{Contender, Contention};
 use super::subject::{Kind, Subject};
@@ -49,11 +50,11 @@ pub enum Standing {
 
 /// What a resource is about to do at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning {
+pub enum Beginning<'a> {
     /// Create, or go on with what it created.
     Create,
-    /// Take over what exists, whoever made it.
-    TakeOver,
+    /// Take over what exists, whoever made it: the remote record with this id.
+    TakeOver(&'a str),
 }
 
 /// Who wants which key.
@@ -69,14 +70,29 @@ struct Index {
     missing_lists: usize,
     /// Lists that the API server refuses.
     refused_lists: usize,
-    /// Who asked before they were.
+    /// Who asked too early: before these lists, or before the remote answered for its project.
     early: BTreeSet<Subject>,
     entries: BTreeMap<Subject, Entry>,
     /// Who claims a place; nothing is kept for what nobody claims.
     places: BTreeMap<Place, BTreeSet<Subject>>,
-    projects: BTreeMap<Subject, RemoteIdentity>,
+    projects: BTreeMap<Subject, Named>,
     /// Who names a project.
     users: BTreeMap<Subject, BTreeSet<Subject>>,
+}
+
+/// The remote project that a `ConnectProject` names.
+#[derive(Debug)]
+struct Named {
+    remote: RemoteIdentity,
+    /// Whether it has answered with the credentials of the project.
+    admits: bool,
+}
+
+impl Named {
+    /// Where its resources want their keys.
+    fn remote(&self) -> Option<RemoteIdentity> {
+        self.admits.then(|| self.remote.clone())
+    }
 }
 
 impl Keys {
@@ -97,12 +113,27 @@ impl Keys {
         self.change(|index| index.put(object, false));
     }
 
-    /// A watch shows a project.
+    /// A watch shows a project. Its resources claim nothing yet: anybody can write down the key of any remote project.
     pub fn saw_project(&self, object: &ConnectProject) {
-        let identity =
+        let remote =
             RemoteIdentity { api_url: object.spec.effective_api_url(), project_key: object.spec.project_key.clone() };
         let project = Subject::project(&object.namespace().unwrap_or_default(), &object.name_any());
-        self.change(|index| index.place_users(&project, Some(&identity)));
+        self.change(|index| match index.projects.get(&project) {
+            Some(known) if known.remote == remote => BTreeSet::new(),
+            _ => index.place_users(&project, Some(Named { remote, admits: false })),
+        });
+    }
+
+    /// Whether `remote` has answered for this project with its own credentials. Only then its resources claim keys there;
+    /// what one owns or has begun stays claimed. Of a project that names another remote by now this says nothing.
+    pub fn admitted(&self, project: &Subject, remote: &RemoteIdentity, admits: bool) {
+        self.change(|index| match index.projects.get(project) {
+            Some(known) if known.remote == *remote && known.admits != admits => {
+                let remote = remote.clone();
+                index.place_users(project, Some(Named { remote, admits }))
+            }
+            _ => BTreeSet::new(),
+        });
     }
 
     /// A watch shows that a resource or a project is gone.
@@ -179,15 +210,24 @@ impl Keys {
         let subject = subject(object);
         let mut standing = Standing::Unknown;
         self.change(|index| {
-            if what == Beginning::TakeOver && index.refused_lists > 0 {
-                index.early.insert(subject);
-                standing = Standing::Unlisted;
-                return BTreeSet::new();
-            }
+            let there = match what {
+                Beginning::TakeOver(_) if index.refused_lists > 0 => {
+                    index.early.insert(subject);
+                    standing = Standing::Unlisted;
+                    return BTreeSet::new();
+                }
+                Beginning::TakeOver(id) => Some(id),
+                Beginning::Create => None,
+            };
             let here = index.entries.get(&subject).filter(|entry| {
                 Some(&entry.uid) == object.meta().uid.as_ref() && entry.place().as_ref() == Some(place)
             });
-            standing = here.map_or(Standing::Unknown, |entry| index.standing(entry));
+            let Some(entry) = here else {
+                index.early.insert(subject);
+                return BTreeSet::new();
+            };
+            let rival = rival(&entry.claim, index.claims(place), there);
+            standing = rival.map_or(Standing::First, |rival| Standing::After(rival.subject.clone()));
             if standing == Standing::First { index.announce(&subject, true) } else { BTreeSet::new() }
         });
         standing
@@ -222,8 +262,8 @@ impl Index {
             None if !appears => return BTreeSet::new(),
             _ => {}
         }
-        let named = self.projects.get(&entry.project).cloned();
-        self.replace(&subject, Some(entry.naming(named)))
+        let remote = self.projects.get(&entry.project).and_then(Named::remote);
+        self.replace(&subject, Some(entry.naming(remote)))
     }
 
     fn remove(&mut self, subject: &Subject) -> BTreeSet<Subject> {
@@ -241,19 +281,20 @@ impl Index {
         }
     }
 
-    /// A project names another remote than before, or none.
-    fn place_users(&mut self, project: &Subject, remote: Option<&RemoteIdentity>) -> BTreeSet<Subject> {
-        if self.projects.get(project) == remote {
-            return BTreeSet::new();
-        }
-        match remote {
-            Some(remote) => self.projects.insert(project.clone(), remote.clone()),
+    /// A project names another remote than before, or none, or is admitted there.
+    fn place_users(&mut self, project: &Subject, named: Option<Named>) -> BTreeSet<Subject> {
+        let remote = named.as_ref().and_then(Named::remote);
+        match named {
+            Some(named) => self.projects.insert(project.clone(), named),
             None => self.projects.remove(project),
         };
         let mut woken = BTreeSet::new();
         for user in self.users.get(project).cloned().unwrap_or_default() {
-            let entry = self.entries.get(&user).map(|entry| entry.naming(remote.cloned()));
+            let entry = self.entries.get(&user).map(|entry| entry.naming(remote.clone()));
             woken.extend(self.replace(&user, entry));
+            if remote.is_some() && self.missing_lists == 0 && self.early.remove(&user) {
+                woken.insert(user);
+            }
         }
         woken
     }
@@ -265,7 +306,7 @@ impl Index {
         let left = before.and_then(Entry::place);
         let entered = entry.as_ref().and_then(Entry::place);
         let places: BTreeSet<Place> = left.iter().chain(&entered).cloned().collect();
-        let first: Vec<_> = places.iter().map(|place| self.first(place)).collect();
+        let first: Vec<_> = places.iter().map(|place| self.firsts(place)).collect();
         let stays = entry.is_some();
         self.unlink(subject, left.as_ref());
         if let Some(entry) = entry {
@@ -275,7 +316,7 @@ impl Index {
         if let Some(place) = entered {
             self.places.entry(place).or_default().insert(subject.clone());
         }
-        if !other_id && places.iter().map(|place| self.first(place)).eq(first) {
+        if !other_id && places.iter().map(|place| self.firsts(place)).eq(first) {
             return BTreeSet::new();
         }
         let there = places.iter().filter_map(|place| self.places.get(place)).flatten();
@@ -300,13 +341,17 @@ impl Index {
         there.filter_map(|subject| self.entries.get(subject)).map(|entry| &entry.claim)
     }
 
-    fn first(&self, place: &Place) -> Option<Subject> {
-        strongest(self.claims(place)).map(|claim| claim.subject.clone())
+    /// Who is first, if nothing is there and if any of the deployments is there that annotations name.
+    fn firsts(&self, place: &Place) -> BTreeMap<Option<String>, Option<Subject>> {
+        let annotated = self.claims(place).map(|claim| claim.annotated.clone());
+        let first = |there: Option<&str>| strongest(self.claims(place), there).map(|claim| claim.subject.clone());
+        annotated.chain([None]).map(|there| (there.clone(), first(there.as_deref()))).collect()
     }
 
     fn standing(&self, entry: &Entry) -> Standing {
         let Some(place) = entry.place() else { return Standing::First };
-        let rival = rival(&entry.claim, self.claims(&place));
+        let claims: Vec<_> = self.claims(&place).collect();
+        let rival = rival_unseen(&entry.claim, claims.iter().copied());
         rival.map_or(Standing::First, |rival| Standing::After(rival.subject.clone()))
     }
 }

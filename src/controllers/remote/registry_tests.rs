@@ -156,7 +156,7 @@ async fn new_credentials_open_the_gate_and_what_is_watched_stays() {
 async fn new_credentials_are_tried_at_once_though_nothing_is_due() {
     let mut bench = Bench::new();
     let remote = bench.claim(&project("one"), "right", 10);
-    until(|| remote.total().is_some()).await;
+    until(|| remote.has_answered()).await;
     bench.quiet();
     bench.service.world().mood = Mood::Fails(failure(Failure::CredentialsRefused));
     bench.claim(&project("one"), "wrong", 10);
@@ -187,7 +187,7 @@ async fn the_last_one_out_ends_the_looker_and_sends_everyone_elsewhere() {
     let remote = bench.claim(&project("one"), "secret", 10);
     let neighbour = Subject::project("elsewhere", "one");
     bench.claim(&neighbour, "secret", 10);
-    until(|| remote.total().is_some()).await;
+    until(|| remote.has_answered()).await;
     bench.quiet();
     remote.watch(&subject(1), &id(1), Pace::Settled(Duration::from_mins(5)));
     let far = Subject::deployment("elsewhere", "tax");

@@ -270,10 +270,11 @@ impl Remote {
             .collect()
     }
 
-    /// Number of deployments in the project, as the last LIST said; each change wakes the projects that claim it.
+    /// Whether the deployments of the project were listed with credentials of whoever claims it. That the login succeeded
+    /// says less: a token of another project can read the registry. The first list wakes the projects that claim it.
     #[must_use]
-    pub fn total(&self) -> Option<u64> {
-        self.lock().counted.map(|(total, _)| total)
+    pub fn has_answered(&self) -> bool {
+        self.lock().counted.is_some()
     }
 
     /// Scopes of the newest token; `None` before the first one.

@@ -6,7 +6,7 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::dev_server::{Fault, FaultAnswer};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -324,4 +324,54 @@ async fn rule_04_a_winner_that_goes_to_another_project_leaves_the_key() {
     shop.sandbox.apply(&elsewhere).await.unwrap();
     assert_aside(&shop.until_reason("KeyConflict").await, "zzz");
     assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+/// Older than everybody else, and annotated with an id that nobody has seen.
+async fn older_with_invented_id(shop: &Leaping, sandbox: &Sandbox) {
+    let mut theirs = named(shop, "aaa", &json!({"suspend": true}));
+    theirs["metadata"]["annotations"] = json!({names::REMOTE_ID: "8a7d1c2e-0000-4000-8000-000000000000"});
+    sandbox.apply(&theirs).await.unwrap();
+}
+
+#[tokio::test]
+async fn rule_04_whoever_only_knows_the_key_of_the_project_keeps_nobody_from_a_key() {
+    let mut shop = Leaping::open().await;
+    shop.stop_operator().await;
+    let other = another_namespace(&mut shop).await;
+    let wrong = json!({"metadata": {"name": CREDENTIALS}, "stringData": {"clientSecret": "invented"}});
+    let secrets = api::<Secret>(&other);
+    secrets.patch(CREDENTIALS, &PatchParams::default(), &Patch::Merge(wrong)).await.unwrap();
+    older_with_invented_id(&shop, &other).await;
+    shop.start_operator();
+    until::<ConnectProject>(&other, PROJECT, "refused", |project| {
+        let conditions = project.status.iter().flat_map(|status| &status.conditions);
+        conditions.into_iter().any(|condition| condition.reason == "CredentialsRejected")
+    })
+    .await;
+    shop.apply_deployment(&json!({"key": KEY})).await;
+    shop.finish("Deployed").await;
+
+    // With good credentials it is one that wants the same key.
+    let right = json!({"metadata": {"name": CREDENTIALS}, "stringData": {"clientSecret": "dev-secret"}});
+    secrets.patch(CREDENTIALS, &PatchParams::default(), &Patch::Merge(right)).await.unwrap();
+    assert_aside(&until_reason(&other, "aaa", "KeyConflict").await, &format!("{}/{NAME}", shop.sandbox.namespace));
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_04_an_invented_annotation_does_not_keep_the_older_from_a_key() {
+    let shop = Leaping::open().await;
+    // Neither can begin, until a Secret is there.
+    let waits = json!({"key": KEY, "configurations": [{"applicationName": "service", "securedConfiguration": [
+        {"key": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "later", "key": "token"}}}]}]});
+    shop.apply_deployment(&waits).await;
+    shop.until_reason("SecretMissing").await;
+    let mut theirs = named(&shop, "zzz", &json!({"adoptionPolicy": "Adopt"}));
+    theirs["metadata"]["annotations"] = json!({names::REMOTE_ID: "8a7d1c2e-0000-4000-8000-000000000000"});
+    shop.sandbox.apply(&theirs).await.unwrap();
+    let aside = until_reason(&shop.sandbox, "zzz", "KeyConflict").await;
+    assert_aside(&aside, &format!("{}/{NAME}", shop.sandbox.namespace));
+    assert_eq!(shop.sent(), [0, 0, 0]);
+    delete(&shop.sandbox, "zzz").await;
+    until_gone(&shop.sandbox, "zzz").await;
 }

@@ -185,7 +185,7 @@ impl Desk {
             requests_per_second: rate,
         };
         let remote = remotes.claim(&Subject::project("shop", "shop"), &claimed).unwrap();
-        while remote.total().is_none() {
+        while !remote.has_answered() {
             woken.recv().await;
         }
         let (object, address) = (resource("info"), dev.address());

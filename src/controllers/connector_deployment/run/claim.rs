@@ -7,20 +7,32 @@ use super::super::status::WantedIdentity;
 use crate::controllers::keys::{Beginning, Place, Standing};
 use crate::controllers::object::Next;
 use crate::controllers::problem;
-use crate::controllers::subject::Kind;
+use crate::controllers::remote::Remote;
+use crate::controllers::subject::{Kind, Subject};
 
 use super::Run;
 
 impl Run<'_> {
     /// Whether what was decided may be done: a create, and taking over what exists, are announced to the others first.
-    pub(super) fn begin(&self, wanted: &WantedIdentity, ledger: &Ledger, decision: &Decision) -> Standing {
+    pub(super) fn begin(
+        &self,
+        remote: &Remote,
+        wanted: &WantedIdentity,
+        ledger: &Ledger,
+        decision: &Decision,
+    ) -> Standing {
         let creates = matches!(&decision.step, Step::Send(call) if matches!(call.kind, CallKind::Create { .. }));
         if !creates && decision.ledger.id == ledger.id {
             return Standing::First;
         }
         let place = Place { kind: Kind::Deployment, remote: wanted.remote.clone(), key: wanted.key.clone() };
-        let own = creates || ledger.operation.is_some();
-        let what = if own { Beginning::Create } else { Beginning::TakeOver };
+        let taken_over = decision.ledger.id.as_deref().filter(|_| !creates && ledger.operation.is_none());
+        let what = taken_over.map_or(Beginning::Create, Beginning::TakeOver);
+        if remote.has_answered() {
+            // Its project may not have run since, and would have to wake us.
+            let project = Subject::project(&self.subject.namespace, &self.object.spec.project_ref.name);
+            self.context.keys.admitted(&project, &wanted.remote, true);
+        }
         self.context.keys.begin(&*self.object, &place, what)
     }
 

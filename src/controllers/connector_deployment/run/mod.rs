@@ -185,7 +185,7 @@ impl<'a> Run<'a> {
             }
         }
         // Rule 4 once more, in one step with saying so: somebody else may have begun since, or come.
-        match self.begin(&known.wanted, &ledger, &decision) {
+        match self.begin(remote, &known.wanted, &ledger, &decision) {
             Standing::First => {}
             standing => return self.step_aside(standing).await,
         }

@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
             }
         }
         // Rule 4 once more, in one step with saying so: somebody else may have begun since, or come.
-        match self.begin(&identity, &ledger, &decision) {
+        match self.begin(remote, &identity, &ledger, &decision) {
             Standing::First => {}
             standing => return self.step_aside(standing).await,
         }
@@ -214,14 +214,19 @@ impl<'a> Run<'a> {
     }
 
     /// Whether what was decided may be done: a create, and taking over what exists, are announced to the others first.
-    fn begin(&self, identity: &RemoteIdentity, ledger: &Ledger, decision: &Decision) -> Standing {
+    fn begin(&self, remote: &Remote, identity: &RemoteIdentity, ledger: &Ledger, decision: &Decision) -> Standing {
         let creates = matches!(&decision.step, Step::Send(call) if call.kind == CallKind::Create);
         if !creates && decision.ledger.id == ledger.id {
             return Standing::First;
         }
         let place = Place { kind: Kind::Staged, remote: identity.clone(), key: self.object.spec.key.clone() };
-        let own = creates || ledger.operation.is_some();
-        let what = if own { Beginning::Create } else { Beginning::TakeOver };
+        let taken_over = decision.ledger.id.as_deref().filter(|_| !creates && ledger.operation.is_none());
+        let what = taken_over.map_or(Beginning::Create, Beginning::TakeOver);
+        if remote.has_answered() {
+            // Its project may not have run since, and would have to wake us.
+            let project = Subject::project(&self.subject.namespace, &self.object.spec.project_ref.name);
+            self.context.keys.admitted(&project, identity, true);
+        }
         self.context.keys.begin(&*self.object, &place, what)
     }
 

@@ -112,10 +112,17 @@ impl Explorer {
         let creating = ledger.operation.as_ref().is_some_and(|operation| {
             (operation.kind, operation.state) == (OperationKind::Create, OperationState::Planned)
         });
+        let begun = ledger.operation.is_some();
         let by_key = ledger.id.is_none() || creating;
         let mine = by_key || ledger.id.as_ref().is_some_and(|id| number(id) == source.id);
         let (found, other) = if mine { (source, 0) } else { (Deployment::default(), source.id) };
         let decided = self.ask(Question { resource, memory, secret: world.secret, key, found, other });
+        let announced = self.announces(resource.ledger, decided.ledger, decided.step == Verb::Create);
+        let goes_on = decided.step == Verb::Create || begun;
+        let taken_over = self.ledgers.get(decided.ledger).id.as_deref().filter(|_| !goes_on).map_or(0, number);
+        if announced && self.is_second_at(world, who, taken_over) {
+            return self.step_aside(world, who, read);
+        }
         let told_generation =
             if decided.told == Told::Unknown { resource.told_generation } else { resource.generation };
         let after = Resource { ledger: decided.ledger, told: decided.told, told_generation, ..resource };
@@ -152,7 +159,7 @@ impl Explorer {
                 extra: decided.extra,
                 call: if decided.step == Verb::None { Request::default() } else { call },
                 gone: decided.gone,
-                announced: self.announces(resource.ledger, decided.ledger, decided.step == Verb::Create),
+                announced,
             };
         }
         if next != *world {

@@ -70,7 +70,7 @@ impl Explorer {
             Told::Suspended => resource.suspended && told_now,
             Told::Observed => resource.observed && told_now && still,
             Told::NothingToObserve => resource.observed && told_now && remote.id == 0,
-            Told::KeyConflict => told_now && self.is_second(world, who),
+            Told::KeyConflict => told_now && self.is_second_at(world, who, remote.id),
             _ if resource.observed || ledger.operation.is_some() => false,
             Told::KeyTaken => remote.id != 0 && remote.owner != resource.uid,
             Told::Disappeared => remote.id == 0,

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::settings::Rule;
 use super::world::{Reading, Run, Stage, Told, World};
 use super::{Explorer, OPERATORS, ask};
-use crate::controllers::keys::{Claim, rival};
+use crate::controllers::keys::{Claim, rival, rival_unseen};
 use crate::controllers::subject::Subject;
 
 impl Explorer {
@@ -18,19 +18,29 @@ impl Explorer {
             subject: Subject::deployment("namespace", &format!("resource-{}", resource.uid)),
             id: ledger.id.clone(),
             operation: ledger.operation.is_some() || announced,
-            annotated: resource.annotation != 0,
+            annotated: (resource.annotation != 0).then(|| ask::name(resource.annotation)),
             created: Timestamp::from_second(resource.uid.into()).expect("uids here are small"),
         })
     }
 
-    /// Whether somebody else has the key that this operator's resource wants.
+    /// Whether somebody else has the key that this operator's resource wants, whatever is at the remote.
     pub(super) fn is_second(&self, world: &World, who: usize) -> bool {
+        self.is_beaten_by(world, who, |mine, all| rival_unseen(mine, all).is_some())
+    }
+
+    /// The same where the deployment `there` has the key; 0: none has.
+    pub(super) fn is_second_at(&self, world: &World, who: usize, there: u8) -> bool {
+        let there = (there != 0).then(|| ask::name(there));
+        self.is_beaten_by(world, who, |mine, all| rival(mine, all, there.as_deref()).is_some())
+    }
+
+    fn is_beaten_by(&self, world: &World, who: usize, beaten: impl Fn(&Claim, &[Claim]) -> bool) -> bool {
         if !self.settings.rivals || self.settings.without == Some(Rule::OneWinner) {
             return false;
         }
         let all: Vec<_> = (0..world.resources.len()).filter_map(|which| self.claim(world, which)).collect();
         let mine = self.claim(world, usize::from(world.operators[who].on));
-        mine.is_some_and(|mine| rival(&mine, &all).is_some())
+        mine.is_some_and(|mine| beaten(&mine, &all))
     }
 
     /// Touches nothing, says so, and lets the resource go if it is deleted.

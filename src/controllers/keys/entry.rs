@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::{Claim, Place};
+use super::{Claim, Named, Place};
 use crate::controllers::object::{Object, is_held};
 use crate::controllers::subject::{Kind, Subject};
 use crate::crd::shared::RemoteIdentity;
@@ -17,8 +17,10 @@ pub(super) struct Entry {
     version: Option<u64>,
     /// The project that it names.
     pub(super) project: Subject,
-    /// The remote that the project names, once that has answered with the project's credentials.
-    pub(super) named: Option<RemoteIdentity>,
+    /// The remote that the project names, as far as that is known.
+    named: Option<RemoteIdentity>,
+    /// Whether that has answered with the project's credentials.
+    admitted: bool,
     /// The remote that holds what it owns or has begun, whatever the project names now.
     held: Option<RemoteIdentity>,
     key: String,
@@ -67,6 +69,7 @@ impl Entry {
             version: object.resource_version().and_then(|version| version.parse().ok()),
             project: Subject::project(&namespace, &project),
             named: None,
+            admitted: false,
             held: remote.filter(|_| id.is_some() || operation),
             key,
             claims: claims && !let_go,
@@ -82,9 +85,15 @@ impl Entry {
         }
     }
 
-    /// The same at another remote.
-    pub(super) fn naming(&self, named: Option<RemoteIdentity>) -> Self {
-        Self { named, ..self.clone() }
+    /// The same with what is known of its project.
+    pub(super) fn naming(&self, named: Option<&Named>) -> Self {
+        let admitted = named.is_some_and(|named| named.admits);
+        Self { named: named.map(|named| named.remote.clone()), admitted, ..self.clone() }
+    }
+
+    /// Whether its claim counts for others.
+    pub(super) fn counts(&self) -> bool {
+        self.held.is_some() || self.admitted
     }
 
     /// The same that is about to begin something, or is not any more.
@@ -106,7 +115,7 @@ impl Entry {
         }
     }
 
-    /// Where its claim stands, if it has one.
+    /// Where it wants its key, if it wants one.
     pub(super) fn place(&self) -> Option<Place> {
         let remote = self.held.as_ref().or(self.named.as_ref()).filter(|_| self.claims)?;
         Some(Place { kind: self.claim.subject.kind, remote: remote.clone(), key: self.key.clone() })

@@ -7,6 +7,9 @@ use super::*;
 use crate::crd::ConnectorDeployment;
 use crate::names;
 
+#[path = "admission_tests.rs"]
+mod admission;
+
 struct World {
     keys: Keys,
     woken: UnboundedReceiver<Subject>,
@@ -398,58 +401,4 @@ fn rule_4_however_the_steps_of_two_fall_exactly_one_begins() {
         assert_ne!(world.keys.standing(&again[0]), Standing::First, "{bits:b}");
     }
     assert_eq!(orders, 924, "every order of six steps of each");
-}
-
-#[test]
-fn rule_4_a_project_whose_remote_has_not_answered_claims_nothing() {
-    let mut world = World::new();
-    world.keys.saw_project(&project("evil", "shop", "demo"));
-    let remote = place().remote;
-    let theirs =
-        resource("one", 1, &json!({"metadata": {"namespace": "evil", "annotations": {names::REMOTE_ID: "1"}}}));
-    let mine = resource("two", 2, &json!({}));
-    world.keys.saw(&theirs);
-    world.keys.saw(&mine);
-    assert_eq!(world.keys.begin(&theirs, &place(), Beginning::Create), Standing::Unknown);
-    assert_eq!(world.keys.begin(&mine, &place(), Beginning::TakeOver("1")), Standing::First);
-    assert!(world.woken().is_empty());
-    // An answer to credentials for another remote project says nothing of this one.
-    let evil = Subject::project("evil", "shop");
-    world.keys.admitted(&evil, &RemoteIdentity { project_key: "theirs".into(), ..remote.clone() }, true);
-    assert_eq!(world.keys.begin(&theirs, &place(), Beginning::Create), Standing::Unknown);
-
-    world.keys.admitted(&evil, &remote, true);
-    assert_eq!(world.woken(), ["one", "two"], "who asked too early, and who has a rival now");
-    assert_eq!(world.keys.begin(&theirs, &place(), Beginning::Create), after("two"), "it has begun");
-    // Its credentials are gone, but not what it owns.
-    let owner = resource("one", 3, &{
-        let mut owning = owning("2");
-        owning["metadata"] = json!({"namespace": "evil"});
-        owning
-    });
-    let third = resource("three", 4, &json!({}));
-    world.keys.saw(&owner);
-    world.keys.saw(&third);
-    world.keys.gone(&subject("two"));
-    world.keys.admitted(&evil, &remote, false);
-    assert!(matches!(world.keys.standing(&third), Standing::After(winner) if winner.namespace == "evil"));
-}
-
-#[test]
-fn rule_4_an_annotation_decides_only_over_the_deployment_that_it_names() {
-    let mut world = World::new();
-    let annotated = resource("two", 2, &json!({"metadata": {"annotations": {names::REMOTE_ID: "1"}}}));
-    let plain = resource("one", 1, &json!({}));
-    world.keys.saw(&plain);
-    world.keys.saw(&annotated);
-    assert_eq!(world.keys.standing(&annotated), Standing::First, "it may look whether that is there");
-    assert_eq!(world.keys.standing(&plain), Standing::First);
-    assert_eq!(world.keys.begin(&annotated, &place(), Beginning::Create), after("one"), "it is not");
-    assert_eq!(world.keys.begin(&annotated, &place(), Beginning::TakeOver("2")), after("one"), "another one is");
-    assert_eq!(world.keys.begin(&plain, &place(), Beginning::TakeOver("1")), after("two"));
-    world.woken();
-    let without = resource("two", 3, &json!({}));
-    world.keys.saw(&without);
-    assert!(world.woken().contains(&"one".to_owned()), "who gave way to it");
-    assert_eq!(world.keys.begin(&plain, &place(), Beginning::TakeOver("1")), Standing::First);
 }

@@ -73,7 +73,7 @@ struct Index {
     /// Who asked too early: before these lists, or before the remote answered for its project.
     early: BTreeSet<Subject>,
     entries: BTreeMap<Subject, Entry>,
-    /// Who claims a place; nothing is kept for what nobody claims.
+    /// Who wants a place; nothing is kept for what nobody wants.
     places: BTreeMap<Place, BTreeSet<Subject>>,
     projects: BTreeMap<Subject, Named>,
     /// Who names a project.
@@ -86,13 +86,6 @@ struct Named {
     remote: RemoteIdentity,
     /// Whether it has answered with the credentials of the project.
     admits: bool,
-}
-
-impl Named {
-    /// Where its resources want their keys.
-    fn remote(&self) -> Option<RemoteIdentity> {
-        self.admits.then(|| self.remote.clone())
-    }
 }
 
 impl Keys {
@@ -222,7 +215,7 @@ impl Keys {
             let here = index.entries.get(&subject).filter(|entry| {
                 Some(&entry.uid) == object.meta().uid.as_ref() && entry.place().as_ref() == Some(place)
             });
-            let Some(entry) = here else {
+            let Some(entry) = here.filter(|entry| entry.counts()) else {
                 index.early.insert(subject);
                 return BTreeSet::new();
             };
@@ -262,8 +255,8 @@ impl Index {
             None if !appears => return BTreeSet::new(),
             _ => {}
         }
-        let remote = self.projects.get(&entry.project).and_then(Named::remote);
-        self.replace(&subject, Some(entry.naming(remote)))
+        let entry = entry.naming(self.projects.get(&entry.project));
+        self.replace(&subject, Some(entry))
     }
 
     fn remove(&mut self, subject: &Subject) -> BTreeSet<Subject> {
@@ -283,19 +276,18 @@ impl Index {
 
     /// A project names another remote than before, or none, or is admitted there.
     fn place_users(&mut self, project: &Subject, named: Option<Named>) -> BTreeSet<Subject> {
-        let remote = named.as_ref().and_then(Named::remote);
+        let mut woken = BTreeSet::new();
+        for user in self.users.get(project).cloned().unwrap_or_default() {
+            let entry = self.entries.get(&user).map(|entry| entry.naming(named.as_ref()));
+            woken.extend(self.replace(&user, entry));
+            if named.as_ref().is_some_and(|named| named.admits) && self.missing_lists == 0 && self.early.remove(&user) {
+                woken.insert(user);
+            }
+        }
         match named {
             Some(named) => self.projects.insert(project.clone(), named),
             None => self.projects.remove(project),
         };
-        let mut woken = BTreeSet::new();
-        for user in self.users.get(project).cloned().unwrap_or_default() {
-            let entry = self.entries.get(&user).map(|entry| entry.naming(remote.clone()));
-            woken.extend(self.replace(&user, entry));
-            if remote.is_some() && self.missing_lists == 0 && self.early.remove(&user) {
-                woken.insert(user);
-            }
-        }
         woken
     }
 
@@ -338,7 +330,8 @@ impl Index {
 
     fn claims(&self, place: &Place) -> impl Iterator<Item = &Claim> {
         let there = self.places.get(place).into_iter().flatten();
-        there.filter_map(|subject| self.entries.get(subject)).map(|entry| &entry.claim)
+        let entries = there.filter_map(|subject| self.entries.get(subject));
+        entries.filter(|entry| entry.counts()).map(|entry| &entry.claim)
     }
 
     /// Who is first, if nothing is there and if any of the deployments is there that annotations name.

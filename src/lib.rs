@@ -1,17 +1,12 @@
 //! Kubernetes operator for commercetools Connect.
 //!
-//! Arrows of `use` point upwards in this list, never down: [`names`], [`clock`] · [`crd`] · [`connect`] ·
-//! [`leader`] · [`controllers`] · [`dev_server`] · [`local_cluster`] · [`cli`].
+//! Arrows of `use` point upwards in this list, never down: [`names`] · [`crd`] · [`leader`], [`metrics`] · [`controllers`] ·
+//! [`cli`]. What stands alone is in `crates/`: `clock`, `connect-api`, `dev-server`, `local-control-plane`.
 
 pub mod cli;
-pub mod clock;
-pub mod connect;
 pub mod controllers;
 pub mod crd;
-pub mod dev_server;
 pub mod leader;
-#[cfg(feature = "local-cluster")]
-pub mod local_cluster;
 pub mod metrics;
 pub mod names;
 #[cfg(test)]
@@ -19,3 +14,8 @@ pub mod names;
 #[allow(dead_code, reason = "each test binary asks other things of it")]
 mod patience;
 pub mod telemetry;
+
+pub use {clock, connect_api as connect, dev_server};
+
+#[cfg(feature = "local-cluster")]
+pub use local_control_plane as local_cluster;

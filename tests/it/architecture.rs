@@ -7,18 +7,15 @@ use crate::sources::{self, Source};
 /// A file or folder of `src/` that may do what others must not, and why.
 type Exception = (&'static str, &'static str);
 
-/// Who may use whom: arrows point upwards in this list, never down.
+/// Which module of the operator may use which other, and which other crate of the workspace; what those may use stands in
+/// their `Cargo.toml`.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("names", &[]),
-    ("clock", &[]),
     ("telemetry", &[]),
     ("crd", &["names"]),
-    ("connect", &["clock", "names"]),
-    ("leader", &["names", "clock", "connect"]),
-    ("metrics", &["clock", "connect"]),
-    ("controllers", &["names", "clock", "crd", "connect", "leader", "metrics"]),
-    ("dev_server", &["clock", "connect"]),
-    ("local_cluster", &["clock"]),
+    ("leader", &["names", "clock", "connect_api"]),
+    ("metrics", &["clock", "connect_api"]),
+    ("controllers", &["names", "clock", "crd", "connect_api", "leader", "metrics"]),
     (
         "cli",
         &[
@@ -26,17 +23,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "clock",
             "telemetry",
             "crd",
-            "connect",
+            "connect_api",
             "leader",
             "metrics",
             "controllers",
             "dev_server",
-            "local_cluster",
+            "local_control_plane",
         ],
     ),
     ("lib", &[]),
-    ("main", &[]),
+    ("main", &["cli"]),
 ];
+
+/// The other crates of the workspace.
+const CRATES: [&str; 4] = ["clock", "connect_api", "dev_server", "local_control_plane"];
 
 /// What every pure file keeps away from: waiting, the cluster, the network, files, and the clock itself.
 const IO: &[&str] = &[
@@ -105,25 +105,25 @@ const PURE: &[&str] = &[
     "leader/others",
     "leader/scope",
     "leader/selector",
-    "connect/action",
-    "connect/hosts",
-    "connect/http/answer",
-    "connect/mask",
-    "connect/model",
-    "connect/registry",
-    "connect/routes",
+    "connect-api/action",
+    "connect-api/hosts",
+    "connect-api/http/answer",
+    "connect-api/mask",
+    "connect-api/model",
+    "connect-api/registry",
+    "connect-api/routes",
     "metrics/families",
     "metrics/labels",
-    "dev_server/actions/cart",
-    "dev_server/actions/query",
-    "dev_server/actions/request",
-    "dev_server/actions/template",
-    "dev_server/world",
-    "dev_server/build",
-    "dev_server/checks",
-    "dev_server/staged",
-    "dev_server/values",
-    "dev_server/variant",
+    "dev-server/actions/cart",
+    "dev-server/actions/query",
+    "dev-server/actions/request",
+    "dev-server/actions/template",
+    "dev-server/world",
+    "dev-server/build",
+    "dev-server/checks",
+    "dev-server/staged",
+    "dev-server/values",
+    "dev-server/variant",
     "crd",
     "cli/plan/difference",
     "cli/plan/forecast",
@@ -138,7 +138,7 @@ fn found(rule: impl Fn(&Source) -> bool, phrases: &[&str], exceptions: &[Excepti
         for phrase in phrases {
             match exception {
                 Some(at) => used[at] |= source.says(phrase),
-                None if source.says(phrase) => found.push(format!("src/{}: {phrase}", source.path)),
+                None if source.says(phrase) => found.push(format!("{}: {phrase}", source.path)),
                 None => {}
             }
         }
@@ -158,31 +158,18 @@ const NOWHERE: Vec<String> = Vec::new();
 fn arrows_of_use_point_upwards() {
     let mut wrong = Vec::new();
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    for source in sources::all() {
+    let of_a_crate = |source: &Source| CRATES.iter().any(|name| source.is_below(&name.replace('_', "-")));
+    for source in sources::all().iter().filter(|source| !of_a_crate(source)) {
         let here = MAY_USE.iter().find(|(module, _)| source.is_below(module));
         let (module, allowed) = here.unwrap_or_else(|| panic!("src/{} is in no module of the list", source.path));
         *seen.entry(module).or_default() += 1;
-        for name in source.uses_of("crate") {
-            let known = MAY_USE.iter().any(|(module, _)| *module == name);
-            if known && name != *module && !allowed.contains(&name) {
-                wrong.push(format!("src/{}: {module} uses {name}", source.path));
-            }
-        }
+        let modules = source.uses_of("crate").into_iter().filter(|name| MAY_USE.iter().any(|(known, _)| known == name));
+        let crates = CRATES.into_iter().filter(|name| !source.uses_of(name).is_empty());
+        let used = modules.chain(crates).filter(|name| name != module && !allowed.contains(name));
+        wrong.extend(used.map(|name| format!("{}: {module} uses {name}", source.path)));
     }
     assert_eq!(wrong, NOWHERE);
     assert_eq!(seen.len(), MAY_USE.len(), "every module of the list is there: {seen:?}");
-}
-
-#[test]
-fn the_dev_server_uses_nothing_of_controllers() {
-    let rule = |source: &Source| source.is_below("dev_server");
-    assert_eq!(found(rule, &["controllers", "crd", "kube", "k8s_openapi"], &[]), NOWHERE);
-}
-
-#[test]
-fn connect_knows_nothing_of_kubernetes() {
-    let rule = |source: &Source| source.is_below("connect");
-    assert_eq!(found(rule, &["kube", "k8s_openapi", "crd", "controllers"], &[]), NOWHERE);
 }
 
 #[test]
@@ -192,7 +179,7 @@ fn controllers_see_the_remote_only_as_a_trait() {
         ("controllers/connect_factory", "it makes the client"),
     ];
     let rule = |source: &Source| source.is_below("controllers");
-    assert_eq!(found(rule, &["HttpConnect", "reqwest", "connect :: http", "axum"], exceptions), NOWHERE);
+    assert_eq!(found(rule, &["HttpConnect", "reqwest", "connect_api :: http", "axum"], exceptions), NOWHERE);
 }
 
 #[test]
@@ -207,19 +194,19 @@ fn decide_knows_neither_kubernetes_nor_the_connect_api() {
         source.is_below("controllers/connector_deployment/decide")
             || source.is_below("controllers/connector_staged/decide")
     };
-    let foreign = ["kube", "k8s_openapi", "connect", "crd", "serde", "serde_json"];
+    let foreign = ["kube", "k8s_openapi", "connect_api", "crd", "serde", "serde_json"];
     assert_eq!(found(rule, &foreign, &[]), NOWHERE);
 }
 
 #[test]
 fn clients_are_made_where_their_hosts_are_guarded() {
     let exceptions = &[
-        ("connect/http/connection", "it guards names, follows no redirects and repeats nothing"),
+        ("connect-api/http/connection", "it guards names, follows no redirects and repeats nothing"),
         ("controllers/connection", "the API server's own client, with limits"),
         ("leader/fenced", "the API server's own client, behind a fence"),
-        ("local_cluster/download", "one published archive, whose bytes must have a sum that is part of the program"),
+        ("local-control-plane/download", "one published archive, whose bytes must have a sum that is part of the program"),
         (
-            "dev_server/applications",
+            "dev-server/applications",
             "it calls processes on this machine that the command line named, by their addresses",
         ),
     ];
@@ -238,7 +225,7 @@ fn what_is_pure_does_no_io() {
 
 #[test]
 fn only_the_clock_reads_the_time() {
-    let exceptions = &[("clock", "it is the clock"), ("cli/dev_server", "where a stepped clock starts")];
+    let exceptions = &[("clock/lib", "it is the clock"), ("cli/dev_server", "where a stepped clock starts")];
     let phrases = ["Timestamp :: now", "Instant :: now", "SystemTime :: now", "Zoned :: now"];
     assert_eq!(found(anywhere, &phrases, exceptions), NOWHERE);
 }
@@ -246,18 +233,18 @@ fn only_the_clock_reads_the_time() {
 #[test]
 fn only_the_clock_waits() {
     let exceptions = &[
-        ("clock", "it is the clock"),
-        ("connect/http/wire", "silence of a real socket, which no stepped clock can break"),
+        ("clock/lib", "it is the clock"),
+        ("connect-api/http/wire", "silence of a real socket, which no stepped clock can break"),
         ("controllers/connection", "silence of a real socket"),
-        ("dev_server/answers", "a body that never ends must not fill the memory of its reader at once"),
-        ("dev_server/http", "answers that come late, to real sockets"),
-        ("dev_server/repositories", "a real process, which has to answer"),
-        ("dev_server/server", "connections that do not end when they are asked to"),
+        ("dev-server/answers", "a body that never ends must not fill the memory of its reader at once"),
+        ("dev-server/http", "answers that come late, to real sockets"),
+        ("dev-server/repositories", "a real process, which has to answer"),
+        ("dev-server/server", "connections that do not end when they are asked to"),
         ("cli/run", "before the controllers and their clock start, and real sockets of slow clients"),
         ("cli/demo", "a demo on a real machine, before people's eyes"),
-        ("local_cluster/guardian", "a real process, which has to end"),
-        ("local_cluster/mod", "a real process, which has to answer"),
-        ("local_cluster/running_build", "real processes, which have to end before a destructor does"),
+        ("local-control-plane/guardian", "a real process, which has to end"),
+        ("local-control-plane/lib", "a real process, which has to answer"),
+        ("local-control-plane/running_build", "real processes, which have to end before a destructor does"),
     ];
     let phrases = ["tokio :: time", "thread :: sleep"];
     assert_eq!(found(anywhere, &phrases, exceptions), NOWHERE);
@@ -290,16 +277,16 @@ fn plan_writes_nothing() {
 #[test]
 fn secured_values_are_secret_strings() {
     let exceptions: &[Exception] = &[
-        ("connect/http/call", "opened for as long as one call takes, to mask its answer"),
+        ("connect-api/http/call", "opened for as long as one call takes, to mask its answer"),
         ("controllers/connector_deployment/desired", "keys of secured values, not the values"),
         ("controllers/connector_deployment/ledger", "names of secured values, not the values"),
         ("crd/connector_deployment_status", "names of secured values with their keyed digests, not the values"),
         ("crd/connect_project", "the name of an entry of a Secret, not its value"),
         ("cli/plan/mod", "the name of a Secret"),
         ("cli/run", "the name of a Secret"),
-        ("dev_server/catalogue", "secrets of the dev server, which are public"),
-        ("dev_server/logs", "a token for the next page"),
-        ("dev_server/tokens", "tokens of the dev server, which are good for nothing else"),
+        ("dev-server/catalogue", "secrets of the dev server, which are public"),
+        ("dev-server/logs", "a token for the next page"),
+        ("dev-server/tokens", "tokens of the dev server, which are good for nothing else"),
     ];
     let mut wrong = Vec::new();
     let mut used = vec![false; exceptions.len()];
@@ -307,7 +294,7 @@ fn secured_values_are_secret_strings() {
         let open = open_secrets(source);
         match exceptions.iter().position(|(place, _)| source.is_below(place)) {
             Some(at) => used[at] |= !open.is_empty(),
-            None => wrong.extend(open.iter().map(|name| format!("src/{}: {name}", source.path))),
+            None => wrong.extend(open.iter().map(|name| format!("{}: {name}", source.path))),
         }
     }
     assert_eq!(wrong, NOWHERE);
@@ -338,18 +325,18 @@ fn open_secrets(source: &Source) -> Vec<&str> {
 #[test]
 fn secured_values_are_opened_in_few_places() {
     let exceptions = &[
-        ("connect/action", "sent as headers of an action, and masked in its answer"),
-        ("connect/mask", "what is hidden in texts of the service"),
-        ("connect/model/values", "written into the body of a request"),
-        ("connect/http/call", "what is masked in the answers to a call"),
-        ("connect/http/mod", "what is masked in the answers to every call"),
-        ("connect/http/token", "sent to the token endpoint, and as a bearer token"),
+        ("connect-api/action", "sent as headers of an action, and masked in its answer"),
+        ("connect-api/mask", "what is hidden in texts of the service"),
+        ("connect-api/model/values", "written into the body of a request"),
+        ("connect-api/http/call", "what is masked in the answers to a call"),
+        ("connect-api/http/mod", "what is masked in the answers to every call"),
+        ("connect-api/http/token", "sent to the token endpoint, and as a bearer token"),
         ("controllers/digest", "digests of all values"),
         ("controllers/connector_deployment/desired", "Secrets become values, which must be UTF-8"),
         ("controllers/connector_deployment/run", "what is masked in texts of the service"),
         ("controllers/remote/settings", "whether credentials have changed"),
-        ("dev_server/values", "fingerprints of what was sent"),
-        ("local_cluster/identity", "the token of a cluster that lives as long as this process"),
+        ("dev-server/values", "fingerprints of what was sent"),
+        ("local-control-plane/identity", "the token of a cluster that lives as long as this process"),
     ];
     assert_eq!(found(anywhere, &["expose_secret", "ExposeSecret"], exceptions), NOWHERE);
 }
@@ -387,7 +374,7 @@ fn an_expectation_says_what_holds() {
         for words in source.words.windows(4).filter(|words| words[..3] == [".", "expect", "("]) {
             let text = &words[3];
             if !text.starts_with('"') || text.split(' ').count() < 3 {
-                silent.push(format!("src/{}: {text}", source.path));
+                silent.push(format!("{}: {text}", source.path));
             }
         }
     }
@@ -406,7 +393,7 @@ fn names_of_our_own_stand_in_names() {
     let mut elsewhere = Vec::new();
     for source in sources::all().iter().filter(|source| !exceptions.iter().any(|(place, _)| source.is_below(place))) {
         let ours = source.words.iter().filter(|word| word.starts_with('"') && word.contains("connect-operator.io"));
-        elsewhere.extend(ours.map(|word| format!("src/{}: {word}", source.path)));
+        elsewhere.extend(ours.map(|word| format!("{}: {word}", source.path)));
     }
     assert_eq!(elsewhere, NOWHERE);
 }
@@ -419,10 +406,9 @@ fn standard_output_belongs_to_the_command_line() {
 
 #[test]
 fn every_file_says_what_it_is_for() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let silent: Vec<_> = sources::all()
         .iter()
-        .filter(|source| !std::fs::read_to_string(root.join(&source.path)).unwrap().starts_with("//! "))
+        .filter(|source| !std::fs::read_to_string(&source.file).unwrap().starts_with("//! "))
         .map(|source| source.path.clone())
         .collect();
     assert_eq!(silent, NOWHERE);

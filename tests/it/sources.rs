@@ -1,19 +1,21 @@
-//! The sources of the package as words: without comments, and without what is compiled for tests only.
+//! The sources of the workspace as words: without comments, and without what is compiled for tests only.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// A file of `src/`.
+/// A file of the program.
 pub(crate) struct Source {
-    /// Its path below `src/`.
+    /// Its path below `src/`; of another crate: the name of the crate, and its path below the `src/` of that.
     pub(crate) path: String,
+    /// Where it is.
+    pub(crate) file: PathBuf,
     /// What it says: identifiers, literals, brackets and signs, each a word; `::` is one.
     pub(crate) words: Vec<String>,
 }
 
 impl Source {
-    /// Whether it is in this folder of `src/`, or is the file of that name.
+    /// Whether it is in this folder, or is the file of that name.
     pub(crate) fn is_below(&self, place: &str) -> bool {
         let path = self.path.strip_suffix(".rs").unwrap_or(&self.path);
         path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -57,29 +59,37 @@ impl Source {
     }
 }
 
-/// Every file of `src/` that is part of the program.
+/// Every file that is part of the program, of all crates.
 pub(crate) fn all() -> &'static [Source] {
     static ALL: LazyLock<Vec<Source>> = LazyLock::new(read);
     &ALL
 }
 
 fn read() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = of_crate("", &root.join("src"));
+    for entry in std::fs::read_dir(root.join("crates")).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{}/", entry.file_name().to_str().unwrap());
+        sources.extend(of_crate(&name, &entry.path().join("src")));
+    }
+    sources.sort_by(|one, other| one.path.cmp(&other.path));
+    sources
+}
+
+fn of_crate(name: &str, root: &Path) -> Vec<Source> {
     let mut reader = Reader { found: Vec::new(), only_for_tests: BTreeSet::new() };
-    reader.folder(&root);
+    reader.folder(root);
     let Reader { found, only_for_tests } = reader;
     let of_tests =
         |path: &Path| only_for_tests.iter().any(|test| path == test || path.starts_with(test.with_extension("")));
-    let mut sources: Vec<_> = found
-        .into_iter()
-        .filter(|(path, _)| !of_tests(path))
-        .map(|(path, words)| {
-            let path = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            Source { path, words }
+    let found = found.into_iter().filter(|(path, _)| !of_tests(path));
+    found
+        .map(|(file, words)| {
+            let path = format!("{name}{}", file.strip_prefix(root).unwrap().to_str().unwrap());
+            Source { path, file, words }
         })
-        .collect();
-    sources.sort_by(|one, other| one.path.cmp(&other.path));
-    sources
+        .collect()
 }
 
 struct Reader {
@@ -238,8 +248,8 @@ fn what_is_only_for_tests_is_left_out() {
         ("controllers/remote/gate.rs", true),
         ("controllers/remote/gate_tests.rs", false),
         ("controllers/remote/testing.rs", false),
-        ("dev_server/world/elsewhere.rs", true),
-        ("dev_server/world/life_tests.rs", false),
+        ("dev-server/world/elsewhere.rs", true),
+        ("dev-server/world/life_tests.rs", false),
     ] {
         assert_eq!(paths.contains(&path), expected, "{path}");
     }

@@ -18,7 +18,7 @@ const LIMITS: [&str; 7] = [
     "Instant :: now ( ) +",
 ];
 
-/// Every file of tests below this folder: in `tests/` all of them, in `src/` those that are named so.
+/// Every file of tests below this folder: in `tests/` all of them, elsewhere those that are named so.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -48,7 +48,7 @@ fn limits(text: &str) -> Vec<String> {
 fn every_limit_of_real_time_is_in_one_place() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    for folder in ["src", "tests"] {
+    for folder in ["src", "crates", "tests"] {
         files(&root.join(folder), &mut found);
     }
     let inside = |path: &PathBuf| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();

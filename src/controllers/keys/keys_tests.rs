@@ -7,7 +7,7 @@ use super::*;
 use crate::crd::ConnectorDeployment;
 use crate::names;
 
-#[path = "admission_tests.rs"]
+#[path = "keys_tests/admission.rs"]
 mod admission;
 
 struct World {

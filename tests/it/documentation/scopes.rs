@@ -14,7 +14,7 @@ use crate::sources;
 /// Scopes that only an API client of a connector's own has, in examples.
 const OF_CONNECTORS: &[&str] = &["manage_orders", "view_products"];
 /// Folders and files whose texts people read.
-const PAGES: &[&str] = &["docs", "charts", "deploy", "examples", "crds", "README.md", "CHANGELOG.md", "src/dev_server"];
+const PAGES: &[&str] = &["docs", "charts", "deploy", "examples", "crds", "README.md", "CHANGELOG.md", "crates/dev-server/src"];
 /// Where texts of messages may name scopes by themselves: the table, and sentences that a page repeats.
 const TABLES: &[&str] = &["connect/scopes.rs", "controllers/reason.rs"];
 

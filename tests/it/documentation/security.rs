@@ -8,7 +8,7 @@ use connect_operator::metrics::families::{ALL, Family};
 #[test]
 fn every_test_that_a_page_names_exists() {
     let mut tests = BTreeSet::new();
-    for folder in ["src", "tests"] {
+    for folder in ["src", "crates", "tests"] {
         collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut tests);
     }
     let (mut named, mut missing) = (0, Vec::new());

@@ -1,0 +1,269 @@
+//! Tables of hosts, paths and headers of actions.
+
+use serde_json::json;
+
+use super::*;
+use crate::hosts::{AllowedHosts, Reach};
+
+fn endpoint(url: &str) -> Endpoint {
+    AllowedHosts::parse(["http://127.0.0.1:*", "*.service.live"]).expect("patterns").endpoint(url).expect("allowed")
+}
+
+fn local() -> Endpoint {
+    endpoint("http://127.0.0.1:8787/")
+}
+
+fn action() -> Action {
+    Action {
+        namespace: "cart".into(),
+        name: "addToCart".into(),
+        method: ActionMethod::Post(json!({"variant": {"sku": "A1", "count": 1}}).into()),
+        query: Vec::new(),
+        locale: "en-GB".into(),
+        extension_version: "1.4.0".into(),
+        page_path: None,
+        headers: Vec::new(),
+    }
+}
+
+fn extra(name: &str, value: &str) -> ExtraHeader {
+    ExtraHeader { name: name.into(), value: value.into() }
+}
+
+#[test]
+fn hosts_are_made_of_labels_and_of_nothing_else() {
+    let long = "a".repeat(32);
+    for (case, preset, [project, company, tld], expected) in [
+        ("service", Preset::SERVICE, ["shop", "example", ".live"], Some("https://shop-example.service.live")),
+        ("frontastic", Preset::FRONTASTIC, ["shop", "example", ".io"], Some("https://shop-example.frontastic.io")),
+        (
+            "hyphens and digits",
+            Preset::SERVICE,
+            ["my-shop1", "a-b", ".rocks"],
+            Some("https://my-shop1-a-b.service.rocks"),
+        ),
+        (
+            "two parts at the end",
+            Preset::SERVICE,
+            ["shop", "example", ".dev.live"],
+            Some("https://shop-example.service.dev.live"),
+        ),
+        ("a dot in the project", Preset::SERVICE, ["evil.com/", "example", ".live"], None),
+        ("a dot", Preset::SERVICE, ["shop.evil", "example", ".live"], None),
+        ("a slash", Preset::SERVICE, ["shop", "example/", ".live"], None),
+        ("user info", Preset::SERVICE, ["user:pass@shop", "example", ".live"], None),
+        ("a fragment", Preset::SERVICE, ["shop", "example#", ".live"], None),
+        ("a port", Preset::SERVICE, ["shop", "example", ".live:8443"], None),
+        ("a query", Preset::SERVICE, ["shop?", "example", ".live"], None),
+        ("a backslash", Preset::SERVICE, ["shop\\", "example", ".live"], None),
+        ("a blank", Preset::SERVICE, ["shop", "exam ple", ".live"], None),
+        ("another alphabet", Preset::SERVICE, ["shöp", "example", ".live"], None),
+        ("percent-encoded", Preset::SERVICE, ["shop%2e", "example", ".live"], None),
+        ("empty project", Preset::SERVICE, ["", "example", ".live"], None),
+        ("empty company", Preset::SERVICE, ["shop", "", ".live"], None),
+        ("a hyphen first", Preset::SERVICE, ["-shop", "example", ".live"], None),
+        ("no dot", Preset::SERVICE, ["shop", "example", "live"], None),
+        ("nothing but a dot", Preset::SERVICE, ["shop", "example", "."], None),
+        ("two dots", Preset::SERVICE, ["shop", "example", "..live"], None),
+        ("a path at the end", Preset::SERVICE, ["shop", "example", ".live/x"], None),
+        ("both together too long", Preset::SERVICE, [&long, &long, ".live"], None),
+    ] {
+        let url = preset.url(project, company, tld);
+        assert_eq!(url.as_deref().ok(), expected, "{case}: {url:?}");
+        if let (Ok(url), Some(expected)) = (&url, expected) {
+            let host = url::Url::parse(url).expect("a URL");
+            assert_eq!(format!("https://{}", host.host_str().expect("a host")), expected, "{case}");
+        }
+    }
+    let hosts = AllowedHosts::parse(["*.service.live"]).expect("a pattern");
+    let allowed = |preset: Preset| hosts.endpoint(&preset.url("shop", "example", ".live").expect("a host"));
+    assert_eq!(allowed(Preset::SERVICE).expect("it is listed").reach(), Reach::Public, "public addresses only");
+    assert!(allowed(Preset::FRONTASTIC).is_err(), "another host part is another host");
+    let said = Preset::SERVICE.url("shop.evil", "example", ".live").expect_err("a dot").to_string();
+    assert!(said.starts_with("`shop.evil` cannot be a project name: write letters"), "{said}");
+    let said = Preset::SERVICE.url("shop", "example", "live").expect_err("no dot").to_string();
+    assert!(said.contains("`.live`"), "{said}");
+}
+
+#[test]
+fn each_preset_has_its_path_and_its_headers() {
+    let read = Action { method: ActionMethod::Get, ..action() };
+    let page = Action { page_path: Some("/cart".into()), ..action() };
+    let put = Action { method: ActionMethod::Put(json!(7).into()), ..action() };
+    for (case, preset, action, operation, method, path, headers) in [
+        (
+            "service, POST",
+            Preset::SERVICE,
+            action(),
+            "writeActionPost",
+            Method::POST,
+            "/service/action/cart/addToCart",
+            &[
+                ("accept", "application/json"),
+                ("content-type", "application/json"),
+                ("service-frontend-extension-version", "1.4.0"),
+                ("service-locale", "en-GB"),
+            ][..],
+        ),
+        (
+            "service, GET",
+            Preset::SERVICE,
+            read,
+            "readAction",
+            Method::GET,
+            "/service/action/cart/addToCart",
+            &[
+                ("accept", "application/json"),
+                ("service-frontend-extension-version", "1.4.0"),
+                ("service-locale", "en-GB"),
+            ],
+        ),
+        (
+            "frontastic, POST with a page",
+            Preset::FRONTASTIC,
+            page,
+            "writeFrontasticActionPost",
+            Method::POST,
+            "/frontastic/action/cart/addToCart",
+            &[
+                ("accept", "application/json"),
+                ("commercetools-frontend-extension-version", "1.4.0"),
+                ("content-type", "application/json"),
+                ("frontastic-locale", "en-GB"),
+                ("frontastic-path", "/cart"),
+            ],
+        ),
+        (
+            "frontastic, PUT without a page",
+            Preset::FRONTASTIC,
+            put,
+            "writeFrontasticActionPut",
+            Method::PUT,
+            "/frontastic/action/cart/addToCart",
+            &[
+                ("accept", "application/json"),
+                ("commercetools-frontend-extension-version", "1.4.0"),
+                ("content-type", "application/json"),
+                ("frontastic-locale", "en-GB"),
+            ],
+        ),
+    ] {
+        let request = action.request(&preset, &local()).expect(case);
+        let mut sent: Vec<_> =
+            request.headers.iter().map(|(name, value)| (name.as_str(), value.to_str().expect("text"))).collect();
+        sent.sort_unstable();
+        assert_eq!((action.operation(&preset), request.method), (operation, method), "{case}");
+        assert_eq!((request.url.path(), sent.as_slice()), (path, headers), "{case}");
+        let body = request.body.map(|body| JsonText::read(String::from_utf8(body).expect("text")).expect("JSON"));
+        let expected = match action.method {
+            ActionMethod::Get => None,
+            ActionMethod::Post(body) | ActionMethod::Put(body) => Some(body),
+        };
+        assert_eq!(body, expected, "{case}");
+    }
+}
+
+#[test]
+fn namespace_and_name_stay_in_their_segments_and_the_query_in_its_place() {
+    for (namespace, name, expected) in [
+        ("cart", "addToCart", Some("/service/action/cart/addToCart")),
+        ("cart.v2", "a b", Some("/service/action/cart%2Ev2/a%20b")),
+        ("../../admin", "x?y=1#z", Some("/service/action/%2E%2E%2F%2E%2E%2Fadmin/x%3Fy%3D1%23z")),
+        ("%2e%2e", "@evil", Some("/service/action/%252e%252e/%40evil")),
+        ("", "addToCart", None),
+        ("cart", "", None),
+        ("..", "addToCart", None),
+        ("cart", "..", None),
+        ("cart", ".", None),
+    ] {
+        let action = Action {
+            namespace: namespace.into(),
+            name: name.into(),
+            query: vec![("list[0]".into(), "a&b".into()), ("q".into(), "1".into()), ("q".into(), "2".into())],
+            ..action()
+        };
+        let request = action.request(&Preset::SERVICE, &local());
+        let url = request.ok().map(|request| request.url);
+        assert_eq!(url.as_ref().map(Url::path), expected, "{namespace}/{name}");
+        if let Some(url) = url {
+            assert_eq!(url.query(), Some("list%5B0%5D=a%26b&q=1&q=2"));
+            assert_eq!(url.origin(), local().url().origin());
+        }
+    }
+}
+
+#[test]
+fn extra_headers_are_sensitive_and_cannot_take_the_place_of_others() {
+    let with = |headers: &[(&str, &str)]| Action {
+        headers: headers.iter().map(|(name, value)| extra(name, value)).collect(),
+        ..action()
+    };
+    let fine = with(&[("Cookie", "a=secret-1"), ("X-Key", "sécret"), ("X-Key", "two"), ("Authorization", "Bearer t")]);
+    let request = fine.request(&Preset::SERVICE, &local()).expect("all of them are fine");
+    assert_eq!(request.headers.get_all("x-key").iter().count(), 2);
+    assert_eq!(request.headers["cookie"], "a=secret-1");
+    assert!(["cookie", "x-key", "authorization"].iter().all(|name| request.headers[*name].is_sensitive()));
+    assert_eq!(fine.masker().mask("it said a=secret-1"), "it said ***");
+    assert!(!format!("{fine:?} {request:?}").contains("secret"));
+
+    let taken = |name: &str| Err(BadAction::HeaderTaken(name.to_owned()));
+    for (case, preset, headers, expected) in [
+        ("the locale", Preset::SERVICE, [("Service-Locale", "de")], taken("service-locale")),
+        ("the locale of the other", Preset::SERVICE, [("Frontastic-Locale", "de")], Ok(())),
+        ("the page", Preset::FRONTASTIC, [("Frontastic-Path", "/x")], taken("frontastic-path")),
+        ("the host", Preset::SERVICE, [("HOST", "evil.com")], taken("host")),
+        ("the length", Preset::SERVICE, [("Content-Length", "0")], taken("content-length")),
+        ("the type", Preset::SERVICE, [("content-type", "text/plain")], taken("content-type")),
+        ("the connection", Preset::SERVICE, [("Transfer-Encoding", "chunked")], taken("transfer-encoding")),
+        ("a proxy's", Preset::SERVICE, [("Proxy-Authorization", "x")], taken("proxy-authorization")),
+        ("no name", Preset::SERVICE, [("", "x")], Err(BadAction::HeaderName(String::new()))),
+        ("a name with a blank", Preset::SERVICE, [("a b", "x")], Err(BadAction::HeaderName("a b".into()))),
+        ("a line break", Preset::SERVICE, [("Cookie", "canary\n")], Err(BadAction::HeaderValue("cookie".into()))),
+        (
+            "a header within",
+            Preset::SERVICE,
+            [("Cookie", "canary\r\nHost: x")],
+            Err(BadAction::HeaderValue("cookie".into())),
+        ),
+        ("empty", Preset::SERVICE, [("Cookie", "")], Err(BadAction::HeaderValue("cookie".into()))),
+    ] {
+        let outcome = with(&headers).request(&preset, &local()).map(drop);
+        assert_eq!(outcome, expected, "{case}");
+        assert!(!format!("{outcome:?}").contains("canary"), "{case}");
+    }
+}
+
+#[test]
+fn what_a_header_cannot_carry_is_refused_with_its_name() {
+    let with = |change: fn(&mut Action)| {
+        let mut action = action();
+        change(&mut action);
+        action
+    };
+    for (case, preset, action, expected) in [
+        ("no locale", Preset::SERVICE, with(|it| it.locale.clear()), BadAction::Value("locale")),
+        ("two lines", Preset::SERVICE, with(|it| it.locale = "en\r\nx: y".into()), BadAction::Value("locale")),
+        (
+            "another alphabet",
+            Preset::SERVICE,
+            with(|it| it.extension_version = "größer".into()),
+            BadAction::Value("extension version"),
+        ),
+        ("a page of a service", Preset::SERVICE, with(|it| it.page_path = Some("/".into())), BadAction::NoPagePath),
+        ("no path", Preset::FRONTASTIC, with(|it| it.page_path = Some("cart".into())), BadAction::PagePath),
+        (
+            "a path in another alphabet",
+            Preset::FRONTASTIC,
+            with(|it| it.page_path = Some("/tür".into())),
+            BadAction::Value("page path"),
+        ),
+    ] {
+        assert_eq!(action.request(&preset, &local()).map(drop), Err(expected), "{case}");
+    }
+    // Spellings that the official frontend client sends.
+    for locale in ["en", "en_US", "en_US@EUR", "zh-Hans-SG"] {
+        let action = Action { locale: locale.into(), ..action() };
+        let request = action.request(&Preset::SERVICE, &endpoint("https://shop-example.service.live")).expect(locale);
+        assert_eq!(request.headers["service-locale"], locale);
+    }
+}

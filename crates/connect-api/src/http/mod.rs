@@ -1,0 +1,219 @@
+//! The Connect API over HTTP: [`HttpConnect`] turns each operation of [`ConnectApi`] into one request, and so those of
+//! registry and staged connectors (`registry`). A client of the HTTP API is made in the same way (`commerce`). Frontend actions have a client of their own (`action`), which shares
+//! nothing with it but how connections are made (`connection`).
+//!
+//! The only thing that it repeats by itself is a call whose token was refused, once and with a new token. It logs
+//! operation, status, duration and correlation id, never a header or a body. Next: `wire` for one exchange, `token` for
+//! tokens, `pace` for when a request may leave, `answer` for errors.
+
+mod action;
+pub mod answer;
+mod call;
+mod commerce;
+mod connection;
+mod pace;
+mod registry;
+mod settings;
+mod token;
+mod wire;
+
+use std::sync::Arc;
+
+use http::Method;
+use jiff::Timestamp;
+use secrecy::ExposeSecret;
+
+pub use action::{ActionClient, ActionLimits, ActionSettings};
+pub use answer::ASSUMED_LIFE;
+pub use settings::{BuildError, Credentials, Limits, Settings};
+
+use self::call::{Call, page};
+use self::token::Tokens;
+use self::wire::Wire;
+use super::api::{Answer, ConnectApi, DeploymentPaths, LogRequest, PageRequest, Selector};
+use super::error::Failure;
+use super::model::{
+    Connector, ConnectorStaged, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, LogPage, Paged,
+    RedeployAction,
+};
+use super::routes;
+use clock::Clock;
+use crate::Rate;
+use crate::surroundings::Surroundings;
+
+/// The Connect API of one project over HTTP. Share it: connections, token, rate and pauses belong to it.
+#[derive(Debug)]
+pub struct HttpConnect {
+    settings: Settings,
+    clock: Clock,
+    wire: Arc<Wire>,
+    tokens: Arc<Tokens>,
+}
+
+impl HttpConnect {
+    /// A client; nothing is sent yet.
+    ///
+    /// # Errors
+    /// When TLS cannot be set up, the extra certificates cannot be read, or the authorization URL has a path that cannot be
+    /// continued.
+    pub fn new(settings: Settings, clock: Clock) -> Result<Self, BuildError> {
+        Self::within(settings, Surroundings::plain(clock))
+    }
+
+    /// The same with a permission that may end, and somebody who hears of each request.
+    ///
+    /// # Errors
+    /// As [`HttpConnect::new`].
+    pub fn within(settings: Settings, around: Surroundings) -> Result<Self, BuildError> {
+        let clock = around.clock.clone();
+        let wire = Arc::new(Wire::new(&settings, around)?);
+        let endpoint = settings.auth_url.at(routes::TOKEN).ok_or(BuildError::AuthUrl)?;
+        let tokens = Tokens::new(Arc::clone(&wire), clock.clone(), endpoint, settings.credentials.clone());
+        Ok(Self { settings, clock, wire, tokens: Arc::new(tokens) })
+    }
+
+    /// Changes how many requests may leave in a second: several resources may share a client, and the lowest rate wins.
+    pub fn set_rate(&self, requests_per_second: Rate) {
+        self.wire.pace.set_rate(requests_per_second);
+    }
+
+    /// Scopes of the newest token, as its answer named them, else as they were asked for; `None` before the first one.
+    #[must_use]
+    pub fn scopes(&self) -> Option<Vec<String>> {
+        self.tokens.scopes()
+    }
+
+    /// Scopes of the newest token, if the answer that brought it named them.
+    #[must_use]
+    pub fn granted(&self) -> Option<Vec<String>> {
+        self.tokens.granted()
+    }
+
+    fn get(&self, operation: &'static str, path: String) -> Call<'_> {
+        Call {
+            operation,
+            observer: &*self.wire.observer,
+            method: Method::GET,
+            path,
+            query: Vec::new(),
+            body: None,
+            secrets: Vec::new(),
+            send_before: None,
+            largest_body: self.settings.limits.body,
+            optional: false,
+        }
+    }
+}
+
+impl ConnectApi for HttpConnect {
+    fn deployments(&self, request: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
+        Box::pin(async move {
+            let mut call = self.get("queryDeployments", routes::deployments(Some(&self.settings.project_key)));
+            call.query = vec![("limit", request.limit.to_string()), ("offset", request.offset.to_string())];
+            call.largest_body = self.settings.limits.page_body;
+            let reply = self.call(&call).await.map_err(|failed| failed.error)?;
+            page(&call, &reply, answer::deployments(&reply.body))
+        })
+    }
+
+    fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {
+        let operation = selector.operation("getDeploymentById", "getDeploymentByKey");
+        Box::pin(self.maybe(self.get(operation, routes::deployment(Some(&self.settings.project_key), selector))))
+    }
+
+    fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment> {
+        let project = self.settings.project_key.as_str();
+        let (operation, project) = match self.settings.deployment_paths {
+            DeploymentPaths::Project => ("createDeployment", Some(project)),
+            DeploymentPaths::Unscoped => ("createDeploymentUnscoped", None),
+        };
+        Box::pin(self.one(Call {
+            method: Method::POST,
+            body: Some(json(draft)),
+            secrets: draft.secured_values().map(ExposeSecret::expose_secret).collect(),
+            send_before: Some(send_before),
+            ..self.get(operation, routes::deployments(project))
+        }))
+    }
+
+    fn redeploy<'a>(
+        &'a self,
+        selector: &'a Selector,
+        version: i64,
+        action: &'a RedeployAction,
+        send_before: Timestamp,
+    ) -> Answer<'a, Option<Deployment>> {
+        let project = self.settings.project_key.as_str();
+        let (operation, project) = match (selector, self.settings.deployment_paths) {
+            (Selector::Id(_), _) => ("updateDeploymentById", Some(project)),
+            (Selector::Key(_), DeploymentPaths::Project) => ("updateDeploymentByKey", Some(project)),
+            (Selector::Key(_), DeploymentPaths::Unscoped) => ("updateDeploymentByKeyUnscoped", None),
+        };
+        let update = DeploymentUpdate { version, actions: vec![DeploymentUpdateAction::Redeploy(action.clone())] };
+        Box::pin(self.maybe(Call {
+            method: Method::POST,
+            body: Some(json(&update)),
+            secrets: action.secured_values().map(ExposeSecret::expose_secret).collect(),
+            send_before: Some(send_before),
+            ..self.get(operation, routes::deployment(project, selector))
+        }))
+    }
+
+    fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
+        Box::pin(async move {
+            let operation = selector.operation("deleteDeploymentById", "deleteDeploymentByKey");
+            let path = routes::deployment(Some(&self.settings.project_key), selector);
+            let call = Call { method: Method::DELETE, send_before: Some(send_before), ..self.get(operation, path) };
+            match self.maybe(call).await {
+                // It was accepted, whatever the body was: a read tells what became of it.
+                Err(error) if error.failure == Failure::Unreadable => {
+                    self.deployment(selector).await.map_err(|_| error)
+                }
+                outcome => outcome,
+            }
+        })
+    }
+
+    fn logs<'a>(&'a self, selector: &'a Selector, request: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
+        Box::pin(async move {
+            let operation = selector.operation("getDeploymentLogsById", "getDeploymentLogsByKey");
+            let mut call = self.get(operation, routes::logs(&self.settings.project_key, selector));
+            call.query = log_query(request);
+            call.optional = true;
+            call.largest_body = self.settings.limits.page_body;
+            let reply = match self.call(&call).await {
+                Ok(reply) => reply,
+                Err(failed) if failed.absent => return Ok(None),
+                Err(failed) => return Err(failed.error),
+            };
+            page(&call, &reply, answer::log_page(&reply.body)).map(Some)
+        })
+    }
+
+    fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
+        let operation = selector.operation("getConnectorById", "getConnectorByKey");
+        Box::pin(self.maybe(Call { optional: true, ..self.get(operation, routes::connector(selector)) }))
+    }
+
+    fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
+        let operation = selector.operation("getConnectorStagedById", "getConnectorStagedByKey");
+        Box::pin(self.maybe(self.get(operation, routes::connector_staged(selector))))
+    }
+}
+
+fn log_query(request: &LogRequest) -> Vec<(&'static str, String)> {
+    [
+        ("pageToken", request.page_token.clone()),
+        ("applicationName", request.application_name.clone()),
+        // In UTC with milliseconds, as the official client sends them.
+        ("startDate", request.start.map(|start| format!("{start:.3}"))),
+        ("endDate", request.end.map(|end| format!("{end:.3}"))),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value?)))
+    .collect()
+}
+
+fn json(body: &impl serde::Serialize) -> Vec<u8> {
+    serde_json::to_vec(body).expect("records of strings, numbers and lists can always be written as JSON")
+}

@@ -1,0 +1,160 @@
+//! When a request may leave: at most so many a second, and none while the service asked for a pause. Waits on the
+//! injected clock only.
+
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use governor::clock::Clock as GovernorClock;
+use governor::middleware::NoOpMiddleware;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
+
+use clock::Clock;
+use crate::Rate;
+
+/// Requests that may leave at once after a quiet time, if the rate allows as many in a second.
+const LARGEST_BURST: NonZeroU32 = NonZeroU32::new(5).expect("5 is not zero");
+
+type Limiter = RateLimiter<NotKeyed, InMemoryState, Elapsed, NoOpMiddleware<Duration>>;
+
+/// The injected clock as the limiter reads it.
+#[derive(Clone, Debug)]
+struct Elapsed(Clock);
+
+impl GovernorClock for Elapsed {
+    type Instant = Duration;
+
+    fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// Rate and pauses of one client.
+#[derive(Debug)]
+pub(super) struct Pace {
+    clock: Clock,
+    limiter: Mutex<(Rate, Arc<Limiter>)>,
+    /// Whoever waits for a turn holds this, so that turns come in the order of asking.
+    queue: tokio::sync::Mutex<()>,
+    /// On [`Clock::elapsed`].
+    held_until: Mutex<Duration>,
+}
+
+impl Pace {
+    pub(super) fn new(clock: Clock, rate: Rate) -> Self {
+        let limiter = Mutex::new((rate, limiter(&clock, rate)));
+        Self { clock, limiter, queue: tokio::sync::Mutex::new(()), held_until: Mutex::new(Duration::ZERO) }
+    }
+
+    /// Changes the requests a second; who waits already waits by the old rate.
+    pub(super) fn set_rate(&self, rate: Rate) {
+        let mut current = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.0 != rate {
+            *current = (rate, limiter(&self.clock, rate));
+        }
+    }
+
+    /// Waits for a turn. The error is what is left of a pause.
+    pub(super) async fn turn(&self) -> Result<(), Duration> {
+        let _first = self.queue.lock().await;
+        loop {
+            self.open()?;
+            let limiter = Arc::clone(&self.limiter.lock().unwrap_or_else(PoisonError::into_inner).1);
+            match limiter.check() {
+                Ok(()) => return Ok(()),
+                Err(early) => self.clock.sleep(early.wait_time_from(self.clock.elapsed())).await,
+            }
+        }
+    }
+
+    /// Whether requests may leave now. The error is what is left of a pause.
+    pub(super) fn open(&self) -> Result<(), Duration> {
+        let until = *self.held_until.lock().unwrap_or_else(PoisonError::into_inner);
+        match until.saturating_sub(self.clock.elapsed()) {
+            Duration::ZERO => Ok(()),
+            left => Err(left),
+        }
+    }
+
+    /// Begins a pause; a longer one that runs already stays.
+    pub(super) fn hold(&self, pause: Duration) {
+        let until = self.clock.elapsed().saturating_add(pause);
+        let mut held_until = self.held_until.lock().unwrap_or_else(PoisonError::into_inner);
+        *held_until = until.max(*held_until);
+    }
+}
+
+fn limiter(clock: &Clock, rate: Rate) -> Arc<Limiter> {
+    // `None` is a period of no time, which no rate has.
+    let quota = Quota::with_period(rate.period()).unwrap_or_else(|| Quota::per_second(LARGEST_BURST));
+    let quota = quota.allow_burst(rate.burst(LARGEST_BURST));
+    Arc::new(RateLimiter::direct_with_clock(quota, Elapsed(clock.clone())))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn pace(rate: u32) -> (Clock, Pace) {
+        let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
+        (clock.clone(), Pace::new(clock, Rate::per_second(rate)))
+    }
+
+    /// Turns that are there now.
+    fn turns(pace: &Pace) -> usize {
+        std::iter::from_fn(|| pace.turn().now_or_never()).take(1000).count()
+    }
+
+    #[test]
+    fn requests_leave_at_the_rate_after_a_small_burst() {
+        let (clock, pace) = pace(10);
+        assert_eq!(turns(&pace), 5, "burst");
+        clock.step(Duration::from_millis(99));
+        assert_eq!(turns(&pace), 0);
+        clock.step(Duration::from_millis(1));
+        assert_eq!(turns(&pace), 1);
+        clock.step(Duration::from_mins(1));
+        assert_eq!(turns(&pace), 5, "no more than the burst is saved up");
+        pace.set_rate(Rate::per_second(1));
+        assert_eq!(turns(&pace), 1, "a lower rate");
+        clock.step(Duration::from_millis(999));
+        assert_eq!(turns(&pace), 0);
+        pace.set_rate(Rate::per_second(1));
+        assert_eq!(turns(&pace), 0, "the same rate changes nothing");
+        clock.step(Duration::from_millis(1));
+        assert_eq!(turns(&pace), 1);
+    }
+
+    #[test]
+    fn less_than_one_request_a_second_is_a_longer_pause() {
+        let (clock, pace) = pace(1);
+        pace.set_rate(Rate::of(0.1));
+        assert_eq!(turns(&pace), 1);
+        clock.step(Duration::from_millis(9_999));
+        assert_eq!(turns(&pace), 0);
+        clock.step(Duration::from_millis(1));
+        assert_eq!(turns(&pace), 1);
+    }
+
+    #[tokio::test]
+    async fn a_pause_ends_by_the_clock_and_turns_away_who_waits() {
+        let (clock, pace) = pace(1);
+        assert_eq!(pace.turn().await, Ok(()));
+        let waiting = pace.turn();
+        futures::pin_mut!(waiting);
+        assert_eq!(waiting.as_mut().now_or_never(), None);
+        pace.hold(Duration::from_secs(30));
+        pace.hold(Duration::from_secs(3));
+        clock.step(Duration::from_secs(1));
+        assert_eq!(waiting.await, Err(Duration::from_secs(29)));
+        clock.step(Duration::from_secs(28));
+        assert_eq!(pace.open(), Err(Duration::from_secs(1)));
+        clock.step(Duration::from_secs(1));
+        assert_eq!(pace.open(), Ok(()));
+        assert_eq!(pace.turn().await, Ok(()));
+    }
+}

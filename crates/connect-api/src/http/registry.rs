@@ -1,0 +1,88 @@
+//! Registry and staged connectors over HTTP: each operation of contract section 5.1 is one request.
+
+use http::Method;
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+
+use super::HttpConnect;
+use super::call::{Call, page};
+use super::{answer, json};
+use crate::api::{Answer, ConnectApi, PageRequest, Selector};
+use crate::error::{ApiError, Failure};
+use crate::model::{Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Paged};
+use crate::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
+use crate::routes;
+
+impl HttpConnect {
+    /// One page of a list.
+    async fn listed<T: DeserializeOwned>(
+        &self,
+        operation: &'static str,
+        path: &str,
+        mut query: Vec<(&'static str, String)>,
+        request: PageRequest,
+        optional: bool,
+    ) -> Result<Paged<T>, ApiError> {
+        query.extend([("limit", request.limit.to_string()), ("offset", request.offset.to_string())]);
+        let largest_body = self.settings.limits.page_body;
+        let call = Call { query, largest_body, optional, ..self.get(operation, path.to_owned()) };
+        let reply = self.call(&call).await.map_err(|failed| failed.error)?;
+        page(&call, &reply, answer::paged(&reply.body))
+    }
+}
+
+impl RegistryApi for HttpConnect {
+    fn search<'a>(&'a self, query: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>> {
+        Box::pin(self.listed("searchConnectors", routes::CONNECTOR_SEARCH, query.parameters(), page, true))
+    }
+}
+
+impl StagedApi for HttpConnect {
+    fn all_staged<'a>(&'a self, query: &'a StagedQuery, page: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
+        Box::pin(self.listed("queryConnectorsStaged", routes::CONNECTORS_STAGED, query.parameters(), page, false))
+    }
+
+    fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged> {
+        Box::pin(self.one(Call {
+            method: Method::POST,
+            body: Some(json(draft)),
+            send_before: Some(send_before),
+            ..self.get("createConnectorStaged", routes::CONNECTORS_STAGED.to_owned())
+        }))
+    }
+
+    fn update<'a>(
+        &'a self,
+        selector: &'a Selector,
+        update: &'a ConnectorUpdate,
+        send_before: Timestamp,
+    ) -> Answer<'a, Option<ConnectorStaged>> {
+        let operation = selector.operation("updateConnectorStagedById", "updateConnectorStagedByKey");
+        Box::pin(self.maybe(Call {
+            method: Method::POST,
+            body: Some(json(update)),
+            send_before: Some(send_before),
+            ..self.get(operation, routes::connector_staged(selector))
+        }))
+    }
+
+    fn discard<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<ConnectorStaged>> {
+        Box::pin(async move {
+            let operation = selector.operation("deleteConnectorStagedById", "deleteConnectorStagedByKey");
+            let path = routes::connector_staged(selector);
+            let call = Call { method: Method::DELETE, send_before: Some(send_before), ..self.get(operation, path) };
+            match self.maybe(call).await {
+                // It was accepted, whatever the body was: a read tells what became of it.
+                Err(error) if error.failure == Failure::Unreadable => self.staged(selector).await.map_err(|_| error),
+                // The service has no body for this 404, a gateway may send it too: a read tells whose it is.
+                Err(error) if error.status() == Some(404) && error.code().is_none() => {
+                    match self.staged(selector).await {
+                        Ok(None) => Ok(None),
+                        Ok(Some(_)) | Err(_) => Err(error),
+                    }
+                }
+                outcome => outcome,
+            }
+        })
+    }
+}

@@ -1,0 +1,236 @@
+//! Access tokens by the client credentials grant (RFC 6749 section 4.4): one for each lifetime, one more for each token
+//! that the API refused, however many calls wait for it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Method};
+use reqwest::{Body, Request};
+use secrecy::{ExposeSecret, SecretString};
+use tracing::Instrument as _;
+use url::Url;
+
+use super::answer::{self, Grant};
+use super::settings::Credentials;
+use super::wire::{Lost, Reply, Wire};
+use clock::Clock;
+use crate::error::Failure;
+use crate::mask::Masker;
+use crate::observer::TokenEnd;
+use crate::trace;
+
+/// A token is renewed this long before its end, or a tenth of its life before, whichever is less.
+const LARGEST_MARGIN: Duration = Duration::from_mins(1);
+/// Largest answer of a token endpoint, in bytes.
+const LARGEST_ANSWER: usize = 256 << 10;
+
+/// An access token.
+pub(super) struct Token {
+    /// Tells tokens apart without comparing secrets.
+    serial: u64,
+    pub(super) grant: Grant,
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Token({})", self.serial)
+    }
+}
+
+type Outcome = Result<Arc<Token>, Lost>;
+type Renewal = Shared<BoxFuture<'static, Outcome>>;
+
+#[derive(Debug)]
+struct Current {
+    token: Arc<Token>,
+    /// Both on [`Clock::elapsed`].
+    renew_at: Duration,
+    expires_at: Duration,
+}
+
+#[derive(Default)]
+struct State {
+    current: Option<Current>,
+    /// The renewal that runs; every caller that needs a token waits for it.
+    renewal: Option<Renewal>,
+    issued: u64,
+    scopes: Option<Vec<String>>,
+    /// Whether the answer that brought them named them.
+    named: bool,
+}
+
+/// The tokens of one API client.
+pub(super) struct Tokens {
+    wire: Arc<Wire>,
+    clock: Clock,
+    endpoint: Url,
+    credentials: Credentials,
+    basic: SecretString,
+    state: Mutex<State>,
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Tokens({})", self.endpoint)
+    }
+}
+
+impl Tokens {
+    pub(super) fn new(wire: Arc<Wire>, clock: Clock, endpoint: Url, credentials: Credentials) -> Self {
+        // RFC 6749 section 2.3.1: both are form-encoded before they are joined.
+        let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+        let pair = format!("{}:{}", encode(&credentials.client_id), encode(credentials.client_secret.expose_secret()));
+        let basic = SecretString::from(STANDARD.encode(pair));
+        Self { wire, clock, endpoint, credentials, basic, state: Mutex::default() }
+    }
+
+    /// A token that is not about to expire.
+    pub(super) async fn get(self: &Arc<Self>) -> Outcome {
+        let renewal = {
+            let mut state = self.state();
+            if let Some(current) = state.current.as_ref().filter(|current| self.clock.elapsed() < current.renew_at) {
+                return Ok(Arc::clone(&current.token));
+            }
+            // One that ended is only still there if its task was torn down.
+            match state.renewal.as_ref().filter(|renewal| renewal.peek().is_none()) {
+                Some(renewal) => renewal.clone(),
+                None => state.renewal.insert(self.renewal()).clone(),
+            }
+        };
+        renewal.await
+    }
+
+    /// The API refused `token`: it is not used again. Of many calls that were refused with the same token only the
+    /// first changes anything.
+    pub(super) fn reject(&self, token: &Token) {
+        let mut state = self.state();
+        if state.current.as_ref().is_some_and(|current| current.token.serial == token.serial) {
+            state.current = None;
+        }
+    }
+
+    /// Scopes of the newest token; `None` before the first one.
+    pub(super) fn scopes(&self) -> Option<Vec<String>> {
+        self.state().scopes.clone()
+    }
+
+    /// The same, if the answer that brought the token named them.
+    pub(super) fn granted(&self) -> Option<Vec<String>> {
+        let state = self.state();
+        state.scopes.clone().filter(|_| state.named)
+    }
+
+    /// What must not come back in a text, whatever was asked.
+    pub(super) fn secrets(&self) -> [&str; 2] {
+        [self.credentials.client_secret.expose_secret(), self.basic.expose_secret()]
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a renewal. It is a task of its own: a caller that goes away neither stops it for the others nor loses a
+    /// token that was issued already.
+    fn renewal(self: &Arc<Self>) -> Renewal {
+        let tokens = Arc::clone(self);
+        let fetching = async move {
+            let outcome = tokens.fetch().await;
+            tokens.settle(outcome)
+        };
+        // For the trace of who asked first.
+        let task = tokio::spawn(trace::carried(fetching).in_current_span());
+        async move { task.await.unwrap_or_else(|_| Err(Lost::not_sent("the request for a token was torn down"))) }
+            .boxed()
+            .shared()
+    }
+
+    /// Keeps the outcome of a renewal. If it failed while the old token lives, that one is used to its end.
+    fn settle(&self, outcome: Result<Grant, Lost>) -> Outcome {
+        let mut state = self.state();
+        state.renewal = None;
+        let now = self.clock.elapsed();
+        match outcome {
+            Ok(grant) => {
+                state.issued += 1;
+                state.scopes = Some(grant.scopes.clone());
+                state.named = grant.named;
+                let expires_at = now.saturating_add(grant.life);
+                let renew_at = expires_at.saturating_sub(LARGEST_MARGIN.min(grant.life / 10));
+                let token = Arc::new(Token { serial: state.issued, grant });
+                state.current = Some(Current { token: Arc::clone(&token), renew_at, expires_at });
+                Ok(token)
+            }
+            Err(lost) => match &mut state.current {
+                Some(old) if now < old.expires_at && lost.failure != Failure::CredentialsRefused => {
+                    old.renew_at = old.expires_at;
+                    Ok(Arc::clone(&old.token))
+                }
+                _ => Err(lost),
+            },
+        }
+    }
+
+    async fn fetch(&self) -> Result<Grant, Lost> {
+        let reply = self.wire.exchange(self.request(), None, LARGEST_ANSWER, false, || self.masker()).await;
+        let outcome = reply.and_then(|reply| self.read(&reply));
+        self.wire.observer.token(match &outcome {
+            Ok(_) => TokenEnd::Issued,
+            Err(lost) if lost.failure == Failure::CredentialsRefused => TokenEnd::Refused,
+            Err(_) => TokenEnd::Failed,
+        });
+        outcome.map_err(|lost| Lost {
+            // Whatever became of the request for a token, nothing was sent to the API.
+            failure: if lost.failure == Failure::NoAnswer { Failure::NotSent } else { lost.failure },
+            message: format!("token endpoint {}: {}", self.endpoint, lost.message),
+            ..lost
+        })
+    }
+
+    fn request(&self) -> Request {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("grant_type", "client_credentials");
+        if let Some(scopes) = &self.credentials.scopes {
+            form.append_pair("scope", scopes);
+        }
+        let mut request = Request::new(Method::POST, self.endpoint.clone());
+        let authorization = HeaderValue::from_str(&format!("Basic {}", self.basic.expose_secret()))
+            .expect("base64 consists of characters that a header may have");
+        request.headers_mut().insert(AUTHORIZATION, authorization);
+        let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+        request.headers_mut().insert(CONTENT_TYPE, form_type);
+        *request.body_mut() = Some(Body::from(form.finish()));
+        request
+    }
+
+    /// Reads an answer of the token endpoint (RFC 6749 sections 5.1 and 5.2).
+    fn read(&self, reply: &Reply) -> Result<Grant, Lost> {
+        let lost = |failure, message| Lost {
+            failure,
+            message,
+            correlation_id: Some(reply.correlation_id.clone()),
+            retry_after: reply.retry_after,
+            ended: None,
+        };
+        if !reply.status.is_success() {
+            let failure = if answer::refuses_a_grant(reply.status, &reply.body) {
+                Failure::CredentialsRefused
+            } else {
+                Failure::NotSent
+            };
+            let said = answer::refusal(reply.status, &reply.body, &self.masker()).message;
+            return Err(lost(failure, format!("status {}: {said}", reply.status.as_u16())));
+        }
+        answer::grant(&reply.body, self.credentials.scopes.as_deref())
+            .ok_or_else(|| lost(Failure::NotSent, "the answer holds no bearer token".to_owned()))
+    }
+
+    fn masker(&self) -> Masker {
+        Masker::new(self.secrets())
+    }
+}

@@ -1,0 +1,197 @@
+//! Sequences of pages, as servers may give them.
+
+use std::sync::Mutex;
+
+use futures::{FutureExt as _, StreamExt as _};
+
+use super::*;
+use crate::error::Failure;
+
+struct Item(String);
+
+impl Listed for Item {
+    fn id(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A page with these ids; the total as it is announced.
+fn page(ids: impl IntoIterator<Item = u32>, total: i64) -> Paged<Item> {
+    let results: Vec<_> = ids.into_iter().map(|id| Item(id.to_string())).collect();
+    let count = i64::try_from(results.len()).expect("few");
+    Paged { limit: PAGE.into(), offset: 0, count, total, results }
+}
+
+/// What comes of these pages: the ids, whether an error ended it, and the offsets and limits that were asked for.
+fn walk(answer: impl Fn(PageRequest) -> Option<Paged<Item>> + Send + Sync) -> (Vec<u32>, bool, Vec<(u32, u16)>) {
+    let asked = Mutex::new(Vec::new());
+    let lost = || ApiError {
+        operation: "test",
+        failure: Failure::NoAnswer,
+        message: String::new(),
+        correlation_id: None,
+        retry_after: None,
+    };
+    let read = |request: PageRequest| -> Answer<'_, Paged<Item>> {
+        asked.lock().expect("not poisoned").push((request.offset, request.limit));
+        assert!(asked.lock().expect("not poisoned").len() < 20_000, "it does not end");
+        let answer = answer(request).ok_or_else(lost);
+        Box::pin(async move { answer })
+    };
+    let came: Vec<_> = all(read).collect::<Vec<_>>().now_or_never().expect("nothing waits");
+    let failed = came.last().is_some_and(Result::is_err);
+    let ids: Vec<u32> = came.into_iter().filter_map(Result::ok).map(|item| item.0.parse().expect("a number")).collect();
+    (ids, failed, asked.into_inner().expect("not poisoned"))
+}
+
+#[test]
+fn pages_are_read_until_the_list_ends_however_it_changes() {
+    type Pages = Vec<Option<Paged<Item>>>;
+    let full = |from: u32| page(from..from + 100, 250);
+    let rows: [(&str, Pages, usize, bool, &[u32]); 13] = [
+        ("nothing", vec![Some(page([], 0))], 0, false, &[0]),
+        ("one page", vec![Some(page(0..7, 7))], 7, false, &[0]),
+        ("exactly two pages", vec![Some(page(0..100, 200)), Some(page(100..200, 200))], 200, false, &[0, 100]),
+        ("three pages", vec![Some(full(0)), Some(full(100)), Some(page(200..250, 250))], 250, false, &[0, 100, 200]),
+        ("a server with small pages", vec![Some(page(0..3, 5)), Some(page(3..5, 5))], 5, false, &[0, 3]),
+        (
+            "fewer than announced, then empty",
+            vec![Some(full(0)), Some(page(100..140, 250)), Some(page([], 250))],
+            140,
+            false,
+            &[0, 100, 140],
+        ),
+        ("an empty page at once", vec![Some(page([], 250))], 0, false, &[0]),
+        ("a total that sinks", vec![Some(full(0)), Some(page(100..200, 150))], 200, false, &[0, 100]),
+        (
+            "a total that grows",
+            vec![Some(page(0..100, 101)), Some(page(100..101, 102)), Some(page(101..102, 102))],
+            102,
+            false,
+            &[0, 100, 101],
+        ),
+        (
+            "shifted by one: an id comes twice",
+            vec![Some(page(0..100, 150)), Some(page(99..149, 151)), Some(page(149..150, 151))],
+            150,
+            false,
+            &[0, 100, 150],
+        ),
+        ("no total, full page", vec![Some(page(0..100, 0)), Some(page(100..130, 0))], 130, false, &[0, 100]),
+        ("no total, short page", vec![Some(page(0..99, 0))], 99, false, &[0]),
+        ("an error", vec![Some(full(0)), None, Some(full(100))], 100, true, &[0, 100]),
+    ];
+    for (case, pages, count, error, offsets) in rows {
+        let pages = Mutex::new(pages.into_iter());
+        let (ids, failed, asked) =
+            walk(|_| pages.lock().expect("not poisoned").next().unwrap_or_else(|| panic!("{case}: one page too many")));
+        let expected: Vec<u32> = (0..u32::try_from(count).expect("few")).collect();
+        assert_eq!((ids, failed), (expected, error), "{case}");
+        assert_eq!(asked.iter().map(|(offset, _)| *offset).collect::<Vec<_>>(), offsets, "{case}");
+    }
+}
+
+#[test]
+fn records_that_could_not_be_decoded_count_as_having_come() {
+    let (ids, _, asked) = walk(|request| {
+        let mut page = page([request.offset], 200);
+        page.count = 100;
+        Some(page)
+    });
+    assert_eq!((ids, asked), (vec![0, 100], vec![(0, 100), (100, 100)]));
+}
+
+/// A list of so many, as the service gives it: none beyond its largest offset.
+fn list(total: u32, largest_page: u16) -> impl Fn(PageRequest) -> Option<Paged<Item>> + Send + Sync {
+    move |request| {
+        assert!(request.offset <= LARGEST_OFFSET && request.limit <= LARGEST_PAGE, "{request:?} would be refused");
+        let limit = u32::from(request.limit.min(largest_page));
+        Some(page(request.offset..(request.offset + limit).min(total), total.into()))
+    }
+}
+
+#[test]
+fn what_lists_reach_is_read_and_no_further_page_is_asked_for() {
+    for (case, total, largest_page, reached, pages) in [
+        ("just below", 9_999, 500, 9_999, 100),
+        ("up to the last offset", 10_000, 500, 10_000, 100),
+        ("one more", 10_001, 500, 10_001, 101),
+        ("all that can be reached", 10_500, 500, 10_500, 101),
+        ("more than can be reached", 12_000, 500, 10_500, 101),
+        ("pages that do not meet the last offset", 12_000, 70, 10_070, 144),
+    ] {
+        let (ids, failed, asked) = walk(list(total, largest_page));
+        assert_eq!((ids.len(), failed, asked.len()), (reached, false, pages), "{case}");
+        assert_eq!(ids, (0..u32::try_from(reached).expect("few")).collect::<Vec<_>>(), "{case}");
+    }
+}
+
+#[test]
+fn a_server_that_never_ends_is_left_after_the_last_offset() {
+    // The same page for ever, one result each.
+    let (ids, failed, asked) = walk(|_| Some(page([7], i64::MAX)));
+    assert_eq!((ids, failed, asked.len()), (vec![7], false, 10_001));
+    // It says more than it gives.
+    let (ids, _, asked) = walk(|_| {
+        let mut page = page([7], -1);
+        page.count = i64::MAX;
+        Some(page)
+    });
+    assert_eq!((ids, asked), (vec![7], vec![(0, 100), (10_000, 500)]));
+}
+
+/// A registry that gives these pages, one after the other.
+struct Pages(Mutex<std::vec::IntoIter<Option<Paged<Connector>>>>);
+
+impl RegistryApi for Pages {
+    fn search<'a>(&'a self, _: &'a ConnectorQuery, _: PageRequest) -> Answer<'a, Paged<Connector>> {
+        let lost = || ApiError {
+            operation: "test",
+            failure: Failure::NoAnswer,
+            message: String::new(),
+            correlation_id: None,
+            retry_after: None,
+        };
+        let page = self.0.lock().expect("not poisoned").next().expect("no further page is asked for");
+        Box::pin(async move { page.ok_or_else(lost) })
+    }
+}
+
+#[test]
+fn a_list_is_whole_if_nothing_speaks_against_it() {
+    let connector = |id: u32| -> Connector {
+        serde_json::from_value(serde_json::json!({"id": id.to_string(), "version": 1})).expect("a connector")
+    };
+    let part = |ids: std::ops::Range<u32>, total: i64| {
+        let Paged { limit, offset, count, total, results: _ } = page(ids.clone(), total);
+        Some(Paged { limit, offset, count, total, results: ids.map(connector).collect() })
+    };
+    let with_one_unreadable =
+        |ids, total| part(ids, total).map(|page: Paged<Connector>| Paged { count: page.count + 1, ..page });
+    for (case, pages, came, whole) in [
+        ("nothing", vec![part(0..0, 0)], Some(0), true),
+        ("one page", vec![part(0..7, 7)], Some(7), true),
+        ("several", vec![part(0..100, 150), part(100..150, 150)], Some(150), true),
+        ("a total that is not said", vec![part(0..7, 0)], Some(7), true),
+        ("one that is never reached", vec![part(0..100, 150), part(0..0, 150)], Some(100), false),
+        ("one came twice", vec![part(0..100, 150), part(99..149, 150)], Some(149), false),
+        ("one left meanwhile", vec![part(0..100, 151), part(100..150, 150)], Some(150), false),
+        ("one cannot be read", vec![with_one_unreadable(0..6, 7)], Some(6), false),
+        ("one cannot be read, and no total", vec![with_one_unreadable(0..6, 0)], Some(6), false),
+        ("an error", vec![part(0..100, 150), None], None, false),
+    ] {
+        let (registry, query) = (Pages(Mutex::new(pages.into_iter())), ConnectorQuery::default());
+        let mut ids = Vec::new();
+        let extent = each_connector(&registry, &query, |connector| ids.push(connector.id));
+        let extent = extent.now_or_never().expect("nothing waits").ok();
+        assert_eq!(extent.map(|extent| (extent.came, extent.whole)), came.map(|came| (came, whole)), "{case}");
+        let different: HashSet<_> = ids.iter().collect();
+        assert_eq!(different.len(), ids.len(), "{case}");
+    }
+    let beyond = |total: i64| {
+        let mut measure = Measure::default();
+        measure.note(&page(0..1, total));
+        measure.extent(usize::try_from(total).expect("many"))
+    };
+    assert!(beyond(10_500).whole && !beyond(10_501).whole, "lists reach 10,500");
+}

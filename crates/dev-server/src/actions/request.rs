@@ -1,0 +1,182 @@
+//! What a call of an action must have (contract section 11): path, method, headers, JSON. Pure.
+//!
+//! Locales may be written as the official client writes them (`en_US`, `en_US@EUR`), and no page path is required, since it
+//! sends none.
+
+use http::header::ACCEPT;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+use serde_json::{Map, Value};
+
+use super::{SESSION, Unanswered, query};
+use connect_api::action::Preset;
+
+/// Header in which the official client names a currency.
+const CURRENCY: &str = "frontastic-currency";
+/// Longest part of a path that an error repeats, in characters.
+const LONGEST_QUOTE: usize = 128;
+const METHODS: [&str; 3] = ["GET", "POST", "PUT"];
+
+/// A path that leads to an action, whether there is such a one or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ActionRoute {
+    preset: Preset,
+    method: String,
+    namespace: String,
+    name: String,
+}
+
+impl ActionRoute {
+    /// If the segments are those of an action, already without percent-encoding.
+    pub(crate) fn of(method: &str, segments: &[&str]) -> Option<Self> {
+        let [first, "action", namespace, name] = segments else { return None };
+        let preset = [Preset::SERVICE, Preset::FRONTASTIC];
+        let preset =
+            preset.into_iter().find(|preset| preset.prefix.strip_prefix('/') == Some(&format!("{first}/action")));
+        let (namespace, name) = ((*namespace).to_owned(), (*name).to_owned());
+        Some(Self { preset: preset?, method: method.to_owned(), namespace, name })
+    }
+
+    /// Name of its operation in the contract; `none` for a method that actions do not have.
+    pub(crate) fn operation(&self) -> &'static str {
+        self.preset.operation(&self.method).unwrap_or("none")
+    }
+}
+
+/// A call whose form is right.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) method: &'static str,
+    pub(super) locale: String,
+    pub(super) query: Map<String, Value>,
+    /// `None` if nothing was sent.
+    pub(super) body: Option<Value>,
+    session: Option<String>,
+    currency: Option<String>,
+}
+
+impl Asked {
+    pub(super) fn read(route: &ActionRoute, parts: &Parts, body: &[u8]) -> Result<Self, Unanswered> {
+        let method = METHODS.into_iter().find(|method| *method == route.method);
+        let method = method.ok_or_else(|| wrong_method(METHODS.join(", ")))?;
+        let preset = &route.preset;
+        let headers = &parts.headers;
+        if !accepts_json(headers) {
+            return Err(Unanswered::bad("The header Accept must be there and allow application/json."));
+        }
+        let locale = required(headers, preset.locale)?;
+        if !is_locale(locale) {
+            return Err(Unanswered::bad(format!("The header {} is no locale; write it as in en-GB.", preset.locale)));
+        }
+        required(headers, preset.extension_version)?;
+        if let Some(name) = preset.page_path
+            && headers.contains_key(name)
+            && !text(headers, name).is_some_and(|path| path.starts_with('/'))
+        {
+            return Err(Unanswered::bad(format!("The header {name} must start with '/'.")));
+        }
+        let body = match (method, body) {
+            ("GET", _) | (_, []) => None,
+            (_, body) => Some(serde_json::from_slice(body).map_err(|_| Unanswered::bad("The body must be JSON."))?),
+        };
+        Ok(Self {
+            namespace: route.namespace.clone(),
+            name: route.name.clone(),
+            method,
+            locale: locale.to_owned(),
+            query: query::parameters(parts.uri.query().unwrap_or_default()),
+            body,
+            session: text(headers, SESSION.as_str()).map(str::to_owned),
+            currency: text(headers, CURRENCY).map(str::to_owned),
+        })
+    }
+
+    /// The cart that the query names.
+    pub(super) fn cart_id(&self) -> Option<&str> {
+        self.query.get("cartId").and_then(Value::as_str)
+    }
+
+    /// Whose cart it is: the query wins over the session.
+    pub(super) fn session(&self) -> Option<&str> {
+        self.cart_id().or(self.session.as_deref())
+    }
+
+    /// From the header, or from the end of a locale such as `en_US@USD`, or the euro.
+    pub(super) fn currency(&self) -> &str {
+        let is_code = |code: &&str| code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase());
+        let of_locale = self.locale.split_once('@').map(|(_, currency)| currency);
+        self.currency.as_deref().filter(is_code).or(of_locale.filter(is_code)).unwrap_or("EUR")
+    }
+}
+
+/// The action is there, but not for this method.
+pub(super) fn wrong_method(allowed: String) -> Unanswered {
+    let message = format!("The method is not allowed for this action; use {allowed}.");
+    Unanswered { status: StatusCode::METHOD_NOT_ALLOWED, message, allowed: Some(allowed) }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).filter(|text| !text.is_empty())
+}
+
+fn required<'a>(headers: &'a HeaderMap, name: &str) -> Result<&'a str, Unanswered> {
+    text(headers, name).ok_or_else(|| Unanswered::bad(format!("The header {name} is required.")))
+}
+
+fn accepts_json(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut kinds =
+        accepted.flat_map(|text| text.split(',')).map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    kinds.any(|kind| ["application/json", "application/*", "*/*"].iter().any(|right| kind.eq_ignore_ascii_case(right)))
+}
+
+/// A language, then further parts with `-` or `_`, then perhaps `@` and a currency.
+fn is_locale(text: &str) -> bool {
+    let (tag, currency) = text.split_once('@').map_or((text, None), |(tag, currency)| (tag, Some(currency)));
+    let mut parts = tag.split(['-', '_']);
+    let language = parts.next().unwrap_or_default();
+    let word = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (2..=8).contains(&language.len())
+        && language.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && parts.all(word)
+        && currency.is_none_or(|code| code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase()))
+}
+
+/// Namespace and name for an error.
+pub(super) fn cut(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}").chars().take(LONGEST_QUOTE).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locales_are_those_of_the_contract_and_of_the_official_client() {
+        for right in ["en", "en-GB", "en-US", "zh-Hans-SG", "en_US", "en_US@EUR", "de@CHF"] {
+            assert!(is_locale(right), "{right}");
+        }
+        for wrong in
+            ["", "e", "1", "en-", "-GB", "en GB", "en@", "en_US@eur", "en_US@EURO", "en--GB", "verylonglanguage"]
+        {
+            assert!(!is_locale(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn two_prefixes_lead_to_actions() {
+        for (path, expected) in [
+            (&["service", "action", "cart", "getCart"][..], Some("readAction")),
+            (&["frontastic", "action", "cart", "getCart"], Some("readFrontasticAction")),
+            (&["other", "action", "cart", "getCart"], None),
+            (&["service", "action", "cart"], None),
+            (&["service", "actions", "cart", "getCart"], None),
+            (&["service", "action", "cart", "getCart", "more"], None),
+        ] {
+            let route = ActionRoute::of("GET", path);
+            assert_eq!(route.as_ref().map(ActionRoute::operation), expected, "{path:?}");
+        }
+    }
+}

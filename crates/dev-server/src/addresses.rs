@@ -1,0 +1,141 @@
+//! Addresses and topics of deployed applications, in the shapes that were seen (contract section 15.3): pure.
+//!
+//! The host belongs to the application of one deployment: it stays over redeploys, and a deployment that is created anew
+//! gets another one. Topics change with each redeploy.
+
+use super::connector::ConnectorDefinition;
+use connect_api::model::{ApplicationType, DeclaredApplication, DeploymentType};
+
+/// Characters of the id in a host.
+const LENGTH: usize = 24;
+
+/// Where one application of a deployment lives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    /// Id of the application.
+    pub(super) id: &'a str,
+    /// Region of the deployment.
+    pub(super) region: &'a str,
+    /// Type of the deployment.
+    pub(super) kind: &'a DeploymentType,
+}
+
+impl Place<'_> {
+    /// Address of an application, where its type has one.
+    pub(super) fn url(self, connector: &ConnectorDefinition, application: &DeclaredApplication) -> Option<String> {
+        let (start, middle) = match &application.application_type {
+            ApplicationType::Service => ("service", ""),
+            ApplicationType::MerchantCenterCustomApplication => ("mc-app", ""),
+            ApplicationType::MerchantCenterCustomView => ("mc-view", ""),
+            ApplicationType::Assets => ("assets", "assets."),
+            ApplicationType::Event | ApplicationType::Job | ApplicationType::Other(_) => return None,
+        };
+        let endpoint = connector.endpoints.get(&application.application_name);
+        let endpoint = endpoint.filter(|_| application.application_type == ApplicationType::Service);
+        let path = endpoint.map_or(String::new(), |endpoint| format!("/{}", endpoint.trim_start_matches('/')));
+        Some(format!("https://{start}-{}.{middle}{}.{}connect.example{path}", self.start(), self.region, self.stage()))
+    }
+
+    /// Topic of an event application after so many builds: of Pub/Sub, or of SNS where the region is one of AWS.
+    pub(super) fn topic(self, application: &DeclaredApplication, builds: u32) -> Option<String> {
+        if application.application_type != ApplicationType::Event {
+            return None;
+        }
+        let name = format!("{}-{}-{builds}", application.application_name, self.start());
+        Some(match self.region.rsplit_once('.') {
+            Some((location, "aws")) => format!("arn:aws:sns:{location}:000000000000:{name}"),
+            _ => format!("projects/dev-server/topics/{name}"),
+        })
+    }
+
+    fn start(self) -> String {
+        self.id.chars().filter(char::is_ascii_hexdigit).take(LENGTH).collect()
+    }
+
+    /// What stands before the domain; nothing for production.
+    fn stage(self) -> &'static str {
+        match self.kind {
+            DeploymentType::Preview => "preview.",
+            DeploymentType::Sandbox => "2.sandbox.",
+            DeploymentType::Production | DeploymentType::Other(_) => "",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_type_of_application_and_deployment_has_the_address_that_was_seen() {
+        let id = "0123abcd-4567-489a-bcde-f0123456789a";
+        let region = "europe-west1.gcp";
+        for (kind, deployment, endpoint, expected) in [
+            (
+                "service",
+                "sandbox",
+                "",
+                Some("service-0123abcd4567489abcdef012.europe-west1.gcp.2.sandbox.connect.example"),
+            ),
+            (
+                "service",
+                "preview",
+                "/a/b",
+                Some("service-0123abcd4567489abcdef012.europe-west1.gcp.preview.connect.example/a/b"),
+            ),
+            (
+                "service",
+                "production",
+                "tax",
+                Some("service-0123abcd4567489abcdef012.europe-west1.gcp.connect.example/tax"),
+            ),
+            (
+                "merchant-center-custom-application",
+                "production",
+                "/x",
+                Some("mc-app-0123abcd4567489abcdef012.europe-west1.gcp.connect.example"),
+            ),
+            (
+                "merchant-center-custom-view",
+                "preview",
+                "",
+                Some("mc-view-0123abcd4567489abcdef012.europe-west1.gcp.preview.connect.example"),
+            ),
+            (
+                "assets",
+                "sandbox",
+                "",
+                Some("assets-0123abcd4567489abcdef012.assets.europe-west1.gcp.2.sandbox.connect.example"),
+            ),
+            ("event", "sandbox", "/x", None),
+            ("job", "production", "/x", None),
+        ] {
+            let application = DeclaredApplication {
+                application_name: "one".into(),
+                application_type: kind.into(),
+                standard_configuration: Vec::new(),
+                secured_configuration: Vec::new(),
+            };
+            let mut connector = ConnectorDefinition::default();
+            if !endpoint.is_empty() {
+                connector.endpoints.insert("one".into(), endpoint.into());
+            }
+            let deployment = DeploymentType::from(deployment);
+            let place = Place { id, region, kind: &deployment };
+            let url = place.url(&connector, &application);
+            assert_eq!(url, expected.map(|rest| format!("https://{rest}")), "{kind} {deployment}");
+            assert_eq!(place.topic(&application, 1).is_some(), kind == "event", "{kind}");
+            if kind == "event" {
+                assert_eq!(
+                    place.topic(&application, 2).as_deref(),
+                    Some("projects/dev-server/topics/one-0123abcd4567489abcdef012-2")
+                );
+                let on_aws = Place { region: "us-east-2.aws", ..place };
+                assert_eq!(
+                    on_aws.topic(&application, 1).as_deref(),
+                    Some("arn:aws:sns:us-east-2:000000000000:one-0123abcd4567489abcdef012-1")
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! How a build ends, from the connector and the values it got (contract section 7): pure.
+//!
+//! Missing and empty required values, values with which a build fails, and scripts. A build that fails ends as `Failed`;
+//! a script that fails does not (contract section 15.2).
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::connector::{Builds, ConnectorDefinition, Scripts};
+use super::values::Values;
+use connect_api::model::{ApplicationType, DeploymentStatus, EntryType, ReportEntry};
+
+/// Titles of entries about `postDeploy` scripts, as they were seen (contract section 15.2).
+const SCRIPT_FAILED: &str = "Failed during the execution of 'postDeploy' script";
+const SCRIPT_MISSING: &str = "Script for \"postDeploy\" not defined";
+const SCRIPTS_DONE: &str = "Post-deployment setup succeeded";
+/// Title of every entry about a build that fails.
+const BUILD_FAILED: &str = "Application build failed";
+/// Title of every entry about a missing or empty value.
+const VALUE_MISSING: &str = "Required configuration value is missing";
+
+/// An end of a build, or of something else that reports, that a test chose beforehand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PlannedOutcome {
+    /// `Failed` if set, else `Deployed`, or what stands for these elsewhere.
+    #[serde(default)]
+    pub fails: bool,
+    /// What the report says.
+    #[serde(default)]
+    pub entries: Vec<PlannedEntry>,
+}
+
+/// A finding of a planned outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PlannedEntry {
+    /// Weight.
+    #[serde(rename = "type")]
+    pub kind: EntryType,
+    /// What, in short.
+    pub title: String,
+    /// What, in more words.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// Application that it is about.
+    #[serde(default)]
+    pub application: Option<String>,
+}
+
+impl PlannedOutcome {
+    /// It fails with one `Error` entry.
+    #[must_use]
+    pub fn failure(application: &str, title: &str, message: &str) -> Self {
+        let entry = PlannedEntry {
+            kind: EntryType::Error,
+            title: title.to_owned(),
+            message: Some(message.to_owned()),
+            application: Some(application.to_owned()),
+        };
+        Self { fails: true, entries: vec![entry] }
+    }
+}
+
+/// How the build of these values ends, and what its report says.
+pub(super) fn outcome(
+    connector: &ConnectorDefinition,
+    values: &Values,
+    skip_scripts: bool,
+    now: Timestamp,
+) -> (DeploymentStatus, Vec<ReportEntry>) {
+    let mut findings = missing_values(connector, values);
+    findings.extend(wrong_schedules(connector, values));
+    findings.extend(wrong_values(connector, values));
+    if findings.is_empty() && connector.builds == Builds::Fail {
+        let message = "npm run build ended with exit code 1.".to_owned();
+        findings.push(finding(EntryType::Error, BUILD_FAILED, message, first_application(connector)));
+    }
+    let failed = !findings.is_empty();
+    if !failed && !skip_scripts {
+        findings = scripts(connector);
+    }
+    written(&PlannedOutcome { fails: failed, entries: findings }, now)
+}
+
+/// A planned outcome as it stands in the record.
+pub(super) fn written(planned: &PlannedOutcome, now: Timestamp) -> (DeploymentStatus, Vec<ReportEntry>) {
+    let entries = planned.entries.iter().map(|entry| ReportEntry {
+        kind: entry.kind.clone(),
+        title: entry.title.clone(),
+        message: entry.message.clone(),
+        application: entry.application.clone(),
+        created_at: in_milliseconds(now),
+    });
+    (if planned.fails { DeploymentStatus::Failed } else { DeploymentStatus::Deployed }, entries.collect())
+}
+
+/// A time as the service writes it: milliseconds and `Z`.
+pub(super) fn in_milliseconds(time: Timestamp) -> String {
+    format!("{time:.3}")
+}
+
+fn finding(kind: EntryType, title: &str, message: String, application: Option<&str>) -> PlannedEntry {
+    let application = application.map(str::to_owned);
+    PlannedEntry { kind, title: title.to_owned(), message: Some(message), application }
+}
+
+/// Required variables of applications without a value; those of all applications were refused at once.
+fn missing_values(connector: &ConnectorDefinition, values: &Values) -> Vec<PlannedEntry> {
+    let mut findings = Vec::new();
+    for declared in &connector.configurations {
+        let name = &declared.application_name;
+        // One that was left out is not deployed, so nothing of it can fail.
+        let Some(given) = values.application(name) else { continue };
+        let mut missing = |kind: &str, key: &str, sent: bool| {
+            let state = if sent { "is empty" } else { "was not given" };
+            let message = format!("{kind} variable {key} of application {name} is required, but its value {state}.");
+            findings.push(finding(EntryType::Error, VALUE_MISSING, message, Some(name)));
+        };
+        for variable in declared.standard_configuration.iter().filter(|variable| variable.required) {
+            let value = given.values.plain(&variable.key);
+            if value.or(variable.default.as_deref()).unwrap_or_default().is_empty() {
+                missing("Plain", &variable.key, value.is_some());
+            }
+        }
+        for variable in declared.secured_configuration.iter().filter(|variable| variable.required) {
+            let value = given.values.secured(&variable.key);
+            if value.is_none_or(|value| value.empty) {
+                missing("Secured", &variable.key, value.is_some());
+            }
+        }
+    }
+    findings
+}
+
+/// Schedules that are no cron expression of five fields.
+fn wrong_schedules(connector: &ConnectorDefinition, values: &Values) -> Vec<PlannedEntry> {
+    let jobs = connector.configurations.iter().filter(|declared| declared.application_type == ApplicationType::Job);
+    jobs.filter_map(|declared| {
+        let name = &declared.application_name;
+        let schedule = values.application(name)?.schedule.as_ref()?;
+        (schedule.split_whitespace().count() != 5).then(|| {
+            let message = format!("The schedule of application {name} must have five fields, as in `0 5 * * *`.");
+            finding(EntryType::Error, "Schedule is not valid", message, Some(name))
+        })
+    })
+    .collect()
+}
+
+/// Plain values with which an application cannot be built.
+fn wrong_values(connector: &ConnectorDefinition, values: &Values) -> Vec<PlannedEntry> {
+    let mut findings = Vec::new();
+    for allowed in &connector.allowed_values {
+        let (name, key) = (&allowed.application_name, &allowed.key);
+        let default = connector.application(name).and_then(|declared| {
+            declared.standard_configuration.iter().find(|variable| variable.key == *key)?.default.as_deref()
+        });
+        let Some(given) = values.application(name) else { continue };
+        let Some(value) = given.values.plain(key).or(default) else { continue };
+        if !allowed.one_of.iter().any(|one| one == value) {
+            let message = format!("{key} of application {name} must be one of {}.", allowed.one_of.join(", "));
+            findings.push(finding(EntryType::Error, BUILD_FAILED, message, Some(name)));
+        }
+    }
+    findings
+}
+
+fn first_application(connector: &ConnectorDefinition) -> Option<&str> {
+    connector.configurations.first().map(|declared| declared.application_name.as_str())
+}
+
+fn scripts(connector: &ConnectorDefinition) -> Vec<PlannedEntry> {
+    let told = |title: &str, application: Option<&str>| PlannedEntry {
+        kind: EntryType::Information,
+        title: title.to_owned(),
+        message: None,
+        application: application.map(str::to_owned),
+    };
+    match connector.scripts {
+        Scripts::NotDefined => {
+            let with_scripts =
+                connector.configurations.iter().filter(|declared| declared.application_type != ApplicationType::Assets);
+            with_scripts.map(|declared| told(SCRIPT_MISSING, Some(&declared.application_name))).collect()
+        }
+        Scripts::Succeed | Scripts::FailSilently => vec![told(SCRIPTS_DONE, None)],
+        Scripts::Warn => {
+            let message = "The script ended with exit code 1; the application runs.".to_owned();
+            vec![finding(EntryType::Warning, SCRIPT_FAILED, message, first_application(connector))]
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What can be deployed, where and by whom: connectors, projects and clients (design section 6).
+//!
+//! Pure but for the shipped file `catalogue.yaml`, which is part of the binary and an example of the form. Nothing of
+//! it changes by itself; [`super::world`] raises versions of connectors. Next: `connector.rs` for one connector.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::connector::ConnectorDefinition;
+use super::staged::KnownRepository;
+
+/// The five regions of contract section 1.
+pub const REGIONS: [&str; 5] =
+    ["europe-west1.gcp", "us-central1.gcp", "australia-southeast1.gcp", "us-east-2.aws", "eu-central-1.aws"];
+
+/// What the dev server offers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Catalogue {
+    /// Projects.
+    #[serde(default)]
+    pub projects: Vec<Project>,
+    /// API clients.
+    #[serde(default)]
+    pub clients: Vec<Client>,
+    /// Connectors, published and staged; several entries of one key are its versions.
+    #[serde(default)]
+    pub connectors: Vec<ConnectorDefinition>,
+    /// Repositories that staged connectors can be made from, beside those of the connectors.
+    #[serde(default)]
+    pub repositories: Vec<KnownRepository>,
+}
+
+/// A project.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Project {
+    /// 2 to 36 characters of `A-Z a-z 0-9 _ -` (contract section 9).
+    pub key: String,
+    /// Whether it may deploy with type `production`.
+    #[serde(default)]
+    pub production: bool,
+}
+
+impl Project {
+    /// A project that is not marked as production.
+    pub(super) fn new(key: &str) -> Self {
+        Self { key: key.to_owned(), production: false }
+    }
+}
+
+/// An API client. Its secret is for development only: it stands in files and is shown by nothing else.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Client {
+    /// Client id.
+    pub id: String,
+    /// Client secret.
+    pub secret: String,
+    /// What its tokens may do at most, such as `manage_project:demo`.
+    pub scopes: Vec<String>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Client").field("id", &self.id).field("scopes", &self.scopes).finish_non_exhaustive()
+    }
+}
+
+/// Why a catalogue cannot be used, in words that say what to change.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("catalogue: {0}")]
+pub struct CatalogueError(String);
+
+impl Catalogue {
+    /// What the dev server starts with.
+    ///
+    /// # Panics
+    /// Never: a test parses the shipped file.
+    #[must_use]
+    pub fn built_in() -> Self {
+        Self::parse(include_str!("catalogue.yaml")).expect("a test parses the shipped catalogue")
+    }
+
+    /// Reads YAML or JSON.
+    ///
+    /// # Errors
+    /// When it is neither, has a member that is not known, or breaks a rule; the text names the entry.
+    pub fn parse(text: &str) -> Result<Self, CatalogueError> {
+        let mut catalogue: Self = serde_saphyr::from_str(text).map_err(|error| {
+            // Only the first line: the others show a piece of the file, and secrets of clients may stand in it.
+            let text = error.to_string();
+            CatalogueError(text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
+        })?;
+        for connector in &mut catalogue.connectors {
+            if connector.id.is_empty() {
+                connector.id = id_from(&connector.key, connector.staged);
+            }
+        }
+        catalogue.check()?;
+        Ok(catalogue)
+    }
+
+    /// This catalogue with the entries of another, which win where key (or client id) are the same.
+    #[must_use]
+    pub fn and(mut self, more: Self) -> Self {
+        self.projects.retain(|old| more.projects.iter().all(|new| new.key != old.key));
+        self.clients.retain(|old| more.clients.iter().all(|new| new.id != old.id));
+        let same =
+            |old: &ConnectorDefinition, new: &ConnectorDefinition| old.key == new.key && old.staged == new.staged;
+        self.connectors.retain(|old| more.connectors.iter().all(|new| !same(old, new)));
+        self.repositories.retain(|old| more.repositories.iter().all(|new| new.url != old.url));
+        self.projects.extend(more.projects);
+        self.clients.extend(more.clients);
+        self.connectors.extend(more.connectors);
+        self.repositories.extend(more.repositories);
+        self
+    }
+
+    fn check(&self) -> Result<(), CatalogueError> {
+        let fail = |text: String| Err(CatalogueError(text));
+        for project in &self.projects {
+            if !is_key(&project.key, 36) {
+                return fail(format!("project key `{}` must be 2 to 36 characters of A-Z a-z 0-9 _ -", project.key));
+            }
+        }
+        for client in &self.clients {
+            if client.id.is_empty() || client.secret.is_empty() || client.scopes.is_empty() {
+                return fail(format!("client `{}` needs an id, a secret and at least one scope", client.id));
+            }
+        }
+        let mut seen = BTreeSet::new();
+        for connector in &self.connectors {
+            if let Err(what) = connector.check() {
+                return fail(format!("connector `{}`: {what}", connector.key));
+            }
+            if !seen.insert((&connector.key, connector.staged, connector.version)) {
+                return fail(format!("connector `{}` version {} is there twice", connector.key, connector.version));
+            }
+        }
+        for repository in &self.repositories {
+            let mut seen = BTreeSet::new();
+            if let Some(twice) = repository.tags.iter().find(|tag| !seen.insert(&tag.tag)) {
+                return fail(format!("repository `{}`: the tag `{}` is there twice", repository.url, twice.tag));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text is a key after contract section 4.1.
+pub(super) fn is_key(text: &str, longest: usize) -> bool {
+    (2..=longest).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
+
+/// The same id for the same key at each start, so that ids can stand in files.
+fn id_from(key: &str, staged: bool) -> String {
+    let hash = Sha256::digest(format!("{}/{key}", if staged { "staged" } else { "published" }));
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash[..16]);
+    uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use connect_api::model::IsPreviewable;
+    use crate::connector::{Builds, Scripts};
+
+    #[test]
+    fn the_built_in_catalogue_is_the_one_of_the_design() {
+        let catalogue = Catalogue::built_in();
+        let find = |key: &str| catalogue.connectors.iter().find(|connector| connector.key == key).expect(key);
+        let demo = find("demo-connector");
+        assert_eq!((demo.version, demo.staged), (1, false));
+        let service = demo.application("service").expect("the application of the design");
+        assert_eq!(service.standard_configuration[0].default.as_deref(), Some("info"));
+        assert!(service.secured_configuration[0].required);
+        assert_eq!(find("demo-failing").builds, Builds::Fail);
+        assert_eq!(find("demo-warning").scripts, Scripts::Warn);
+        assert!(!find("demo-us-only").supports("europe-west1.gcp"));
+        assert_eq!(find("demo-staged").is_previewable, IsPreviewable::Yes);
+        assert_eq!(find("demo-staged-hidden").is_previewable, IsPreviewable::NeverAsked);
+        assert!(catalogue.connectors.iter().all(|connector| connector.repository.url.strip_suffix(".git").is_some()));
+        assert!(
+            catalogue
+                .connectors
+                .iter()
+                .all(|connector| { uuid::Uuid::parse_str(&connector.id).is_ok_and(|id| id.get_version_num() == 4) })
+        );
+    }
+
+    #[test]
+    fn a_wrong_catalogue_is_refused_with_the_name_of_the_entry() {
+        for (case, text, expected) in [
+            ("not YAML", "projects: [", "catalogue:"),
+            ("unknown member", "projects: [{key: shop, color: red}]", "color"),
+            ("bad project key", "projects: [{key: 'a b'}]", "`a b`"),
+            ("client without scopes", "clients: [{id: a, secret: b, scopes: []}]", "client `a`"),
+            ("bad connector key", "connectors: [{key: x, name: X}]", "connector `x`"),
+            ("bad id", "connectors: [{key: xy, name: X, id: '7'}]", "UUID"),
+            ("unknown region", "connectors: [{key: xy, name: X, supportedRegions: [moon]}]", "`moon`"),
+            ("twice", "connectors: [{key: xy, name: X}, {key: xy, name: Y}]", "twice"),
+            (
+                "unknown type",
+                "connectors: [{key: xy, name: X, configurations: [{applicationName: ab, applicationType: c}]}]",
+                "`c`",
+            ),
+        ] {
+            let error = Catalogue::parse(text).expect_err(case).to_string();
+            assert!(error.contains(expected), "{case}: {error}");
+        }
+    }
+
+    #[test]
+    fn entries_of_a_file_win_over_those_that_are_built_in() {
+        let more = Catalogue::parse(
+            r#"{"clients": [{"id": "dev-client", "secret": "other", "scopes": ["view_connectors:demo"]}]}"#,
+        )
+        .expect("JSON is YAML");
+        let both = Catalogue::built_in().and(more);
+        let client: Vec<_> = both.clients.iter().filter(|client| client.id == "dev-client").collect();
+        assert_eq!(client.len(), 1);
+        assert_eq!(client[0].secret, "other");
+        assert!(both.projects.iter().any(|project| project.key == "demo"));
+    }
+}

@@ -1,0 +1,397 @@
+//! From a request to its answer: which operation, which fault, whose token, then the world.
+//!
+//! Writes one log line for each request, with method, path, status and correlation id, never a query, header or body.
+//! Next: `path.rs`, `tokens.rs`, `input.rs` and `query.rs` for the steps, `http/registry.rs` for connectors, `control.rs`
+//! for `/_dev`.
+
+mod registry;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{ConnectInfo, Form, FromRequest as _, Request, State};
+use axum::response::Response;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use jiff::Timestamp;
+use serde::Serialize;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::actions::Actions;
+use super::answers;
+use super::applications::Applications;
+use super::calls::{Answer, Asked, Call, Calls};
+use super::cli_credentials;
+use super::connection::{Cut, Scissors};
+use super::faults::{FaultAnswer, FaultEffect, Faults};
+use super::input;
+use super::options::Options;
+use super::path::{self, Operation, Route};
+use super::query;
+use super::refusal::Refusal;
+use super::server::DevServerError;
+use super::state_file::{self, StateError};
+use super::tokens::{Grant, Tokens};
+use super::variant::Absent;
+use super::world::World;
+use clock::Clock;
+use connect_api::ErrorCode;
+use connect_api::commerce::ResourceKind;
+use connect_api::scopes::Right;
+
+/// Number of a call, for support: the caller's, or one that is made.
+const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
+/// Longest body that is read: far more than 64 applications with 100 values need.
+const LONGEST_BODY: usize = 32 * 1024 * 1024;
+
+/// What all requests share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) options: Options,
+    pub(super) clock: Clock,
+    pub(super) applications: Applications,
+    world: Mutex<World>,
+    tokens: Mutex<Tokens>,
+    actions: Actions,
+    faults: Mutex<Faults>,
+    calls: Mutex<Calls>,
+    /// Gets a copy of each answer.
+    listener: Mutex<Option<UnboundedSender<Answer>>>,
+    /// Held while the state file is written, so that an older state never replaces a newer one.
+    saving: tokio::sync::Mutex<()>,
+}
+
+/// The value even if another request panicked while it held it: each change to it is whole or not there.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Starts with what the state file keeps, if there is one. `address`: where it listens.
+    pub(super) async fn new(options: Options, clock: Clock, address: SocketAddr) -> Result<Self, DevServerError> {
+        let applications = Applications::new(options.applications.clone(), address)?;
+        let mut world = options.new_world();
+        if let Some(path) = &options.state_file
+            && let Some(kept) = state_file::load(path).await?
+        {
+            world.restore(kept);
+        }
+        let shared = Self {
+            world: Mutex::new(world),
+            tokens: Mutex::new(Tokens::new()),
+            actions: Actions::new(options.actions.clone(), options.seed),
+            faults: Mutex::new(Faults::new(options.seed, options.faults.clone())),
+            calls: Mutex::new(Calls::default()),
+            listener: Mutex::new(None),
+            saving: tokio::sync::Mutex::new(()),
+            applications,
+            options,
+            clock,
+        };
+        // Now, so that a folder that is not there is told at the start and not after the first change.
+        shared.save().await?;
+        if let Some(home) = &shared.options.cli_credentials {
+            cli_credentials::write(&shared, home).await?;
+        }
+        Ok(shared)
+    }
+
+    pub(super) fn world(&self) -> MutexGuard<'_, World> {
+        lock(&self.world)
+    }
+
+    pub(super) fn tokens(&self) -> MutexGuard<'_, Tokens> {
+        lock(&self.tokens)
+    }
+
+    pub(super) fn faults(&self) -> MutexGuard<'_, Faults> {
+        lock(&self.faults)
+    }
+
+    pub(super) fn calls(&self) -> MutexGuard<'_, Calls> {
+        lock(&self.calls)
+    }
+
+    /// Answers from now on, until someone else listens.
+    pub(super) fn listen(&self) -> UnboundedReceiver<Answer> {
+        let (sender, receiver) = unbounded_channel();
+        *lock(&self.listener) = Some(sender);
+        receiver
+    }
+
+    /// Hands a copy to whoever listens.
+    async fn heard(
+        &self,
+        operation: &'static str,
+        method: Method,
+        uri: &Uri,
+        asked: Asked,
+        response: Response,
+    ) -> Response {
+        let Some(listener) = lock(&self.listener).clone() else { return response };
+        let (head, body) = response.into_parts();
+        let bytes = axum::body::to_bytes(body, usize::MAX).await.expect("answers without a fault are made in memory");
+        // Whoever listened may have gone.
+        let _ = listener.send(Answer {
+            operation,
+            method: method.to_string(),
+            target: uri.to_string(),
+            asked,
+            status: head.status.as_u16(),
+            content_type: text_of(&head.headers, &CONTENT_TYPE).map(str::to_owned),
+            body: bytes.to_vec(),
+        });
+        Response::from_parts(head, Body::from(bytes))
+    }
+
+    /// Forgets deployments, carts, faults and calls; tokens stay.
+    pub(super) fn reset(&self) {
+        *self.world() = self.options.new_world();
+        self.actions.reset();
+        self.faults().replace(self.options.faults.clone());
+        *self.calls() = Calls::default();
+    }
+
+    /// A right answer, with null for optional members without a value where the variant says so, and with addresses that
+    /// lead to what somebody develops.
+    fn shows(&self, status: StatusCode, body: &impl Serialize) -> Response {
+        let nulls = self.world().variant.absent == Absent::Null;
+        if !nulls && self.applications.is_empty() {
+            return answers::json_answer(status, body);
+        }
+        let mut body = serde_json::to_value(body).expect("types of the contract are JSON");
+        if nulls {
+            answers::add_nulls(&mut body);
+        }
+        self.applications.redirect(&mut body);
+        answers::json_answer(status, &body)
+    }
+
+    /// Writes the state file, if one is wanted.
+    pub(super) async fn save(&self) -> Result<(), StateError> {
+        let Some(path) = &self.options.state_file else { return Ok(()) };
+        let _turn = self.saving.lock().await;
+        let content = serde_json::to_vec(self.world().kept()).expect("what is kept is JSON");
+        state_file::store(path, &content).await
+    }
+
+    fn token_for(&self, headers: &HeaderMap, form: &[(String, String)], now: Timestamp) -> Response {
+        let authorization = text_of(headers, &AUTHORIZATION);
+        let clients = self.world().catalogue().clients.clone();
+        let lifetime = self.options.token_lifetime;
+        answers::token(self.tokens().grant(&clients, authorization, form, lifetime, now))
+    }
+}
+
+fn text_of<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// A call that is logged and counted once it is over, also if the caller went before there was an answer.
+struct Arrived {
+    shared: Arc<Shared>,
+    call: Call,
+}
+
+impl Drop for Arrived {
+    fn drop(&mut self) {
+        let Call { method, path, status, correlation_id, .. } = &self.call;
+        tracing::info!(method, path, status, correlation_id, "request");
+        self.shared.calls().add(self.call.clone());
+    }
+}
+
+/// Answers every request that is not of `/_dev`.
+pub(super) async fn answer(
+    State(shared): State<Arc<Shared>>,
+    ConnectInfo(scissors): ConnectInfo<Scissors>,
+    request: Request,
+) -> Response {
+    let at = shared.clock.now();
+    let (parts, body) = request.into_parts();
+    let correlation_id = text_of(&parts.headers, &CORRELATION_ID).filter(|id| !id.is_empty() && id.len() <= 256);
+    let correlation_id = correlation_id.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned);
+    let (method, path) = (parts.method.to_string(), parts.uri.path().to_owned());
+    let user_agent = text_of(&parts.headers, &USER_AGENT).map(str::to_owned);
+
+    let route = path::route(&method, &path);
+    let operation = route.as_ref().map_or("none", Route::name);
+    let call = Call { at, operation, method, path, status: 0, correlation_id, user_agent };
+    let mut arrived = Arrived { shared: Arc::clone(&shared), call };
+    let answered = match route {
+        Ok(route) => with_faults(&shared, &route, parts, body).await,
+        Err(reason) => {
+            let (asked, answer) = (asked(&parts, &[]), answers::no_operation(&reason));
+            Ok(shared.heard(operation, parts.method, &parts.uri, asked, answer).await)
+        }
+    };
+    arrived.call.status = answered.as_ref().map_or(0, |response| response.status().as_u16());
+    let correlation_header = HeaderValue::try_from(&arrived.call.correlation_id);
+    drop(arrived);
+    let mut response = answered.unwrap_or_else(|cut| {
+        scissors.cut(cut);
+        Response::new(Body::empty())
+    });
+    if let Ok(id) = correlation_header {
+        response.headers_mut().insert(CORRELATION_ID, id);
+    }
+    response
+}
+
+/// The answer, or that of a fault, or how the connection ends without one.
+async fn with_faults(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Result<Response, Cut> {
+    let (fault, mut replaced) = {
+        let mut faults = shared.faults();
+        (faults.take(route.name(), parts.uri.path()), faults.replaced())
+    };
+    let Some((effect, fault)) = fault else { return Ok(perform(shared, route, parts, body).await) };
+    let delay = async {
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(fault.delay_ms)) => {}
+            _ = replaced.changed() => {}
+        }
+    };
+    let right = match effect {
+        FaultEffect::After => {
+            let right = perform(shared, route, parts, body).await;
+            delay.await;
+            Some(right)
+        }
+        FaultEffect::Before => {
+            // The body is read all the same: closing a connection on unread bytes would look like another fault.
+            let body = axum::body::to_bytes(body, LONGEST_BODY).await.unwrap_or_default();
+            delay.await;
+            if fault.is_right() { Some(perform(shared, route, parts, Body::from(body)).await) } else { None }
+        }
+    };
+    match (&fault, right) {
+        (FaultAnswer { drop: true, .. }, _) => Err(Cut::Closed),
+        (FaultAnswer { reset: true, .. }, _) => Err(Cut::Reset),
+        (fault, Some(right)) if fault.is_right() => Ok(answers::spoiled(right, fault)),
+        (fault, _) => Ok(answers::spoiled(answers::faulty(fault), fault)),
+    }
+}
+
+async fn perform(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Response {
+    let (method, uri) = (parts.method.clone(), parts.uri.clone());
+    let body = axum::body::to_bytes(body, LONGEST_BODY).await.ok();
+    let asked = asked(&parts, body.as_deref().unwrap_or_default());
+    let response = right(shared, route, parts, body).await;
+    shared.heard(route.name(), method, &uri, asked, response).await
+}
+
+fn asked(parts: &Parts, body: &[u8]) -> Asked {
+    Asked {
+        user_agent: text_of(&parts.headers, &USER_AGENT).map(str::to_owned),
+        content_type: text_of(&parts.headers, &CONTENT_TYPE).map(str::to_owned),
+        body: body.to_vec(),
+    }
+}
+
+/// `body`: `None` if it could not be read.
+async fn right(shared: &Shared, route: &Route, parts: Parts, body: Option<Bytes>) -> Response {
+    let now = shared.clock.now();
+    let Some(bytes) = body else {
+        let mut refusal = Refusal::with_details(
+            ErrorCode::InvalidJsonInput,
+            "The body cannot be read.",
+            &format!("It must arrive whole and have at most {LONGEST_BODY} bytes."),
+        );
+        refusal.status = 413;
+        return answers::refused(&refusal);
+    };
+    if let Route::Action(action) = route {
+        return shared.actions.answer(action, &parts, &bytes);
+    }
+    let Route::Api(operation) = route else {
+        let headers = parts.headers.clone();
+        let form =
+            Form::<Vec<(String, String)>>::from_request(Request::from_parts(parts, Body::from(bytes)), &()).await;
+        return shared.token_for(&headers, &form.map(|Form(pairs)| pairs).unwrap_or_default(), now);
+    };
+    let Some(grant) = shared.tokens().check(text_of(&parts.headers, &AUTHORIZATION), now) else {
+        return answers::invalid_token();
+    };
+    let answered = done(shared, operation, &parts, &bytes, &grant, now).await;
+    if operation.changes()
+        && answered.is_ok()
+        && let Err(error) = shared.save().await
+    {
+        tracing::error!(%error, "the change was made, but not kept");
+        return answers::refused(&Refusal::new(ErrorCode::General, "The change was made, but could not be kept."));
+    }
+    answered.unwrap_or_else(|refusal| answers::refused(&refusal))
+}
+
+/// Does it in the world, after the token's right was checked.
+async fn done(
+    shared: &Shared,
+    operation: &Operation,
+    parts: &Parts,
+    body: &[u8],
+    grant: &Grant,
+    now: Timestamp,
+) -> Result<Response, Refusal> {
+    // Takes the world for itself, so it comes before whoever else does.
+    let served = |project: String| shared.world().is_served(&project).map(|()| project);
+    let view = |project: &String| served(grant.project(Some(project), Right::ViewDeployments)?);
+    let manage =
+        |project: Option<&String>| served(grant.project(project.map(String::as_str), Right::ManageDeployments)?);
+    let ok = StatusCode::OK;
+    match operation {
+        Operation::Connector(selector) => registry::connector(shared, selector, grant, now),
+        Operation::Search => registry::search(shared, parts, grant, now),
+        Operation::Staged(operation) => registry::staged(shared, operation, parts, body, grant, now).await,
+        Operation::List { project } => {
+            let project = view(project)?;
+            let query = query::list(&parts.uri)?;
+            let page = shared.world().list(&project, &query, now);
+            Ok(shared.shows(ok, &page))
+        }
+        Operation::Read { project, selector } => {
+            let project = view(project)?;
+            let found = shared.world().read(&project, selector, now)?;
+            Ok(shared.shows(ok, &found))
+        }
+        Operation::Logs { project, selector } => {
+            let project = view(project)?;
+            let query = query::logs(&parts.uri)?;
+            let page = shared.world().logs(&project, selector, &query, now)?;
+            Ok(answers::json_answer(ok, &page))
+        }
+        Operation::Revisions { project } => {
+            view(project)?;
+            Err(Refusal::new(ErrorCode::ResourceNotFound, "Revisions of deployments are not offered here."))
+        }
+        Operation::Resource { project, name } => {
+            let right = match name.kind {
+                ResourceKind::Extension => Right::ReadExtensions,
+                ResourceKind::Subscription => Right::ReadSubscriptions,
+            };
+            let project = grant.project(Some(project), right)?;
+            let found = shared.world().resource(&project, name, now)?;
+            Ok(answers::json_answer(ok, &found))
+        }
+        Operation::Create { project } => {
+            let project = manage(project.as_ref())?;
+            let draft = input::draft(body)?;
+            let created =
+                shared.world().create(&project, &draft, grant.allows(Right::GenerateApiClients, &project), now)?;
+            Ok(shared.shows(StatusCode::CREATED, &created))
+        }
+        Operation::Redeploy { project, selector } => {
+            let project = manage(project.as_ref())?;
+            let update = input::update(body)?;
+            let updated = shared.world().update(&project, selector, &update, now)?;
+            Ok(shared.shows(StatusCode::CREATED, &updated))
+        }
+        Operation::Undeploy { project, selector } => {
+            let project = manage(Some(project))?;
+            let deleted = shared.world().undeploy(&project, selector, now)?;
+            Ok(shared.shows(StatusCode::ACCEPTED, &deleted))
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Connectors and staged connectors: who may do what, and the repositories that a request names, read before the world
+//! decides.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::StatusCode;
+use http::request::Parts;
+use jiff::Timestamp;
+
+use super::Shared;
+use connect_api::Selector;
+use connect_api::model::Repository;
+use connect_api::scopes::Right;
+use crate::input;
+use crate::path::StagedOperation;
+use crate::query;
+use crate::refusal::Refusal;
+use crate::repositories;
+use crate::staged::Specifications;
+use crate::staged::repository::known;
+use crate::tokens::Grant;
+use crate::variant::DeleteNotFound;
+
+/// Reads a published connector.
+pub(super) fn connector(
+    shared: &Shared,
+    selector: &Selector,
+    grant: &Grant,
+    now: Timestamp,
+) -> Result<Response, Refusal> {
+    let projects = grant.projects_with(Right::ViewConnectors)?;
+    let found = shared.world().read_connector(&projects, selector, now)?;
+    Ok(shared.shows(StatusCode::OK, &found))
+}
+
+/// Searches the published connectors.
+pub(super) fn search(shared: &Shared, parts: &Parts, grant: &Grant, now: Timestamp) -> Result<Response, Refusal> {
+    let projects = grant.projects_with(Right::ViewConnectors)?;
+    let query = query::search(&parts.uri)?;
+    let page = shared.world().search(&projects, &query, now);
+    Ok(shared.shows(StatusCode::OK, &page))
+}
+
+/// Does what is asked of connectors that are being prepared.
+pub(super) async fn staged(
+    shared: &Shared,
+    operation: &StagedOperation,
+    parts: &Parts,
+    body: &[u8],
+    grant: &Grant,
+    now: Timestamp,
+) -> Result<Response, Refusal> {
+    match operation {
+        StagedOperation::List => {
+            let projects = grant.projects_with(Right::ViewConnectors)?;
+            let query = query::staged(&parts.uri)?;
+            let page = shared.world().list_staged(&projects, &query, now);
+            Ok(shared.shows(StatusCode::OK, &page))
+        }
+        StagedOperation::Read(selector) => {
+            let projects = grant.projects_with(Right::ViewConnectors)?;
+            let found = shared.world().read_staged(&projects, selector, now)?;
+            Ok(shared.shows(StatusCode::OK, &found))
+        }
+        StagedOperation::Create => {
+            let project = grant.project(None, Right::ManageConnectors)?;
+            let draft = input::staged_draft(body)?;
+            let found = shared.specifications(vec![draft.repository.clone()]).await;
+            let created = shared.world().stage(&project, draft, &found, now)?;
+            Ok(shared.shows(StatusCode::CREATED, &created))
+        }
+        StagedOperation::Update(selector) => {
+            let projects = grant.projects_with(Right::ManageConnectors)?;
+            let update = input::staged_update(body)?;
+            let named = shared.world().repositories_of(selector, &update);
+            let found = shared.specifications(named).await;
+            let updated = shared.world().update_staged(&projects, selector, &update, &found, now)?;
+            Ok(shared.shows(StatusCode::CREATED, &updated))
+        }
+        StagedOperation::Delete(selector) => {
+            let projects = grant.projects_with(Right::ManageConnectors)?;
+            let (deleted, not_found) = {
+                let mut world = shared.world();
+                (world.delete_staged(&projects, selector, now), world.variant.delete_not_found)
+            };
+            match deleted {
+                Err(Refusal { status: 404, .. }) if not_found == DeleteNotFound::Empty => {
+                    let mut empty = Response::new(Body::empty());
+                    *empty.status_mut() = StatusCode::NOT_FOUND;
+                    Ok(empty)
+                }
+                deleted => Ok(shared.shows(StatusCode::OK, &deleted?)),
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// What is found in these repositories: local ones first, then those of the catalogue.
+    pub(crate) async fn specifications(&self, named: Vec<Repository>) -> Specifications {
+        let mut specifications = Specifications::default();
+        for repository in named {
+            let local = match &self.options.repositories {
+                Some(folder) => repositories::find(folder, &repository).await,
+                None => None,
+            };
+            let found = local.unwrap_or_else(|| known(self.world().catalogue(), &repository));
+            specifications.add(repository, found);
+        }
+        specifications
+    }
+}

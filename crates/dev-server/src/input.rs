@@ -1,0 +1,339 @@
+//! Bodies of requests, read strictly: what the contract requires must be there, in the type that it says.
+//!
+//! All mistakes are told in one answer, `InvalidJsonInput` for each, with the place and never with a value. Null reads
+//! like absent for optional members (contract section 13, row 5); members that are not listed are passed over. Next:
+//! `input/staged.rs` for staged connectors.
+
+mod reader;
+mod staged;
+
+use serde_json::{Map, Value};
+
+use self::reader::{Reader, present};
+use super::catalogue::is_key;
+use super::refusal::{Refusal, cut};
+use connect_api::ErrorCode;
+use connect_api::model::{DeploymentDraft, DeploymentType, RedeployAction};
+
+pub(super) use self::staged::{staged_draft, staged_update};
+
+const MESSAGE: &str = "Request body does not have the expected form.";
+
+/// An update of a deployment: the version that the caller has seen, and its redeploys.
+#[derive(Debug)]
+pub(super) struct Update {
+    pub(super) version: i64,
+    pub(super) redeploys: Vec<RedeployAction>,
+}
+
+/// Reads a `DeploymentDraft` (contract section 4.4).
+pub(super) fn draft(body: &[u8]) -> Result<DeploymentDraft, Refusal> {
+    let value = json(body)?;
+    let mut reader = Reader::default();
+    if let Some(draft) = reader.object(&value, "body") {
+        reader.draft(draft);
+    }
+    reader.finish()?;
+    typed(without_nulls(value))
+}
+
+/// Reads a `DeploymentUpdate` (contract sections 4.4 and 6.1).
+pub(super) fn update(body: &[u8]) -> Result<Update, Refusal> {
+    let value = json(body)?;
+    let mut reader = Reader::default();
+    let mut version = 0;
+    if let Some(update) = reader.object(&value, "body") {
+        version = reader.integer(update, "version", "version").unwrap_or_default();
+        for (index, action) in reader.required_list(update, "actions", "actions").iter().enumerate() {
+            reader.action(action, &format!("actions[{index}]"));
+        }
+        if update.get("actions").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            reader.wrong("actions", "must hold an action");
+        }
+    }
+    reader.finish()?;
+    let actions = without_nulls(value).get_mut("actions").map(Value::take);
+    let actions = match actions {
+        Some(Value::Array(actions)) => actions,
+        _ => Vec::new(),
+    };
+    let redeploys = actions.into_iter().map(|action| typed(without_declarations(action))).collect::<Result<_, _>>()?;
+    Ok(Update { version, redeploys })
+}
+
+fn json(body: &[u8]) -> Result<Value, Refusal> {
+    // The text of a syntax error holds its place and what was expected there, nothing of the body.
+    serde_json::from_slice(body).map_err(|error| refused(&error.to_string()))
+}
+
+fn typed<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Refusal> {
+    // The reader checked the types of all members that the model has; a text of serde could show a value.
+    serde_json::from_value(value).map_err(|_| refused("The body cannot be read."))
+}
+
+fn refused(details: &str) -> Refusal {
+    Refusal::with_details(ErrorCode::InvalidJsonInput, MESSAGE, details)
+}
+
+/// Members that are null read like absent ones.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let kept = members.into_iter().filter(|(_, member)| !member.is_null());
+            Value::Object(kept.map(|(name, member)| (name, without_nulls(member))).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}
+
+/// Declarations without values in the global configuration of a redeploy say nothing (contract section 13, row 1).
+fn without_declarations(mut action: Value) -> Value {
+    if let Some(global) = action.get_mut("globalConfiguration").and_then(Value::as_object_mut) {
+        for list in global.values_mut().filter_map(Value::as_array_mut) {
+            list.retain(|entry| entry.get("value").is_some());
+        }
+    }
+    action
+}
+
+impl Reader {
+    fn draft(&mut self, draft: &Map<String, Value>) {
+        if let Some(key) = self.text(draft, "key", "key")
+            && !is_key(key, 256)
+        {
+            self.wrong("key", "must be 2 to 256 characters of A-Z a-z 0-9 _ -");
+        }
+        if let Some(kind) = self.text(draft, "type", "type")
+            && !DeploymentType::KNOWN.contains(&kind)
+        {
+            self.wrong("type", &format!("must be one of {}", DeploymentType::KNOWN.join(", ")));
+        }
+        if let Some(connector) = self.required(draft, "connector", "connector")
+            && let Some(connector) = self.object(connector, "connector")
+        {
+            let id = self.text(connector, "id", "connector.id").is_some();
+            let key = self.text(connector, "key", "connector.key").is_some();
+            self.flag(connector, "staged", "connector.staged");
+            if connector.get("version").is_some_and(|version| !version.is_null()) {
+                self.integer(connector, "version", "connector.version");
+            }
+            if !id && !key {
+                self.wrong("connector", "needs an id or a key");
+            }
+        }
+        for (index, application) in self.required_list(draft, "configurations", "configurations").iter().enumerate() {
+            self.application(application, &format!("configurations[{index}]"));
+        }
+        if let Some(global) = present(draft, "globalConfiguration") {
+            self.global(global, "globalConfiguration", true);
+        }
+        if self.required(draft, "region", "region").is_some() {
+            self.text(draft, "region", "region");
+        }
+    }
+
+    fn action(&mut self, action: &Value, place: &str) {
+        let Some(action) = self.object(action, place) else { return };
+        let name_place = format!("{place}.action");
+        if self.required(action, "action", &name_place).is_none() {
+            return;
+        }
+        match self.text(action, "action", &name_place) {
+            Some("redeploy") => {}
+            Some(other) => {
+                self.wrong(&name_place, &format!("`{}` is no action of a deployment; redeploy is", cut(other)));
+                return;
+            }
+            None => return,
+        }
+        self.flag(action, "skipScripts", &format!("{place}.skipScripts"));
+        self.flag(action, "updateConnector", &format!("{place}.updateConnector"));
+        if let Some(values) = present(action, "configurationValues") {
+            let place = format!("{place}.configurationValues");
+            for (index, application) in self.list(values, &place).iter().enumerate() {
+                self.application(application, &format!("{place}[{index}]"));
+            }
+        }
+        if let Some(global) = present(action, "globalConfiguration") {
+            self.global(global, &format!("{place}.globalConfiguration"), false);
+        }
+    }
+
+    fn application(&mut self, application: &Value, place: &str) {
+        let Some(application) = self.object(application, place) else { return };
+        if self.required(application, "applicationName", &format!("{place}.applicationName")).is_some() {
+            self.text(application, "applicationName", &format!("{place}.applicationName"));
+        }
+        self.text(application, "schedule", &format!("{place}.schedule"));
+        if let Some(policy) = present(application, "retryPolicy") {
+            self.retry_policy(policy, &format!("{place}.retryPolicy"));
+        }
+        for name in ["standardConfiguration", "securedConfiguration"] {
+            let place = format!("{place}.{name}");
+            let values = self.required_list(application, name, &place);
+            self.values(values, &place, true);
+        }
+    }
+
+    /// Its shape; `checks.rs` has its rules.
+    fn retry_policy(&mut self, policy: &Value, place: &str) {
+        let Some(policy) = self.object(policy, place) else { return };
+        self.required_text(policy, "strategy", &format!("{place}.strategy"));
+        for name in ["minBackoffSeconds", "maxBackoffSeconds", "maxAttempts"] {
+            if present(policy, name).is_some() {
+                self.integer(policy, name, &format!("{place}.{name}"));
+            }
+        }
+    }
+
+    fn global(&mut self, global: &Value, place: &str, values_required: bool) {
+        let Some(global) = self.object(global, place) else { return };
+        for name in ["standardConfiguration", "securedConfiguration"] {
+            if let Some(values) = present(global, name) {
+                let place = format!("{place}.{name}");
+                let values = self.list(values, &place);
+                self.values(values, &place, values_required);
+            }
+        }
+    }
+
+    fn values(&mut self, values: &[Value], place: &str, value_required: bool) {
+        for (index, value) in values.iter().enumerate() {
+            let place = format!("{place}[{index}]");
+            let Some(value) = self.object(value, &place) else { continue };
+            for (name, required) in [("key", true), ("value", value_required)] {
+                let place = format!("{place}.{name}");
+                if !required || self.required(value, name, &place).is_some() {
+                    self.text(value, name, &place);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn details(refusal: &Refusal) -> String {
+        assert_eq!(refusal.status, 400);
+        let texts: Vec<_> = refusal
+            .errors
+            .iter()
+            .map(|error| {
+                assert_eq!(error.code, ErrorCode::InvalidJsonInput);
+                error.more["detailedErrorMessage"].as_str().expect("it is a string").to_owned()
+            })
+            .collect();
+        texts.join("; ")
+    }
+
+    fn good() -> Value {
+        json!({
+            "key": "tax", "connector": {"key": "demo-connector", "staged": null}, "region": "europe-west1.gcp",
+            "configurations": [{"applicationName": "service", "standardConfiguration": [],
+                "securedConfiguration": [{"key": "API_TOKEN", "value": "canary-41"}]}],
+            "unknownMember": 7,
+        })
+    }
+
+    #[test]
+    fn drafts_that_keep_the_contract_are_read() {
+        let body = serde_json::to_vec(&good()).expect("it is JSON");
+        let draft = draft(&body).expect("it keeps the contract");
+        assert_eq!(draft.connector.staged, None);
+        assert_eq!(draft.configurations[0].secured_configuration.len(), 1);
+    }
+
+    #[test]
+    fn each_mistake_in_a_draft_is_told_with_its_place() {
+        let wrong = |place: &str, value: Value| {
+            let mut body = good();
+            *body.pointer_mut(place).expect(place) = value;
+            body
+        };
+        for (case, body, expected) in [
+            ("a list", json!([]), "body: must be an object"),
+            ("short key", wrong("/key", json!("x")), "key: must be 2 to 256 characters"),
+            ("key is a number", wrong("/key", json!(7)), "key: must be a string"),
+            ("no connector", wrong("/connector", json!(null)), "connector: is required"),
+            ("empty reference", wrong("/connector", json!({})), "connector: needs an id or a key"),
+            (
+                "version is a text",
+                wrong("/connector", json!({"id": "a", "version": "1"})),
+                "connector.version: must be an integer",
+            ),
+            ("no region", wrong("/region", json!(null)), "region: is required"),
+            (
+                "unknown type",
+                {
+                    let mut body = good();
+                    body["type"] = json!("staging");
+                    body
+                },
+                "type: must be one of preview, sandbox, production",
+            ),
+            ("no configurations", wrong("/configurations", json!(null)), "configurations: is required"),
+            (
+                "no plain list",
+                wrong("/configurations/0/standardConfiguration", json!(null)),
+                "configurations[0].standardConfiguration: is required",
+            ),
+            (
+                "number as value",
+                wrong("/configurations/0/securedConfiguration/0/value", json!(41)),
+                "configurations[0].securedConfiguration[0].value: must be a string",
+            ),
+            (
+                "no value",
+                wrong("/configurations/0/securedConfiguration/0/value", json!(null)),
+                "securedConfiguration[0].value: is required",
+            ),
+        ] {
+            let refusal = draft(&serde_json::to_vec(&body).expect("it is JSON")).expect_err(case);
+            let details = details(&refusal);
+            assert!(details.contains(expected), "{case}: {details}");
+            assert!(!details.contains("canary-41"), "{case}");
+        }
+        let both = json!({"connector": {}, "configurations": [], "region": 7});
+        assert_eq!(draft(&serde_json::to_vec(&both).expect("it is JSON")).expect_err("two mistakes").errors.len(), 2);
+        assert!(details(&draft(b"{\"key\": canary-41}").expect_err("no JSON")).contains("column"));
+    }
+
+    #[test]
+    fn updates_know_redeploy_only_and_global_declarations_say_nothing() {
+        let read = |body: Value| update(&serde_json::to_vec(&body).expect("it is JSON"));
+        let good = json!({"version": 3, "actions": [{"action": "redeploy", "globalConfiguration": {
+            "standardConfiguration": [{"key": "A", "description": "d"}, {"key": "B", "value": "b"}]}}]});
+        let update = read(good).expect("it keeps the contract");
+        assert_eq!(update.version, 3);
+        let global = update.redeploys[0].global_configuration.as_ref().expect("it was sent");
+        assert_eq!(global.standard_configuration.len(), 1);
+        let misspelt =
+            json!({"version": 3, "actions": [{"action": "redeploy", "configurations": [{"nothing": "of it"}]}]});
+        let update = read(misspelt).expect("a member that is not listed is passed over (contract section 6.1)");
+        assert!(update.redeploys[0].configuration_values.is_none());
+        for (case, body, expected) in [
+            ("no version", json!({"actions": [{"action": "redeploy"}]}), "version: is required"),
+            ("no actions", json!({"version": 1}), "actions: is required"),
+            ("empty actions", json!({"version": 1, "actions": []}), "actions: must hold an action"),
+            (
+                "undeclared action",
+                json!({"version": 1, "actions": [{"action": "setConfigurations"}]}),
+                "`setConfigurations`",
+            ),
+            ("no name", json!({"version": 1, "actions": [{}]}), "actions[0].action: is required"),
+            (
+                "flag as text",
+                json!({"version": 1, "actions": [{"action": "redeploy", "skipScripts": "yes"}]}),
+                "skipScripts: must be true or false",
+            ),
+        ] {
+            let details = details(&read(body).expect_err(case));
+            assert!(details.contains(expected), "{case}: {details}");
+        }
+    }
+}

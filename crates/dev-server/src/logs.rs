@@ -1,0 +1,158 @@
+//! Logs of a deployment (contract sections 3 and 4.5): what its builds say, and what tests write.
+//!
+//! Pure. Cursor pages in the order of time; `next` is an empty string on the last page. Whether the endpoints are there
+//! at all is a choice of the variant.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::build::in_milliseconds;
+use super::refusal::{Refusal, cut};
+use connect_api::ErrorCode;
+use connect_api::model::{ApplicationType, LogEntry, LogPage, LogSeverity, LogType};
+
+/// Entries of one page.
+pub const LOG_PAGE: usize = 20;
+/// Entries that are kept for one deployment; older ones are dropped.
+const KEPT: usize = 1_000;
+/// Days that `startDate` may be in the past (contract section 3).
+const LONGEST_SPAN_DAYS: i64 = 30;
+
+/// The log of one deployment.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct LogBook {
+    /// Entries that were dropped, so that page tokens stay valid.
+    dropped: usize,
+    lines: Vec<Line>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Line {
+    at: Timestamp,
+    application: String,
+    severity: LogSeverity,
+    text: String,
+    #[serde(default = "application_text")]
+    kind: LogType,
+}
+
+fn application_text() -> LogType {
+    LogType::ApplicationText
+}
+
+/// Which entries are asked for, as the query has them.
+#[derive(Clone, Debug, Default)]
+pub struct LogQuery {
+    /// `next` of the page before.
+    pub page_token: Option<String>,
+    /// Keeps one application.
+    pub application_name: Option<String>,
+    /// RFC 3339.
+    pub start_date: Option<String>,
+    /// RFC 3339.
+    pub end_date: Option<String>,
+}
+
+impl LogBook {
+    /// Writes one line for each of these applications.
+    pub(super) fn note(&mut self, at: Timestamp, applications: &[String], severity: &LogSeverity, text: &str) {
+        for application in applications {
+            self.add(at, application, LogType::ApplicationText, severity, text);
+        }
+    }
+
+    /// Writes what an application says when it goes live: one entry of each form that it has.
+    pub(super) fn note_live(&mut self, at: Timestamp, application: &str, kind: &ApplicationType) {
+        match kind {
+            ApplicationType::Service | ApplicationType::Event => {
+                self.add(at, application, LogType::ApplicationText, &LogSeverity::Default, "Listening on port 8080");
+                self.add(at, application, LogType::ApplicationJson, &LogSeverity::Info, "Ready");
+                self.add(at, application, LogType::HttpRequest, &LogSeverity::Info, "/health");
+            }
+            ApplicationType::Job => {
+                self.add(at, application, LogType::ApplicationJson, &LogSeverity::Info, "Waiting for the schedule");
+            }
+            // Files, which write nothing.
+            _ => {}
+        }
+    }
+
+    /// Writes one line: a text, the message of a JSON object, or the path of a request.
+    pub(super) fn add(&mut self, at: Timestamp, application: &str, kind: LogType, severity: &LogSeverity, text: &str) {
+        let (application, severity) = (application.to_owned(), severity.clone());
+        self.lines.push(Line { at, application, severity, text: text.to_owned(), kind });
+        let surplus = self.lines.len().saturating_sub(KEPT);
+        self.lines.drain(..surplus);
+        self.dropped += surplus;
+    }
+
+    /// One page.
+    pub(super) fn page(&self, deployment: &str, query: &LogQuery, now: Timestamp) -> Result<LogPage, Refusal> {
+        let start = date(query.start_date.as_deref(), "startDate")?;
+        let end = date(query.end_date.as_deref(), "endDate")?;
+        let oldest = now.saturating_sub(SignedDuration::from_hours(24 * LONGEST_SPAN_DAYS)).unwrap_or(Timestamp::MIN);
+        if start.is_some_and(|start| start < oldest) {
+            return Err(wrong_date(&format!("startDate must not be more than {LONGEST_SPAN_DAYS} days ago.")));
+        }
+        if let (Some(start), Some(end)) = (start, end)
+            && end < start
+        {
+            return Err(wrong_date("endDate must not be before startDate."));
+        }
+        let first = match query.page_token.as_deref() {
+            None | Some("") => 0,
+            Some(token) => self.position(token)?,
+        };
+        let matches = |line: &&(usize, &Line)| {
+            query.application_name.as_ref().is_none_or(|name| line.1.application == *name)
+                && start.is_none_or(|start| line.1.at >= start)
+                && end.is_none_or(|end| line.1.at <= end)
+        };
+        let lines: Vec<_> = self.lines.iter().enumerate().map(|(index, line)| (index + self.dropped, line)).collect();
+        let mut found = lines.iter().filter(|line| line.0 >= first).filter(matches);
+        let data: Vec<_> = found.by_ref().take(LOG_PAGE).map(|(_, line)| line.show(deployment)).collect();
+        let next = found.next().map_or(String::new(), |(index, _)| format!("p{index:08x}"));
+        Ok(LogPage { data, next: Some(next) })
+    }
+
+    fn position(&self, token: &str) -> Result<usize, Refusal> {
+        let digits = token.strip_prefix('p').filter(|digits| digits.len() == 8);
+        let position = digits.and_then(|digits| usize::from_str_radix(digits, 16).ok());
+        position.filter(|position| *position <= self.dropped + self.lines.len()).ok_or_else(|| {
+            Refusal::new(
+                ErrorCode::DeploymentLogInvalidPageToken,
+                "The page token is not one that a page of this log gave.",
+            )
+        })
+    }
+}
+
+impl Line {
+    fn show(&self, deployment: &str) -> LogEntry {
+        LogEntry {
+            kind: self.kind.clone(),
+            deployment_id: deployment.to_owned(),
+            application_name: self.application.clone(),
+            severity: self.severity.clone(),
+            timestamp: in_milliseconds(self.at),
+            details: match self.kind {
+                LogType::HttpRequest => {
+                    json!({"requestMethod": "GET", "requestUrl": self.text, "status": 200, "latency": "0.012s"})
+                }
+                LogType::ApplicationJson => json!({"message": self.text, "logger": "application"}),
+                LogType::ApplicationText | LogType::Other(_) => json!({"message": self.text}),
+            },
+        }
+    }
+}
+
+fn date(text: Option<&str>, name: &str) -> Result<Option<Timestamp>, Refusal> {
+    let Some(text) = text else { return Ok(None) };
+    let read = text.parse().map(Some);
+    read.map_err(|_| wrong_date(&format!("{name} `{}` is no date of RFC 3339, as in 2026-01-31T08:00:00Z.", cut(text))))
+}
+
+fn wrong_date(message: &str) -> Refusal {
+    Refusal::new(ErrorCode::DeploymentLogInvalidDate, message)
+}

@@ -1,0 +1,137 @@
+//! Local Git repositories, read by tag with the `git` program: `--repositories DIR`.
+//!
+//! Reads objects and nothing else: no work tree, no hooks, no network. What a request names is checked before it gets
+//! near a path or a command line. Next: `staged/repository.rs` for what is made of the file that is found.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+
+use super::refusal::cut;
+use super::staged::repository::{Found, RepositoryProblem, read};
+use connect_api::model::Repository;
+
+/// The file that a connector is described in.
+const FILE: &str = "connect.yaml";
+/// Longest file that is read.
+const LONGEST_FILE: u64 = 256 * 1024;
+/// Time for one command: all of them read a few objects of a local disk.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What makes git look elsewhere than where it is told to.
+const MISLEADING: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_CONFIG_PARAMETERS",
+];
+
+/// What a tag of a local repository declares. `None`: there is no repository of that name.
+pub(super) async fn find(folder: &Path, repository: &Repository) -> Option<Result<Found, RepositoryProblem>> {
+    let place = place(folder, name(&repository.url)?).await?;
+    Some(found(&place, repository).await)
+}
+
+async fn found(place: &Path, repository: &Repository) -> Result<Found, RepositoryProblem> {
+    let tag = &repository.tag;
+    if !is_tag(tag) {
+        let text = format!("'{}' cannot be the name of a Git tag.", cut(tag));
+        return Err(RepositoryProblem::NotReachable(text));
+    }
+    let reference = format!("refs/tags/{tag}");
+    let shown = git(place, &["show-ref", "--verify", "--hash", &reference]).await?;
+    let Some(object) = shown.ok.then(|| shown.text.trim()).filter(|object| is_object(object)) else {
+        let text = format!("The local repository of {} has no tag '{}'.", cut(&repository.url), cut(tag));
+        return Err(RepositoryProblem::NotReachable(text));
+    };
+    let blob = git(place, &["cat-file", "blob", &format!("{object}:{FILE}")]).await?;
+    if blob.too_long {
+        let text = format!(
+            "connect.yaml at tag '{}' of {} has more than {LONGEST_FILE} bytes.",
+            cut(tag),
+            cut(&repository.url)
+        );
+        return Err(RepositoryProblem::WrongFile(text));
+    }
+    let specification = read(repository, blob.ok.then_some(blob.text.as_str()))?;
+    Ok(Found { specification, ..Found::default() })
+}
+
+/// Last part of an address, without `.git`, if it can be the name of a folder below another one.
+fn name(url: &str) -> Option<&str> {
+    let last = url.trim_end_matches('/').rsplit(['/', ':']).next()?;
+    let name = last.strip_suffix(".git").unwrap_or(last);
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    (is_plain && !name.is_empty() && !name.starts_with(['.', '-'])).then_some(name)
+}
+
+/// Its Git directory, named to git as such: looking for it, git would go up to the repository that holds the folder.
+async fn place(folder: &Path, name: &str) -> Option<PathBuf> {
+    let places = [folder.join(name).join(".git"), folder.join(name), folder.join(format!("{name}.git"))];
+    for place in places {
+        let is_file = tokio::fs::metadata(&place).await.is_ok_and(|found| found.is_file());
+        if is_file || tokio::fs::try_exists(place.join("HEAD")).await.unwrap_or_default() {
+            return Some(place);
+        }
+    }
+    None
+}
+
+/// Whether a text can be the name of a tag (`git check-ref-format`), which keeps every meaning that git gives to other
+/// texts (`HEAD~1`, `a:b`, `@{1}`, options) out of its arguments.
+fn is_tag(text: &str) -> bool {
+    let forbidden = |character: char| character.is_control() || " ~^:?*[\\".contains(character);
+    !text.is_empty()
+        && text.len() <= 200
+        && !text.contains(forbidden)
+        && !text.contains("..")
+        && !text.contains("@{")
+        && !text.ends_with('.')
+        && !text.starts_with('-')
+        && text.split('/').all(|part| {
+            !part.is_empty() && !part.starts_with('.') && Path::new(part).extension().is_none_or(|end| end != "lock")
+        })
+}
+
+fn is_object(text: &str) -> bool {
+    [40, 64].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// What a command wrote.
+struct Written {
+    ok: bool,
+    text: String,
+    too_long: bool,
+}
+
+async fn git(place: &Path, arguments: &[&str]) -> Result<Written, RepositoryProblem> {
+    let failed = |what: &str| RepositoryProblem::NotReachable(format!("The local repository cannot be read: {what}."));
+    let mut command = Command::new("git");
+    for name in MISLEADING {
+        command.env_remove(name);
+    }
+    command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_TERMINAL_PROMPT", "0").env("GIT_NO_REPLACE_OBJECTS", "1");
+    command.args(["-c", "protocol.allow=never"]).arg("--git-dir").arg(place).args(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut child = command.spawn().map_err(|error| failed(&format!("the program git does not start ({error})")))?;
+    let output = child.stdout.take().ok_or_else(|| failed("git has no output"))?;
+    let reading = async {
+        let mut bytes = Vec::new();
+        let mut bounded = output.take(LONGEST_FILE + 1);
+        bounded.read_to_end(&mut bytes).await?;
+        let too_long = bytes.len() as u64 > LONGEST_FILE;
+        // Nobody reads the rest, so git ends on a closed pipe.
+        drop(bounded);
+        let status = child.wait().await?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok::<_, std::io::Error>(Written { ok: status.success() || too_long, text, too_long })
+    };
+    let written = tokio::time::timeout(PATIENCE, reading).await.map_err(|_| failed("git does not answer"))?;
+    written.map_err(|error| failed(&error.to_string()))
+}

@@ -1,0 +1,191 @@
+//! Extensions and Subscriptions that the scripts of connectors create in a project: pure.
+//!
+//! `postDeploy` creates them, or leaves them out, or points them elsewhere, as the catalogue or `/_dev` says;
+//! `preUndeploy` removes them. Nothing else of the HTTP API is here, and nothing is sent to where they point.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::Ids;
+use super::refusal::Refusal;
+use connect_api::Selector;
+use connect_api::commerce::{ResourceKind, ResourceName};
+use connect_api::model::{ApplicationDeployment, Destination, Extension, Subscription};
+
+/// Host and topic of what points to no deployment.
+const ELSEWHERE: &str = "elsewhere";
+
+/// Kind of a resource, as it is written in the catalogue and for `/_dev`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ScriptResourceType {
+    /// An API Extension.
+    Extension,
+    /// A Subscription.
+    Subscription,
+}
+
+/// What a script does about a resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Creation {
+    /// It creates it, pointing to its application.
+    #[default]
+    Created,
+    /// It does not create it, and nobody is told.
+    Omitted,
+    /// It creates it, pointing elsewhere.
+    Elsewhere,
+}
+
+/// A resource that the `postDeploy` script of a connector creates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ScriptResource {
+    /// Its kind.
+    #[serde(rename = "type")]
+    pub kind: ScriptResourceType,
+    /// Its key, unique in the project: of two deployments, the later one has it.
+    pub key: String,
+    /// Application that it points to: one with a URL for an Extension, one with a topic for a Subscription.
+    pub application_name: String,
+    /// What the script does.
+    #[serde(default)]
+    pub creation: Creation,
+}
+
+/// A resource of a project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Resource {
+    /// Project.
+    pub project: String,
+    /// Kind.
+    #[serde(rename = "type")]
+    pub kind: ScriptResourceType,
+    /// Key.
+    pub key: String,
+    /// Id.
+    pub id: String,
+    /// Version.
+    pub version: i64,
+    /// Id of the deployment whose script made it.
+    pub deployment: String,
+    /// Where it points.
+    pub destination: Destination,
+}
+
+/// The resources of all projects.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Resources(Vec<Resource>);
+
+impl Resources {
+    pub(super) fn all(&self) -> &[Resource] {
+        &self.0
+    }
+
+    /// Runs the script of a deployment; `instead`: what it does in place of what the catalogue says.
+    pub(super) fn create(
+        &mut self,
+        project: &str,
+        deployment: &str,
+        scripted: &[ScriptResource],
+        applications: &[ApplicationDeployment],
+        instead: Option<Creation>,
+        ids: &mut Ids,
+    ) {
+        for wanted in scripted {
+            let creation = instead.unwrap_or(wanted.creation);
+            let application = applications.iter().find(|known| known.application_name == wanted.application_name);
+            // A script that creates again what it made before removes it first.
+            let before = self.take(project, wanted.kind, &wanted.key);
+            let Some(destination) = application.and_then(|known| destination(wanted.kind, known, creation)) else {
+                continue;
+            };
+            let version = before.as_ref().map_or(1, |before| before.version + 1);
+            self.0.push(Resource {
+                project: project.to_owned(),
+                kind: wanted.kind,
+                key: wanted.key.clone(),
+                id: before.map_or_else(|| ids.next(), |before| before.id),
+                version,
+                deployment: deployment.to_owned(),
+                destination,
+            });
+        }
+    }
+
+    /// Removes one; whether it was there.
+    pub(super) fn remove(&mut self, project: &str, kind: ScriptResourceType, key: &str) -> bool {
+        self.take(project, kind, key).is_some()
+    }
+
+    fn take(&mut self, project: &str, kind: ScriptResourceType, key: &str) -> Option<Resource> {
+        let place =
+            self.0.iter().position(|known| known.project == project && known.kind == kind && known.key == key)?;
+        Some(self.0.remove(place))
+    }
+
+    /// `preUndeploy`: removes what the script of this deployment made.
+    pub(super) fn undeployed(&mut self, deployment: &str) {
+        self.0.retain(|known| known.deployment != deployment);
+    }
+
+    fn find(&self, project: &str, name: &ResourceName) -> Result<&Resource, Refusal> {
+        let kind = match name.kind {
+            ResourceKind::Extension => ScriptResourceType::Extension,
+            ResourceKind::Subscription => ScriptResourceType::Subscription,
+        };
+        let found = self.0.iter().find(|known| known.project == project && known.kind == kind && known.key == name.key);
+        found.ok_or_else(|| Refusal::not_found(&Selector::Key(name.key.clone())))
+    }
+
+    /// `getExtensionByKey`, `getSubscriptionByKey`, as JSON.
+    pub(super) fn read(&self, project: &str, name: &ResourceName) -> Result<serde_json::Value, Refusal> {
+        let Resource { id, version, key, destination, .. } = self.find(project, name)?.clone();
+        let shown = match name.kind {
+            ResourceKind::Extension => serde_json::to_value(Extension { id, version, key: Some(key), destination }),
+            ResourceKind::Subscription => {
+                serde_json::to_value(Subscription { id, version, key: Some(key), destination })
+            }
+        };
+        Ok(shown.expect("records of strings and numbers can always be written as JSON"))
+    }
+}
+
+fn destination(
+    kind: ScriptResourceType,
+    application: &ApplicationDeployment,
+    creation: Creation,
+) -> Option<Destination> {
+    let elsewhere = match creation {
+        Creation::Created => false,
+        Creation::Elsewhere => true,
+        Creation::Omitted => return None,
+    };
+    match kind {
+        ScriptResourceType::Extension => {
+            let url = application.url.as_deref()?.trim_end_matches('/');
+            let url = if elsewhere { format!("https://{ELSEWHERE}.example/check") } else { format!("{url}/check") };
+            Some(Destination { kind: Destination::HTTP.to_owned(), url: Some(url), ..Destination::default() })
+        }
+        ScriptResourceType::Subscription => {
+            let topic = application.topic.as_deref()?;
+            Some(topic_destination(topic, elsewhere))
+        }
+    }
+}
+
+fn topic_destination(topic: &str, elsewhere: bool) -> Destination {
+    if let Some((project, name)) = topic.strip_prefix("projects/").and_then(|rest| rest.split_once("/topics/")) {
+        let name = if elsewhere { ELSEWHERE } else { name };
+        return Destination {
+            kind: Destination::PUB_SUB.to_owned(),
+            project_id: Some(project.to_owned()),
+            topic: Some(name.to_owned()),
+            ..Destination::default()
+        };
+    }
+    let arn = match topic.rsplit_once(':').filter(|_| elsewhere) {
+        Some((place, _)) => format!("{place}:{ELSEWHERE}"),
+        None => topic.to_owned(),
+    };
+    Destination { kind: Destination::SNS.to_owned(), topic_arn: Some(arn), ..Destination::default() }
+}

@@ -1,0 +1,148 @@
+//! What is wrong with a file, and walking it: members in the types that they must have, every mistake with its member and
+//! line.
+
+use super::node::{Kind, Node};
+use crate::refusal::cut;
+
+/// Longest text of all findings together, in bytes.
+const LONGEST: usize = 3_000;
+/// Longest text of one finding, in bytes.
+const LONGEST_FINDING: usize = 600;
+
+/// Mistakes in the order in which they were found.
+#[derive(Debug, Default)]
+pub(super) struct Findings(Vec<String>);
+
+/// A member of the file: how its name is written in a finding.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Path(String);
+
+/// The members of an object that is closed.
+#[derive(Debug)]
+pub(super) struct Members<'a> {
+    line: u64,
+    path: Path,
+    all: &'a [(String, Node)],
+}
+
+impl Path {
+    /// A member of it, or an item by its number.
+    pub(super) fn join(&self, name: &str) -> Self {
+        if self.0.is_empty() { Self(cut(name)) } else { Self(format!("{}.{}", self.0, cut(name))) }
+    }
+}
+
+impl Findings {
+    pub(super) fn wrong(&mut self, path: &Path, line: u64, what: &str) {
+        let place = if path.0.is_empty() { "file content" } else { &path.0 };
+        // A finding is one line, whatever stands in the file.
+        let text = format!("[{place}]: {what} (line {line})").replace(char::is_control, " ");
+        self.0.push(text[..text.floor_char_boundary(LONGEST_FINDING)].to_owned());
+    }
+
+    /// `Err` with all findings, in one line, if there are any.
+    pub(super) fn finish(self) -> Result<(), String> {
+        let mut texts = self.0.into_iter();
+        let Some(mut told) = texts.next() else { return Ok(()) };
+        while let Some(text) = texts.next() {
+            if told.len() + text.len() > LONGEST {
+                return Err(format!("{told}; and {} more", texts.count() + 1));
+            }
+            told.push_str("; ");
+            told.push_str(&text);
+        }
+        Err(told)
+    }
+
+    /// An object with no other members than these; null counts as a mistake.
+    pub(super) fn object<'a>(&mut self, node: &'a Node, path: &Path, allowed: &[&str]) -> Option<Members<'a>> {
+        let Kind::Map(members) = &node.kind else {
+            self.wrong(path, node.line, "must be an object");
+            return None;
+        };
+        for (name, member) in members {
+            let place = path.join(name);
+            if !allowed.contains(&name.as_str()) {
+                let what = match allowed {
+                    [] => "is not allowed here".to_owned(),
+                    allowed => format!("is not allowed here; allowed are {}", allowed.join(", ")),
+                };
+                self.wrong(&place, member.line, &what);
+            } else if matches!(member.kind, Kind::Null) {
+                self.wrong(&place, member.line, "must not be null; leave it out");
+            }
+        }
+        Some(Members { line: node.line, path: path.clone(), all: members })
+    }
+
+    /// The items of a list, each with its path.
+    pub(super) fn list<'a>(&mut self, node: &'a Node, path: &Path) -> Vec<(Path, &'a Node)> {
+        let Kind::List(items) = &node.kind else {
+            self.wrong(path, node.line, "must be a list");
+            return Vec::new();
+        };
+        items.iter().enumerate().map(|(number, item)| (path.join(&number.to_string()), item)).collect()
+    }
+
+    pub(super) fn text<'a>(&mut self, node: &'a Node, path: &Path) -> Option<&'a str> {
+        match &node.kind {
+            Kind::Text(text) => return Some(text),
+            Kind::Flag(_) | Kind::Number(_) => self.wrong(path, node.line, "must be a string; put it in quotes"),
+            Kind::Null | Kind::List(_) | Kind::Map(_) => self.wrong(path, node.line, "must be a string"),
+        }
+        None
+    }
+
+    /// A text that is not blank.
+    pub(super) fn words(&mut self, node: &Node, path: &Path) -> Option<String> {
+        let text = self.text(node, path)?;
+        if text.trim().is_empty() {
+            self.wrong(path, node.line, "must not be blank");
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    /// A whole number within bounds.
+    pub(super) fn whole(&mut self, node: &Node, path: &Path, from: i64, to: i64) -> Option<i64> {
+        match node.kind {
+            Kind::Number(Some(number)) if (from..=to).contains(&number) => Some(number),
+            _ => {
+                self.wrong(path, node.line, &format!("must be a whole number from {from} to {to}"));
+                None
+            }
+        }
+    }
+
+    pub(super) fn flag(&mut self, node: &Node, path: &Path) -> bool {
+        let Kind::Flag(flag) = node.kind else {
+            self.wrong(path, node.line, "must be true or false, without quotes");
+            return false;
+        };
+        flag
+    }
+}
+
+impl<'a> Members<'a> {
+    pub(super) fn line(&self) -> u64 {
+        self.line
+    }
+
+    pub(super) fn path(&self, name: &str) -> Path {
+        self.path.join(name)
+    }
+
+    /// A member that is there and not null.
+    pub(super) fn get(&self, name: &str) -> Option<&'a Node> {
+        let found = self.all.iter().find(|(known, _)| known == name);
+        found.map(|(_, node)| node).filter(|node| !matches!(node.kind, Kind::Null))
+    }
+
+    /// A member that has to be there. One that is null was told already.
+    pub(super) fn required(&self, name: &str, findings: &mut Findings) -> Option<&'a Node> {
+        if self.all.iter().all(|(known, _)| known != name) {
+            findings.wrong(&self.path(name), self.line, "is required");
+        }
+        self.get(name)
+    }
+}

@@ -1,0 +1,126 @@
+//! One staged connector in a book of its own, at a time that tests move.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::repository::known;
+use super::{Outcomes, Rules, Specifications, StagedBook};
+use clock::later;
+use connect_api::Selector;
+use connect_api::model::{ConnectorStaged, ConnectorUpdate};
+use crate::build::PlannedOutcome;
+use crate::catalogue::Catalogue;
+use crate::ids::Ids;
+use crate::refusal::Refusal;
+use crate::variant::Variant;
+
+/// Time that publishing takes.
+pub(super) const LASTS: Duration = Duration::from_secs(10);
+pub(super) const KIT: &str = "https://github.com/example/demo-kit.git";
+
+/// Read once: reading it is most of the work of a short test.
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::built_in);
+
+/// A book with the time and the choices that it goes by.
+pub(super) struct Stage {
+    pub(super) book: StagedBook,
+    pub(super) variant: Variant,
+    pub(super) now: Timestamp,
+    ids: Ids,
+}
+
+pub(super) fn by_key() -> Selector {
+    Selector::Key("mine".into())
+}
+
+pub(super) fn demo() -> Vec<String> {
+    vec!["demo".to_owned()]
+}
+
+impl Stage {
+    pub(super) fn new(choices: &[&str]) -> Self {
+        let mut variant = Variant::default();
+        for choice in choices {
+            variant.set(choice).expect(choice);
+        }
+        let now = "2026-03-01T12:00:00Z".parse().expect("it is a date");
+        Self { book: StagedBook::default(), variant, now, ids: Ids::new(Some(1)) }
+    }
+
+    /// With a connector `mine` of the project `demo`.
+    pub(super) fn with_mine(choices: &[&str]) -> Self {
+        let mut stage = Self::new(choices);
+        stage.create("mine", "1.0.0").expect("it is created");
+        stage
+    }
+
+    pub(super) fn create(&mut self, key: &str, tag: &str) -> Result<ConnectorStaged, Refusal> {
+        let draft = json!({
+            "key": key, "name": "Mine", "creator": {"email": "dev@example.com"}, "integrationTypes": ["tax"],
+            "repository": {"url": KIT, "tag": tag}, "privateProjects": ["europe-west1.gcp:demo"],
+        });
+        let draft = serde_json::from_value(draft).expect("it is a draft");
+        let found = Self::found(&json!([{"action": "setRepository", "url": KIT, "tag": tag}]));
+        let rules = Rules { variant: &self.variant, lasts: LASTS };
+        self.book.create("demo", draft, &found, self.now, rules, &mut self.ids)
+    }
+
+    fn found(actions: &Value) -> Specifications {
+        let mut found = Specifications::default();
+        for action in actions.as_array().into_iter().flatten() {
+            if let Some(tag) = action["tag"].as_str() {
+                let url = action["url"].as_str().unwrap_or(KIT);
+                let repository = connect_api::model::Repository { url: url.into(), tag: tag.into() };
+                found.add(repository.clone(), known(&CATALOGUE, &repository));
+            }
+        }
+        found
+    }
+
+    pub(super) fn update_at(&mut self, version: i64, actions: &Value) -> Result<ConnectorStaged, Refusal> {
+        let update = json!({"version": version, "actions": actions});
+        let update: ConnectorUpdate = serde_json::from_value(update).expect("it is an update");
+        let found = Self::found(actions);
+        let rules = Rules { variant: &self.variant, lasts: LASTS };
+        self.book.advance(self.now, rules);
+        self.book.update(&demo(), &by_key(), &update, &found, self.now, rules)
+    }
+
+    pub(super) fn update(&mut self, actions: &Value) -> Result<ConnectorStaged, Refusal> {
+        let version = self.book.named(&by_key()).expect("it is there").definition.version;
+        self.update_at(version, actions)
+    }
+
+    /// An update of one action that is accepted.
+    pub(super) fn act(&mut self, action: &Value) -> ConnectorStaged {
+        self.update(&json!([action])).unwrap_or_else(|refusal| panic!("{action}: {refusal:?}"))
+    }
+
+    pub(super) fn publish(&mut self, certification: bool) {
+        self.act(&json!({"action": "publish", "certification": certification}));
+    }
+
+    pub(super) fn step(&mut self, seconds: u64) -> ConnectorStaged {
+        self.now = later(self.now, Duration::from_secs(seconds));
+        self.shown()
+    }
+
+    /// As it is now, without lag.
+    pub(super) fn shown(&mut self) -> ConnectorStaged {
+        self.book.advance(self.now, Rules { variant: &self.variant, lasts: LASTS });
+        self.book.named(&by_key()).expect("it is there").show()
+    }
+
+    pub(super) fn plan(&mut self, outcomes: Outcomes) {
+        let id = self.shown().id;
+        self.book.by_id(&id).expect("it is there").plan(outcomes);
+    }
+}
+
+/// An end that is a failure, with a report.
+pub(super) fn failure(title: &str) -> PlannedOutcome {
+    PlannedOutcome::failure("service", title, "Told in more words.")
+}

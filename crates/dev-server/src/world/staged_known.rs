@@ -1,0 +1,53 @@
+//! Staged connectors for callers that bring no requests: of repositories, what the catalogue knows counts.
+//!
+//! Used by tests that reach the world without HTTP; `http/registry.rs` also looks into local repositories.
+
+use jiff::Timestamp;
+
+use super::World;
+use connect_api::Selector;
+use connect_api::model::{ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Repository};
+use crate::refusal::Refusal;
+use crate::staged::Specifications;
+use crate::staged::repository::known;
+
+impl World {
+    fn known(&self, named: Vec<Repository>) -> Specifications {
+        let mut specifications = Specifications::default();
+        for repository in named {
+            let found = known(self.catalogue(), &repository);
+            specifications.add(repository, found);
+        }
+        specifications
+    }
+
+    /// `createConnectorStaged`, for a project.
+    ///
+    /// # Errors
+    /// `DuplicateField`, and what is wrong with the repository.
+    pub fn stage_known(
+        &mut self,
+        project: &str,
+        draft: ConnectorStagedDraft,
+        now: Timestamp,
+    ) -> Result<ConnectorStaged, Refusal> {
+        let found = self.known(vec![draft.repository.clone()]);
+        self.stage(project, draft, &found, now)
+    }
+
+    /// `updateConnectorStagedById`, `updateConnectorStagedByKey`.
+    ///
+    /// # Errors
+    /// `ResourceNotFound`, `ConcurrentModification`, the codes of contract section 6.2, and what is wrong with a
+    /// repository.
+    pub fn update_staged_known(
+        &mut self,
+        projects: &[String],
+        selector: &Selector,
+        update: &ConnectorUpdate,
+        now: Timestamp,
+    ) -> Result<ConnectorStaged, Refusal> {
+        let found = self.known(self.repositories_of(selector, update));
+        self.update_staged(projects, selector, update, &found, now)
+    }
+}

@@ -57,7 +57,7 @@ fn every_variant_and_each_of_its_values_is_on_the_page() {
 #[test]
 fn every_route_of_the_control_is_on_the_page() {
     let sources = sources::all();
-    let control = sources.iter().find(|source| source.path == "dev_server/control.rs").expect("the routes are there");
+    let control = sources.iter().find(|source| source.path == "dev-server/control.rs").expect("the routes are there");
     let routes = control.words.windows(3).filter(|words| words[..2] == ["route", "("]).map(|words| &words[2]);
     let routes: Vec<_> = routes.map(|route| route.trim_matches('"')).collect();
     assert!(routes.len() > 5, "{routes:?}");

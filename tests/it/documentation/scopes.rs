@@ -16,7 +16,7 @@ const OF_CONNECTORS: &[&str] = &["manage_orders", "view_products"];
 /// Folders and files whose texts people read.
 const PAGES: &[&str] = &["docs", "charts", "deploy", "examples", "crds", "README.md", "CHANGELOG.md", "crates/dev-server/src"];
 /// Where texts of messages may name scopes by themselves: the table, and sentences that a page repeats.
-const TABLES: &[&str] = &["connect/scopes.rs", "controllers/reason.rs"];
+const TABLES: &[&str] = &["connect-api/scopes.rs", "controllers/reason.rs"];
 
 #[test]
 fn the_page_of_connectproject_names_the_scopes_of_each_right_and_task() {
@@ -68,7 +68,7 @@ fn a_combination_that_nothing_needs_is_noticed() {
 
 #[test]
 fn messages_take_the_names_of_scopes_from_the_table() {
-    let places = ["controllers", "cli", "connect"];
+    let places = ["controllers", "cli", "connect-api"];
     let sources = sources::all().iter().filter(|source| places.iter().any(|place| source.is_below(place)));
     for source in sources.filter(|source| !TABLES.contains(&source.path.as_str())) {
         let literals = source.words.iter().filter(|word| word.contains('"'));

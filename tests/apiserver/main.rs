@@ -10,7 +10,6 @@ mod chart;
 mod checks;
 mod cluster;
 mod completion;
-mod drift;
 mod ending;
 mod examples;
 mod gitops;

@@ -8,6 +8,7 @@ mod absence;
 mod adopting;
 mod creating;
 mod deleting;
+mod drift;
 mod ending;
 mod keys;
 mod merging;

@@ -68,7 +68,7 @@ async fn rule_07_a_change_of_any_kind_of_value_is_one_redeploy() {
 }
 
 /// The deployment with a retry policy for its event application.
-fn retrying(policy: &Value) -> Value {
+pub(super) fn retrying(policy: &Value) -> Value {
     let mut spec = pipeline("/in", "0 3 * * *", "Shop");
     spec["configurations"][1]["retryPolicy"] = policy.clone();
     spec

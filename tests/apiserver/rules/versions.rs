@@ -205,6 +205,7 @@ async fn rule_16_what_somebody_rolled_back_is_said_in_one_sentence_and_left_so()
     assert_eq!(drifted.reason, "RolledBack");
     assert!(drifted.message.contains("rolled the deployment back to revision"), "{}", drifted.message);
     assert_eq!(ready(&told), ("True", "Deployed"));
+    assert!(is(&told, names::SECRETS_UNVERIFIED), "secured values of the revision cannot be read");
     shop.stop_operator().await;
     shop.start_operator();
     shop.pass(INTERVAL).await;

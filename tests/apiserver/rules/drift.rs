@@ -1,0 +1,210 @@
+//! Rule 16, for values: what counts as drift, what is reported, and what `drift.policy: Correct` sends. Rollbacks are in
+//! `versions.rs`.
+
+use std::time::Duration;
+
+use connect_operator::connect::model::{DeploymentStatus, RedeployAction};
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::dev_server::{Normalise, Options, PlannedOutcome, Shown, Variant};
+use connect_operator::names;
+use serde_json::{Value, json};
+
+use super::redeploying::retrying;
+use super::{DEPLOYING, GATHER, Leaping, condition, is, is_accepted, level, ready, status};
+use crate::manifests::with_spec;
+use crate::shop::SECRET;
+
+/// Longer than the interval between two looks.
+const INTERVAL: Duration = Duration::from_mins(6);
+
+fn is_drifted(object: &ConnectorDeployment) -> bool {
+    is(object, names::DRIFTED)
+}
+
+fn drift(policy: &str) -> Value {
+    json!({"drift": {"policy": policy}})
+}
+
+impl Leaping {
+    /// A shop with a live deployment under this drift policy.
+    async fn under(policy: &str, options: Options) -> Self {
+        let shop = Self::with(options).await;
+        shop.apply_deployment(&drift(policy)).await;
+        shop.finish("Deployed").await;
+        shop
+    }
+
+    /// Somebody else deploys with this configuration of an application, and it ends.
+    fn deploy_elsewhere(&self, configuration: &Value) {
+        let action: RedeployAction =
+            serde_json::from_value(json!({"configurationValues": [configuration]})).expect("an action");
+        let now = self.dev.now();
+        let id = self.dev.world().all(now).remove(0).id;
+        self.dev.world().redeploy_elsewhere(&id, &action, now).expect("somebody else redeploys");
+        self.dev.world().finish(&id, now).expect("it ends");
+    }
+
+    fn set_level_elsewhere(&self, level: &str) {
+        self.set_elsewhere("LOG_LEVEL", level);
+    }
+
+    fn set_elsewhere(&self, key: &str, value: &str) {
+        let values = json!([{"key": key, "value": value}]);
+        self.deploy_elsewhere(&json!({"applicationName": "service", "standardConfiguration": values}));
+    }
+
+    /// A value of the deployment, as the remote shows it.
+    fn shown(&self, key: &str) -> Option<String> {
+        let now = self.dev.now();
+        let there = self.dev.world().all(now).remove(0);
+        let mut values = there.applications.into_iter().flat_map(|application| application.standard_configuration);
+        values.find(|pair| pair.key == key).map(|pair| pair.value)
+    }
+}
+
+#[tokio::test]
+async fn rule_16_drift_is_reported_and_not_corrected_unless_that_is_asked_for() {
+    let shop = Leaping::under("Detect", Options::default()).await;
+    shop.set_level_elsewhere("debug");
+    shop.look_again().await;
+    shop.until("drifted", is_drifted).await;
+    shop.pass(INTERVAL).await;
+
+    shop.change(&json!({"spec": drift("Ignore")})).await;
+    let ignored = shop.until_reason("Deployed").await;
+    assert!(!is_drifted(&ignored), "{:?}", ignored.status);
+    assert_eq!(shop.sent(), [1, 0, 0], "nothing was corrected");
+}
+
+#[tokio::test]
+async fn rule_16_only_values_that_were_sent_drift() {
+    for policy in ["Detect", "Correct"] {
+        let shop = Leaping::under(policy, Options::default()).await;
+        shop.set_elsewhere("FEATURES", "of-somebody-else");
+        let seen = shop.look_again().await;
+        assert!(!is_drifted(&seen), "{policy}: {:?}", seen.status);
+        let seen = shop.pass(INTERVAL).await;
+        assert!(!is_drifted(&seen), "{policy}: {:?}", seen.status);
+        assert_eq!((ready(&seen), shop.sent()), (("True", "Deployed"), [1, 0, 0]), "{policy}");
+    }
+}
+
+/// A spec that is not applied yet makes a difference, and none of it is drift.
+#[tokio::test]
+async fn rule_16_a_difference_from_the_spec_alone_is_no_drift() {
+    let shop = Leaping::under("Correct", Options::default()).await;
+    let mut suspended = level("debug");
+    suspended["suspend"] = json!(true);
+    shop.change(&json!({"spec": suspended})).await;
+    let held = shop.until("suspended", |object| is(object, names::SUSPENDED)).await;
+    assert!(!is_drifted(&held), "{:?}", held.status);
+    let held = shop.pass(INTERVAL).await;
+    assert!(!is_drifted(&held), "{:?}", held.status);
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_16_correct_redeploys_once_for_each_distinct_difference() {
+    let shop = Leaping::under("Correct", Options::default()).await;
+    for (redeploys, level) in [(1, "debug"), (2, "warn")] {
+        shop.set_level_elsewhere(level);
+        shop.annotate(names::RECONCILE_REQUESTED_AT, level).await;
+        let corrected = shop.redeployed("Deployed").await;
+        assert!(!is_drifted(&corrected), "{level}: {:?}", corrected.status);
+        assert_eq!(shop.shown("LOG_LEVEL").as_deref(), Some("info"), "{level}");
+        shop.pass(INTERVAL).await;
+        assert_eq!(shop.sent(), [1, redeploys, 0], "{level}");
+    }
+}
+
+#[tokio::test]
+async fn rule_16_a_value_that_an_operation_ends_with_is_sent_once_more_and_then_only_reported() {
+    for (policy, redeploys) in [("Detect", 0), ("Correct", 1)] {
+        let variant = Variant { normalise: Normalise::Trim, ..Variant::default() };
+        let shop = Leaping::with(Options { variant, ..Options::default() }).await;
+        let mut spec = drift(policy);
+        spec["configurations"] = level(" info ")["configurations"].clone();
+        shop.apply_deployment(&spec).await;
+        if redeploys == 0 {
+            shop.finish("ValuesNotApplied").await;
+        } else {
+            shop.until("created", is_accepted).await;
+            shop.pass(DEPLOYING).await;
+            shop.redeployed("ValuesNotApplied").await;
+        }
+        let told = shop.pass(INTERVAL).await;
+        assert_eq!(ready(&told), ("False", "ValuesNotApplied"), "{policy}");
+        shop.pass(INTERVAL).await;
+        assert_eq!(shop.sent(), [1, redeploys, 0], "{policy}");
+    }
+}
+
+#[tokio::test]
+async fn rule_16_of_a_retry_policy_only_sent_members_that_show_are_compared() {
+    let sent = json!({"strategy": "exponential-backoff", "minBackoffSeconds": 20, "maxBackoffSeconds": 60});
+    for (case, retry_policies, theirs, drifts) in [
+        ("a member that was sent", Shown::Shown, json!({"strategy": "immediate"}), true),
+        ("the policy does not show", Shown::Hidden, json!({"strategy": "immediate"}), false),
+    ] {
+        let variant = Variant { retry_policies, ..Variant::default() };
+        let shop = Leaping::with(Options { variant, ..Options::default() }).await;
+        shop.put_secret(SECRET, &[("queue", "first-queue-token"), ("webhook", "first-webhook-secret")]).await;
+        shop.sandbox.apply(&with_spec(shop.deployment(), &retrying(&sent))).await.unwrap();
+        shop.finish("Deployed").await;
+        shop.deploy_elsewhere(&json!({"applicationName": "order-events", "retryPolicy": theirs}));
+        shop.look_again().await;
+        let seen = shop.pass(INTERVAL).await;
+        assert_eq!(is_drifted(&seen), drifts, "{case}: {:?}", seen.status);
+        assert_eq!(shop.sent(), [1, 0, 0], "{case}");
+    }
+}
+
+/// What shows differs from what was sent, and the last operation of ours failed: nothing of ours is live.
+#[tokio::test]
+async fn rule_16_what_somebody_deploys_otherwise_after_a_failure_of_ours_does_not_make_it_ready() {
+    let shop = Leaping::live().await;
+    let id = status(&shop.get().await).id.expect("an id");
+    let outcome = PlannedOutcome::failure("service", "It failed", "As the test wants it");
+    shop.change(&json!({"spec": level("warn")})).await;
+    shop.until_reason("Redeploying").await;
+    shop.clock.step(GATHER);
+    shop.until("a redeploy is accepted", is_accepted).await;
+    shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).expect("it is there");
+    shop.pass(DEPLOYING).await;
+    shop.until_reason("RedeployFailed").await;
+
+    shop.set_level_elsewhere("debug");
+    let told = shop.look_again().await;
+    let there = shop.dev.world().all(shop.dev.now()).remove(0);
+    assert_eq!(there.status, DeploymentStatus::Deployed);
+    assert_eq!(ready(&told).0, "False", "{:?}", told.status);
+    assert!(is_drifted(&told), "{:?}", told.status);
+    shop.pass(INTERVAL).await;
+    assert_eq!(ready(&shop.get().await).0, "False");
+    assert_eq!(shop.sent(), [1, 1, 0]);
+}
+
+/// The connector stays the same: only the revision that the record names says it.
+#[tokio::test]
+async fn rule_16_a_revision_that_the_record_names_is_a_rollback() {
+    let shop = Leaping::under("Detect", Options::default()).await;
+    let id = status(&shop.get().await).id.expect("an id");
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.redeployed("Deployed").await;
+    let now = shop.dev.now();
+    shop.dev.world().rollback_elsewhere(&id, now).expect("there is an earlier one");
+    shop.dev.world().finish(&id, now).expect("it ends");
+    let told = shop.look_again().await;
+    assert_eq!(condition(&told, names::DRIFTED).map(|drifted| drifted.reason.as_str()), Some("RolledBack"));
+    assert!(is(&told, names::SECRETS_UNVERIFIED), "{:?}", told.status);
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.shown("LOG_LEVEL").as_deref(), Some("info"), "it is left so");
+    assert_eq!(shop.sent(), [1, 1, 0]);
+
+    // Another redeploy is due: it carries what is wanted, and a revision that was named already says nothing more.
+    shop.change(&json!({"spec": level("warn")})).await;
+    let moved = shop.redeployed("Deployed").await;
+    assert!(!is_drifted(&moved) && !is(&moved, names::SECRETS_UNVERIFIED), "{:?}", moved.status);
+    shop.pass(INTERVAL).await;
+    assert_eq!(shop.sent(), [1, 2, 0]);
+}

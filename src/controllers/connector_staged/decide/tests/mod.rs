@@ -1,5 +1,6 @@
 //! The rows of the table, by name; `tests/histories` lets the whole controller happen.
 
+mod explore;
 mod lost;
 mod way;
 

@@ -1,0 +1,78 @@
+//! Time passes: what is stored and remembered grows older, up to [`CAP`].
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::world::{Kept, Stage, World};
+use super::{CAP, Explorer, NOW, Step, TICK};
+use crate::controllers::connector_staged::decide::Memory;
+use crate::controllers::connector_staged::ledger::Ledger;
+
+/// Longer than the pause before a change is sent again, and shorter than a tick.
+const MOMENT: Duration = Duration::from_secs(20);
+
+impl Explorer {
+    /// A tick, or a moment: runs are short beside both, so that none is under way.
+    pub(super) fn time_passes(&self, world: &World, steps: &mut Vec<Step>) {
+        if world.stage != Stage::Idle {
+            return;
+        }
+        let mut next = world.clone();
+        each(&mut next, |time| *time -= TICK);
+        next.lag = next.lag.saturating_sub(1);
+        if next.lag == 0 {
+            next.before = None;
+        }
+        // It arrived before, or never does.
+        next.flying = None;
+        steps.push(Step { label: "time: half a minute passes".to_owned(), fair: true, next });
+        let mut next = world.clone();
+        each(&mut next, |time| *time = (*time).min(NOW.max(*time - MOMENT)));
+        if let Some(resource) = &mut next.resource
+            && let Some(operation) = &mut resource.ledger.0.operation
+        {
+            operation.started_at = operation.started_at.min(NOW - MOMENT);
+        }
+        if next != *world {
+            steps.push(Step { label: "time: a moment passes".to_owned(), fair: false, next });
+        }
+    }
+}
+
+/// Every time that anything depends on, as old as [`CAP`] at most.
+fn each(world: &mut World, change: impl Fn(&mut Timestamp)) {
+    if let Some(resource) = &mut world.resource {
+        each_of(&mut resource.ledger, &change);
+    }
+    let Kept(Memory { absent_since, refused, pause, busy_since, ahead }) = &mut world.memory;
+    assert!(ahead.is_none(), "no clock jumps here");
+    let times = absent_since.iter_mut().chain(busy_since);
+    let times = times.chain(refused.iter_mut().map(|refused| &mut refused.until));
+    for time in times.chain(pause.iter_mut().map(|pause| &mut pause.until)) {
+        change(time);
+        *time = (*time).max(NOW - CAP);
+    }
+    if let Some(pause) = pause {
+        pause.times = pause.times.min(2);
+    }
+    if let Some(refused) = refused {
+        refused.times = refused.times.min(2);
+    }
+}
+
+fn each_of(Kept(ledger): &mut Kept<Ledger>, change: &impl Fn(&mut Timestamp)) {
+    let operation = ledger.operation.iter_mut();
+    let applied = ledger.applied.iter_mut().map(|applied| &mut applied.at);
+    for time in operation.map(|operation| &mut operation.started_at).chain(applied) {
+        change(time);
+        *time = (*time).max(NOW - CAP);
+    }
+    if let Some(operation) = &mut ledger.operation {
+        operation.attempt = operation.attempt.min(3);
+    }
+    if let Some(publication) = &mut ledger.publication {
+        // Nothing waits for it.
+        publication.at = NOW - CAP;
+    }
+}

@@ -1,0 +1,175 @@
+//! Explores everything that can happen to one staged connector and the real `decide` and `answered`, breadth first, with
+//! `stateright`: calls that are lost or late, reads that lag, edits, deletions, strangers, and a death of the operator
+//! between any two steps.
+//!
+//! Time moves in ticks of one request limit (30 s), and in moments, which are short beside it, as in the exploration of
+//! deployments. Ledgers and memories keep ages before [`NOW`], capped at the longest time that a row waits for.
+//!
+//! `EXPLORE=full cargo test --release --lib explore -- --nocapture` explores with larger bounds, to their end. Follow
+//! `scenarios`, then `operator` and `remote`; `teeth` breaks one rule after the other.
+
+mod ages;
+mod operator;
+mod quiet;
+mod remote;
+mod scenarios;
+mod teeth;
+mod world;
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use stateright::{Checker, HasDiscoveries, Model, Property};
+
+use self::world::{Broken, World};
+
+/// The time at which everything happens; what was before is as many seconds ago.
+const NOW: Timestamp = Timestamp::constant(1_000_000, 0);
+const TICK: Duration = Duration::from_secs(30);
+/// Older than that is as old as that: the longest time that a row waits for.
+const CAP: Duration = Duration::from_mins(3);
+/// For so many ticks a read may show what was before a write of ours.
+const LAG_TICKS: u8 = 2;
+
+/// What may happen, so often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Budget {
+    /// Another tag is asked for.
+    tags: u8,
+    /// Somebody asks to try again what failed.
+    requests: u8,
+    deletions: u8,
+    crashes: u8,
+    /// A call or its answer is lost, or comes late.
+    lost: u8,
+    /// The remote refuses a preview, or does not publish.
+    failures: u8,
+    /// Somebody else does something to the connector.
+    foreign: u8,
+}
+
+/// What is explored.
+#[derive(Clone, Copy, Debug, Default)]
+struct Settings {
+    budget: Budget,
+    /// The connector is there from the start, as it was sent.
+    live: bool,
+    /// A stranger's connector has the key from the start, and may be adopted.
+    adopt: bool,
+    previewable: bool,
+    publish: bool,
+    /// A new tag takes the permission for a preview away.
+    resets_preview: bool,
+    /// Versions grow with each change of a status too.
+    versions_grow: bool,
+    /// Reads lag.
+    lag: bool,
+    without: Option<Rule>,
+}
+
+/// A rule that is broken, to see that it is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// An operation is written before its call.
+    OperationFirst,
+    /// A create of ours may still arrive while it is not calm.
+    Calm,
+    /// Only a permission whose request was answered counts.
+    Answered,
+    /// A permission is for one tag.
+    OneTag,
+    /// The same is published once.
+    Publication,
+    /// A look may show the version from before our last write.
+    OldLooks,
+    /// What nothing of ours can have created is somebody else's.
+    Identity,
+}
+
+/// What happens next, and what the world is then.
+#[derive(Clone, Debug, PartialEq)]
+struct Step {
+    label: String,
+    /// It needs no new event and no bad luck.
+    fair: bool,
+    next: World,
+}
+
+struct Explorer {
+    settings: Settings,
+    /// Quiet worlds from which all is well in the end.
+    recovering: Mutex<HashSet<World>>,
+}
+
+impl Explorer {
+    fn recovering(&self) -> MutexGuard<'_, HashSet<World>> {
+        self.recovering.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn successors(&self, world: &World) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if world.broken.is_none() {
+            self.operator_steps(world, &mut steps);
+            self.remote_moves(world, &mut steps);
+            self.time_passes(world, &mut steps);
+            self.others_act(world, &mut steps);
+        }
+        steps
+    }
+}
+
+impl Model for Explorer {
+    type State = World;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![World::first(&self.settings)]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Step>) {
+        actions.extend(self.successors(world));
+    }
+
+    fn next_state(&self, _: &World, step: Step) -> Option<World> {
+        Some(step.next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("STRANGER", |_, world: &World| world.broken != Some(Broken::Stranger)),
+            Property::always("READY-WRONG", |_, world: &World| world.broken != Some(Broken::ReadyWrong)),
+            Property::always("TWICE", |_, world: &World| world.broken != Some(Broken::Twice)),
+            Property::always("ORPHAN", |_, world: &World| world.broken != Some(Broken::Orphan)),
+            Property::always("FORGOTTEN", |_, world: &World| world.broken != Some(Broken::Forgotten)),
+            Property::always("STUCK", |explorer: &Self, world: &World| explorer.recovers(world)),
+        ]
+    }
+}
+
+/// Whether to explore larger bounds, to their end.
+fn full() -> bool {
+    std::env::var_os("EXPLORE").is_some_and(|value| value == "full")
+}
+
+/// How many worlds there are, or which property breaks and how it comes to that. Unless it is [`full`], it ends after
+/// so many steps.
+fn explore(settings: Settings, steps: usize) -> Result<usize, (&'static str, String)> {
+    let explorer = Explorer { settings, recovering: Mutex::default() };
+    let mut checker = explorer.checker().finish_when(HasDiscoveries::AnyFailures);
+    if !full() {
+        checker = checker.target_state_count(steps);
+    }
+    let checker = checker.spawn_bfs().join();
+    let found = checker.discoveries().into_iter().map(|(property, path)| (property, path.into_vec()));
+    let Some((property, path)) = found.min_by_key(|(_, path)| path.len()) else {
+        assert!(!full() || checker.is_done(), "everything was explored");
+        return Ok(checker.unique_state_count());
+    };
+    let told = path.into_iter().enumerate().map(|(number, (world, step))| {
+        let step = step.map_or_else(|| "the end".to_owned(), |step| step.label);
+        format!("{number:3}. {world}\n     -> {step}\n")
+    });
+    Err((property, told.collect()))
+}

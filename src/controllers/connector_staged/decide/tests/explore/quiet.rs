@@ -1,0 +1,65 @@
+//! What comes of a world if nothing more happens: no faults, no edits, no strangers.
+
+use super::world::{OURS, Phases, Previews, Stage, World};
+use super::{Budget, Explorer};
+use crate::controllers::connector_staged::decide::{Step, Verdict};
+
+/// Most steps until all is well: some minutes of ticks with all that an operator does in each.
+const STEPS: usize = 200;
+
+impl Explorer {
+    /// Whether all is well in the end. What follows from a world is the same each time, so it is remembered.
+    pub(super) fn recovers(&self, world: &World) -> bool {
+        if world.broken.is_some() {
+            return true;
+        }
+        let mut world = quiet(world);
+        let mut way = Vec::new();
+        let well = loop {
+            // What breaks on the way is the matter of another property.
+            if world.broken.is_some() || self.is_good(&world) || self.recovering().contains(&world) {
+                break true;
+            }
+            let Some(next) = self.next_quiet(&world).filter(|_| way.len() < STEPS) else { break false };
+            way.push(std::mem::replace(&mut world, next));
+        };
+        if well {
+            self.recovering().extend(way);
+        }
+        well
+    }
+
+    /// One step: the operator's, else the remote's, else that of time.
+    fn next_quiet(&self, world: &World) -> Option<World> {
+        let mut steps = Vec::new();
+        self.operator_steps(world, &mut steps);
+        self.remote_moves(world, &mut steps);
+        self.time_passes(world, &mut steps);
+        steps.into_iter().filter(|step| step.fair).map(|step| quiet(&step.next)).find(|next| next != world)
+    }
+
+    /// Nothing is left to do, and what people are told is so.
+    fn is_good(&self, world: &World) -> bool {
+        let Some(resource) = &world.resource else { return world.flying.is_none() };
+        if world.stage != Stage::Idle || world.flying.is_some() || resource.deleting {
+            return false;
+        }
+        let decision = self.decided(world, resource, world.record.as_ref());
+        let record = world.record.as_ref();
+        let is_there = |is: &dyn Fn(&super::world::Record) -> bool| record.is_some_and(is);
+        let so = match decision.verdict {
+            Verdict::Settled(rest) => self.is_so(world, resource, rest),
+            Verdict::KeyTaken => is_there(&|record| record.owner != OURS || record.disguised),
+            Verdict::Disappeared => record.is_none(),
+            Verdict::PreviewRefused => is_there(&|record| record.preview == Previews::Refused),
+            Verdict::PublishingFailed => is_there(&|record| record.phase == Phases::Failed),
+            _ => false,
+        };
+        so && decision.step == Step::Rest && decision.ledger == resource.ledger.0
+    }
+}
+
+/// The same world without anything that may still go wrong.
+fn quiet(world: &World) -> World {
+    World { budget: Budget::default(), ..world.clone() }
+}

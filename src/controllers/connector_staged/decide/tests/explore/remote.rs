@@ -1,0 +1,207 @@
+//! The remote and everybody else: calls arrive, what runs ends, and people act.
+
+use super::world::{Broken, Content, Flying, OURS, Phases, Previews, Record, Resource, World};
+use super::{Explorer, LAG_TICKS, Step};
+use crate::controllers::connector_staged::decide::{Answer, Call, CallKind};
+
+fn emit(steps: &mut Vec<Step>, label: &str, fair: bool, next: World) {
+    steps.push(Step { label: label.to_owned(), fair, next });
+}
+
+impl Explorer {
+    /// What becomes of a call of ours, with the lookup before a create.
+    pub(super) fn arrive(&self, world: &mut World, call: &Call, content: Content) -> Answer {
+        if call.kind == CallKind::Create && world.record.is_some() {
+            return if call.first { Answer::Duplicate } else { Answer::Unknown };
+        }
+        self.effect(world, &call.kind, content)
+    }
+
+    fn effect(&self, world: &mut World, kind: &CallKind, content: Content) -> Answer {
+        let before = world.record.clone();
+        let answer = match kind {
+            CallKind::Create => create(world, content),
+            CallKind::Delete { .. } => delete(world),
+            CallKind::Update { version, .. }
+            | CallKind::Preview { version, .. }
+            | CallKind::Publish { version, .. } => self.change(world, kind, *version, content),
+        };
+        if before != world.record && self.settings.lag {
+            (world.before, world.lag) = (before, LAG_TICKS);
+        }
+        answer
+    }
+
+    fn change(&self, world: &mut World, kind: &CallKind, version: i64, content: Content) -> Answer {
+        let World { record, asked, answered, published, broken, .. } = world;
+        let Some(record) = record else { return Answer::NotFound };
+        if i64::from(record.version) != version || record.phase == Phases::Processing {
+            return Answer::NotNow;
+        }
+        if record.owner != OURS {
+            *broken = Some(Broken::Stranger);
+        }
+        match kind {
+            CallKind::Preview { .. } => {
+                if record.preview == Previews::Pending {
+                    return Answer::NotNow;
+                }
+                let now = (record.visit, content.request);
+                if *asked == Some(now) && *answered {
+                    *broken = Some(Broken::Twice);
+                }
+                (*asked, *answered) = (Some(now), false);
+                record.preview = Previews::Pending;
+                record.version += 1;
+            }
+            CallKind::Publish { .. } => {
+                let now = (record.content, content.request);
+                if *published == Some(now) {
+                    *broken = Some(Broken::Twice);
+                }
+                *published = Some(now);
+                record.phase = Phases::Processing;
+                record.version += 1;
+            }
+            _ => record.set((content.tag, 0), &self.settings),
+        }
+        Answer::Accepted(record.seen(content.tag))
+    }
+
+    /// What runs ends, and a late call arrives.
+    pub(super) fn remote_moves(&self, world: &World, steps: &mut Vec<Step>) {
+        if let Some(Flying { kind, content }) = &world.flying {
+            let mut next = World { flying: None, ..world.clone() };
+            let _ = self.effect(&mut next, &kind.0, *content);
+            emit(steps, "the late call arrives", false, next);
+        }
+        let Some(record) = world.record.as_ref().filter(|record| record.is_busy()) else { return };
+        for fails in [false, true] {
+            if fails && world.budget.failures == 0 {
+                continue;
+            }
+            let mut ended = record.clone();
+            if record.phase == Phases::Processing {
+                ended.phase = if fails { Phases::Failed } else { Phases::Published };
+                ended.listed = if fails { record.listed } else { Some((record.tag, record.name)) };
+            } else {
+                ended.preview = if fails { Previews::Refused } else { Previews::Granted };
+            }
+            ended.version += u8::from(self.settings.versions_grow);
+            let mut next = World { record: Some(ended), ..world.clone() };
+            next.budget.failures -= u8::from(fails);
+            let label = if fails { "the remote refuses or fails" } else { "the remote grants or publishes" };
+            emit(steps, label, !fails, next);
+        }
+    }
+
+    /// People edit the resource, and strangers the connector.
+    pub(super) fn others_act(&self, world: &World, steps: &mut Vec<Step>) {
+        if let Some(resource) = world.resource.as_ref().filter(|resource| !resource.deleting) {
+            let generation = resource.generation + 1;
+            let mut edit = |label: &str, resource: Resource, spend: &dyn Fn(&mut World)| {
+                let mut next = World { resource: Some(resource), ..world.clone() };
+                spend(&mut next);
+                emit(steps, label, false, next);
+            };
+            if world.budget.tags > 0 {
+                let tag = 3 - resource.tag;
+                edit("somebody asks for another tag", Resource { tag, generation, ..resource.clone() }, &|next| {
+                    next.budget.tags -= 1;
+                });
+            }
+            if world.budget.requests > 0 {
+                let request = resource.request + 1;
+                edit("somebody asks to try again", Resource { request, ..resource.clone() }, &|next| {
+                    next.budget.requests -= 1;
+                });
+            }
+            if world.budget.deletions > 0 {
+                let deleted = Resource { deleting: true, generation, ..resource.clone() };
+                edit("somebody deletes the resource", deleted, &|next| next.budget.deletions -= 1);
+            }
+        }
+        if world.budget.foreign > 0 {
+            self.strangers_act(world, steps);
+        }
+    }
+
+    fn strangers_act(&self, world: &World, steps: &mut Vec<Step>) {
+        let known = world.resource.as_ref().is_some_and(|resource| resource.ledger.0.id.is_some());
+        let mut act = |label: &str, record: Option<Record>| {
+            // What they do is not hidden: no look of ours is blamed for it.
+            let mut next = World { record, before: None, lag: 0, ..world.clone() };
+            next.budget.foreign -= 1;
+            if let Some(record) = &mut next.record {
+                record.disguised |= !known && record.owner == OURS;
+            }
+            emit(steps, &format!("a stranger {label}"), false, next);
+        };
+        let Some(record) = &world.record else {
+            let mut theirs = new(world.next_id, (2, 1));
+            theirs.owner = 0;
+            return act("creates one of the key", Some(theirs));
+        };
+        if record.phase == Phases::Processing {
+            return;
+        }
+        act("deletes it", None);
+        let mut renamed = record.clone();
+        renamed.set((record.tag, 1), &self.settings);
+        act("renames it", Some(renamed));
+        let mut retagged = record.clone();
+        retagged.set((3 - record.tag, record.name), &self.settings);
+        act("changes its tag", Some(retagged));
+        if record.preview != Previews::Pending {
+            let asked = Record { preview: Previews::Pending, version: record.version + 1, ..record.clone() };
+            act("asks for a preview", Some(asked));
+        }
+        act("publishes it", Some(Record { phase: Phases::Processing, version: record.version + 1, ..record.clone() }));
+    }
+}
+
+fn new(id: u8, (tag, name): (u8, u8)) -> Record {
+    Record {
+        id,
+        owner: OURS,
+        version: 1,
+        tag,
+        name,
+        phase: Phases::Draft,
+        preview: Previews::NeverAsked,
+        listed: None,
+        visit: 0,
+        content: 0,
+        disguised: false,
+    }
+}
+
+fn create(world: &mut World, content: Content) -> Answer {
+    if world.record.is_some() {
+        return Answer::Duplicate;
+    }
+    if world.resource.is_none() {
+        world.broken = Some(Broken::Orphan);
+    }
+    let record = new(world.next_id, (content.tag, 0));
+    let seen = record.seen(content.tag);
+    world.record = Some(record);
+    world.next_id += 1;
+    (world.asked, world.answered, world.published) = (None, false, None);
+    Answer::Accepted(seen)
+}
+
+fn delete(world: &mut World) -> Answer {
+    match &world.record {
+        None => Answer::NotFound,
+        Some(record) if record.phase == Phases::Processing => Answer::NotNow,
+        Some(record) => {
+            let seen = record.seen(record.tag);
+            if record.owner != OURS {
+                world.broken = Some(Broken::Stranger);
+            }
+            world.record = None;
+            Answer::Accepted(seen)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What is explored.
+
+use std::time::Instant;
+
+use super::{Budget, Settings, explore, full};
+
+/// So many steps of each scenario fit into the tests of every day; all of it is explored if it is [`full`].
+const NEAREST: usize = 3_000;
+
+pub(super) const NOTHING: Budget =
+    Budget { tags: 0, requests: 0, deletions: 0, crashes: 0, lost: 0, failures: 0, foreign: 0 };
+
+/// One death of the operator, one lost answer.
+pub(super) const ONE: Budget = Budget { crashes: 1, lost: 1, ..NOTHING };
+
+fn holds(scenarios: &[(&str, Settings)]) {
+    for (name, settings) in scenarios {
+        let start = Instant::now();
+        match explore(*settings, NEAREST) {
+            Ok(worlds) => println!("{name}: {worlds} worlds, {:.1} s", start.elapsed().as_secs_f32()),
+            Err((property, trace)) => panic!("{name}: {property}\n{trace}"),
+        }
+    }
+}
+
+fn bounds(small: Budget, large: Budget) -> Budget {
+    if full() { large } else { small }
+}
+
+#[test]
+fn a_connector_is_staged_once_and_deleted_with_its_resource() {
+    let deleted = Budget { deletions: 1, ..ONE };
+    let new = Settings { budget: ONE, ..Settings::default() };
+    let lagging = Settings { lag: true, ..new };
+    holds(&[
+        ("staged", Settings { budget: bounds(Budget { tags: 1, ..ONE }, Budget { tags: 2, lost: 2, ..ONE }), ..new }),
+        ("staged, reads lag", Settings { budget: Budget { tags: 1, ..ONE }, ..lagging }),
+        ("deleted", Settings { budget: bounds(deleted, Budget { tags: 1, lost: 2, ..deleted }), ..new }),
+        ("deleted, reads lag", Settings { budget: deleted, ..lagging }),
+        ("deleted while it is published", Settings { live: true, publish: true, budget: deleted, ..new }),
+    ]);
+}
+
+#[test]
+fn permission_for_a_preview_is_asked_for_once_for_each_tag() {
+    let budget = bounds(Budget { tags: 1, failures: 1, ..ONE }, Budget { tags: 2, requests: 1, failures: 1, ..ONE });
+    let preview = Settings { live: true, previewable: true, budget, ..Settings::default() };
+    holds(&[
+        ("previewed", preview),
+        ("previewed, a new tag takes the permission away", Settings { resets_preview: true, ..preview }),
+        ("previewed, versions grow", Settings { versions_grow: true, ..preview }),
+        ("previewed, reads lag", Settings { lag: true, ..preview }),
+    ]);
+}
+
+#[test]
+fn each_content_is_published_once() {
+    let budget = bounds(Budget { tags: 1, failures: 1, ..ONE }, Budget { tags: 2, requests: 1, failures: 1, ..ONE });
+    let publish = Settings { live: true, publish: true, budget, ..Settings::default() };
+    let both = Budget { tags: 1, failures: 0, ..ONE };
+    holds(&[
+        ("published", publish),
+        ("published, versions grow", Settings { versions_grow: true, ..publish }),
+        ("published, reads lag", Settings { lag: true, ..publish }),
+        ("previewed and published", Settings { previewable: true, budget: both, ..publish }),
+    ]);
+}
+
+#[test]
+fn strangers_are_left_alone_and_what_they_change_is_set_back() {
+    let budget = bounds(Budget { foreign: 1, crashes: 0, ..ONE }, Budget { foreign: 1, tags: 1, ..ONE });
+    let live = Settings { live: true, budget, ..Settings::default() };
+    let two = Settings { budget: bounds(live.budget, Budget { foreign: 2, lost: 1, ..NOTHING }), ..live };
+    holds(&[
+        ("a stranger acts before it is staged", Settings { live: false, ..live }),
+        ("a stranger acts", live),
+        ("strangers act, previewed", Settings { previewable: true, ..two }),
+        ("strangers act, published", Settings { publish: true, ..two }),
+        ("a stranger acts, reads lag", Settings { previewable: true, lag: true, ..live }),
+        ("adopted", Settings { live: false, adopt: true, previewable: true, ..live }),
+    ]);
+}

@@ -1,0 +1,281 @@
+//! What there is: the resource, the operator, the remote, and a call on its way. Values only.
+
+use std::fmt::{self, Write as _};
+use std::hash::{Hash, Hasher};
+
+use super::{Budget, CAP, NOW, Settings};
+use crate::controllers::connector_staged::decide::tests::wish;
+use crate::controllers::connector_staged::decide::{Call, CallKind, Deletion, Intent, Memory};
+use crate::controllers::connector_staged::ledger::{Applied, Ledger, Phase, Preview, Seen};
+
+/// A value that has no hash of its own: that of what it shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Kept<T>(pub(super) T);
+
+impl<T: fmt::Debug> Hash for Kept<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        struct Into<'a, H>(&'a mut H);
+        impl<H: Hasher> fmt::Write for Into<'_, H> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                self.0.write(text.as_bytes());
+                Ok(())
+            }
+        }
+        let _ = write!(Into(state), "{:?}", self.0);
+    }
+}
+
+/// The uid of the one resource, and the owner of what it creates; 0 is a stranger.
+pub(super) const OURS: u8 = 1;
+
+/// The resource, as the cluster has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Resource {
+    pub(super) tag: u8,
+    pub(super) request: u8,
+    pub(super) generation: u8,
+    pub(super) deleting: bool,
+    pub(super) ledger: Kept<Ledger>,
+}
+
+/// A staged connector at the remote.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Record {
+    pub(super) id: u8,
+    pub(super) owner: u8,
+    pub(super) version: u8,
+    pub(super) tag: u8,
+    /// Everything else that people choose; 0 is what the resource asks for.
+    pub(super) name: u8,
+    pub(super) phase: Phases,
+    pub(super) preview: Previews,
+    /// Tag and name that are published.
+    pub(super) listed: Option<(u8, u8)>,
+    /// Number of the visit of the tag, which ends when another one stands there, and of the content.
+    pub(super) visit: u8,
+    pub(super) content: u8,
+    /// Somebody else changed it.
+    pub(super) disguised: bool,
+}
+
+/// [`Phase`] with a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Phases {
+    Draft,
+    Processing,
+    Published,
+    Failed,
+}
+
+/// [`Preview`] with a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Previews {
+    NeverAsked,
+    Pending,
+    Granted,
+    Refused,
+}
+
+impl Record {
+    /// As it is seen by who wants a tag.
+    pub(super) fn seen(&self, wanted: u8) -> Seen {
+        let phase = match self.phase {
+            Phases::Draft => Phase::Draft,
+            Phases::Processing => Phase::Processing,
+            Phases::Published => Phase::Published,
+            Phases::Failed => Phase::Failed,
+        };
+        let preview = match self.preview {
+            Previews::NeverAsked => Preview::NeverAsked,
+            Previews::Pending => Preview::Pending,
+            Previews::Granted => Preview::Granted,
+            Previews::Refused => Preview::Refused,
+        };
+        Seen {
+            id: id(self.id),
+            version: self.version.into(),
+            phase,
+            preview,
+            private: true,
+            listed: self.listed.is_some(),
+            changed: self.is_changed(),
+            digest: digest(self.tag, self.name),
+            met: self.tag == wanted && self.name == 0,
+            repository_met: self.tag == wanted,
+            source: format!("source-{}", self.tag),
+            impossible: false,
+        }
+    }
+
+    pub(super) fn is_changed(&self) -> bool {
+        self.listed.is_some_and(|listed| listed != (self.tag, self.name))
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.phase == Phases::Processing || self.preview == Previews::Pending
+    }
+
+    /// Another content.
+    pub(super) fn set(&mut self, (tag, name): (u8, u8), settings: &Settings) {
+        if self.tag != tag {
+            self.visit += 1;
+            if settings.resets_preview && self.preview != Previews::Pending {
+                self.preview = Previews::NeverAsked;
+            }
+        }
+        self.content += u8::from((self.tag, self.name) != (tag, name));
+        (self.tag, self.name) = (tag, name);
+        self.version += 1;
+    }
+}
+
+pub(super) fn id(number: u8) -> String {
+    format!("id-{number}")
+}
+
+pub(super) fn digest(tag: u8, name: u8) -> String {
+    format!("{tag}-{name}")
+}
+
+/// Where a run is. A look and the write that follows are one step: a write that meets an edit changes nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Stage {
+    #[default]
+    Idle,
+    /// The operation is written; its call is to be sent.
+    Send(Kept<(Ledger, Memory, Call)>, Content),
+    /// The answer is to be written; `true`: the resource may go.
+    Answered(Kept<(Ledger, Memory)>, bool),
+}
+
+/// What a call carries: the tag that was asked for, and the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Content {
+    pub(super) tag: u8,
+    pub(super) request: u8,
+}
+
+/// A call whose caller gave up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Flying {
+    pub(super) kind: Kept<CallKind>,
+    pub(super) content: Content,
+}
+
+/// Properties that can break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Broken {
+    /// Somebody else's connector was changed.
+    Stranger,
+    /// It is said to be as far as asked for, and is not.
+    ReadyWrong,
+    /// Permission was asked for twice for one visit of a tag, or one content was published twice.
+    Twice,
+    /// The resource is gone, and its connector stays.
+    Orphan,
+    /// Our own connector is called somebody else's, or gone.
+    Forgotten,
+}
+
+/// A request that was made for a visit: which visit, and what it served.
+pub(super) type Asked = (u8, u8);
+
+/// Everything.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct World {
+    pub(super) resource: Option<Resource>,
+    pub(super) memory: Kept<Memory>,
+    pub(super) stage: Stage,
+    pub(super) record: Option<Record>,
+    /// What a lagging read shows, for so many ticks.
+    pub(super) before: Option<Record>,
+    pub(super) lag: u8,
+    pub(super) flying: Option<Flying>,
+    /// The last request for a permission, and whether its answer was read.
+    pub(super) asked: Option<Asked>,
+    pub(super) answered: bool,
+    pub(super) published: Option<Asked>,
+    pub(super) next_id: u8,
+    pub(super) budget: Budget,
+    pub(super) broken: Option<Broken>,
+}
+
+impl World {
+    pub(super) fn first(settings: &Settings) -> Self {
+        let record = Record {
+            id: 1,
+            owner: OURS,
+            version: 1,
+            tag: 1,
+            name: 0,
+            phase: Phases::Draft,
+            preview: Previews::NeverAsked,
+            listed: None,
+            visit: 0,
+            content: 0,
+            disguised: false,
+        };
+        let (mut there, mut ledger) = (None, Ledger::default());
+        if settings.live {
+            let applied = Applied {
+                generation: 1,
+                digest: Some(digest(1, 0)),
+                remote: Some(digest(1, 0)),
+                from_version: None,
+                at: NOW - CAP,
+            };
+            ledger = Ledger { id: Some(id(1)), applied: Some(applied), ..ledger };
+            there = Some(record);
+        } else if settings.adopt {
+            there = Some(Record { owner: 0, tag: 2, ..record });
+        }
+        let resource = Resource { tag: 1, request: 0, generation: 1, deleting: false, ledger: Kept(ledger) };
+        Self {
+            resource: Some(resource),
+            memory: Kept::default(),
+            stage: Stage::Idle,
+            next_id: 1 + u8::from(there.is_some()),
+            record: there,
+            before: None,
+            lag: 0,
+            flying: None,
+            asked: None,
+            answered: false,
+            published: None,
+            budget: settings.budget,
+            broken: None,
+        }
+    }
+}
+
+/// What people ask for.
+pub(super) fn intent(resource: &Resource, settings: &Settings) -> Intent {
+    let wanted = digest(resource.tag, 0);
+    Intent {
+        generation: resource.generation.into(),
+        tag: resource.tag.to_string(),
+        request: (resource.request > 0).then(|| resource.request.to_string()),
+        deletion: resource.deleting.then_some(Deletion::Delete),
+        adopt: settings.adopt,
+        previewable: settings.previewable,
+        publish: settings.publish.then_some(false),
+        publication: settings.publish.then(|| format!("private:{wanted}")),
+        digest: wanted,
+        ..wish()
+    }
+}
+
+impl fmt::Display for World {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { resource, stage, record, before, lag, flying, asked, answered, published, broken, .. } = self;
+        write!(formatter, "{resource:?}\n     {:?}\n     remote {record:?}", stage)?;
+        if *lag > 0 {
+            write!(formatter, ", a read may show {before:?}")?;
+        }
+        write!(
+            formatter,
+            "\n     on its way {flying:?}; asked {asked:?} answered {answered}, published {published:?}"
+        )?;
+        broken.map_or(Ok(()), |broken| write!(formatter, "\n     BROKEN: {broken:?}"))
+    }
+}

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use super::super::ledger::{Look, Operation, OperationKind, OperationState, Phase, Seen};
+use super::super::ledger::{Ledger, Look, Operation, OperationKind, OperationState, Phase, Seen};
 use super::case::{ended, forget_digest, serve};
 use super::recreating;
 use super::{CALM, CallKind, Case, Decision, LAG, LIMIT, Step, TOO_LONG, Verdict, Wanted};
@@ -185,15 +185,30 @@ enum Evidence {
 /// Idle, at the version that it starts from: it has not arrived, and a second one cannot follow a first.
 fn redeploy_same_version(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Decision {
     let Some(wanted) = case.wanted else { return look(case, operation) };
-    let same = unchanged(operation, wanted);
+    let call = redeploy_call(case, seen);
+    let needless = is_needless(case, operation, seen, wanted, &call);
+    let same = unchanged(operation, wanted) && !needless;
     let pause = if same { repeat_after(operation.attempt).max(REDEPLOY_AGAIN) } else { CALM };
     if case.age(operation) < pause {
         return wait(case, operation, pause);
     }
+    if needless {
+        // Nothing of it can arrive any more, so it never was.
+        return case.anew(Ledger { operation: None, ..case.ledger.clone() });
+    }
     if same {
-        return again(case, operation, wanted, redeploy_call(case, seen));
+        return again(case, operation, wanted, call);
     }
     renew(case, operation, seen, wanted, true)
+}
+
+/// Whether it was to move to another version only, and there is none to move to, or none is known.
+fn is_needless(case: &Case<'_>, operation: &Operation, seen: &Seen, wanted: &Wanted, call: &CallKind) -> bool {
+    let moves = matches!(call, CallKind::Redeploy { update_connector: true, .. });
+    let digest = case.ledger.applied.as_ref().and_then(|applied| applied.digest.as_ref());
+    let applied = digest.is_some_and(|digest| digest.compare(&wanted.payload.digest) == Comparison::Same);
+    let served = operation.redeploy_request == case.ledger.handled_redeploy;
+    !moves && applied && served && wanted.payload.tags.fits(&seen.values)
 }
 
 fn redeploy_call(case: &Case<'_>, seen: &Seen) -> CallKind {

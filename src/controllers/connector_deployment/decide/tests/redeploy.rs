@@ -1,6 +1,6 @@
 //! The rows *Redeploy* of the table.
 
-use super::build::{Does, Row, Scene, Stored, check, moved, visible, wanted};
+use super::build::{Does, Row, SETTLED, Scene, Stored, check, moved, visible, wanted};
 use crate::controllers::connector_deployment::decide::{CallKind, Step, Verdict};
 use crate::controllers::connector_deployment::ledger::{Look, OperationKind, OperationState, Phase};
 
@@ -43,6 +43,47 @@ fn redeploy_planned_at_the_same_version() {
         ),
     ];
     check(Scene::redeploying, rows);
+}
+
+/// It was begun to move to another version of the connector, and changes no value.
+#[test]
+fn a_planned_move_that_has_nowhere_to_go_is_never_sent_as_a_redeploy_of_the_same() {
+    fn moving() -> Scene {
+        let mut scene = Scene::redeploying();
+        let applied = wanted("1", "secret");
+        scene.operation().payload = Some(applied.payload.clone());
+        scene.wanted = Some(applied);
+        scene
+    }
+    fn follows(scene: &mut Scene, latest: i64) {
+        (scene.intent.version.follow, scene.intent.version.latest) = (true, Some(latest));
+    }
+    let rows: &[Row] = &[
+        ("it may still arrive", |scene| _ = scene.aged(119), WAITS),
+        ("calm", |scene| _ = scene.aged(120), SETTLED),
+        (
+            "there is a later version",
+            |scene| {
+                scene.aged(10);
+                follows(scene, 9);
+            },
+            AGAIN,
+        ),
+        (
+            "it serves a request",
+            |scene| {
+                scene.aged(10).operation().redeploy_request = Some("now".into());
+                scene.intent.redeploy_request = Some("now".into());
+            },
+            AGAIN,
+        ),
+        (
+            "a value shows otherwise",
+            |scene| scene.aged(10).sees(Phase::Deployed).values = visible(&[("A", "3")]),
+            AGAIN,
+        ),
+    ];
+    check(moving, rows);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::super::{applications, logs, outputs, verification};
 use crate::clock::{between, later};
 use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::object::Next;
-use crate::controllers::reason::Reason;
+use crate::controllers::reason::{Reason, Stance};
 use crate::controllers::remote::{Pace, Remote};
 use crate::controllers::values::Values;
 use crate::crd::DriftPolicy;
@@ -81,6 +81,8 @@ impl Run<'_> {
         if drifted.is_some()
             && let Some(record) = record
             && let Err(problem) = outputs::write(self.context, &self.object, record).await?
+            // What is wrong with the deployment itself comes first: one that failed may have no URL yet.
+            && told.reason.stance() == Stance::Ready
         {
             told = problem;
         }

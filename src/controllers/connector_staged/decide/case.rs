@@ -173,6 +173,8 @@ pub(super) fn note_taken(
     now: Timestamp,
 ) {
     note_end(ledger, operation, now);
+    // Whatever was published, by us or meanwhile by somebody else, it was not this.
+    ledger.publication = None;
     let applied = ledger.applied.get_or_insert_default();
     applied.generation = operation.generation;
     applied.digest = digest;

@@ -130,14 +130,7 @@ fn asked(case: &Case<'_>) -> bool {
 
 fn update(case: &Case<'_>, seen: &Seen) -> Decision {
     let call = CallKind::Update { id: seen.id.clone(), version: seen.version };
-    let mut ledger = case.ledger.clone();
-    if !seen.repository_met {
-        // Permission is for one tag of one repository.
-        ledger.previewed = None;
-    }
-    // Whatever was published, by us or meanwhile by somebody else, it was not this.
-    ledger.publication = None;
-    begin(case, ledger, OperationKind::Update, seen, call)
+    begin(case, case.ledger.clone(), OperationKind::Update, seen, call)
 }
 
 /// `None`: it may be deployed.

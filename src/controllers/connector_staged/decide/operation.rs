@@ -110,6 +110,9 @@ fn update(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Decision {
         // Nothing is accepted while publishing runs, so it was not ours that began it.
         _ if seen.phase == Phase::Processing => running(case, operation, pace(case.age(operation))),
         Ordering::Less => wait(case, operation, LAG),
+        // What is asked for is back to what shows. It is concluded from that once the update can neither arrive nor be hidden:
+        // what is known of permission and publication is about what shows, unless that is an old view.
+        Ordering::Equal if seen.met && case.age(operation) < LAG + LIMIT => wait(case, operation, LAG + LIMIT),
         Ordering::Equal => {
             let call = CallKind::Update { id: seen.id.clone(), version: seen.version };
             not_arrived(case, operation, true, call)

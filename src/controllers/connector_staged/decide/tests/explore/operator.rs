@@ -76,7 +76,10 @@ impl Explorer {
             }
             decide::Step::Send(call) => {
                 let label = format!("looks and writes {:?}", call.kind);
-                let content = Content { tag: resource.tag, request: resource.request };
+                // A repeated call serves the request that it was begun for.
+                let served = decision.ledger.operation.as_ref().and_then(|operation| operation.request.clone());
+                let request = served.and_then(|request| request.parse().ok()).unwrap_or_default();
+                let content = Content { tag: resource.tag, request };
                 next.stage = Stage::Send(Kept((decision.ledger, decision.memory, call)), content);
                 emit(steps, &label, new, next);
             }

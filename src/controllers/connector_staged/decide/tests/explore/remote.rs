@@ -1,8 +1,9 @@
 //! The remote and everybody else: calls arrive, what runs ends, and people act.
 
-use super::world::{Broken, Content, Flying, OURS, Phases, Previews, Record, Resource, World};
+use super::world::{Broken, Content, Flying, OURS, Phases, Previews, Record, Resource, World, id};
 use super::{Explorer, LAG_TICKS, Step};
 use crate::controllers::connector_staged::decide::{Answer, Call, CallKind};
+use crate::controllers::connector_staged::ledger::OperationKind;
 
 fn emit(steps: &mut Vec<Step>, label: &str, fair: bool, next: World) {
     steps.push(Step { label: label.to_owned(), fair, next });
@@ -21,10 +22,10 @@ impl Explorer {
         let before = world.record.clone();
         let answer = match kind {
             CallKind::Create => create(world, content),
-            CallKind::Delete { .. } => delete(world),
-            CallKind::Update { version, .. }
-            | CallKind::Preview { version, .. }
-            | CallKind::Publish { version, .. } => self.change(world, kind, *version, content),
+            CallKind::Delete { id } => delete(world, id),
+            CallKind::Update { version, id }
+            | CallKind::Preview { version, id }
+            | CallKind::Publish { version, id, .. } => self.change(world, kind, (id, *version), content),
         };
         if before != world.record && self.settings.lag {
             (world.before, world.lag) = (before, LAG_TICKS);
@@ -32,9 +33,9 @@ impl Explorer {
         answer
     }
 
-    fn change(&self, world: &mut World, kind: &CallKind, version: i64, content: Content) -> Answer {
+    fn change(&self, world: &mut World, kind: &CallKind, (of, version): (&str, i64), content: Content) -> Answer {
         let World { record, asked, answered, published, broken, .. } = world;
-        let Some(record) = record else { return Answer::NotFound };
+        let Some(record) = record.as_mut().filter(|record| id(record.id) == of) else { return Answer::NotFound };
         if i64::from(record.version) != version || record.phase == Phases::Processing {
             return Answer::NotNow;
         }
@@ -73,6 +74,10 @@ impl Explorer {
         if let Some(Flying { kind, content }) = &world.flying {
             let mut next = World { flying: None, ..world.clone() };
             let _ = self.effect(&mut next, &kind.0, *content);
+            // What was given up meanwhile for another tag is as if somebody else had done it: nobody remembers it.
+            let begun = world.resource.as_ref().and_then(|resource| resource.ledger.0.operation.as_ref());
+            let publishes = begun.is_some_and(|operation| operation.kind == OperationKind::Publish);
+            next.published = next.published.filter(|_| publishes);
             emit(steps, "the late call arrives", false, next);
         }
         let Some(record) = world.record.as_ref().filter(|record| record.is_busy()) else { return };
@@ -191,8 +196,8 @@ fn create(world: &mut World, content: Content) -> Answer {
     Answer::Accepted(seen)
 }
 
-fn delete(world: &mut World) -> Answer {
-    match &world.record {
+fn delete(world: &mut World, of: &str) -> Answer {
+    match world.record.as_ref().filter(|record| id(record.id) == of) {
         None => Answer::NotFound,
         Some(record) if record.phase == Phases::Processing => Answer::NotNow,
         Some(record) => {

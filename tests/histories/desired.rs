@@ -6,14 +6,41 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Key, Kind};
-use crate::remote::Values;
+use crate::judge::TOKEN;
+use crate::people::FEATURES;
+use crate::remote::{GLOBAL, Values};
 
-/// The values that a resource asks for; `None`: something that it names is missing.
+/// The values that a resource asks for, with defaults for what is not set; `None`: something that it names is missing.
 pub(crate) fn values(cluster: &Cluster, namespace: &str, object: &Value) -> Option<Values> {
     let mut values = Values::default();
-    let configuration = object.pointer("/spec/configurations/0")?;
-    for entry in configuration["standardConfiguration"].as_array().into_iter().flatten() {
-        let key = entry["key"].as_str()?.to_owned();
+    for configuration in object.pointer("/spec/configurations")?.as_array()? {
+        let application = configuration["applicationName"].as_str()?;
+        put(&mut values, cluster, namespace, (application, configuration))?;
+        if let Ok(policy) = serde_json::from_value(configuration["retryPolicy"].clone()) {
+            values.put(application, &[], Some(&policy));
+        }
+    }
+    put(&mut values, cluster, namespace, (GLOBAL, &object["spec"]["globalConfiguration"]))?;
+    // The connector wants it.
+    values.secured.contains_key(TOKEN).then(|| values.with_defaults())
+}
+
+fn put(values: &mut Values, cluster: &Cluster, namespace: &str, (application, of): (&str, &Value)) -> Option<()> {
+    let key = |key: &str| Values::key(application, key);
+    let entries = |name: &str| of[name].as_array().cloned().unwrap_or_default();
+    for source in entries("standardConfigurationFrom") {
+        let named = source.pointer("/configMapRef/name")?.as_str()?;
+        let config_map = cluster.get(&Key::new(Kind::ConfigMap, namespace, named))?;
+        let declared = config_map["data"].get(FEATURES).and_then(Value::as_str);
+        values.plain.extend(declared.map(|value| (key(FEATURES), value.to_owned())));
+    }
+    for source in entries("securedConfigurationFrom") {
+        let named = source.pointer("/secretRef/name")?.as_str()?;
+        let secret = cluster.get(&Key::new(Kind::Secret, namespace, named))?;
+        let declared = secret["data"].get(TOKEN).and_then(Value::as_str);
+        values.secured.extend(declared.map(|encoded| (key(TOKEN), decoded(encoded))));
+    }
+    for entry in entries("standardConfiguration") {
         let value = if let Some(value) = entry["value"].as_str() {
             value.to_owned()
         } else {
@@ -21,14 +48,18 @@ pub(crate) fn values(cluster: &Cluster, namespace: &str, object: &Value) -> Opti
             let config_map = cluster.get(&Key::new(Kind::ConfigMap, namespace, named["name"].as_str()?))?;
             config_map["data"][named["key"].as_str()?].as_str()?.to_owned()
         };
-        values.plain.insert(key, value);
+        values.plain.insert(key(entry["key"].as_str()?), value);
     }
-    for entry in configuration["securedConfiguration"].as_array().into_iter().flatten() {
+    for entry in entries("securedConfiguration") {
         let named = &entry["valueFrom"]["secretKeyRef"];
         let secret = cluster.get(&Key::new(Kind::Secret, namespace, named["name"].as_str()?))?;
         let encoded = secret["data"][named["key"].as_str()?].as_str()?;
-        let bytes = STANDARD.decode(encoded).expect("Secrets here are Base64");
-        values.secured.insert(entry["key"].as_str()?.to_owned(), String::from_utf8(bytes).expect("and text"));
+        values.secured.insert(key(entry["key"].as_str()?), decoded(encoded));
     }
-    Some(values)
+    Some(())
+}
+
+fn decoded(encoded: &str) -> String {
+    let bytes = STANDARD.decode(encoded).expect("Secrets here are Base64");
+    String::from_utf8(bytes).expect("and text")
 }

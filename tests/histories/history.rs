@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use std::time::Duration;
 
 use crate::gate::Place;
+use crate::people::NO_LEVEL;
 use crate::simulation::{Armed, Trouble};
 
 /// How the remote reads what the contract leaves open, in a form that shrinks to the friendliest.
@@ -63,6 +64,18 @@ pub(crate) struct Shape {
     pub(crate) observe: bool,
     /// Version of the connector; 0: whichever runs.
     pub(crate) version: u8,
+    /// Whole objects in place of their keys: of the ConfigMap and of the Secret.
+    pub(crate) whole: bool,
+    /// `BATCH_SIZE` of the second application; 0: none.
+    pub(crate) batch: u8,
+    /// Its retry policy; 0: none.
+    pub(crate) retry: u8,
+    /// The global value; 0: none.
+    pub(crate) shop: u8,
+    /// `removedValues: Recreate`.
+    pub(crate) recreate: bool,
+    /// `outputs`.
+    pub(crate) outputs: bool,
 }
 
 /// What strangers do to the deployment of a key.
@@ -154,20 +167,17 @@ fn reading() -> impl Strategy<Value = Reading> {
 fn shape() -> impl Strategy<Value = Shape> {
     let rare = || prop::bool::weighted(0.15);
     let rarer = || prop::bool::weighted(0.05);
-    let level = prop_oneof![6 => 0..3_u8, 1 => Just(3_u8), 2 => Just(4_u8)];
+    let level = prop_oneof![12 => 0..3_u8, 2 => Just(3_u8), 4 => Just(4_u8), 1 => Just(NO_LEVEL)];
     let version = prop_oneof![8 => Just(0_u8), 2 => 1..4_u8];
-    (level, any::<bool>(), rare(), rare(), rare(), rarer(), rarer(), version).prop_map(
-        |(level, config, adopt, orphan, correct, suspend, observe, version)| Shape {
-            level,
-            config,
-            adopt,
-            orphan,
-            correct,
-            suspend,
-            observe,
-            version,
-        },
-    )
+    let few = || prop_oneof![6 => Just(0_u8), 1 => Just(1_u8), 1 => Just(2_u8)];
+    let first = (level, any::<bool>(), rare(), rare(), rare(), rarer(), rarer(), version);
+    let second = (rare(), few(), few(), few(), rare(), rarer());
+    (first, second).prop_map(|(first, second)| {
+        let (level, config, adopt, orphan, correct, suspend, observe, version) = first;
+        let (whole, batch, retry, shop, recreate, outputs) = second;
+        let first = Shape { level, config, adopt, orphan, correct, suspend, observe, version, ..Shape::default() };
+        Shape { whole, batch, retry, shop, recreate, outputs, ..first }
+    })
 }
 
 /// What may become of a call that is still to come.

@@ -10,6 +10,7 @@ mod gate;
 mod history;
 mod informer;
 mod judge;
+mod judge_sees;
 mod makers;
 mod named;
 mod operator;
@@ -92,12 +93,13 @@ fn explore_all<H: Played, S: Strategy<Value = H>>(histories: impl Fn() -> S + Sy
     let seed = number("HISTORIES_SEED").unwrap_or(SEED);
     let share = cases.div_ceil(THREADS);
     let counts = Counts::default();
+    println!("{cases} histories, from seed {seed}");
     let failed: Vec<String> = thread::scope(|scope| {
         let explore = |index| explore(histories(), (share, seed.wrapping_add(index)), kept, &counts);
         let tasks: Vec<_> = (0..u64::from(THREADS)).map(|index| scope.spawn(move || explore(index))).collect();
         tasks.into_iter().filter_map(|task| task.join().unwrap().err()).collect()
     });
-    println!("{cases} histories, from seed {seed}: {:#?}", gate::lock(&counts));
+    println!("{:#?}", gate::lock(&counts));
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
 }
 

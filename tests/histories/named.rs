@@ -1,4 +1,6 @@
-//! Histories with a name: what random ones once found, and what must stay so.
+//! Histories with a name: what random ones once found, and what must stay so. Those of values are in `named/values.rs`.
+
+mod values;
 
 use std::time::Duration;
 

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Key, Kind, finalizers, merge};
 use crate::gate::lock;
 use crate::history::{Foreign, Shape};
+use crate::judge::TOKEN;
 use crate::remote::PROJECT;
 use crate::simulation::Simulation;
 
@@ -57,6 +58,11 @@ const CONNECTOR: &str = "demo-connector";
 const APPLICATION: &str = "service";
 /// Values of `LOG_LEVEL`; the connector's script fails with the last one.
 pub(crate) const LEVELS: [&str; 5] = ["info", "debug", "warn", " error ", "loud"];
+/// [`Shape::level`] of a resource that names none.
+pub(crate) const NO_LEVEL: u8 = 5;
+/// Whole objects give a value for it too.
+pub(crate) const FEATURES: &str = "FEATURES";
+const EVENTS: &str = "events";
 /// A secured value that no Secret ever holds.
 const FOREIGN_TOKEN: &str = "token-of-a-stranger";
 
@@ -65,26 +71,48 @@ fn encoded(text: &str) -> Value {
 }
 
 pub(crate) fn spec(resource: Resource, shape: Shape) -> Value {
-    let mut plain = vec![json!({"key": "LOG_LEVEL", "value": LEVELS[usize::from(shape.level) % LEVELS.len()]})];
-    if shape.config {
+    let level = json!({"key": "LOG_LEVEL", "value": LEVELS[usize::from(shape.level) % LEVELS.len()]});
+    let mut plain: Vec<Value> = (shape.level != NO_LEVEL).then_some(level).into_iter().collect();
+    if shape.config && !shape.whole {
         let from = json!({"configMapKeyRef": {"name": "settings", "key": "features"}});
-        plain.push(json!({"key": "FEATURES", "valueFrom": from}));
+        plain.push(json!({"key": FEATURES, "valueFrom": from}));
     }
-    let from = json!({"secretKeyRef": {"name": "tokens", "key": "token"}});
+    let mut service = json!({"applicationName": APPLICATION, "standardConfiguration": plain});
+    if shape.whole {
+        service["standardConfigurationFrom"] = json!([{"configMapRef": {"name": "settings"}}]);
+        service["securedConfigurationFrom"] = json!([{"secretRef": {"name": "tokens"}}]);
+    } else {
+        let from = json!({"secretKeyRef": {"name": "tokens", "key": "token"}});
+        service["securedConfiguration"] = json!([{"key": TOKEN, "valueFrom": from}]);
+    }
+    let mut configurations = vec![service];
+    if shape.batch > 0 || shape.retry > 0 {
+        let batch = (shape.batch > 0).then(|| json!({"key": "BATCH_SIZE", "value": shape.batch.to_string()}));
+        let retry = (shape.retry > 0).then(|| {
+            let (least, most) = (10 * u32::from(shape.retry), 600);
+            json!({"strategy": "exponential-backoff", "minBackoffSeconds": least, "maxBackoffSeconds": most})
+        });
+        let values: Vec<Value> = batch.into_iter().collect();
+        configurations.push(json!({
+            "applicationName": EVENTS, "standardConfiguration": values, "retryPolicy": retry,
+        }));
+    }
+    let shop = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": format!("shop-{}", shape.shop)}]});
+    let output = json!({"key": "url", "applicationName": APPLICATION, "output": "url"});
+    let outputs = json!({"configMap": {"name": format!("{}-outputs", resource.name), "keys": [output]}});
     json!({
         "projectRef": {"name": PROJECT_NAME},
         "key": resource.key,
         "connector": {"key": CONNECTOR, "version": (shape.version > 0).then_some(shape.version)},
-        "configurations": [{
-            "applicationName": APPLICATION,
-            "standardConfiguration": plain,
-            "securedConfiguration": [{"key": "API_TOKEN", "valueFrom": from}],
-        }],
+        "configurations": configurations,
+        "globalConfiguration": (shape.shop > 0).then_some(shop),
         "suspend": shape.suspend,
         "adoptionPolicy": if shape.adopt { "Adopt" } else { "Never" },
         "deletionPolicy": if shape.orphan { "Orphan" } else { "Delete" },
         "managementPolicy": if shape.observe { "ObserveOnly" } else { "Full" },
         "drift": {"policy": if shape.correct { "Correct" } else { "Detect" }},
+        "removedValues": if shape.recreate { "Recreate" } else { "Retain" },
+        "outputs": shape.outputs.then_some(outputs),
     })
 }
 
@@ -110,8 +138,8 @@ impl Simulation {
         for (key, object) in [
             (Key::new(Kind::Namespace, "", namespace), json!({"metadata": {"finalizers": ["kubernetes"]}})),
             (within(Kind::Secret, "credentials"), credentials),
-            (within(Kind::Secret, "tokens"), json!({"data": {"token": encoded("token-1")}})),
-            (within(Kind::ConfigMap, "settings"), json!({"data": {"features": "features-1"}})),
+            (within(Kind::Secret, "tokens"), json!({"data": {"token": encoded("token-1"), TOKEN: encoded("token-1")}})),
+            (within(Kind::ConfigMap, "settings"), json!({"data": {"features": "features-1", FEATURES: "features-1"}})),
             (within(Kind::Project, PROJECT_NAME), project),
         ] {
             // What is there already stays as it is; in a namespace that is going nothing is made.
@@ -191,12 +219,12 @@ impl Simulation {
 
     pub(crate) fn secret(&mut self, value: u8) {
         let token = if value == 0 { Value::Null } else { encoded(&format!("token-{value}")) };
-        self.edit_everywhere(Kind::Secret, "tokens", &json!({"data": {"token": token}}));
+        self.edit_everywhere(Kind::Secret, "tokens", &json!({"data": {"token": token, TOKEN: token}}));
     }
 
     pub(crate) fn config(&mut self, value: u8) {
         let features = if value == 0 { Value::Null } else { json!(format!("features-{value}")) };
-        self.edit_everywhere(Kind::ConfigMap, "settings", &json!({"data": {"features": features}}));
+        self.edit_everywhere(Kind::ConfigMap, "settings", &json!({"data": {"features": features, FEATURES: features}}));
     }
 
     pub(crate) fn publish(&mut self) {
@@ -324,7 +352,13 @@ impl Simulation {
                     key: Some(resource.remote_key()),
                     kind: Some(DeploymentType::Sandbox),
                     connector: ConnectorReference { key: Some(CONNECTOR.to_owned()), ..ConnectorReference::default() },
-                    configurations: vec![configuration(strange, token)],
+                    configurations: vec![
+                        configuration(strange, token),
+                        ApplicationConfiguration {
+                            application_name: EVENTS.to_owned(),
+                            ..configuration(Vec::new(), Vec::new())
+                        },
+                    ],
                     global_configuration: None,
                     region: "europe-west1.gcp".to_owned(),
                 };

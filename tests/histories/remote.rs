@@ -9,8 +9,8 @@ use connect_operator::clock::Clock;
 use connect_operator::connect::api::{Answer, LogRequest, PageRequest};
 use connect_operator::connect::error::Failure as Failed;
 use connect_operator::connect::model::{
-    ApplicationConfiguration, Connector, ConnectorStaged, ConnectorUpdateAction, Deployment, DeploymentDraft, LogPage,
-    Paged, RedeployAction,
+    ApplicationConfiguration, ConfigurationValue, Connector, ConnectorStaged, ConnectorUpdateAction, Deployment,
+    DeploymentDraft, GlobalConfiguration, LogPage, Paged, RedeployAction, RetryPolicy,
 };
 use connect_operator::connect::registry::{ConnectorQuery, RegistryApi};
 use connect_operator::connect::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
@@ -32,11 +32,45 @@ tokio::task_local! {
     pub(crate) static RUN: (Subject, String);
 }
 
-/// The values of a deployment, as far as they count: plain and secured ones of its one application.
+/// The values of a deployment, as far as they count: those of its service by their keys, all others with the application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Values {
     pub(crate) plain: BTreeMap<String, String>,
     pub(crate) secured: BTreeMap<String, String>,
+}
+
+/// The application whose values have no application in their names here.
+const SERVICE: &str = "service";
+/// In place of an application, for values of all.
+pub(crate) const GLOBAL: &str = "global";
+/// Plain values that the connector declares a default for: one that is not set is that.
+const DEFAULTS: [(&str, &str); 2] = [("LOG_LEVEL", "info"), ("events/BATCH_SIZE", "10")];
+
+impl Values {
+    /// The name of a value of an application.
+    pub(crate) fn key(application: &str, key: &str) -> String {
+        if application == SERVICE { key.to_owned() } else { format!("{application}/{key}") }
+    }
+
+    /// Adds plain values of an application, and its retry policy.
+    pub(crate) fn put(&mut self, application: &str, values: &[ConfigurationValue], policy: Option<&RetryPolicy>) {
+        let policy = policy.map(|policy| ("retryPolicy", serde_json::to_string(policy).expect("JSON")));
+        let values = values.iter().map(|pair| (pair.key.as_str(), pair.value.clone()));
+        self.plain.extend(values.chain(policy).map(|(key, value)| (Self::key(application, key), value)));
+    }
+
+    /// The same with what is not set as its default.
+    pub(crate) fn with_defaults(mut self) -> Self {
+        for (key, value) in DEFAULTS {
+            self.plain.entry(key.to_owned()).or_insert_with(|| value.to_owned());
+        }
+        self
+    }
+
+    /// Whether a plain value is what the connector declares.
+    pub(crate) fn is_default(key: &str, value: &str) -> bool {
+        DEFAULTS.contains(&(key, value))
+    }
 }
 
 /// What an operator asked for of a deployment.
@@ -181,7 +215,9 @@ impl ConnectApi for Line {
 
     fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment> {
         let draft = draft.clone();
-        let asked = Asked::Deployment(Verb::Create { values: values(&draft.configurations) });
+        let asked = Asked::Deployment(Verb::Create {
+            values: values(&draft.configurations, draft.global_configuration.as_ref()),
+        });
         let name = format!("create {}", draft.key.as_deref().unwrap_or_default());
         let effect = move |world: &mut World, now| world.create(PROJECT, &draft, true, now);
         self.change("createDeployment", name, send_before, asked, effect, |made| made.id.clone())
@@ -196,7 +232,8 @@ impl ConnectApi for Line {
     ) -> Answer<'a, Option<Deployment>> {
         let (selector, action) = (selector.clone(), action.clone());
         let name = format!("redeploy {} from {version}", selector.segment());
-        let values = values(action.configuration_values.as_deref().unwrap_or_default());
+        let sent = action.configuration_values.as_deref().unwrap_or_default();
+        let values = values(sent, action.global_configuration.as_ref());
         let asked =
             Asked::Deployment(Verb::Redeploy { id: selector.segment(), values, moves: action.update_connector });
         let effect = move |world: &mut World, now| world.redeploy(PROJECT, &selector, version, &action, now);
@@ -275,15 +312,16 @@ fn error(operation: &'static str, failure: Failed) -> ApiError {
 }
 
 /// What was sent, in clear: nothing here is secret.
-fn values(configurations: &[ApplicationConfiguration]) -> Values {
+fn values(configurations: &[ApplicationConfiguration], global: Option<&GlobalConfiguration>) -> Values {
     let mut values = Values::default();
     for configuration in configurations {
-        for pair in &configuration.standard_configuration {
-            values.plain.insert(pair.key.clone(), pair.value.clone());
-        }
+        let application = &configuration.application_name;
+        values.put(application, &configuration.standard_configuration, configuration.retry_policy.as_ref());
         for pair in &configuration.secured_configuration {
-            values.secured.insert(pair.key.clone(), pair.value.expose_secret().to_owned());
+            let key = Values::key(application, &pair.key);
+            values.secured.insert(key, pair.value.expose_secret().to_owned());
         }
     }
-    values
+    values.put(GLOBAL, global.map_or(&[], |global| &global.standard_configuration), None);
+    values.with_defaults()
 }

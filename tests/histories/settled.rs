@@ -10,6 +10,7 @@ use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStat
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
     AdoptionPolicy, ConnectorDeployment, ConnectorStaged, DriftPolicy, ManagementPolicy, PreviewPermission,
+    RemovedValues,
 };
 use connect_operator::names;
 use kube::ResourceExt;
@@ -70,6 +71,10 @@ fn unfollowed(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
         let status = parsed.status.filter(may).unwrap_or_default();
         let Some(deployable) = status.deployable.map(|deployable| deployable.version) else { continue };
         let id = value.pointer("/status/id").and_then(Value::as_str).unwrap_or_default();
+        // The staged connector was deleted and made anew under the name: rule 3, nothing is touched.
+        if is_of_another(value) {
+            continue;
+        }
         let runs = simulation.judge.truth.now(id).map_or(0, |state| state.connector);
         if runs < deployable {
             let told = &value["status"];
@@ -77,6 +82,11 @@ fn unfollowed(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
         }
     }
     None
+}
+
+fn is_of_another(deployment: &Value) -> bool {
+    let conditions = deployment.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|condition| condition["reason"] == "IdentityChanged")
 }
 
 /// Rule 24: a namespace that goes is gone in the end, and so is a project that nothing names.
@@ -221,26 +231,38 @@ fn resource(
         "UndeployFailed" => reason == "UndeployFailed",
         _ => false,
     };
-    if let Some(text) = retained(&status, state, wanted) {
+    let recreates = object.spec.removed_values == RemovedValues::Recreate;
+    let life = object.uid().and_then(|uid| judge.lives.get(&uid));
+    let sent = |key: &str| life.is_some_and(|life| life.ever_sent.contains(key));
+    if let Some(text) = retained(&status, state, wanted, (recreates && !state.foreign_visible, &sent)) {
         return Some(text);
     }
     (!(plain && secured && told)).then(|| format!("it wants {wanted:?}, and there is {state:?}"))
 }
 
 /// `ValuesRetained` is true if, and only if, the deployment has a value that is not wanted; a default is none.
-fn retained(status: &ConnectorDeploymentStatus, state: &State, wanted: &Values) -> Option<String> {
+fn retained(
+    status: &ConnectorDeploymentStatus,
+    state: &State,
+    wanted: &Values,
+    (recreates, sent): (bool, &dyn Fn(&str) -> bool),
+) -> Option<String> {
     let of_type = status.conditions.iter().find(|condition| condition.type_ == names::VALUES_RETAINED);
     let said = of_type.filter(|condition| condition.status == "True");
-    let unwanted: Vec<_> = state
-        .plain
-        .iter()
-        .filter(|(key, value)| !(wanted.plain.contains_key(*key) || *key == "LOG_LEVEL" && *value == "info"))
-        .map(|(key, _)| key)
-        .collect();
+    let unwanted = state.plain.iter().filter(|(key, value)| {
+        let known = wanted.plain.contains_key(*key) || Values::is_default(key, value);
+        // A retry policy that was not sent may be the connector's own.
+        !known && (!key.ends_with("retryPolicy") || sent(key))
+    });
+    let unwanted: Vec<_> = unwanted.map(|(key, _)| (key, key.rsplit('/').next().unwrap_or_default())).collect();
     let right = match said {
-        Some(condition) => unwanted.iter().all(|key| condition.message.contains(&format!("service/{key}"))),
+        Some(condition) => unwanted.iter().all(|(_, key)| condition.message.contains(key)),
         None => true,
     };
+    // Nothing is taken down for what somebody else has put there.
+    if recreates && unwanted.iter().any(|(key, _)| sent(key)) {
+        return Some(format!("it has {unwanted:?}, which are to be removed with the deployment"));
+    }
     (said.is_some() == unwanted.is_empty() || !right)
         .then(|| format!("it has {unwanted:?} unwanted, and says {said:?}"))
 }

@@ -24,7 +24,10 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 const BUILD: Duration = Duration::from_secs(40);
 
 /// Read once: it is a text.
-static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::built_in);
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
+    let own = Catalogue::parse(include_str!("catalogue.yaml")).expect("a catalogue");
+    Catalogue::built_in().and(own)
+});
 
 /// What is to become of a call that is still to come.
 #[derive(Clone, Debug)]
@@ -76,7 +79,8 @@ impl Chooser {
         Self(seed)
     }
 
-    fn choose(&mut self, of: usize) -> usize {
+    /// One of so many.
+    pub(crate) fn choose(&mut self, of: usize) -> usize {
         if self.0 == 0 || of < 2 {
             return 0;
         }
@@ -105,8 +109,8 @@ pub(crate) struct Simulation {
     clocks: [Clock; 2],
     /// What the key of the digests is made of.
     digest_key: u8,
-    /// Where operators are stopped: at which call since they were stopped last, and whether after it.
-    pub(crate) cuts: VecDeque<(usize, bool)>,
+    /// What becomes of which call, counted from the one before of these.
+    pub(crate) cuts: VecDeque<(usize, Trouble)>,
     /// Every call since then, and whether it may change something.
     pub(crate) calls: Vec<(String, bool)>,
     /// Whether what happens is noted.
@@ -277,6 +281,8 @@ impl Simulation {
 
     async fn happen(&mut self, call: Call) {
         let trouble = self.trouble(&call);
+        let now = self.now();
+        self.judge.called(&call.what, call.operator, now);
         let (operator, waited) = (call.operator, between(call.since, self.now()));
         let remote = call.what.place == Place::Remote;
         let too_late = call.what.send_before.is_some_and(|before| self.clocks[call.operator].now() >= before);
@@ -318,9 +324,9 @@ impl Simulation {
     fn trouble(&mut self, call: &Call) -> Option<Trouble> {
         let number = self.calls.len();
         self.calls.push((call.what.name.clone(), call.what.changes));
-        if let Some((_, after)) = self.cuts.pop_front_if(|(cut, _)| *cut == number) {
+        if let Some((_, trouble)) = self.cuts.pop_front_if(|(cut, _)| *cut == number) {
             self.calls.clear();
-            return Some(if after { Trouble::DieAfter } else { Trouble::DieBefore });
+            return Some(trouble);
         }
         let fits = |armed: &Armed| armed.place == call.what.place && (call.what.changes || !armed.changes);
         let index = self.armed.iter().position(fits)?;

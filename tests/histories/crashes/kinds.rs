@@ -70,6 +70,12 @@ impl Kind {
         Self::DEPLOYMENTS.into_iter().chain(Making::ALL.map(Self::Staged)).collect()
     }
 
+    /// Its place among all kinds.
+    pub(super) fn number(self) -> u64 {
+        let named = format!("{self:?}");
+        Self::all().iter().take_while(|kind| format!("{kind:?}") != named).count() as u64
+    }
+
     pub(super) fn wanted(self) -> Wanted {
         let (creates, redeploys, there) = match self {
             Self::Create | Self::Failure | Self::RecreateAfterDisappearance => (1, 0, 1),

@@ -7,18 +7,21 @@
 
 mod kinds;
 mod staged;
+mod unfriendly;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use connect_operator::dev_server::Variant;
+
 use self::kinds::Kind;
 use self::staged::Made;
 use crate::gate::lock;
 use crate::history::Reading;
 use crate::play::stage;
-use crate::simulation::Simulation;
+use crate::simulation::{Simulation, Trouble};
 
 /// Longer than after which nothing of an earlier write can arrive or be hidden.
 const CALM: Duration = Duration::from_secs(150);
@@ -32,16 +35,28 @@ const WAYS: [(Duration, u64); 4] = [(Duration::ZERO, 0), (CALM, 3), (Duration::Z
 /// Where and how an operator is stopped and started again.
 #[derive(Clone, Debug)]
 struct Plan {
-    /// At which calls, each counted from the stop before; and whether after the call.
-    cuts: Vec<(usize, bool)>,
+    /// At which calls, each counted from the one before, and what becomes of it.
+    cuts: Vec<(usize, Trouble)>,
     /// How long it is away.
     pause: Duration,
     /// How old its first lists are, in changes.
     behind: u64,
+    /// Who is next whenever several could be; 0: always the first.
+    order: u64,
+    /// What the contract leaves open, as `--variant` of the dev server takes it; `None`: the friendliest reading.
+    choice: Option<&'static str>,
 }
 
 impl Plan {
-    const NONE: Self = Self { cuts: Vec::new(), pause: Duration::ZERO, behind: 0 };
+    const NONE: Self = Self { cuts: Vec::new(), pause: Duration::ZERO, behind: 0, order: 0, choice: None };
+
+    fn variant(&self) -> Variant {
+        let mut variant = Variant::default();
+        if let Some(choice) = self.choice {
+            variant.set(choice).expect(choice);
+        }
+        variant
+    }
 }
 
 /// What a run showed.
@@ -53,7 +68,8 @@ struct Seen {
 }
 
 fn play(kind: Kind, plan: &Plan, telling: bool) -> Result<Seen, String> {
-    let (simulation, result) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+    let (simulation, result) = stage(plan.order, Reading::default(), async |simulation: &mut Simulation| {
+        simulation.choose(plan.variant());
         kind.prepare(simulation).await?;
         simulation.telling = telling;
         let before = simulation.judge.counts.clone();
@@ -130,7 +146,7 @@ impl Walked {
         let ways: &[_] = if whole { &WAYS } else { &WAYS[..2] };
         for cut in cuts(&recorded) {
             for (pause, behind) in ways {
-                let plan = Plan { cuts: vec![cut], pause: *pause, behind: *behind };
+                let plan = Plan { cuts: vec![cut], pause: *pause, behind: *behind, ..Plan::NONE };
                 let Some(seen) = self.walk(kind, &plan) else { return };
                 if whole && *behind == 0 && kind.is_stopped_twice() && !self.again(kind, &plan, &seen) {
                     return;
@@ -154,10 +170,12 @@ impl Walked {
 
 /// Where to stop: before each call, and after each that may change something. Nothing but memory differs between the
 /// time after a read and the time before the call that follows, and memory is lost.
-fn cuts(seen: &Seen) -> Vec<(usize, bool)> {
+fn cuts(seen: &Seen) -> Vec<(usize, Trouble)> {
     let calls = seen.calls.iter().enumerate();
     calls
-        .flat_map(|(number, (_, changes))| [Some((number, false)), changes.then_some((number, true))])
+        .flat_map(|(number, (_, changes))| {
+            [Some((number, Trouble::DieBefore)), changes.then_some((number, Trouble::DieAfter))]
+        })
         .flatten()
         .collect()
 }
@@ -174,6 +192,7 @@ fn wherever_it_is_stopped_it_does_what_was_asked_for_and_no_more() {
                 while let Some(kind) = kinds.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let before = walked.points.load(Ordering::Relaxed);
                     walked.matrix(*kind, whole);
+                    walked.unfriendly(*kind, whole);
                     println!("{kind:?} after {before} points");
                 }
             });

@@ -9,7 +9,9 @@ use connect_operator::crd::connector_deployment_status::{
 };
 use jiff::Timestamp;
 
-use super::Judge;
+use super::life::Life;
+use super::{Judge, State};
+use crate::remote::Values;
 
 /// Why one redeploy more than the asks is allowed. Each is used up by the next redeploy of the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,6 +84,17 @@ impl Judge {
         }
         let silent = !old.changes_visible;
         (silent && !old.seen_busy) || self.shows_other_values(uid, before, now)
+    }
+
+    /// Whether what is taken over shows other visible values than are asked for (rule 13), or may have: what is missing is not
+    /// known to be the same.
+    pub(super) fn shows_other_than_asked(&self, life: &Life, id: &str, now: Timestamp) -> bool {
+        let began = self.began.get(&life.subject).copied().unwrap_or(now);
+        let asked: Vec<_> = life.asked_of(i64::MAX, began).map(|ask| ask.values.as_ref()).collect();
+        let same = |state: &State, values: &Values| state.of(&values.plain) == values.plain;
+        self.truth
+            .since(id, self.since(&life.subject, now))
+            .any(|state| asked.iter().any(|values| values.is_none_or(|values| !same(state, values))))
     }
 
     /// Whether a look that a run may use now shows other visible values than those that were to be sent.

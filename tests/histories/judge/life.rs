@@ -7,6 +7,7 @@ use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatu
 use jiff::Timestamp;
 
 use super::allowed::Allowance;
+use super::permitted::Written;
 use crate::remote::Values;
 
 /// Plain values as they were sent, and as they show after it.
@@ -22,6 +23,10 @@ pub(crate) struct Ask {
     /// The last redeploy request that was there.
     pub(super) request: Option<String>,
     pub(super) since: Timestamp,
+    /// Generation of the resource then, a hash of its spec, and whether that is another one than before.
+    pub(super) generation: i64,
+    pub(super) spec: u64,
+    pub(super) edited: bool,
 }
 
 /// One resource, from its creation to its end.
@@ -40,8 +45,12 @@ pub(crate) struct Life {
     pub(super) follows: bool,
     pub(super) status: ConnectorDeploymentStatus,
     pub(super) allowed: BTreeSet<Allowance>,
+    /// Every operation that was about to be sent, oldest first.
+    pub(super) written: Vec<Written>,
     /// Plain values that were sent last.
     pub(super) sent: BTreeMap<String, String>,
+    /// Every plain value that was ever sent to the deployment, by name.
+    pub(crate) ever_sent: BTreeSet<String>,
     /// The difference that the last operation left, and every one after which the same was sent once more.
     pub(super) difference: Option<Difference>,
     pub(super) differences: BTreeSet<Difference>,
@@ -69,7 +78,9 @@ impl Life {
             follows: false,
             status: ConnectorDeploymentStatus::default(),
             allowed: BTreeSet::new(),
+            written: Vec::new(),
             sent: BTreeMap::new(),
+            ever_sent: BTreeSet::new(),
             difference: None,
             differences: BTreeSet::new(),
             alive: true,
@@ -78,6 +89,17 @@ impl Life {
             disguised: false,
             corrected: false,
         }
+    }
+
+    /// What may count as applied for a generation by a run that began then: nothing that a later edit of the spec asked for,
+    /// nor what an edit up to that generation has replaced.
+    pub(super) fn asked_of(&self, generation: i64, began: Timestamp) -> impl Iterator<Item = &Ask> {
+        let known = |ask: &&Ask| ask.generation <= generation || !ask.edited;
+        let known: Vec<&Ask> = self.asks.iter().take_while(known).collect();
+        let first = known.iter().rposition(|ask| ask.edited).unwrap_or(0);
+        let ends = move |index: usize| self.asks.get(index + 1).map(|next| next.since);
+        let asks = known.into_iter().enumerate().skip(first);
+        asks.filter(move |(index, _)| ends(*index).is_none_or(|end| end >= began)).map(|(_, ask)| ask)
     }
 
     /// Whether the ask that is served now has another request or another version than the one that was served before it.

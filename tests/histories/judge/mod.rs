@@ -8,10 +8,13 @@
 mod allowed;
 mod life;
 mod made;
+mod permitted;
 mod staged;
+mod storm;
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use connect_operator::controllers::conditions;
@@ -24,11 +27,12 @@ use connect_operator::names;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Deserialize;
+use serde_json::Value;
 
 use self::allowed::Allowance;
 use self::life::{Ask, Life};
-pub(crate) use self::truth::State;
 use self::truth::Truth;
+pub(crate) use self::truth::{State, TOKEN};
 use crate::cluster::{Change, Cluster, Kind};
 use crate::desired;
 use crate::remote::{Arrived, Asked, Remote, Values, Verb};
@@ -58,6 +62,7 @@ pub(crate) struct Judge {
     pub(crate) broken: Option<String>,
     /// How often what happened, for people.
     pub(crate) counts: BTreeMap<String, u64>,
+    storm: storm::Storm,
     /// When the oldest run that is under way for a subject began; what it says may be as old as that.
     pub(crate) began: BTreeMap<Subject, Timestamp>,
 }
@@ -69,7 +74,7 @@ impl Judge {
             self.truth.see(&mut remote.world, now, true);
             self.makers.see(&mut remote.world, now, true);
             match &arrived.asked {
-                Asked::Deployment(verb) => self.arrived(cluster, &arrived, verb),
+                Asked::Deployment(verb) => self.arrived(cluster, &arrived, verb, now),
                 Asked::Staged(make) => self.maker_arrived(cluster, &arrived, make, now),
             }
         }
@@ -118,8 +123,14 @@ impl Judge {
             let values = desired::values(cluster, &key.namespace, value);
             let version = value["spec"]["connector"]["version"].as_i64();
             let same = |before: &Ask| (&before.values, &before.request, before.version) == (&values, &request, version);
+            let spec = hash(&value["spec"]);
             if !before.is_some_and(same) {
-                life.asks.push(Ask { values, version, request, since: now });
+                let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
+                let edited = before.is_none_or(|before| before.spec != spec);
+                life.asks.push(Ask { values, version, request, since: now, generation, spec, edited });
+            } else if let Some(last) = life.asks.last_mut() {
+                // What an edit leaves as it was is asked for by both generations.
+                last.spec = spec;
             }
         }
     }
@@ -162,10 +173,11 @@ impl Judge {
             }
         }
         self.judge_operations(&uid, &before, &status, now);
+        self.judge_written(&uid, &object, &before, now);
         if status.id != before.id
             && let Some(id) = &status.id
         {
-            self.judge_claim(&uid, id, &object);
+            self.judge_claim(&uid, id, &object, now);
         }
         if conditions::is_ready(&status.conditions) {
             self.count("looks at Ready");
@@ -179,7 +191,7 @@ impl Judge {
         others.find(|(_, life)| life.status.id.as_deref() == Some(id)).map(|(_, life)| life.subject.to_string())
     }
 
-    fn judge_claim(&mut self, uid: &str, id: &str, object: &ConnectorDeployment) {
+    fn judge_claim(&mut self, uid: &str, id: &str, object: &ConnectorDeployment, now: Timestamp) {
         let created = self.owners.get(id).is_some_and(|owners| owners.contains(uid));
         let restored = object.annotations().get(names::REMOTE_ID).is_some_and(|known| known == id);
         let adopted = object.spec.adoption_policy == AdoptionPolicy::Adopt;
@@ -192,19 +204,20 @@ impl Judge {
         if !created {
             self.owners.entry(id.to_owned()).or_default().insert(uid.to_owned());
         }
+        let differs = self.lives.get(uid).is_none_or(|life| self.shows_other_than_asked(life, id, now));
         let Some(life) = self.lives.get_mut(uid) else { return };
         if !created {
             life.connector = self.truth.now(id).map_or(0, |state| state.connector);
             life.served = Some(life.asks.len().saturating_sub(1));
         }
         // What does not look like its own is taken over like anybody else's.
-        if !created || (life.disguised && adopted) {
+        if (!created || (life.disguised && adopted)) && differs {
             life.allowed.insert(Allowance::TakenOver);
         }
     }
 
     /// A call that wants to change something arrived.
-    fn arrived(&mut self, cluster: &Cluster, arrived: &Arrived, verb: &Verb) {
+    fn arrived(&mut self, cluster: &Cluster, arrived: &Arrived, verb: &Verb, now: Timestamp) {
         self.count(match (verb, arrived.changed.is_some()) {
             (Verb::Create { .. }, true) => "creates",
             (Verb::Redeploy { .. }, true) => "redeploys",
@@ -214,6 +227,10 @@ impl Judge {
         let (subject, uid) = &arrived.run;
         let key = crate::cluster::Key::new(Kind::Deployment, &subject.namespace, &subject.name);
         let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
+        let written = self.written_for(uid, verb, now);
+        if written.is_none() {
+            return self.wrong(format!("{subject} sent {verb:?} without writing it first"));
+        }
         let owned = |id: &str| self.owners.get(id).is_some_and(|owners| owners.contains(uid));
         match verb {
             Verb::Create { values } => {
@@ -241,11 +258,8 @@ impl Judge {
                 }
             }
             Verb::Undeploy { id } => {
-                let deleting = object.is_none_or(|object| object["metadata"].get("deletionTimestamp").is_some());
                 if !owned(id) {
                     self.wrong(format!("{subject} asked to take down {id}, which is not its own"));
-                } else if !deleting {
-                    self.wrong(format!("{subject} asked to take down {id}, and is not being deleted"));
                 }
             }
         }
@@ -277,6 +291,10 @@ impl Judge {
             .find(|index| life.asks.get(*index).is_some_and(|ask| ask.values.as_ref() == Some(values)));
         let torn = (from..=life.planned).filter(news).count() > 1;
         life.sent.clone_from(&values.plain);
+        if create {
+            life.ever_sent.clear();
+        }
+        life.ever_sent.extend(values.plain.keys().cloned());
         // What serves an ask in between sends something else, and says nothing about this difference.
         life.differences.extend(life.difference.take().filter(|(sent, _)| *sent == values.plain));
         let used = match fits {
@@ -344,13 +362,9 @@ impl Judge {
         let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
         let any_plain = observed || has(names::DRIFTED) || object.spec.drift.policy == DriftPolicy::Ignore;
         let any_secured = observed || has(names::SECRETS_UNVERIFIED);
-        let asks = life
-            .asks
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| life.asks.get(index + 1).is_none_or(|next| next.since >= began));
+        let asks = life.asked_of(status.observed_generation, began);
         let wanted: Vec<(&Values, Option<i64>)> =
-            asks.filter_map(|(_, ask)| Some((ask.values.as_ref()?, ask.version))).collect();
+            asks.filter_map(|ask| Some((ask.values.as_ref()?, ask.version))).collect();
         let id = match (&status.id, observed) {
             (Some(id), _) => id.clone(),
             (None, true) => return,
@@ -371,4 +385,10 @@ impl Judge {
             self.wrong(format!("{subject} is Ready ({written}), but wanted {wanted:?} and there was {seen:?}"));
         }
     }
+}
+
+fn hash(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.to_string().hash(&mut hasher);
+    hasher.finish()
 }

@@ -373,19 +373,19 @@ impl Judge {
         let Some(record) = self.makers.now(id) else {
             return (reason != "RemoteDisappeared").then(|| "its staged connector is gone".to_owned());
         };
-        let waits = reason == "InCertification";
-        if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) && !waits {
-            return Some("a request is not served".to_owned());
-        }
         let public = !record.private;
         let refused = match reason {
-            // Certified once and for all, as one reading has it.
+            // Certified once and for all, as one reading has it; also if it is asked for again.
             "RequestRejected" => public && object.spec.publish == Publish::Certified,
             "CannotBeChanged" => public && object.spec.private_projects != record.private_projects,
             _ => false,
         };
         if refused {
             return None;
+        }
+        let waits = reason == "InCertification";
+        if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) && !waits {
+            return Some("a request is not served".to_owned());
         }
         let wanted = reason_for(&object.spec, record, self.makers.was_asked(id));
         (wanted != Some(reason)).then(|| format!("it wants {wanted:?}, and there is {record:?}"))

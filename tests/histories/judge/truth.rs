@@ -7,7 +7,7 @@ use connect_operator::connect::model::Deployment;
 use connect_operator::dev_server::World;
 use jiff::Timestamp;
 
-use crate::remote::Values;
+use crate::remote::{GLOBAL, Values};
 
 /// How a deployment was for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,13 @@ impl Truth {
         self.seen = Some(now);
         let all = world.all(now);
         for deployment in &all {
-            let plain = deployment.applications.iter().flat_map(|application| &application.standard_configuration);
+            let mut shown = Values::default();
+            for application in &deployment.applications {
+                let values = &application.standard_configuration;
+                shown.put(&application.application_name, values, application.retry_policy.as_ref());
+            }
+            let global = deployment.global_configuration.as_ref();
+            shown.put(GLOBAL, global.map_or(&[], |global| &global.standard_configuration), None);
             let secured = self
                 .tokens
                 .iter()
@@ -90,7 +96,7 @@ impl Truth {
             let (foreign_visible, foreign_secured) = self.foreign.get(&deployment.id).copied().unwrap_or_default();
             let state = State {
                 status: deployment.status.as_str().to_owned(),
-                plain: plain.map(|pair| (pair.key.clone(), pair.value.clone())).collect(),
+                plain: shown.with_defaults().plain,
                 secured: secured.cloned(),
                 connector: deployment.connector.version,
                 foreign_secured,

@@ -69,7 +69,7 @@ fn variant(choices: &[usize]) -> Variant {
 
 impl Simulation {
     /// The remote reads the contract in these ways.
-    pub(super) fn choose(&mut self, variant: Variant) {
+    pub(crate) fn choose(&mut self, variant: Variant) {
         self.judge.truth.lag = variant.read_lag + variant.redeploy_shows_old;
         lock(&self.reach.remote).world.variant = variant;
     }

@@ -49,6 +49,8 @@ fn a_change_whose_answer_was_lost_is_sent_again_from_the_same_version_only() {
         ("update, not yet", of(Update, wish(), same(of_the_first_tag())).at(seconds(9)), "Running(Update)"),
         ("update, not arrived", of(Update, wish(), same(of_the_first_tag())), "update from 6 again"),
         ("update, something else is wanted", of(Update, changed(), same(of_the_first_tag())), "update from 6"),
+        ("update, the wish is back", of(Update, wish(), same(met())).at(seconds(89)), "Running(Update)"),
+        ("update, the wish is back for long", of(Update, changed(), same(met())).at(LAG + LIMIT), "publish from 6"),
         ("update, arrived", of(Update, wish(), met()), "Settled(Staged)"),
         ("update, somebody else was first", of(Update, wish(), of_the_first_tag()), "update from 7"),
         ("update, an older view", of(Update, wish(), Seen { version: 5, ..of_the_first_tag() }), "Running(Update)"),

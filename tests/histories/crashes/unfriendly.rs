@@ -1,0 +1,57 @@
+//! The crash matrix under other remotes and in other orders: each kind is cut once at each call under each of them with
+//! `CRASHES=full`, and else at a few, which are always the same.
+
+use std::time::Duration;
+
+use super::kinds::Kind;
+use super::{CALM, Plan, Seen, Walked, cuts};
+use crate::simulation::{Chooser, Trouble};
+
+/// What a remote may do as well, in the words of the dev server's variants.
+const CHOICES: [&str; 10] = [
+    "read-lag=20s",
+    "redeploy-shows-old=20s",
+    "versions=status",
+    "build-ids=end",
+    "build-ids=never",
+    "values-show=end",
+    "key-held=30s",
+    "delete-busy=refuse",
+    "first-status=queued",
+    "new-details=empty",
+];
+/// Remotes and cuts of each kind in a plain `cargo test`.
+const FEW: usize = 2;
+/// Where the choice of those begins.
+const SEED: u64 = 7;
+
+/// Where to cut, and how: also without a death, by an answer that is lost or an error after the effect.
+fn all(seen: &Seen) -> Vec<(usize, Trouble)> {
+    let changing = seen.calls.iter().enumerate().filter(|(_, (_, changes))| *changes);
+    let lost = changing.map(|(number, _)| (number, Trouble::LostBack));
+    cuts(seen).into_iter().chain(lost).collect()
+}
+
+impl Walked {
+    /// Once at each call, or at a few, under each remote, or under a few.
+    pub(super) fn unfriendly(&self, kind: Kind, whole: bool) {
+        let mut chooser = Chooser::new(SEED ^ (kind.number() << 8));
+        let remotes = if whole { CHOICES.len() } else { FEW };
+        let first = chooser.choose(CHOICES.len());
+        for number in 0..remotes {
+            let choice = Some(CHOICES[(first + number) % CHOICES.len()]);
+            let order = SEED + number as u64 * 1_000;
+            let plan = Plan { order, choice, ..Plan::NONE };
+            let Some(recorded) = self.walk(kind, &plan) else { return };
+            let all = all(&recorded);
+            let some = if whole { all } else { (0..FEW).map(|_| all[chooser.choose(all.len())]).collect() };
+            for (number, cut) in some.into_iter().enumerate() {
+                // In turns: away until nothing can arrive or be hidden, or not at all.
+                let pause = if number % 2 == 0 { Duration::ZERO } else { CALM };
+                if self.walk(kind, &Plan { cuts: vec![cut], pause, ..plan.clone() }).is_none() {
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a spec permits: every call follows an operation that was written for it, under a spec that allows it.
+//!
+//! An operation is written on the version of the resource that was read, so the spec that counts is the one that stands
+//! beside it; a call that is under way is not called back by an edit.
+
+use std::time::Duration;
+
+use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState, OperationType};
+use connect_operator::crd::{ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, RemovedValues};
+use jiff::Timestamp;
+
+use super::Judge;
+use crate::remote::Verb;
+use crate::simulation::LIMIT;
+
+/// An operation as it was about to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    at: Timestamp,
+    kind: OperationType,
+}
+
+/// Why the spec does not allow to begin this, or to send it again; `gone`: the resource had a deployment, and it is to be
+/// created again for no other reason than that it is gone.
+fn forbidden(object: &ConnectorDeployment, kind: OperationType, gone: bool) -> Option<&'static str> {
+    let spec = &object.spec;
+    let going = object.metadata.deletion_timestamp.is_some();
+    if spec.management_policy == ManagementPolicy::ObserveOnly {
+        return Some("it only observes");
+    }
+    match kind {
+        OperationType::Undeploy if !going => Some("it is not being deleted"),
+        OperationType::Undeploy => {
+            (spec.effective_deletion_policy() == DeletionPolicy::Orphan).then_some("its deployment is to stay")
+        }
+        _ if going => Some("it is being deleted"),
+        _ if spec.suspend => Some("it is suspended"),
+        OperationType::Recreate => {
+            (spec.removed_values != RemovedValues::Recreate).then_some("removed values are to be retained")
+        }
+        OperationType::Create if gone && spec.drift.policy != DriftPolicy::Correct => {
+            Some("its deployment is gone, and drift is not to be corrected")
+        }
+        OperationType::Create | OperationType::Redeploy => None,
+    }
+}
+
+impl Judge {
+    /// Takes note of an operation that is about to be sent.
+    pub(super) fn judge_written(
+        &mut self,
+        uid: &str,
+        object: &ConnectorDeployment,
+        before: &ConnectorDeploymentStatus,
+        now: Timestamp,
+    ) {
+        let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
+        let planned = operation.filter(|operation| operation.state == OperationState::Planned);
+        let stamp =
+            |status: &ConnectorDeploymentStatus| status.operation.as_ref().map(|of| (of.started_at.0, of.attempt));
+        let Some(planned) = planned.filter(|of| stamp(before) != Some((of.started_at.0, of.attempt))) else { return };
+        let kind = planned.operation_type;
+        let under_way = before.operation.as_ref().map(|before| before.operation_type);
+        let again = matches!(under_way, Some(OperationType::Create | OperationType::Recreate));
+        if let Some(why) = forbidden(object, kind, before.id.is_some() && !again) {
+            let subject = self.lives.get(uid).map(|life| life.subject.to_string()).unwrap_or_default();
+            self.wrong(format!("{subject} is about to send {kind:?}, though {why}"));
+        }
+        if let Some(life) = self.lives.get_mut(uid) {
+            life.written.push(Written { at: now, kind });
+        }
+    }
+
+    /// The operation that a call that arrived was written for; `None`: it was not.
+    pub(super) fn written_for(&self, uid: &str, verb: &Verb, now: Timestamp) -> Option<OperationType> {
+        // It leaves within the limit, by the clock of whoever sends it, and is under way for as long.
+        let oldest = now.saturating_sub(2 * LIMIT + self.skew + Duration::from_secs(1)).unwrap_or(Timestamp::MIN);
+        let fits = |kind: OperationType| match verb {
+            Verb::Create { .. } => kind == OperationType::Create,
+            Verb::Redeploy { .. } => kind == OperationType::Redeploy,
+            Verb::Undeploy { .. } => matches!(kind, OperationType::Undeploy | OperationType::Recreate),
+        };
+        let written = self.lives.get(uid)?.written.iter().rev();
+        written.take_while(|written| written.at >= oldest).map(|written| written.kind).find(|kind| fits(*kind))
+    }
+}

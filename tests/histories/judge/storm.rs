@@ -1,0 +1,50 @@
+//! Calls of an operator within a minute: whatever happens, it asks and writes no faster than people and strangers do.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::Judge;
+use crate::gate::{Place, What};
+
+const WINDOW: Duration = Duration::from_mins(1);
+
+/// What is counted, by operator: whether at the cluster, whether it may change something.
+type Class = (usize, bool, bool);
+
+/// The calls of the last minute.
+#[derive(Default)]
+pub(super) struct Storm(BTreeMap<Class, VecDeque<Timestamp>>);
+
+/// Most calls of a minute: twice what random histories come to.
+fn at_most(cluster: bool, changes: bool) -> usize {
+    match (cluster, changes) {
+        (false, true) => MOST_CHANGES,
+        (false, false) => MOST_LOOKS,
+        (true, true) => MOST_WRITES,
+        (true, false) => MOST_READS,
+    }
+}
+
+const MOST_CHANGES: usize = 12;
+const MOST_LOOKS: usize = 60;
+const MOST_WRITES: usize = 60;
+const MOST_READS: usize = 100;
+
+impl Judge {
+    /// An operator calls.
+    pub(crate) fn called(&mut self, what: &What, operator: usize, now: Timestamp) {
+        let (cluster, changes) = (what.place == Place::Cluster, what.changes);
+        let calls = self.storm.0.entry((operator, cluster, changes)).or_default();
+        calls.push_back(now);
+        let since = now.saturating_sub(WINDOW).unwrap_or(Timestamp::MIN);
+        while calls.front().is_some_and(|first| *first < since) {
+            calls.pop_front();
+        }
+        let count = calls.len();
+        if count > at_most(cluster, changes) {
+            self.wrong(format!("operator {operator} made {count} calls like {:?} within a minute", what.name));
+        }
+    }
+}

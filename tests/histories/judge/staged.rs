@@ -1,6 +1,6 @@
 //! Counts and judges what is done to staged connectors, as the other files do for deployments.
 //!
-//! A tag at the remote is a *visit*, which ends when another repository or tag stands there; so is a content, which is
+//! A tag at the remote is a *visit*, which ends when another repository or tag stands there, or its permission is taken away; so is a content, which is
 //! everything that people choose. Permission for a preview is asked for once for each visit of a tag, and each visit of a
 //! content is published once; a request to try again allows both once more, and so does, for a permission, that the answer
 //! to the request for it was not read: then nobody knows which tag it was for.
@@ -100,6 +100,10 @@ impl Makers {
         }
         let before = last.record.as_ref();
         let same_tag = before.map(|before| &before.repository) == record.as_ref().map(|record| &record.repository);
+        let asked =
+            |record: Option<&Record>| record.is_some_and(|record| record.is_previewable != IsPreviewable::NeverAsked);
+        // Who sets the same tag once more takes the permission away too, as one reading has it.
+        let same_tag = same_tag && asked(record.as_ref()) >= asked(before);
         let same_content = before.map(content) == record.as_ref().map(content);
         let (tag, content) = (last.tag + u64::from(!same_tag), last.content + u64::from(!same_content));
         rows.push(Row { at, record, tag, content });

@@ -89,6 +89,7 @@ fn said(shape: Shape, adopted: bool, forge: Forge) -> String {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one table")]
 fn the_judge_sees_each_thing_that_an_operator_must_not_do() {
     let shape = Shape::default();
     // As a stranger's deployment is.

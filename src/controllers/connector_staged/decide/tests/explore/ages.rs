@@ -14,7 +14,7 @@ const MOMENT: Duration = Duration::from_secs(20);
 
 impl Explorer {
     /// A tick, or a moment: runs are short beside both, so that none is under way.
-    pub(super) fn time_passes(&self, world: &World, steps: &mut Vec<Step>) {
+    pub(super) fn time_passes(world: &World, steps: &mut Vec<Step>) {
         if world.stage != Stage::Idle {
             return;
         }

@@ -52,6 +52,7 @@ struct Budget {
 
 /// What is explored.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Settings {
     budget: Budget,
     /// The connector is there from the start, as it was sent.
@@ -113,7 +114,7 @@ impl Explorer {
         if world.broken.is_none() {
             self.operator_steps(world, &mut steps);
             self.remote_moves(world, &mut steps);
-            self.time_passes(world, &mut steps);
+            Self::time_passes(world, &mut steps);
             self.others_act(world, &mut steps);
         }
         steps

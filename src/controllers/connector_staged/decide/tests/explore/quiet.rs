@@ -34,7 +34,7 @@ impl Explorer {
         let mut steps = Vec::new();
         self.operator_steps(world, &mut steps);
         self.remote_moves(world, &mut steps);
-        self.time_passes(world, &mut steps);
+        Self::time_passes(world, &mut steps);
         steps.into_iter().filter(|step| step.fair).map(|step| quiet(&step.next)).find(|next| next != world)
     }
 

@@ -26,11 +26,11 @@ fn every_broken_rule_is_noticed() {
     for (rule, settings, property) in rows {
         match explore(Settings { without: Some(rule), ..settings }, ENOUGH) {
             Ok(worlds) => {
-                unnoticed.push(format!("without {rule:?}: {property} was to break, and holds in {worlds} worlds"))
+                unnoticed.push(format!("without {rule:?}: {property} was to break, and holds in {worlds} worlds"));
             }
             Err((found, _)) if found == property => {}
             Err((found, trace)) => {
-                unnoticed.push(format!("without {rule:?}: {property} was to break, not {found}\n{trace}"))
+                unnoticed.push(format!("without {rule:?}: {property} was to break, not {found}\n{trace}"));
             }
         }
     }

@@ -268,7 +268,7 @@ pub(super) fn intent(resource: &Resource, settings: &Settings) -> Intent {
 impl fmt::Display for World {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { resource, stage, record, before, lag, flying, asked, answered, published, broken, .. } = self;
-        write!(formatter, "{resource:?}\n     {:?}\n     remote {record:?}", stage)?;
+        write!(formatter, "{resource:?}\n     {stage:?}\n     remote {record:?}")?;
         if *lag > 0 {
             write!(formatter, ", a read may show {before:?}")?;
         }

@@ -73,6 +73,13 @@ impl Lists {
         self.0.iter().filter(|(_, is)| **is == Is::Refused).map(|(list, _)| list)
     }
 
+    /// Whether the list is there that a resource stands in.
+    #[must_use]
+    pub fn is_listed(&self, subject: &Subject) -> bool {
+        let is = |namespace| self.0.get(&List { kind: subject.kind, namespace });
+        [None, Some(subject.namespace.clone())].into_iter().find_map(is) == Some(&Is::There)
+    }
+
     /// Whether a resource stands in a list that is refused, so that nothing runs for it.
     #[must_use]
     pub fn is_unlisted(&self, subject: &Subject) -> bool {
@@ -99,6 +106,8 @@ mod tests {
         let unlisted = |kind, namespace: &str| {
             lists.is_unlisted(&Subject { kind, namespace: namespace.to_owned(), name: "tax".to_owned() })
         };
+        let listed = |namespace: &str| lists.is_listed(&Subject::deployment(namespace, "tax"));
+        assert!(listed("shop") && !listed("yard") && !listed("elsewhere"));
         assert!(unlisted(Kind::Deployment, "yard"));
         assert!(!unlisted(Kind::Deployment, "shop") && !unlisted(Kind::Project, "yard"));
         let told: Vec<_> = lists.refusals().map(ToString::to_string).collect();

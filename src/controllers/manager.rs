@@ -31,10 +31,11 @@ use super::connect_project::copy::{self, Copies};
 use super::connector::memory::Mirrors;
 use super::connector::project::MirroredProject;
 use super::context::{Context, Projects};
-use super::controlled::Controlled;
+use super::controlled::{self, Controlled};
 use super::digest::DigestKey;
 use super::elsewhere::{self, Elsewhere};
 use super::events;
+use super::fair_queue::FairQueue;
 use super::keys::Keys;
 use super::lists::List;
 use super::memories::Memories;
@@ -145,6 +146,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let clock = options.clock.clone();
     let (alarms, work) = (Arc::clone(&context.alarms), Arc::clone(&context.work));
     let elsewhere = elsewhere::follow(Arc::clone(&context));
+    let (done, ended) = mpsc::unbounded_channel();
     work.start(scopes.iter().flat_map(|namespace| Kind::ALL.map(|kind| List { kind, namespace: namespace.clone() })));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let (stop, _) = tokio::sync::watch::channel(false);
@@ -153,13 +155,13 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     for namespace in scopes {
         let selector = options.scope.selector().to_string();
         let (context, jitter_seed) = (Arc::clone(&context), options.jitter_seed);
-        let scope = Scope { context, namespace, selector, jitter_seed, stop: stop.subscribe() };
+        let scope = Scope { context, namespace, selector, jitter_seed, done: done.clone(), stop: stop.subscribe() };
         let mut route = Route::new();
         running.push(scope.run(&mut route));
         routes.insert(scope.namespace, route);
     }
     let mut running = pin!(future::join_all(running));
-    let mut dispatch = pin!(dispatch(&work, woken, routes));
+    let mut dispatch = pin!(dispatch(&work, woken, ended, routes));
     tokio::select! {
         _ = &mut running => return,
         () = &mut dispatch => {}
@@ -185,13 +187,41 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
 /// Where what wakes the kinds of a namespace goes.
 type Route = BTreeMap<Kind, UnboundedSender<Subject>>;
 
-async fn dispatch(work: &Work, mut woken: UnboundedReceiver<Subject>, routes: BTreeMap<Option<String>, Route>) {
-    while let Some(subject) = woken.recv().await {
-        let route = routes.get(&None).or_else(|| routes.get(&Some(subject.namespace.clone())));
-        let Some(events) = route.and_then(|route| route.get(&subject.kind)) else { continue };
-        work.event(&subject);
-        // A controller that has ended takes nothing more.
-        let _ = events.send(subject);
+/// Hands objects to their controllers as slots become free. What `ended` names has freed its slot.
+async fn dispatch(
+    work: &Work,
+    mut woken: UnboundedReceiver<Subject>,
+    mut ended: UnboundedReceiver<Subject>,
+    routes: BTreeMap<Option<String>, Route>,
+) {
+    let mut queues = BTreeMap::from(Kind::ALL.map(|kind| (kind, FairQueue::new(controlled::slots(kind)))));
+    let route = |subject: &Subject| {
+        let route = routes.get(&None).or_else(|| routes.get(&Some(subject.namespace.clone())))?;
+        route.get(&subject.kind)
+    };
+    loop {
+        let (subject, is_event) = tokio::select! {
+            // Events first: a slot goes to whoever needs it by now.
+            biased;
+            Some(subject) = woken.recv() => (subject, true),
+            Some(subject) = ended.recv() => (subject, false),
+            else => return,
+        };
+        let Some(queue) = queues.get_mut(&subject.kind).filter(|_| route(&subject).is_some()) else { continue };
+        if is_event {
+            // Nothing reconciles before its first list is there, and would hold a slot until then. The list enqueues what it shows.
+            if !work.is_listed(&subject) {
+                continue;
+            }
+            work.event(&subject);
+            queue.push(subject);
+        } else {
+            queue.done(subject);
+        }
+        while let Some(subject) = queue.pop() {
+            // A controller that has ended takes nothing more.
+            let _ = route(&subject).map(|events| events.send(subject));
+        }
     }
 }
 
@@ -207,6 +237,8 @@ struct Scope {
 }
 
 impl Scope {
+    /// Takes whose reconcile has ended.
+    done: UnboundedSender<Subject>,
     /// Everything that is watched; `route` gets where to send what wakes it.
     fn run(&self, route: &mut Route) -> impl Future<Output = ()> + Send + use<> {
         let controllers = [
@@ -232,7 +264,6 @@ impl Scope {
         let resync = resync(store.clone(), Arc::clone(&self.context), seed);
         let beside = future::join(readable::report::<K>(unreadable, Arc::clone(&self.context)), resync);
         let runs = Controller::for_stream(stream, store)
-            .with_config(K::config())
             .reconcile_on(receive(events))
             .graceful_shutdown_on(self.stopped())
             .run(
@@ -270,7 +301,8 @@ impl Scope {
         }
     }
 
-    /// What was gone when its run began is forgotten once more: a run that was under way may have remembered it again.
+    /// Frees the slot of each reconcile that has ended. What was gone when it began is forgotten once more: a reconcile that was
+    /// under way may have remembered it again.
     fn after_runs<K: Resource<DynamicType = ()>>(
         &self,
         kind: Kind,
@@ -279,10 +311,17 @@ impl Scope {
         let watched = self.namespace.clone().unwrap_or_else(|| "all".to_owned());
         move |result| {
             match result {
-                Ok(_) => {}
+                Ok((object, _)) => {
+                    free(Subject { kind, namespace: object.namespace.unwrap_or_default(), name: object.name });
+                }
                 Err(kube::runtime::controller::Error::ObjectNotFound(object)) => {
+        let done = self.done.clone();
+        // Nobody listens any more when the operator ends.
+        let free = move |subject| drop(done.send(subject));
                     let namespace = object.namespace.unwrap_or_default();
-                    events::gone(&context, &Subject { kind, namespace, name: object.name });
+                    let subject = Subject { kind, namespace, name: object.name };
+                    events::gone(&context, &subject);
+                    free(subject);
                 }
                 Err(error) => tracing::warn!(%error, ?kind, namespace = %watched, "the controller reports an error"),
             }

@@ -19,6 +19,7 @@ pub mod digest;
 pub mod digest_key;
 pub mod elsewhere;
 pub mod events;
+pub mod fair_queue;
 pub mod inventory;
 pub mod keys;
 pub mod lists;

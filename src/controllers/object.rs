@@ -279,22 +279,25 @@ pub fn conclude<R: OfOne>(
             context.alarms.set(subject, pause);
             Action::await_change()
         }
-        Err(error) => refused(&error, AFTER_CLUSTER_ERROR).0,
+        Err(error) => refused(context, subject, &error, AFTER_CLUSTER_ERROR).0,
     };
     memories.keep(subject, remembered);
     Some(action)
 }
 
-/// What follows a run that the cluster refused, and how it ended. `pause`: how long nothing is tried, if nothing was changed
-/// meanwhile.
-pub fn refused(error: &kube::Error, pause: Duration) -> (Action, Ended) {
+/// What follows a reconcile that the cluster refused, and how it ended. `pause`: how long nothing is tried, if nothing was
+/// changed meanwhile. The requeue timer is ours, since what kube's own timer starts takes no slot of the work queue.
+pub fn refused(context: &Context, subject: &Subject, error: &kube::Error, pause: Duration) -> (Action, Ended) {
     let ended = Ended::refused(error);
-    if ended == Ended::Conflict {
+    let pause = if ended == Ended::Conflict {
         tracing::debug!("changed meanwhile, run again");
-        return (Action::requeue(AFTER_CONFLICT), ended);
-    }
-    tracing::warn!(%error, "the cluster refused");
-    (Action::requeue(pause), ended)
+        AFTER_CONFLICT
+    } else {
+        tracing::warn!(%error, "the cluster refused");
+        pause
+    };
+    context.alarms.set(subject, Some(pause));
+    (Action::await_change(), ended)
 }
 
 /// The value of an annotation with which people ask for something; longer ones are cut to what a status keeps.

@@ -185,6 +185,12 @@ impl Work {
         news
     }
 
+    /// Whether the first list is there that this resource stands in, so that its controller reconciles it.
+    #[must_use]
+    pub fn is_listed(&self, subject: &Subject) -> bool {
+        self.lock().lists.is_listed(subject)
+    }
+
     /// The first lists that the API server refuses, for people.
     #[must_use]
     pub fn refused_lists(&self) -> Vec<String> {

@@ -35,6 +35,7 @@ mod seen;
 mod shop;
 mod skew;
 mod staged;
+mod tenants;
 #[path = "../common/tls_listener.rs"]
 mod tls_listener;
 mod trouble;

@@ -45,6 +45,10 @@ pub(crate) struct Shop {
     pub(crate) clock: Clock,
     /// Namespaces that the operator watches beside that of the shop, from its next start.
     pub(crate) also_watched: Vec<String>,
+    /// Whether it watches all namespaces instead, from its next start.
+    pub(crate) everywhere: bool,
+    /// Deployments that are worked on at once for each remote project, from its next start.
+    pub(crate) concurrency: usize,
     /// Where the operator keeps its copies of credentials; all tests share it.
     pub(crate) operator_namespace: String,
     /// Which Secrets the operator may use, from its next start.
@@ -98,6 +102,8 @@ impl Shop {
             dev,
             clock,
             also_watched,
+            everywhere: false,
+            concurrency: 16,
             operator_namespace,
             secrets: secret::Policy::default(),
             limits: Limits::default(),
@@ -140,12 +146,13 @@ impl Shop {
         let actions =
             HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
         let factory = HttpFactory { allowed_hosts, around, limits: self.limits, extra_ca_pem: None };
-        let namespaces: Vec<_> = [&self.sandbox.namespace].into_iter().chain(&self.also_watched).cloned().collect();
+        let watched = [&self.sandbox.namespace].into_iter().chain(&self.also_watched);
+        let namespaces: Vec<_> = if self.everywhere { Vec::new() } else { watched.cloned().collect() };
         let options = manager::Options {
             client: unreliable::as_slow_as_asked_for(client),
             scope: Scope::new(&namespaces, "").expect("no selector"),
             install: None,
-            concurrency: 16,
+            concurrency: self.concurrency,
             clock,
             operator_namespace: self.operator_namespace.clone(),
             secrets: self.secrets,

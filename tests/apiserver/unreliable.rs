@@ -11,7 +11,7 @@ use futures::StreamExt as _;
 use http::{Method, Request, Response, StatusCode, Uri, header};
 use kube::Client;
 use kube::core::Status;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tower::BoxError;
 
 use crate::patience::in_time;
@@ -60,10 +60,20 @@ pub(crate) struct Unreliable {
 }
 
 /// Which requests wait, and how many do.
-#[derive(Default)]
 struct Held {
     which: watch::Sender<Option<Hold>>,
     waiting: watch::Sender<u64>,
+    /// How many waited at once, at most.
+    most: AtomicU64,
+    /// A permit for each of them that may leave before the others.
+    single: Semaphore,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        let (which, waiting) = (watch::Sender::default(), watch::Sender::default());
+        Self { which, waiting, most: AtomicU64::default(), single: Semaphore::new(0) }
+    }
 }
 
 /// Requests that can be held back.
@@ -73,6 +83,8 @@ pub(crate) enum Hold {
     NextPages,
     /// Writes of Events.
     Events,
+    /// Reads of the Secrets whose names begin with `held-`.
+    Secrets,
 }
 
 impl Hold {
@@ -80,6 +92,7 @@ impl Hold {
         match self {
             Self::NextPages => uri.query().is_some_and(|query| query.contains("continue=")),
             Self::Events => method != Method::GET && uri.path().contains("/events"),
+            Self::Secrets => method == Method::GET && uri.path().contains("/secrets/held-"),
         }
     }
 }
@@ -136,6 +149,16 @@ impl Unreliable {
         self.held.which.send_replace(None);
     }
 
+    /// One of them leaves, the one that has waited longest.
+    pub(crate) fn release_one(&self) {
+        self.held.single.add_permits(1);
+    }
+
+    /// How many waited at once, at most.
+    pub(crate) fn most_held(&self) -> u64 {
+        self.held.most.load(Ordering::SeqCst)
+    }
+
     /// Returns once so many requests wait.
     pub(crate) async fn until_held(&self, requests: u64) {
         let mut waiting = self.held.waiting.subscribe();
@@ -146,7 +169,11 @@ impl Unreliable {
         let mut which = self.held.which.subscribe();
         if which.borrow().is_some_and(|which| which.is_about(method, uri)) {
             self.held.waiting.send_modify(|waiting| *waiting += 1);
-            let _ = which.wait_for(Option::is_none).await;
+            self.held.most.fetch_max(*self.held.waiting.borrow(), Ordering::SeqCst);
+            tokio::select! {
+                _ = which.wait_for(Option::is_none) => {}
+                permit = self.held.single.acquire() => permit.expect("it is not closed").forget(),
+            }
             self.held.waiting.send_modify(|waiting| *waiting -= 1);
         }
     }

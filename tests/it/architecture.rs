@@ -61,6 +61,7 @@ const IO: &[&str] = &[
 
 /// Files and folders that are pure: they take values and return a value; time is an argument.
 const PURE: &[&str] = &[
+    "controllers/fair_queue",
     "controllers/action_check/decide",
     "controllers/action_check/desired",
     "controllers/action_check/expect",

@@ -59,7 +59,7 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
             context.alarms.set(&subject, [again, run.foreign()].into_iter().flatten().min());
             (Action::await_change(), ended)
         }
-        Err(error) => object::refused(&error, AFTER_CLUSTER_ERROR),
+        Err(error) => object::refused(&context, &subject, &error, AFTER_CLUSTER_ERROR),
     }
 }
 

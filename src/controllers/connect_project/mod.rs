@@ -62,7 +62,7 @@ pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> (A
     };
     match ended {
         Ok(ended) => (Action::await_change(), ended),
-        Err(error) => object::refused(&error, AFTER_CLUSTER_ERROR),
+        Err(error) => object::refused(&context, &subject, &error, AFTER_CLUSTER_ERROR),
     }
 }
 

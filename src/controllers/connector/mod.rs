@@ -81,7 +81,10 @@ pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> (
             };
             (Action::await_change(), Ended::Said(reason))
         }
-        Err(error) => (Action::requeue(run.refused_by_cluster(&error)), Ended::refused(&error)),
+        Err(error) => {
+            context.alarms.set(&subject, Some(run.refused_by_cluster(&error)));
+            (Action::await_change(), Ended::refused(&error))
+        }
     }
 }
 

@@ -1,0 +1,117 @@
+//! A namespace whose reconciles hang holds the slots of its kind only until another namespace needs one.
+
+use connect_operator::clock::Clock;
+use connect_operator::controllers::subject::Subject;
+use connect_operator::crd;
+use connect_operator::dev_server::Options;
+use connect_operator::names;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kube::Api;
+use kube::api::DynamicObject;
+use kube::runtime::wait;
+use serde_json::{Value, json};
+
+use crate::checks::check;
+use crate::cluster::Sandbox;
+use crate::manifests::with_spec;
+use crate::patience::in_time;
+use crate::shop::{CREDENTIALS, Shop};
+use crate::unreliable::{Hold, Unreliable};
+
+/// How many more objects there are than slots.
+const MORE: u64 = 20;
+
+/// A kind, and how its objects behave here.
+struct Kind {
+    /// The name that an object of this kind has in the log.
+    subject: fn(&str, &str) -> Subject,
+    /// Reconciles at once.
+    slots: u64,
+    /// An object whose reconcile reads this Secret.
+    reading: fn(&Shop, &str) -> Value,
+    /// One whose reconcile ends at once, and the reason that it reports.
+    quick: (fn(&Shop) -> Value, &'static str),
+}
+
+const KINDS: [Kind; 3] = [
+    Kind { subject: Subject::check, slots: 16, reading: check_with, quick: (|shop| check_with(shop, "none"), "SecretMissing") },
+    Kind {
+        subject: Subject::project,
+        slots: 32,
+        reading: project_with,
+        quick: (|shop| project_with(shop, "none"), "SecretMissing"),
+    },
+    Kind { subject: Subject::deployment, slots: 128, reading: deployment_with, quick: (without_project, "ProjectMissing") },
+];
+
+fn check_with(shop: &Shop, secret: &str) -> Value {
+    let from = json!([{"name": "Cookie", "secretKeyRef": {"name": secret, "key": "cookie"}}]);
+    with_spec(check(shop), &json!({"headersFrom": from}))
+}
+
+fn project_with(shop: &Shop, secret: &str) -> Value {
+    with_spec(shop.project(), &json!({"credentialsSecretRef": {"name": secret}}))
+}
+
+fn deployment_with(shop: &Shop, secret: &str) -> Value {
+    let mut manifest = shop.deployment();
+    manifest["spec"]["configurations"][0]["securedConfiguration"][0]["valueFrom"]["secretKeyRef"]["name"] = json!(secret);
+    manifest
+}
+
+fn without_project(shop: &Shop) -> Value {
+    with_spec(shop.deployment(), &json!({"projectRef": {"name": "none"}}))
+}
+
+#[tokio::test]
+async fn the_slot_that_becomes_free_first_goes_to_the_namespace_that_holds_none() {
+    let sandbox = Sandbox::with_definitions(crd::all()).await;
+    let mut shop = Shop::on(sandbox, Options::default(), Clock::system()).await;
+    (shop.everywhere, shop.concurrency) = (true, 1_000);
+    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    shop.start_operator_as(client);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.until_project("Available", |project| project.status.is_some()).await;
+    for kind in KINDS {
+        cluster.hold(Hold::Secrets);
+        let apply = async |number: u64| {
+            let name = format!("held-{number:03}");
+            let mut manifest = (kind.reading)(&shop, &name);
+            manifest["metadata"]["name"] = json!(name);
+            shop.sandbox.apply(&manifest).await.map(|_| ())
+        };
+        stream::iter(0..kind.slots + MORE).map(apply).buffer_unordered(8).try_collect::<()>().await.unwrap();
+        cluster.until_held(kind.slots).await;
+        let other = shop.sandbox.another().await;
+        let (quick, reason) = kind.quick;
+        let manifest = quick(&shop);
+        let name = manifest["metadata"]["name"].as_str().unwrap();
+        other.apply(&manifest).await.unwrap();
+        until_waiting(&shop, (kind.subject)(&other.namespace, name)).await;
+        cluster.release_one();
+        until_reason(&other.api(&manifest), name, reason).await;
+        assert_eq!(cluster.most_held(), kind.slots, "{name}");
+        cluster.release();
+    }
+}
+
+/// Returns once an event waits for a reconcile of this object.
+async fn until_waiting(shop: &Shop, subject: Subject) {
+    let work = shop.work.clone().expect("an operator runs");
+    let waiting = async {
+        while !work.not_waiting(std::slice::from_ref(&subject)).is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    in_time(waiting).await.expect("it waits for its reconcile");
+}
+
+async fn until_reason(api: &Api<DynamicObject>, name: &str, reason: &str) {
+    let is = |object: Option<&DynamicObject>| {
+        let conditions = object.and_then(|object| object.data["status"]["conditions"].as_array());
+        conditions.into_iter().flatten().any(|it| it["type"] == names::READY && it["reason"] == reason)
+    };
+    let seen = in_time(wait::await_condition(api.clone(), name, is)).await;
+    assert!(seen.is_ok(), "{name} did not report {reason} in time");
+}

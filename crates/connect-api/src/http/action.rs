@@ -78,7 +78,7 @@ impl ActionClient {
         let endpoints = [&settings.endpoint];
         let extra = settings.extra_ca_pem.as_deref();
         let builder = connection::builder(&endpoints, settings.limits.connect, extra)?;
-        let client = builder.pool_max_idle_per_host(0).build().map_err(BuildError::Tls)?;
+        let client = builder.pool_max_idle_per_host(0).build()?;
         let Surroundings { clock, fence, observer } = around;
         Ok(Self { settings, clock, fence, client, observer })
     }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::HeaderValue;
 use http::header::ACCEPT;
-use reqwest::{Certificate, Client, ClientBuilder, redirect, tls};
+use reqwest::{Client, ClientBuilder, redirect};
 
 use super::settings::BuildError;
+use super::trust;
 use crate::hosts::Endpoint;
 use crate::mask::Masker;
 use crate::observer::RequestEnd;
@@ -29,11 +30,6 @@ pub(super) fn builder(
 ) -> Result<ClientBuilder, BuildError> {
     // Someone may have installed a provider already; then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let extra = match extra_ca_pem {
-        Some(pem) => Certificate::from_pem_bundle(pem).ok().filter(|found| !found.is_empty()),
-        None => Some(Vec::new()),
-    };
-    let extra = extra.ok_or(BuildError::ExtraCa)?;
     let mut builder = Client::builder()
         .user_agent(USER_AGENT)
         .default_headers(HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]))
@@ -41,13 +37,13 @@ pub(super) fn builder(
         .referer(false)
         .retry(reqwest::retry::never())
         .connect_timeout(connect)
-        .tls_version_min(tls::Version::TLS_1_2)
         .dns_resolver(Arc::new(GuardedResolver::new(endpoints.iter().copied())));
     // Without TLS the certificates of the platform need not be there, nor take memory.
     builder = if endpoints.iter().any(|endpoint| endpoint.url().scheme() == "https") {
-        builder.tls_certs_merge(extra)
+        builder.tls_backend_preconfigured(trust::tls(extra_ca_pem)?)
     } else {
-        builder.tls_certs_only(extra)
+        trust::roots(extra_ca_pem)?;
+        builder.tls_certs_only([])
     };
     if endpoints.iter().any(|endpoint| endpoint.is_local()) {
         builder = builder.no_proxy();

@@ -15,6 +15,7 @@ mod pace;
 mod registry;
 mod settings;
 mod token;
+mod trust;
 mod wire;
 
 use std::sync::Arc;
@@ -64,9 +65,11 @@ impl HttpConnect {
     ///
     /// # Errors
     /// As [`HttpConnect::new`].
-    pub fn within(settings: Settings, around: Surroundings) -> Result<Self, BuildError> {
+    pub fn within(mut settings: Settings, around: Surroundings) -> Result<Self, BuildError> {
         let clock = around.clock.clone();
         let wire = Arc::new(Wire::new(&settings, around)?);
+        // Of no use any more, and large.
+        settings.extra_ca_pem = None;
         let endpoint = settings.auth_url.at(routes::TOKEN).ok_or(BuildError::AuthUrl)?;
         let tokens = Tokens::new(Arc::clone(&wire), clock.clone(), endpoint, settings.credentials.clone());
         Ok(Self { settings, clock, wire, tokens: Arc::new(tokens) })

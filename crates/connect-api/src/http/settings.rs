@@ -83,5 +83,17 @@ pub enum BuildError {
     AuthUrl,
     /// TLS cannot be set up.
     #[error("TLS cannot be set up ({0}): are the CA certificates of the system installed?")]
-    Tls(#[source] reqwest::Error),
+    Tls(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl From<reqwest::Error> for BuildError {
+    fn from(error: reqwest::Error) -> Self {
+        Self::Tls(Box::new(error))
+    }
+}
+
+impl From<rustls::Error> for BuildError {
+    fn from(error: rustls::Error) -> Self {
+        Self::Tls(Box::new(error))
+    }
 }

@@ -91,7 +91,7 @@ impl Wire {
         let endpoints = [&settings.api_url, &settings.auth_url];
         let builder = connection::builder(&endpoints, settings.limits.connect, settings.extra_ca_pem.as_deref())?;
         let builder = builder.pool_idle_timeout(IDLE_CONNECTION);
-        let client = builder.build().map_err(BuildError::Tls)?;
+        let client = builder.build()?;
         let Surroundings { clock, fence, observer } = around;
         let pace = Pace::new(clock.clone(), settings.requests_per_second);
         Ok(Self { client, clock, limits: settings.limits, fence, pace, observer })

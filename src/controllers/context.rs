@@ -21,6 +21,7 @@ use super::elsewhere::Elsewhere;
 use super::keys::Keys;
 use super::memories::Memories;
 use super::panics::Panics;
+use super::project_quota::ProjectQuota;
 use super::reason::Stance;
 use super::references::{Named, References};
 use super::remote::{Login, Remote, Remotes};
@@ -61,6 +62,8 @@ pub struct Context {
     pub references: References,
     /// Who wants which key in which remote project.
     pub keys: Keys,
+    /// Which `ConnectProject`s are worked with.
+    pub project_quota: ProjectQuota,
     /// What each `ConnectProject` came to.
     pub projects: Projects,
     /// Copies of the credentials of each `ConnectProject`.
@@ -109,7 +112,9 @@ impl Context {
             kept.into_iter().chain([self.references.subjects(), self.remotes.subjects(), self.mirrors.subjects()]);
         let kept = kept.chain([self.staged_memories.subjects(), self.staged.subjects()]);
         let kept = kept.chain([Kind::Deployment, Kind::Staged, Kind::Project].map(|kind| self.keys.subjects(kind)));
-        kept.chain([self.work.subjects(), self.given.subjects(), self.panics.subjects()]).flatten().collect()
+        kept.chain([self.work.subjects(), self.given.subjects(), self.panics.subjects(), self.project_quota.subjects()])
+            .flatten()
+            .collect()
     }
 
     /// Reports an Event; one that cannot be written is no error, it is for people only.

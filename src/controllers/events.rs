@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use kube::api::ObjectMeta;
 use kube::runtime::watcher;
 use kube::{Resource, ResourceExt};
@@ -209,9 +210,9 @@ impl Lifes {
             }
             watcher::Event::InitDone => {
                 match std::mem::replace(&mut self.first, First::There) {
-                    First::Awaited if wants_keys::<K>() => context.keys.listed(),
+                    First::Awaited => listed::<K>(context),
                     First::Refused if wants_keys::<K>() => context.keys.listed_at_last(),
-                    First::Awaited | First::Refused | First::There => {}
+                    First::Refused | First::There => {}
                 }
                 let listed = self.listed.take().unwrap_or_default();
                 let mut known = context.keys.subjects(K::KIND);
@@ -229,13 +230,17 @@ impl Lifes {
                     |subject: &Subject| self.namespace.as_ref().is_none_or(|namespace| *namespace == subject.namespace);
                 self.here.retain(|subject| listed.contains(subject));
                 self.later.drain(..).for_each(|subject| context.wake(subject));
+                settle::<K>(context);
                 return known.into_iter().filter(|subject| here(subject) && !listed.contains(subject)).collect();
             }
             watcher::Event::Delete(object) => {
                 self.here.remove(&subject(object));
                 return vec![subject(object)];
             }
-            watcher::Event::Apply(object) => self.seen(context, object),
+            watcher::Event::Apply(object) => {
+                self.seen(context, object);
+                settle::<K>(context);
+            }
         }
         Vec::new()
     }
@@ -248,6 +253,9 @@ impl Lifes {
             self.first = First::Refused;
             if wants_keys::<K>() {
                 context.keys.refused();
+            }
+            if K::KIND == Kind::Project {
+                context.project_quota.listed();
             }
         }
     }
@@ -270,6 +278,9 @@ impl Lifes {
         if K::KIND == Kind::Project {
             let users = context.references.users(Named::Project, &subject.namespace, &subject.name);
             users.into_iter().filter(is_check).for_each(|check| context.wake(check));
+            if context.elsewhere.selects(object.labels()) {
+                context.project_quota.saw(&subject, created(object));
+            }
         }
         let comes = context.elsewhere.is_shard() && self.here.insert(subject.clone());
         if context.elsewhere.relabelled(&subject, object.labels()) || comes {
@@ -280,6 +291,28 @@ impl Lifes {
             }
         }
     }
+}
+
+/// A first list is complete, which some wait for.
+fn listed<K: Ours>(context: &Context) {
+    if wants_keys::<K>() {
+        context.keys.listed();
+    }
+    if K::KIND == Kind::Project {
+        context.project_quota.listed();
+    }
+}
+
+fn settle<K: Ours>(context: &Context) {
+    if K::KIND == Kind::Project {
+        context.project_quota.settle();
+    }
+}
+
+/// When the API server stored it first; every object that it shows says so.
+#[must_use]
+pub fn created<K: Resource>(object: &K) -> Timestamp {
+    object.meta().creation_timestamp.as_ref().map_or(Timestamp::MAX, |at| at.0)
 }
 
 /// Whether the list of a kind says who wants which key. Checks and mirrors want none, so nobody waits for theirs.

@@ -29,38 +29,46 @@ fn then(queue: &mut FairQueue, steps: &str) -> String {
 fn whose_turn_is_next() {
     for (case, slots, steps) in [
         ("nobody waits while a slot is free", 3, vec![("+a1 +a2 +a3 +a4", "a1 a2 a3"), ("-a2", "a4")]),
-        ("a newcomer gets the next slot, however many wait", 2, vec![
-            ("+a1 +a2 +a3 +a4 +a5", "a1 a2"),
-            ("+b1 +b2", ""),
-            ("-a1", "b1"),
-            ("-a2", "a3"),
-            ("-b1", "b2"),
-        ]),
-        ("several newcomers: in the order in which they came", 3, vec![
-            ("+a1 +a2 +a3 +a4", "a1 a2 a3"),
-            ("+b1 +c1 +b2", ""),
-            ("-a1 -a2", "b1 c1"),
-            ("-b1", "b2"),
-            ("-c1", "a4"),
-        ]),
-        ("equal shares while all wait", 4, vec![
-            ("+a1 +a2 +a3 +a4 +a5 +a6", "a1 a2 a3 a4"),
-            ("+b1 +b2 +b3 +b4", ""),
-            ("-a1", "b1"),
-            ("-a2", "b2"),
-            ("-a3", "a5"),
-            ("-a4", "a6"),
-            ("-b1", "b3"),
-        ]),
-        ("a share that nobody claims is used by others", 4, vec![("+a1 +b1 +a2 +a3 +a4", "a1 b1 a2 a3"), ("-b1", "a4")]),
+        (
+            "a newcomer gets the next slot, however many wait",
+            2,
+            vec![("+a1 +a2 +a3 +a4 +a5", "a1 a2"), ("+b1 +b2", ""), ("-a1", "b1"), ("-a2", "a3"), ("-b1", "b2")],
+        ),
+        (
+            "several newcomers: in the order in which they came",
+            3,
+            vec![
+                ("+a1 +a2 +a3 +a4", "a1 a2 a3"),
+                ("+b1 +c1 +b2", ""),
+                ("-a1 -a2", "b1 c1"),
+                ("-b1", "b2"),
+                ("-c1", "a4"),
+            ],
+        ),
+        (
+            "equal shares while all wait",
+            4,
+            vec![
+                ("+a1 +a2 +a3 +a4 +a5 +a6", "a1 a2 a3 a4"),
+                ("+b1 +b2 +b3 +b4", ""),
+                ("-a1", "b1"),
+                ("-a2", "b2"),
+                ("-a3", "a5"),
+                ("-a4", "a6"),
+                ("-b1", "b3"),
+            ],
+        ),
+        (
+            "a share that nobody claims is used by others",
+            4,
+            vec![("+a1 +b1 +a2 +a3 +a4", "a1 b1 a2 a3"), ("-b1", "a4")],
+        ),
         ("an object waits once", 1, vec![("+a1 +a2 +a2 +a2", "a1"), ("-a1", "a2"), ("-a2", "")]),
-        ("an event during a reconcile is for the next one, behind others", 1, vec![
-            ("+a1", "a1"),
-            ("+a1 +a1 +a2", ""),
-            ("-a1", "a2"),
-            ("-a2", "a1"),
-            ("-a1", ""),
-        ]),
+        (
+            "an event during a reconcile is for the next one, behind others",
+            1,
+            vec![("+a1", "a1"), ("+a1 +a1 +a2", ""), ("-a1", "a2"), ("-a2", "a1"), ("-a1", "")],
+        ),
         ("an end that nobody waits for frees nothing", 1, vec![("+a1 +a2", "a1"), ("-a2 -b1", ""), ("-a1 -a1", "a2")]),
     ] {
         let mut queue = FairQueue::new(slots);

@@ -41,6 +41,7 @@ use super::lists::List;
 use super::memories::Memories;
 use super::object::Object;
 use super::panics::{self, Panics};
+use super::project_quota::{ProjectLimits, ProjectQuota};
 use super::readable;
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
@@ -75,6 +76,8 @@ pub struct Options {
     pub install: Option<LeaseName>,
     /// Runs at once for each remote project.
     pub concurrency: usize,
+    /// How many `ConnectProject`s are worked with.
+    pub project_limits: ProjectLimits,
     /// The time.
     pub clock: Clock,
     /// Namespace of what is the operator's own: the copies of credentials (rule 24).
@@ -121,6 +124,7 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         references: References::default(),
         // Each scope lists deployments, staged connectors and projects.
         keys: Keys::new(3 * scopes, wake.clone()),
+        project_quota: ProjectQuota::new(options.project_limits, scopes, wake.clone()),
         projects: Projects::default(),
         copies: Copies::new(options.operator_namespace.clone()),
         memories: Memories::default(),
@@ -142,11 +146,11 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let scopes: Vec<Option<String>> =
         if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
     let (wake, woken) = mpsc::unbounded_channel();
+    let (done, ended) = mpsc::unbounded_channel();
     let context = context(&options, scopes.len(), &wake);
     let clock = options.clock.clone();
     let (alarms, work) = (Arc::clone(&context.alarms), Arc::clone(&context.work));
     let elsewhere = elsewhere::follow(Arc::clone(&context));
-    let (done, ended) = mpsc::unbounded_channel();
     work.start(scopes.iter().flat_map(|namespace| Kind::ALL.map(|kind| List { kind, namespace: namespace.clone() })));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let (stop, _) = tokio::sync::watch::channel(false);
@@ -233,12 +237,12 @@ struct Scope {
     selector: String,
     /// Start of the chance by which resyncs are spread.
     jitter_seed: u64,
+    /// Takes whose reconcile has ended.
+    done: UnboundedSender<Subject>,
     stop: tokio::sync::watch::Receiver<bool>,
 }
 
 impl Scope {
-    /// Takes whose reconcile has ended.
-    done: UnboundedSender<Subject>,
     /// Everything that is watched; `route` gets where to send what wakes it.
     fn run(&self, route: &mut Route) -> impl Future<Output = ()> + Send + use<> {
         let controllers = [
@@ -309,15 +313,15 @@ impl Scope {
     ) -> impl FnMut(RunResult<K>) -> future::Ready<()> + Send + use<K> {
         let context = Arc::clone(&self.context);
         let watched = self.namespace.clone().unwrap_or_else(|| "all".to_owned());
+        let done = self.done.clone();
+        // Nobody listens any more when the operator ends.
+        let free = move |subject| drop(done.send(subject));
         move |result| {
             match result {
                 Ok((object, _)) => {
                     free(Subject { kind, namespace: object.namespace.unwrap_or_default(), name: object.name });
                 }
                 Err(kube::runtime::controller::Error::ObjectNotFound(object)) => {
-        let done = self.done.clone();
-        // Nobody listens any more when the operator ends.
-        let free = move |subject| drop(done.send(subject));
                     let namespace = object.namespace.unwrap_or_default();
                     let subject = Subject { kind, namespace, name: object.name };
                     events::gone(&context, &subject);

@@ -30,6 +30,7 @@ pub mod operations;
 pub mod panics;
 pub mod patch;
 pub mod problem;
+pub mod project_quota;
 pub mod readable;
 pub mod reason;
 pub mod references;

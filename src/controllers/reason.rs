@@ -134,6 +134,7 @@ reasons! {
     RequestRejected, Stalled, "The Connect API refused the request: the message says why.";
     KeyTaken, Stalled, "A deployment or a staged connector of this key exists and was not made by this resource: choose another key, or set `adoptionPolicy: Adopt` to take it over.";
     KeyConflict, Stalled, "Another resource of this kind, which the message names, has this key in the same remote project: delete one of the two, or create one of them anew with another `spec.key`. The operator then goes on by itself.";
+    TooManyProjects, Stalled, "The operator works with a bounded number of ConnectProjects, in each namespace and in all, and older ones use it up: the message says which bound. No call is made for this one. Delete a project that is not needed, or raise `--max-projects-per-namespace` or `--max-projects` of the operator. It then goes on by itself.";
     IdentityChanged, Stalled, "The ConnectProject names another API or project than the one in which this was created: set it back, or delete this resource with `deletionPolicy: Orphan`.";
     RemoteDisappeared, Stalled, "It was deleted elsewhere: delete and create this resource, or, for a deployment, set `drift.policy: Correct` to have it created again.";
     PermissionMissing, Stalled, "The API client lacks a scope: the message names it and what it is needed for. Deploying takes manage_connectors_deployments and view_connectors, or manage_project. Scopes of an API client cannot be changed: create another one, and change the Secret. The operator then goes on by itself.";

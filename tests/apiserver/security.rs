@@ -11,6 +11,7 @@ use connect_operator::connect::http::Limits;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::secret::Policy;
 use connect_operator::controllers::work::Work;
 use connect_operator::controllers::{digest_key, manager, served_crds};
@@ -64,6 +65,7 @@ pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespa
             .expect("no selector"),
         install: None,
         concurrency: 16,
+        project_limits: ProjectLimits::DEFAULT,
         clock,
         operator_namespace: own.to_owned(),
         secrets: Policy::default(),

@@ -12,6 +12,7 @@ use connect_operator::connect::http::Limits;
 use connect_operator::controllers::action_factory::{ActionFactory, HttpActionFactory};
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::remote::ConnectFactory;
 use connect_operator::controllers::work::Work;
 use connect_operator::controllers::{manager, secret};
@@ -49,6 +50,8 @@ pub(crate) struct Shop {
     pub(crate) everywhere: bool,
     /// Deployments that are worked on at once for each remote project, from its next start.
     pub(crate) concurrency: usize,
+    /// How many projects it works with, from its next start.
+    pub(crate) project_limits: ProjectLimits,
     /// Where the operator keeps its copies of credentials; all tests share it.
     pub(crate) operator_namespace: String,
     /// Which Secrets the operator may use, from its next start.
@@ -104,6 +107,7 @@ impl Shop {
             also_watched,
             everywhere: false,
             concurrency: 16,
+            project_limits: ProjectLimits::DEFAULT,
             operator_namespace,
             secrets: secret::Policy::default(),
             limits: Limits::default(),
@@ -153,6 +157,7 @@ impl Shop {
             scope: Scope::new(&namespaces, "").expect("no selector"),
             install: None,
             concurrency: self.concurrency,
+            project_limits: self.project_limits,
             clock,
             operator_namespace: self.operator_namespace.clone(),
             secrets: self.secrets,

@@ -14,6 +14,7 @@ use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager::{self, Options};
+use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::subject::{Kind as Subjects, Subject};
 use connect_operator::controllers::work::Work;
@@ -106,6 +107,7 @@ impl Operator {
             scope: Scope::default(),
             install: None,
             concurrency: 16,
+            project_limits: ProjectLimits::DEFAULT,
             clock: own.clock.clone(),
             operator_namespace: "operator".to_owned(),
             secrets: secret::Policy::default(),

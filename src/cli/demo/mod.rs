@@ -23,6 +23,7 @@ use self::place::Place;
 use self::steps::Demo;
 use super::run::{self, RunError};
 use crate::clock::Clock;
+use crate::controllers::project_quota::ProjectLimits;
 use crate::dev_server::{DevServer, DevServerError, Options};
 use crate::local_cluster;
 use crate::names;
@@ -260,6 +261,8 @@ fn operator(place: &Place) -> run::Args {
         health_listen: None,
         watch_namespaces: place.watched(),
         concurrency: 16,
+        max_projects_per_namespace: ProjectLimits::DEFAULT.per_namespace,
+        max_projects: ProjectLimits::DEFAULT.total,
         allowed_api_hosts: vec!["http://127.0.0.1:*".to_owned()],
         allowed_action_hosts: vec!["http://127.0.0.1:*".to_owned()],
         default_deletion_policy: None,

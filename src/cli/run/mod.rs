@@ -23,6 +23,7 @@ use crate::connect::http::Limits;
 use crate::connect::surroundings::Surroundings;
 use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory};
 use crate::controllers::connect_factory::HttpFactory;
+use crate::controllers::project_quota::ProjectLimits;
 use crate::controllers::work::Work;
 use crate::controllers::{connection, digest_key, manager, panics, secret, served_crds};
 use crate::crd::DeletionPolicy;
@@ -59,6 +60,14 @@ pub(in crate::cli) struct Args {
     /// Resources that are worked on at once, for each remote project.
     #[arg(long, value_name = "NUMBER", default_value = "16", env = "CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub concurrency: u16,
+
+    /// ConnectProjects of a namespace that this install works with, the oldest first.
+    #[arg(long, value_name = "NUMBER", default_value_t = ProjectLimits::DEFAULT.per_namespace, env = "MAX_PROJECTS_PER_NAMESPACE", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub max_projects_per_namespace: u32,
+
+    /// ConnectProjects of all namespaces together that this install works with, the oldest first.
+    #[arg(long, value_name = "NUMBER", default_value_t = ProjectLimits::DEFAULT.total, env = "MAX_PROJECTS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub max_projects: u32,
 
     /// Hosts of the Connect API, its authorization server and the HTTP API that may be called, separated by commas:
     /// *.example.com or connect.*.example.com (HTTPS on port 443, public addresses), host or host:port (HTTPS, any address),
@@ -226,6 +235,7 @@ pub(in crate::cli) async fn run_with(
         scope,
         install,
         concurrency: usize::from(args.concurrency),
+        project_limits: ProjectLimits { per_namespace: args.max_projects_per_namespace, total: args.max_projects },
         clock,
         operator_namespace: namespace,
         default_deletion_policy: args.default_deletion_policy.map(Into::into),

@@ -30,8 +30,10 @@ use super::connector;
 use super::connector::memory::Outcome;
 use super::context::{Context, Project};
 use super::elsewhere;
+use super::events;
 use super::object;
 use super::patch::write_status;
+use super::project_quota::Admission;
 use super::reason::Reason;
 use super::references::Named;
 use super::refusal;
@@ -84,6 +86,10 @@ async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject
     context.work.inventory.used(subject);
     let secret = object.spec.credentials_secret_ref.name.clone();
     context.references.set(subject, [(Named::Secret, secret)].into());
+    let admission = context.project_quota.admission(subject, events::created(&*object));
+    if admission == Admission::Unknown {
+        return Ok(Ended::Said(None));
+    }
     // Before anybody can use it.
     let going = object.metadata.deletion_timestamp.is_some();
     let object = if going {
@@ -94,7 +100,13 @@ async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject
             Err(error) => return refused(&object, context, subject, refusal::FINALIZERS, error).await,
         }
     };
-    let access = access(&object, context, subject).await?;
+    let access = match context.project_quota.told(admission) {
+        Some(told) => {
+            context.remotes.release(subject);
+            Access { remote: Err(told), unkept: None, gone: false }
+        }
+        None => access(&object, context, subject).await?,
+    };
     offer(&object, context, subject, &access.remote);
     let again = [
         matches!(users, Use::Listed(_)).then_some(COUNT_AGAIN),
@@ -311,6 +323,7 @@ fn release(context: &Context, subject: &Subject) {
     context.alarms.set(subject, None);
     context.remotes.release(subject);
     context.projects.forget(subject);
+    context.project_quota.forget(subject);
     context.references.forget(subject);
     context.work.inventory.unused(subject);
 }

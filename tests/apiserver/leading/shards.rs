@@ -12,6 +12,7 @@ use connect_operator::connect::surroundings::Surroundings;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::work::Work;
 use connect_operator::controllers::{manager, secret};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
@@ -74,6 +75,7 @@ impl Install {
             scope,
             install: lease.map(|_| name.clone()),
             concurrency: 16,
+            project_limits: ProjectLimits::DEFAULT,
             clock,
             operator_namespace: home.namespace.clone(),
             secrets: secret::Policy::default(),

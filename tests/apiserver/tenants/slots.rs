@@ -34,14 +34,24 @@ struct Kind {
 }
 
 const KINDS: [Kind; 3] = [
-    Kind { subject: Subject::check, slots: 16, reading: check_with, quick: (|shop| check_with(shop, "none"), "SecretMissing") },
+    Kind {
+        subject: Subject::check,
+        slots: 16,
+        reading: check_with,
+        quick: (|shop| check_with(shop, "none"), "SecretMissing"),
+    },
     Kind {
         subject: Subject::project,
         slots: 32,
         reading: project_with,
         quick: (|shop| project_with(shop, "none"), "SecretMissing"),
     },
-    Kind { subject: Subject::deployment, slots: 128, reading: deployment_with, quick: (without_project, "ProjectMissing") },
+    Kind {
+        subject: Subject::deployment,
+        slots: 128,
+        reading: deployment_with,
+        quick: (without_project, "ProjectMissing"),
+    },
 ];
 
 fn check_with(shop: &Shop, secret: &str) -> Value {
@@ -55,7 +65,8 @@ fn project_with(shop: &Shop, secret: &str) -> Value {
 
 fn deployment_with(shop: &Shop, secret: &str) -> Value {
     let mut manifest = shop.deployment();
-    manifest["spec"]["configurations"][0]["securedConfiguration"][0]["valueFrom"]["secretKeyRef"]["name"] = json!(secret);
+    manifest["spec"]["configurations"][0]["securedConfiguration"][0]["valueFrom"]["secretKeyRef"]["name"] =
+        json!(secret);
     manifest
 }
 
@@ -63,8 +74,12 @@ fn without_project(shop: &Shop) -> Value {
     with_spec(shop.deployment(), &json!({"projectRef": {"name": "none"}}))
 }
 
+fn held(number: u64) -> String {
+    format!("held-{number:03}")
+}
+
 #[tokio::test]
-async fn the_slot_that_becomes_free_first_goes_to_the_namespace_that_holds_none() {
+async fn rule_27_the_slot_that_becomes_free_first_goes_to_the_namespace_that_holds_none() {
     let sandbox = Sandbox::with_definitions(crd::all()).await;
     let mut shop = Shop::on(sandbox, Options::default(), Clock::system()).await;
     (shop.everywhere, shop.concurrency) = (true, 1_000);
@@ -76,7 +91,7 @@ async fn the_slot_that_becomes_free_first_goes_to_the_namespace_that_holds_none(
     for kind in KINDS {
         cluster.hold(Hold::Secrets);
         let apply = async |number: u64| {
-            let name = format!("held-{number:03}");
+            let name = held(number);
             let mut manifest = (kind.reading)(&shop, &name);
             manifest["metadata"]["name"] = json!(name);
             shop.sandbox.apply(&manifest).await.map(|_| ())
@@ -93,6 +108,10 @@ async fn the_slot_that_becomes_free_first_goes_to_the_namespace_that_holds_none(
         until_reason(&other.api(&manifest), name, reason).await;
         assert_eq!(cluster.most_held(), kind.slots, "{name}");
         cluster.release();
+        // Nothing of this kind reads a Secret any more when the next one begins.
+        for number in 0..kind.slots + MORE {
+            until_reason(&shop.sandbox.api(&manifest), &held(number), "SecretMissing").await;
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::events;
 use connect_operator::controllers::manager::{self, Options};
+use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::resync::{INTERVAL, resync};
 use connect_operator::controllers::subject::Subject;
 use connect_operator::controllers::work::Work;
@@ -40,6 +41,7 @@ fn context(clock: &Clock) -> (Arc<Context>, UnboundedReceiver<Subject>) {
         scope: Scope::default(),
         install: None,
         concurrency: 1,
+        project_limits: ProjectLimits::DEFAULT,
         clock: clock.clone(),
         operator_namespace: "operator".to_owned(),
         default_deletion_policy: None,

@@ -18,6 +18,7 @@ const PROJECT: &[Reason] = &[
     Reason::KubernetesError,
     Reason::ServiceUnavailable,
     Reason::Throttled,
+    Reason::TooManyProjects,
     Reason::ConfigurationInvalid,
     Reason::PermissionMissing,
     Reason::ProjectNotFound,
@@ -109,6 +110,7 @@ const STAGED: &[Reason] = &[
 const NO_DEPLOYMENT: &[Reason] = &[
     Reason::Available,
     Reason::InUse,
+    Reason::TooManyProjects,
     Reason::CredentialsNotKept,
     Reason::Mirrored,
     Reason::RegistryCut,

@@ -1,0 +1,105 @@
+//! Which projects are in, as tables of when they were made.
+
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+
+use super::*;
+
+const LIMITS: ProjectLimits = ProjectLimits { per_namespace: 2, total: 3 };
+
+/// `a1` is a project of namespace `a`.
+fn project(name: &str) -> Subject {
+    Subject::project(&name[..1], name)
+}
+
+fn second(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("a time in range")
+}
+
+/// A quota after so many lists, of projects that were made in this order.
+fn quota(lists: usize, names: &str) -> (ProjectQuota, UnboundedReceiver<Subject>) {
+    let (wake, mut woken) = mpsc::unbounded_channel();
+    let quota = ProjectQuota::new(LIMITS, lists, wake);
+    for (at, name) in (0..).zip(names.split_whitespace()) {
+        quota.saw(&project(name), second(at));
+    }
+    quota.settle();
+    for _ in 0..lists {
+        quota.listed();
+    }
+    drain(&mut woken);
+    (quota, woken)
+}
+
+fn drain(woken: &mut UnboundedReceiver<Subject>) -> String {
+    let names: Vec<_> = std::iter::from_fn(|| woken.try_recv().ok()).map(|subject| subject.name).collect();
+    names.join(" ")
+}
+
+fn admission(quota: &ProjectQuota, name: &str) -> Admission {
+    quota.admission(&project(name), second(1_000))
+}
+
+#[test]
+fn the_oldest_are_in() {
+    use Admission::{Admitted, Full, NamespaceFull};
+    for (case, names, expected) in [
+        ("fewer than the bounds", "a1 a2 b1", vec![("a1", Admitted), ("a2", Admitted), ("b1", Admitted)]),
+        ("a full namespace", "a1 a2 a3 b1", vec![("a2", Admitted), ("a3", NamespaceFull), ("b1", Admitted)]),
+        ("all full", "a1 a2 b1 b2 c1", vec![("b1", Admitted), ("b2", Full), ("c1", Full)]),
+        ("one that is new", "a1 a2", vec![("a9", NamespaceFull), ("b1", Admitted), ("c1", Full), ("a2", Admitted)]),
+    ] {
+        let (quota, _woken) = quota(1, names);
+        for (name, expected) in expected {
+            assert_eq!(admission(&quota, name), expected, "{case}: {name}");
+        }
+    }
+}
+
+#[test]
+fn whoever_comes_in_or_falls_out_is_enqueued_and_nobody_else() {
+    let (quota, mut woken) = quota(1, "a1 a2 a3 b1 b2");
+    quota.forget(&project("a2"));
+    assert_eq!(drain(&mut woken), "a3", "the next of its namespace");
+    quota.forget(&project("a1"));
+    assert_eq!(drain(&mut woken), "b2", "the next of all");
+    quota.forget(&project("a1"));
+    assert_eq!(drain(&mut woken), "");
+    // One that other labels bring here may be older than what is in.
+    quota.saw(&project("c1"), second(-1));
+    quota.settle();
+    assert_eq!(drain(&mut woken), "b2");
+    assert_eq!(admission(&quota, "b2"), Admission::Full);
+    quota.saw(&project("c1"), second(-1));
+    quota.settle();
+    assert_eq!(drain(&mut woken), "", "seen again");
+    assert_eq!(quota.subjects().len(), 4);
+}
+
+#[test]
+fn nothing_is_known_before_every_namespace_was_listed() {
+    let (wake, mut woken) = mpsc::unbounded_channel();
+    let quota = ProjectQuota::new(LIMITS, 2, wake);
+    quota.saw(&project("a1"), second(1));
+    quota.settle();
+    quota.listed();
+    assert_eq!(admission(&quota, "a1"), Admission::Unknown);
+    assert_eq!(drain(&mut woken), "");
+    quota.listed();
+    assert_eq!(drain(&mut woken), "a1");
+    assert_eq!(admission(&quota, "a1"), Admission::Admitted);
+}
+
+#[test]
+fn what_is_said_names_the_option_that_helps() {
+    let (quota, _woken) = quota(0, "");
+    for (admission, words) in [
+        (Admission::NamespaceFull, Some(["2 oldest ConnectProjects of a namespace", "--max-projects-per-namespace"])),
+        (Admission::Full, Some(["3 oldest ConnectProjects of all", "--max-projects"])),
+        (Admission::Admitted, None),
+    ] {
+        let told = quota.told(admission);
+        assert_eq!(told.is_some(), words.is_some(), "{admission:?}");
+        let message = told.map(|told| told.message).unwrap_or_default();
+        assert!(words.into_iter().flatten().all(|word| message.contains(word)), "{message}");
+    }
+}

@@ -8,6 +8,14 @@ use std::fmt;
 
 use super::subject::{Kind, Subject};
 
+/// Objects in one page of a list. etcd takes objects of up to 1.5 MiB as JSON, and people fill annotations and labels as they
+/// like where the schema of a kind bounds the rest, so a page is [`LARGEST_PAGE`] at most. The 500 of kube would be 750 MiB.
+pub const PAGE: u32 = 50;
+/// Most bytes in one page of a list: 75 MiB.
+pub const LARGEST_PAGE: usize = PAGE as usize * LARGEST_OBJECT;
+/// Most bytes of one object as JSON: `--max-request-bytes` of etcd, 1.5 MiB.
+const LARGEST_OBJECT: usize = 3 << 19;
+
 /// A list of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct List {

@@ -59,7 +59,7 @@ use crate::names;
 /// Secrets that may hold values of ours.
 fn secrets_of_interest() -> watcher::Config {
     let others = secret::REFUSED_TYPES.map(|(type_, _)| format!("type!={type_}"));
-    watcher::Config::default().fields(&others.join(","))
+    watches::config().fields(&others.join(","))
 }
 
 /// How long runs that are under way may take to end. A call takes 30 s at most (`connect::http`), and what it came to is
@@ -253,7 +253,7 @@ impl Scope {
             self.controller::<MirroredProject>(route),
             self.mirrored(),
             self.sources::<Secret>(Named::Secret, secrets_of_interest()),
-            self.sources::<ConfigMap>(Named::ConfigMap, watcher::Config::default()),
+            self.sources::<ConfigMap>(Named::ConfigMap, watches::config()),
         ];
         future::join_all(controllers).map(|_| ())
     }

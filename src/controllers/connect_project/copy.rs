@@ -5,6 +5,7 @@
 //! there: that is for `observe.rs` to decide. Of the credentials themselves nothing is kept in memory here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,12 +14,14 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::{PartialObjectMeta, Status};
 use kube::{Client, ResourceExt};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
+use crate::controllers::lists::PAGE;
 use crate::controllers::reason::Reason;
 use crate::controllers::refusal;
 use crate::controllers::secret;
@@ -238,7 +241,7 @@ pub async fn sweep(context: Arc<Context>, namespaces: Vec<String>) {
 async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube::Error> {
     let api = context.copies.api(&context.client);
     let made_by_us = format!("{}={},{}", names::MANAGED_BY, names::FIELD_MANAGER, names::PROJECT_NAMESPACE);
-    let mut copies = api.list_metadata(&ListParams::default().labels(&made_by_us)).await?.items;
+    let mut copies = every(&api, ListParams::default().labels(&made_by_us)).await?;
     let namespace = |copy: &PartialObjectMeta<Secret>| copy.labels().get(names::PROJECT_NAMESPACE).cloned();
     if !namespaces.is_empty() {
         copies.retain(|copy| namespace(copy).is_some_and(|namespace| namespaces.contains(&namespace)));
@@ -256,8 +259,8 @@ async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube
             None => Api::all(client),
             Some(namespace) => Api::namespaced(client, namespace),
         };
-        match projects.list_metadata(&ListParams::default()).await {
-            Ok(projects) => living.extend(projects.items.iter().filter_map(ResourceExt::uid)),
+        match every(&projects, ListParams::default()).await {
+            Ok(projects) => living.extend(projects.iter().filter_map(ResourceExt::uid)),
             // Which of its projects live cannot be seen, so its copies stay; those of other namespaces are looked at.
             Err(error) if place.is_some() && refusal::cannot_be_seen(&error) => {
                 copies.retain(|copy| namespace(copy) != place);
@@ -275,6 +278,22 @@ async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube
         }
     }
     Ok(())
+}
+
+/// The metadata of everything in a list, page by page.
+async fn every<K>(api: &Api<K>, list: ListParams) -> Result<Vec<PartialObjectMeta<K>>, kube::Error>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    let (mut page, mut found) = (list.limit(PAGE), Vec::new());
+    loop {
+        let list = api.list_metadata(&page).await?;
+        found.extend(list.items);
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(found),
+        }
+    }
 }
 
 #[cfg(test)]

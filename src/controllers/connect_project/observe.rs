@@ -11,14 +11,12 @@ use crate::connect::Rate;
 use crate::connect::api::DeploymentPaths;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
+use crate::controllers::lists::PAGE;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::Settings;
 use crate::controllers::{secret, served_crds};
 use crate::crd::{self, ConnectProject, ConnectorDeployment, ConnectorStaged, CredentialsRef};
 use crate::names;
-
-/// Objects in one page of a LIST.
-const PAGE: u32 = 200;
 
 /// How to reach the remote project, and how that is known.
 pub(super) enum Credentials {

@@ -18,11 +18,10 @@ use crate::connect::model::{self, IntegrationType};
 use crate::connect::paging::{self, Extent};
 use crate::connect::registry::{ConnectorQuery, RegistryApi};
 use crate::controllers::bounds;
+use crate::controllers::lists::PAGE;
 use crate::crd::connector::LONGEST_WORD;
 use crate::crd::{ConnectProject, Connector, RegistryMirror};
 
-/// Objects in one page of a LIST: each holds a whole record.
-const PAGE: u32 = 100;
 /// Records that are kept to be written after one look, in bytes of JSON.
 const LARGEST_LOAD: usize = 4 << 20;
 

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{self, Receiver};
 use super::Scope;
 use crate::controllers::changes::Changes;
 use crate::controllers::events::{self, Lifes, Ours, strip};
-use crate::controllers::lists::List;
+use crate::controllers::lists::{List, PAGE};
 use crate::controllers::object::Object;
 use crate::controllers::readable::{self, Guarded, only_readable};
 use crate::controllers::references::Named;
@@ -35,6 +35,12 @@ pub(super) struct Watched<K: Object> {
     pub(super) unreadable: Receiver<InvalidObject>,
 }
 
+/// How everything is watched: listed in pages that memory can hold, whatever people write into their objects. A page is read
+/// from etcd as it is now, since the API server gives the whole list at once where its cache may answer.
+pub(super) fn config() -> watcher::Config {
+    watcher::Config::default().page_size(PAGE)
+}
+
 impl Scope {
     /// Watches one of our kinds.
     pub(super) fn objects<K>(&self) -> Watched<K>
@@ -45,10 +51,8 @@ impl Scope {
         let (told, unreadable) = mpsc::channel(readable::WAITING);
         // Projects are read by whatever names them, whoever speaks for them.
         let config = match K::KIND {
-            Kind::Project => watcher::Config::default(),
-            Kind::Deployment | Kind::Staged | Kind::Check | Kind::Mirror => {
-                watcher::Config::default().labels(&self.selector)
-            }
+            Kind::Project => config(),
+            Kind::Deployment | Kind::Staged | Kind::Check | Kind::Mirror => config().labels(&self.selector),
         };
         let watcher = watcher(self.api::<Guarded<K>>(), config).default_backoff();
         let events = watcher.modify(strip).inspect(self.note_lifes::<K>());
@@ -123,7 +127,7 @@ impl Scope {
     /// Wakes the mirror whose object was changed by somebody else. Nothing of the objects is kept.
     pub(super) fn mirrored(&self) -> BoxFuture<'static, ()> {
         let context = self.context.clone();
-        watcher(self.api::<PartialObjectMeta<Connector>>(), watcher::Config::default())
+        watcher(self.api::<PartialObjectMeta<Connector>>(), config())
             .default_backoff()
             .take_until(self.stopped())
             .for_each(move |event| {

@@ -1,4 +1,4 @@
-//! Many resources at once: what is counted exactly. `examples/scale.rs` measures the rest.
+//! Many resources at once: what is counted exactly. `examples/scale/` measures the rest.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -4,16 +4,16 @@
 //! ```text
 //! cargo build --release
 //! cargo run --release --example scale -- [DEPLOYMENTS [MINUTES [INTERVAL]]]
+//! cargo run --release --example scale -- projects [PROJECTS [MINUTES]]
 //! ```
 //!
 //! DEPLOYMENTS (100) are applied at once; after all are Ready it is watched for MINUTES (3) how much goes on while
 //! nothing changes, each of them being looked at every INTERVAL (5m); then the operator is restarted, and all are
 //! deleted. Each remote call takes 25 ms, each deployment 2 s. Figures go to standard output, a line for each; counts
-//! are exact, times depend on the machine. `target/release/connect-operator` is measured, or what `OPERATOR` names.
+//! are exact, times depend on the machine. The second form measures ConnectProjects (`projects.rs`). `target/release/connect-operator` is measured, or what `OPERATOR` names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use connect_operator::clock::{Clock, between};
@@ -28,7 +28,11 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt, conditions, wait, watcher};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
-use tokio::process::{Child, Command};
+
+use crate::process::Operator;
+
+mod process;
+mod projects;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -36,14 +40,20 @@ const NAMESPACE: &str = "default";
 
 #[tokio::main]
 async fn main() -> Outcome {
-    let mut arguments = std::env::args().skip(1);
-    let deployments: usize = arguments.next().map_or(Ok(100), |text| text.parse())?;
+    let mut arguments = std::env::args().skip(1).peekable();
+    let of_projects = arguments.next_if(|word| word == "projects").is_some();
+    let many = arguments.next().map_or(Ok(if of_projects { 1_000 } else { 100 }), |text| text.parse())?;
     let minutes = arguments.next().map_or(Ok(3), |text| text.parse::<u64>())?.max(1);
     let interval = arguments.next().unwrap_or_else(|| "5m".to_owned());
     let binary = std::env::var("OPERATOR").unwrap_or_else(|_| "target/release/connect-operator".to_owned());
     let assets = Assets::find_or_build(|step| eprintln!("{step}")).await?;
     let cluster = LocalCluster::start(local_cluster::Options::new(assets, binary.clone().into())).await?;
-    let measured = measure(&cluster, &binary, deployments, Duration::from_mins(minutes), &interval).await;
+    let settled = Duration::from_mins(minutes);
+    let measured = if of_projects {
+        projects::measure(&cluster, &binary, many, settled).await
+    } else {
+        measure(&cluster, &binary, many, settled, &interval).await
+    };
     cluster.stop().await?;
     measured
 }
@@ -62,7 +72,7 @@ async fn measure(
     let options = Options { deploy_duration: Duration::from_secs(2), faults, ..Options::default() };
     let dev = DevServer::start(options, Clock::system()).await?;
     prepare(&client, &dev.url()).await?;
-    let mut operator = Operator::start(cluster, binary)?;
+    let mut operator = Operator::start(cluster, binary, &[])?;
     let writes = Writes::watch(client.clone());
 
     let started = Instant::now();
@@ -89,7 +99,7 @@ async fn measure(
 
     let (before, writes_before) = (dev.calls().len(), writes.count());
     operator.stop().await?;
-    operator = Operator::start(cluster, binary)?;
+    operator = Operator::start(cluster, binary, &[])?;
     tokio::time::sleep(Duration::from_secs(30)).await;
     tell_calls("calls after a restart", &dev, before);
     say("cluster writes after a restart", writes.count() - writes_before);
@@ -245,46 +255,5 @@ impl Writes {
 
     fn count(&self) -> usize {
         *self.0.borrow()
-    }
-}
-
-/// The operator as a process of its own.
-struct Operator(Child);
-
-impl Operator {
-    fn start(cluster: &LocalCluster, binary: &str) -> Outcome<Self> {
-        let child = Command::new(binary)
-            .args(["run", "--watch-namespaces", NAMESPACE, "--operator-namespace", NAMESPACE])
-            .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--log-format", "text"])
-            .env("KUBECONFIG", cluster.kubeconfig_path())
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()?;
-        Ok(Self(child))
-    }
-
-    /// Memory and processor time so far, as Linux tells them.
-    fn tell(&self, deployments: usize) -> Outcome {
-        let Some(id) = self.0.id() else { return Ok(()) };
-        let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-        for (what, field) in [("memory now, MiB", "VmRSS:"), ("memory at most, MiB", "VmHWM:")] {
-            let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
-            let kibibytes: usize = line.split_whitespace().next().unwrap_or("0").parse()?;
-            say(what, format!("{:.1}", ratio(kibibytes, 1024)));
-        }
-        let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks: usize = fields[11].parse::<usize>()? + fields[12].parse::<usize>()?;
-        // A tick is 10 ms on every Linux that this runs on.
-        say("processor time for each resource, ms", format!("{:.2}", ratio(ticks * 10, deployments)));
-        Ok(())
-    }
-
-    async fn stop(mut self) -> Outcome {
-        if let Some(id) = self.0.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
-            rustix::process::kill_process(id, rustix::process::Signal::TERM)?;
-        }
-        self.0.wait().await?;
-        Ok(())
     }
 }

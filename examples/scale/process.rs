@@ -1,0 +1,57 @@
+//! The operator as a process, and what Linux says of it.
+
+use std::process::Stdio;
+
+use connect_operator::local_cluster::LocalCluster;
+use tokio::process::{Child, Command};
+
+use crate::{NAMESPACE, Outcome, ratio, say};
+
+/// The operator as a process of its own.
+pub(crate) struct Operator(Child);
+
+impl Operator {
+    pub(crate) fn start(cluster: &LocalCluster, binary: &str, more: &[&str]) -> Outcome<Self> {
+        let child = Command::new(binary)
+            .args(["run", "--watch-namespaces", NAMESPACE, "--operator-namespace", NAMESPACE])
+            .args(["--allowed-api-hosts", "http://127.0.0.1:*,127.0.0.1:*", "--log-format", "text"])
+            .args(more)
+            .env("KUBECONFIG", cluster.kubeconfig_path())
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()?;
+        Ok(Self(child))
+    }
+
+    /// Memory and processor time so far, as Linux tells them.
+    pub(crate) fn tell(&self, resources: usize) -> Outcome {
+        say("memory now, MiB", format!("{:.1}", ratio(self.kibibytes("VmRSS:")?, 1024)));
+        say("memory at most, MiB", format!("{:.1}", ratio(self.kibibytes("VmHWM:")?, 1024)));
+        let stat = self.file("stat")?;
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks: usize = fields[11].parse::<usize>()? + fields[12].parse::<usize>()?;
+        // A tick is 10 ms on every Linux that this runs on.
+        say("processor time for each resource, ms", format!("{:.2}", ratio(ticks * 10, resources)));
+        Ok(())
+    }
+
+    /// A field of the process's status, in KiB.
+    pub(crate) fn kibibytes(&self, field: &str) -> Outcome<usize> {
+        let status = self.file("status")?;
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
+        Ok(line.split_whitespace().next().unwrap_or("0").parse()?)
+    }
+
+    fn file(&self, name: &str) -> Outcome<String> {
+        let id = self.0.id().ok_or("the operator has ended")?;
+        Ok(std::fs::read_to_string(format!("/proc/{id}/{name}"))?)
+    }
+
+    pub(crate) async fn stop(mut self) -> Outcome {
+        if let Some(id) = self.0.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
+            rustix::process::kill_process(id, rustix::process::Signal::TERM)?;
+        }
+        self.0.wait().await?;
+        Ok(())
+    }
+}

@@ -75,8 +75,11 @@ impl ProjectQuota {
     /// A project exists that counts. What follows is for [`ProjectQuota::settle`], so that a list costs one comparison.
     pub fn saw(&self, project: &Subject, created: Timestamp) {
         let mut index = self.lock();
-        index.remove(project);
-        index.created.insert(project.clone(), created);
+        let before = index.created.insert(project.clone(), created);
+        if let Some(before) = before.filter(|before| *before != created) {
+            // Deleted and made anew.
+            index.by_age.remove(&(before, project.clone()));
+        }
         index.by_age.insert((created, project.clone()));
     }
 

@@ -72,6 +72,9 @@ fn whoever_comes_in_or_falls_out_is_enqueued_and_nobody_else() {
     quota.saw(&project("c1"), second(-1));
     quota.settle();
     assert_eq!(drain(&mut woken), "", "seen again");
+    quota.saw(&project("c1"), second(9));
+    quota.settle();
+    assert_eq!(drain(&mut woken), "b2 c1", "made anew, it is the newest");
     assert_eq!(quota.subjects().len(), 4);
 }
 
@@ -83,6 +86,7 @@ fn nothing_is_known_before_every_namespace_was_listed() {
     quota.settle();
     quota.listed();
     assert_eq!(admission(&quota, "a1"), Admission::Unknown);
+    quota.saw(&project("a1"), second(1));
     assert_eq!(drain(&mut woken), "");
     quota.listed();
     assert_eq!(drain(&mut woken), "a1");

@@ -28,10 +28,8 @@ pub(super) fn slots(kind: Kind) -> usize {
         // Each reads a Secret of up to 1 MiB and writes its copy, and makes no call of its own: more would only wait for the
         // API server, with their Secrets in memory.
         Kind::Project => 32,
-        // Their makers have few.
-        Kind::Staged => 16,
-        // Each waits for a frontend, and keeps its answer in memory for a moment.
-        Kind::Check => 16,
+        // Makers have few staged connectors. Each check waits for a frontend, and keeps its answer in memory for a moment.
+        Kind::Staged | Kind::Check => 16,
         // Each reads its registry page by page, and keeps a few megabytes in memory meanwhile.
         Kind::Mirror => 2,
     }

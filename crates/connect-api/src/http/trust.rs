@@ -17,8 +17,11 @@ use super::settings::BuildError;
 /// TLS sessions that a client remembers: 8 for each host, of which it calls two.
 const SESSIONS: usize = 16;
 
-/// The verifiers in use, by the extra certificates in PEM.
-static IN_USE: Mutex<Vec<(Option<Vec<u8>>, Weak<Verifier>)>> = Mutex::new(Vec::new());
+/// The verifiers in use.
+static IN_USE: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+
+/// A verifier, and the extra certificates in PEM that it trusts.
+type Known = (Option<Vec<u8>>, Weak<Verifier>);
 
 /// The TLS of one client. `extra`: certificates in PEM that are trusted beside those of the system.
 ///

@@ -14,8 +14,3 @@ pub mod names;
 #[allow(dead_code, reason = "each test binary asks other things of it")]
 mod patience;
 pub mod telemetry;
-
-pub use {clock, connect_api as connect, dev_server};
-
-#[cfg(feature = "local-cluster")]
-pub use local_control_plane as local_cluster;

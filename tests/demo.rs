@@ -11,12 +11,12 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
-use connect_operator::local_cluster::{Assets, LocalCluster, Options};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, PostParams};
 use kube::runtime::wait;
 use kube::{Api, Client, Resource, ResourceExt};
+use local_control_plane::{Assets, LocalCluster, Options};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;

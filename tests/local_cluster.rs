@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use connect_operator::local_cluster::{Assets, Error, GUARDIAN_COMMAND, LocalCluster, Options, Process, versions};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{ListParams, ObjectMeta, PostParams, WatchParams};
 use kube::{Api, Client};
+use local_control_plane::{Assets, Error, GUARDIAN_COMMAND, LocalCluster, Options, Process, versions};
 use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process, test_kill_process};
 use tokio::sync::OnceCell;
 

@@ -16,17 +16,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use connect_operator::clock::{Clock, between};
+use clock::{Clock, between};
 use connect_operator::crd::{self, ConnectorDeployment};
-use connect_operator::dev_server::{Call, DevServer, Fault, FaultAnswer, Options};
-use connect_operator::local_cluster::{self, Assets, LocalCluster};
 use connect_operator::names;
+use dev_server::{Call, DevServer, Fault, FaultAnswer, Options};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt, conditions, wait, watcher};
 use kube::{Api, Client, ResourceExt};
+use local_control_plane::{self, Assets, LocalCluster};
 use serde_json::json;
 
 use crate::process::Operator;
@@ -47,7 +47,7 @@ async fn main() -> Outcome {
     let interval = arguments.next().unwrap_or_else(|| "5m".to_owned());
     let binary = std::env::var("OPERATOR").unwrap_or_else(|_| "target/release/connect-operator".to_owned());
     let assets = Assets::find_or_build(|step| eprintln!("{step}")).await?;
-    let cluster = LocalCluster::start(local_cluster::Options::new(assets, binary.clone().into())).await?;
+    let cluster = LocalCluster::start(local_control_plane::Options::new(assets, binary.clone().into())).await?;
     let settled = Duration::from_mins(minutes);
     let measured = if of_projects {
         projects::measure(&cluster, &binary, many, settled).await

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use connect_operator::local_cluster::LocalCluster;
+use local_control_plane::LocalCluster;
 use tokio::process::{Child, Command};
 
 use crate::{NAMESPACE, Outcome, ratio, say};

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use connect_operator::crd::ConnectProject;
-use connect_operator::local_cluster::LocalCluster;
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client};
+use local_control_plane::LocalCluster;
 use serde_json::json;
 
 use crate::process::Operator;

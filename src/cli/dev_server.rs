@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 use url::Url;
 
-use crate::clock::Clock;
-use crate::dev_server::{
+use clock::Clock;
+use dev_server::{
     self, ActionFile, Catalogue, DevServerError, FaultFile, Options, Variant, parse_application, parse_duration,
 };
 

@@ -58,7 +58,7 @@ enum Command {
     Man(man::Args),
     /// Watch over the processes of a local cluster; started by `demo` and by tests.
     #[cfg(feature = "local-cluster")]
-    #[command(name = crate::local_cluster::GUARDIAN_COMMAND, hide = true)]
+    #[command(name = local_control_plane::GUARDIAN_COMMAND, hide = true)]
     LocalClusterGuardian,
 }
 
@@ -101,7 +101,7 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "local-cluster")]
         Command::Demo(args) => in_runtime(demo::run(args)),
         #[cfg(feature = "local-cluster")]
-        Command::LocalClusterGuardian => in_runtime(crate::local_cluster::guard()),
+        Command::LocalClusterGuardian => in_runtime(local_control_plane::guard()),
     }
 }
 

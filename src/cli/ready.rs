@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
+use clock::Clock;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::printing::print;
-use crate::clock::Clock;
 use crate::crd::parse_duration;
 
 /// Most that is read of an answer, in bytes.

@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use clap_complete::engine::ArgValueCandidates;
+use clock::Clock;
 use futures::StreamExt as _;
 use kube::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
 
 use super::completion;
 use super::printing::print;
-use crate::clock::Clock;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ConnectorDeployment, parse_duration};
 use crate::names;

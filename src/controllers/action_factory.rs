@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::connect::action::ActionApi;
-use crate::connect::hosts::{AllowedHosts, Endpoint, UrlRefused};
-use crate::connect::http::{ActionClient, ActionLimits, ActionSettings};
-use crate::connect::surroundings::Surroundings;
+use connect_api::action::ActionApi;
+use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
+use connect_api::http::{ActionClient, ActionLimits, ActionSettings};
+use connect_api::surroundings::Surroundings;
 
 /// Hosts of frontends (contract section 11), for those who name no others.
 pub const DEFAULT_ACTION_HOSTS: &str = "*.frontastic.live,*.frontastic.io,*.frontastic.rocks";
@@ -52,8 +52,9 @@ impl ActionFactory for HttpActionFactory {
 
 #[cfg(test)]
 mod tests {
+    use clock::Clock;
+
     use super::*;
-    use crate::clock::Clock;
 
     #[test]
     fn the_default_hosts_are_those_of_frontends_over_https() {

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use clock::{Clock, later};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::subject::Subject;
-use crate::clock::{Clock, later};
 
 /// The alarms of all resources.
 pub struct Alarms {

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
+use clock::{between, later};
+use connect_api::ApiError;
 use jiff::Timestamp;
 
 use super::problem;
-use crate::clock::{between, later};
-use crate::connect::ApiError;
 
 /// Generation of a resource and its newest request: what a pause is for. A change ends it.
 pub type Asked = (i64, Option<String>);

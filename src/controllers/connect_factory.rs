@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use connect_api::hosts::AllowedHosts;
+use connect_api::http::{self, Credentials, HttpConnect, Limits};
+use connect_api::surroundings::Surroundings;
+use connect_api::{CommerceApi, Rate};
+
 use super::remote::{ConnectFactory, Connection, Settings};
-use crate::connect::hosts::AllowedHosts;
-use crate::connect::http::{self, Credentials, HttpConnect, Limits};
-use crate::connect::surroundings::Surroundings;
-use crate::connect::{CommerceApi, Rate};
 
 /// Makes clients over HTTP.
 pub struct HttpFactory {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use clock::Clock;
 use kube::runtime::events::{Event, EventType, Recorder};
 use kube::{Client, Resource};
 use tokio::sync::mpsc::UnboundedSender;
@@ -31,7 +32,6 @@ use super::series::Series;
 use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
 use super::work::Work;
-use crate::clock::Clock;
 use crate::crd::DeletionPolicy;
 use crate::crd::shared::RemoteIdentity;
 

@@ -163,8 +163,9 @@ pub fn hex(bytes: &[u8]) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
+    use connect_api::model::RetryPolicy;
+
     use super::*;
-    use crate::connect::model::RetryPolicy;
 
     fn values(standard: &[(&str, &str)], secured: &[(&str, &str)], schedule: Option<&str>) -> Values {
         let application = ApplicationValues {

@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use clock::{Clock, between};
 use jiff::Timestamp;
 
 use super::conditions;
 use super::reason::Reason;
 use super::subject::{Kind, Subject};
-use crate::clock::{Clock, between};
 use crate::metrics::{AtScrape, Metrics};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 

@@ -12,6 +12,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::Clock;
 use futures::future::BoxFuture;
 use futures::stream::{Stream, StreamExt};
 use futures::{FutureExt, future};
@@ -51,7 +52,6 @@ use super::series::Series;
 use super::staged_connectors::StagedConnectors;
 use super::subject::{Kind, Subject};
 use super::work::Work;
-use crate::clock::Clock;
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, DeletionPolicy};
 use crate::leader::{LeaseName, Scope as Works};
 use crate::names;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::clock::{between, later};
+use clock::{between, later};
 
 /// L: the time limit of a request. A call is sent only while less than this has passed since `startedAt`.
 pub const LIMIT: Duration = Duration::from_secs(30);

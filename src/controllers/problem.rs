@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
+use connect_api::error::{Effect, Failure};
+use connect_api::scopes::{self, Right};
+use connect_api::{ApiError, ErrorCode, Reaction};
+
 use super::conditions::Told;
 use super::reason::{Reason, Stance};
 use super::remote::{Trouble, TroubleKind};
 use super::subject::Subject;
-use crate::connect::error::{Effect, Failure};
-use crate::connect::scopes::{self, Right};
-use crate::connect::{ApiError, ErrorCode, Reaction};
 
 /// First pause of one resource after a call of its own failed; doubles. An attempt is a look, a write, and the call that
 /// finds out whether the service works again: with 8 s there are at most 6 calls in any 10 s.

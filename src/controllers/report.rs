@@ -1,11 +1,11 @@
 //! Findings of the service in a status: the newest, cut, and without secrets. Pure.
 
+use connect_api::mask::Masker;
+use connect_api::model::{EntryType, ReportEntry as Finding};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::conditions::{cut, whole_seconds};
-use crate::connect::mask::Masker;
-use crate::connect::model::{EntryType, ReportEntry as Finding};
 use crate::crd::ReportEntry;
 use crate::crd::connector_deployment_status::{MESSAGE_LENGTH, REPORT_ENTRIES};
 

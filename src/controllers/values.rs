@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use secrecy::SecretString;
 
-use crate::connect::model::RetryPolicy;
+use connect_api::model::RetryPolicy;
 
 /// The member that every retry policy has.
 pub const RETRY_STRATEGY: &str = "strategy";

@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use clock::{Clock, between};
+use connect_api::trace;
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
@@ -22,8 +24,6 @@ use super::inventory::Inventory;
 use super::lists::{List, Lists};
 use super::reason::{Reason, Stance};
 use super::subject::{Kind, Subject};
-use crate::clock::{Clock, between};
-use crate::connect::trace;
 use crate::metrics::{AtScrape, Metrics};
 
 /// Time after which a run that nothing has woken, or events of a kind of which nothing runs, are taken to hang. The longest

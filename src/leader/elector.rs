@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use clock::Clock;
+use connect_api::Fence;
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -17,8 +19,6 @@ use tokio::task::JoinSet;
 use super::election::{self, Candidate, Step};
 use super::lock::Lock;
 use super::{LeaseName, Scope, State, Timing};
-use crate::clock::Clock;
-use crate::connect::Fence;
 
 /// Why a leader is none any more. Its process must end: another may lead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,7 +6,7 @@ use kube::Client;
 use kube::client::Body;
 use tower::BoxError;
 
-use crate::connect::Fence;
+use connect_api::Fence;
 
 /// A write that did not leave.
 #[derive(Debug, thiserror::Error)]

@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_call_that_passed_its_check_is_connected_before_another_leads() {
         let Timing { lease, renew_deadline, retry } = Timing::default();
-        assert!(renew_deadline + crate::connect::http::Limits::default().connect <= lease);
+        assert!(renew_deadline + connect_api::http::Limits::default().connect <= lease);
         assert!(retry * 4 <= renew_deadline, "it may fail a few times");
     }
 }

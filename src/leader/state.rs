@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::clock::Clock;
-use crate::connect::Fence;
+use clock::Clock;
+use connect_api::Fence;
 
 /// How the election stands. Clones share it.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! The closed sets that values of labels come from: what is outside them becomes a value that is in them, so that nobody
 //! who answers us decides how many series there are. Pure.
 
-use crate::connect::observer::{RequestEnd, TokenEnd};
-use crate::connect::routes::OPERATIONS;
+use connect_api::observer::{RequestEnd, TokenEnd};
+use connect_api::routes::OPERATIONS;
 
 /// What stands for anything that is in no list.
 const OTHER: &str = "other";

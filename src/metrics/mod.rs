@@ -21,8 +21,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-use crate::clock::between;
-use crate::connect::observer::{Observer, RequestEnd, TokenEnd};
+use clock::between;
+use connect_api::observer::{Observer, RequestEnd, TokenEnd};
 
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 type Seconds = Gauge<f64, AtomicU64>;

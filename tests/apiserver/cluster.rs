@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use local_control_plane::{Assets, LocalCluster, Options};
+
 use crate::patience::{in_time, patience};
 use connect_operator::crd::{self, ConnectorDeployment};
-use connect_operator::local_cluster::{Assets, LocalCluster, Options};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;

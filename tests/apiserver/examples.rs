@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::dev_server::Options;
+use clock::Clock;
+use dev_server::Options;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use serde_json::Value;

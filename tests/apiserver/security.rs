@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::Fence;
-use connect_operator::connect::Surroundings;
-use connect_operator::connect::hosts::AllowedHosts;
-use connect_operator::connect::http::Limits;
+use clock::Clock;
+use connect_api::Fence;
+use connect_api::Surroundings;
+use connect_api::hosts::AllowedHosts;
+use connect_api::http::Limits;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
@@ -16,10 +16,10 @@ use connect_operator::controllers::secret::Policy;
 use connect_operator::controllers::work::Work;
 use connect_operator::controllers::{digest_key, manager, served_crds};
 use connect_operator::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
-use connect_operator::dev_server::Options;
 use connect_operator::leader::{Election, Scope, Timing};
 use connect_operator::metrics::Metrics;
 use connect_operator::names;
+use dev_server::Options;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

@@ -4,9 +4,9 @@ use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::crd::{self, ConnectorDeployment};
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 use futures::{StreamExt, TryStreamExt, future};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::Body;
-use connect_operator::clock::Clock;
+use clock::Clock;
 use futures::StreamExt as _;
 use http::{Method, Request, Response, StatusCode, Uri, header};
 use kube::Client;

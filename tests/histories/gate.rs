@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use connect_operator::connect::ErrorCode;
+use connect_api::ErrorCode;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 

@@ -1,7 +1,7 @@
 //! What a history is made of: steps of people, of strangers, of bad luck and of time. Values only, so that a failing one
 //! can be shrunk and printed.
 
-use connect_operator::dev_server::{BuildIds, DeleteBusy, Normalise, Partial, ValuesShow, Variant, Versions};
+use dev_server::{BuildIds, DeleteBusy, Normalise, Partial, ValuesShow, Variant, Versions};
 use proptest::prelude::*;
 use std::time::Duration;
 

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::later;
-use connect_operator::connect::model::RedeployAction;
+use clock::later;
+use connect_api::model::RedeployAction;
 use connect_operator::controllers::subject::Subject;
 use serde_json::{Value, json};
 

@@ -4,11 +4,9 @@
 mod named;
 pub(crate) mod random;
 
-use connect_operator::connect::Selector;
-use connect_operator::connect::model::{
-    ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Creator, Repository,
-};
-use connect_operator::dev_server::{Outcomes, PlannedOutcome};
+use connect_api::Selector;
+use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Creator, Repository};
+use dev_server::{Outcomes, PlannedOutcome};
 use serde_json::{Value, json};
 
 use crate::cluster::{Key, Kind, merge};

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use connect_operator::clock::{Clock, later};
-use connect_operator::connect::Surroundings;
-use connect_operator::connect::hosts::AllowedHosts;
+use clock::{Clock, later};
+use connect_api::Surroundings;
+use connect_api::hosts::AllowedHosts;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;

@@ -2,12 +2,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use connect_operator::connect::model::{
+use connect_api::model::{
     ApplicationConfiguration, ApplicationType, ConfigurationValue, ConnectorReference, DeclaredApplication,
     DeploymentDraft, DeploymentType, RedeployAction, SecuredValue,
 };
-use connect_operator::dev_server::{Partial, PlannedOutcome};
 use connect_operator::names;
+use dev_server::{Partial, PlannedOutcome};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
@@ -374,7 +374,7 @@ impl Simulation {
             }
             (Foreign::Remove, Some(id)) => world.remove(id, now),
             (Foreign::Undeploy, Some(id)) => {
-                let by_id = connect_operator::connect::Selector::Id(id.clone());
+                let by_id = connect_api::Selector::Id(id.clone());
                 world.undeploy(PROJECT, &by_id, now).map(|_| ())
             }
             (Foreign::Bump, Some(id)) => world.bump_version(id, now),

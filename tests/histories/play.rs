@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use connect_operator::dev_server::Normalise;
 use connect_operator::names;
+use dev_server::Normalise;
 
 use crate::Played;
 use crate::history::{History, Reading, Step};

@@ -5,18 +5,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::api::{Answer, LogRequest, PageRequest};
-use connect_operator::connect::error::Failure as Failed;
-use connect_operator::connect::model::{
+use clock::Clock;
+use connect_api::api::{Answer, LogRequest, PageRequest};
+use connect_api::error::Failure as Failed;
+use connect_api::model::{
     ApplicationConfiguration, ConfigurationValue, Connector, ConnectorStaged, ConnectorUpdateAction, Deployment,
     DeploymentDraft, GlobalConfiguration, LogPage, Paged, RedeployAction, RetryPolicy,
 };
-use connect_operator::connect::registry::{ConnectorQuery, RegistryApi};
-use connect_operator::connect::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
+use connect_api::registry::{ConnectorQuery, RegistryApi};
+use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
 use connect_operator::controllers::subject::Subject;
-use connect_operator::dev_server::{ListQuery, LogQuery, Refusal, World};
+use dev_server::{ListQuery, LogQuery, Refusal, World};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;

@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use connect_operator::clock::{Clock, between, later};
-use connect_operator::connect::ErrorCode;
-use connect_operator::dev_server::{Catalogue, Variant, World};
+use clock::{Clock, between, later};
+use connect_api::ErrorCode;
+use dev_server::{Catalogue, Variant, World};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::cluster::Cluster;

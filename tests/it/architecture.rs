@@ -205,7 +205,10 @@ fn clients_are_made_where_their_hosts_are_guarded() {
         ("connect-api/http/connection", "it guards names, follows no redirects and repeats nothing"),
         ("controllers/connection", "the API server's own client, with limits"),
         ("leader/fenced", "the API server's own client, behind a fence"),
-        ("local-control-plane/download", "one published archive, whose bytes must have a sum that is part of the program"),
+        (
+            "local-control-plane/download",
+            "one published archive, whose bytes must have a sum that is part of the program",
+        ),
         (
             "dev-server/applications",
             "it calls processes on this machine that the command line named, by their addresses",

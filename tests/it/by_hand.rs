@@ -2,9 +2,9 @@
 
 use std::process::{Output, Stdio};
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::model::{DeploymentDraft, LogSeverity};
-use connect_operator::dev_server::Options;
+use clock::Clock;
+use connect_api::model::{DeploymentDraft, LogSeverity};
+use dev_server::Options;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;

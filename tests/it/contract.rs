@@ -5,16 +5,16 @@ mod registry;
 
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::api::{DeploymentPaths, LogRequest, PageRequest};
-use connect_operator::connect::error::{Effect, Failure};
-use connect_operator::connect::hosts::AllowedHosts;
-use connect_operator::connect::http::{Credentials, HttpConnect, Limits, Settings};
-use connect_operator::connect::model::{
+use clock::Clock;
+use connect_api::api::{DeploymentPaths, LogRequest, PageRequest};
+use connect_api::error::{Effect, Failure};
+use connect_api::hosts::AllowedHosts;
+use connect_api::http::{Credentials, HttpConnect, Limits, Settings};
+use connect_api::model::{
     Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, ErrorResponse, LogPage, LogSeverity, RedeployAction,
 };
-use connect_operator::connect::{ConnectApi, ErrorCode, Rate, Reaction, Selector};
-use connect_operator::dev_server::{MASK, Options};
+use connect_api::{ConnectApi, ErrorCode, Rate, Reaction, Selector};
+use dev_server::{MASK, Options};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};

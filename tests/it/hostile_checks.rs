@@ -4,7 +4,7 @@
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use connect_operator::connect::action::ActionAnswer;
+use connect_api::action::ActionAnswer;
 use connect_operator::controllers::action_check::STACK;
 use connect_operator::controllers::action_check::expect::{LARGEST_ANSWER, compile};
 use connect_operator::crd::Expectation;

@@ -2,12 +2,12 @@
 
 use std::process::Command;
 
-use connect_operator::connect::Rate;
-use connect_operator::connect::api::DeploymentPaths;
-use connect_operator::connect::hosts::AllowedHosts;
-use connect_operator::connect::http::{self, Credentials, Limits};
-use connect_operator::connect::mask::Masker;
-use connect_operator::connect::model::{Deployment, DeploymentDraft, RedeployAction, SecuredValue};
+use connect_api::Rate;
+use connect_api::api::DeploymentPaths;
+use connect_api::hosts::AllowedHosts;
+use connect_api::http::{self, Credentials, Limits};
+use connect_api::mask::Masker;
+use connect_api::model::{Deployment, DeploymentDraft, RedeployAction, SecuredValue};
 use connect_operator::controllers::connector_deployment::desired::Content;
 use connect_operator::controllers::connector_deployment::ledger::Source;
 use connect_operator::controllers::digest::{DigestKey, KEY_LENGTH};
@@ -15,8 +15,8 @@ use connect_operator::controllers::panics;
 use connect_operator::controllers::remote::Settings;
 use connect_operator::controllers::values::{ApplicationValues, Values};
 use connect_operator::crd;
-use connect_operator::dev_server::Catalogue;
 use connect_operator::telemetry::{self, LogFormat};
+use dev_server::Catalogue;
 use secrecy::{SecretSlice, SecretString};
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::Options;
 use connect_operator::names;
+use dev_server::Options;
 use kube::api::{Patch, PatchParams};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use connect_operator::crd;
-use connect_operator::local_cluster::{Assets, LocalCluster, Options};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::runtime::{conditions, wait};
 use kube::{Api, Client, ResourceExt};
+use local_control_plane::{Assets, LocalCluster, Options};
 use tokio::sync::OnceCell;
 
 /// The cluster of all parts that need none for themselves; it goes when this process ends.

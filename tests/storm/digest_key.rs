@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::dev_server::{Happened, Options};
+use dev_server::{Happened, Options};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::DeleteParams;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::dev_server::{Fault, FaultAnswer, FaultEffect, Options};
+use dev_server::{Fault, FaultAnswer, FaultEffect, Options};
 use futures::{StreamExt, stream};
 
 use crate::judge::Verdict;

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use connect_operator::clock::later;
-use connect_operator::dev_server::{Call, Fault, FaultAnswer, Options};
+use clock::later;
+use dev_server::{Call, Fault, FaultAnswer, Options};
 use futures::future::join_all;
 use jiff::Timestamp;
 use rand::RngExt;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use connect_operator::clock::later;
-use connect_operator::connect::model::DeploymentStatus;
-use connect_operator::dev_server::{Happened, Moment, World};
+use clock::later;
+use connect_api::model::DeploymentStatus;
+use dev_server::{Happened, Moment, World};
 use futures::future::join_all;
 use kube::ResourceExt;
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use dev_server::{Fault, FaultAnswer, Options};
 use rand::RngExt;
 
 use crate::judge::Verdict;

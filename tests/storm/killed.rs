@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use dev_server::{Fault, FaultAnswer, Options};
 
 use crate::judge::Verdict;
 use crate::life;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::dev_server::Options;
+use clock::Clock;
+use dev_server::Options;
 use rustix::process::Signal;
 
 use crate::judge::Verdict;

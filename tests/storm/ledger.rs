@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use connect_operator::controllers::conditions::is_true;
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::{Moment, World};
 use connect_operator::names;
+use dev_server::{Moment, World};
 use kube::ResourceExt;
 
 use crate::watched::{is_ready, ready};

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::runtime::wait;

@@ -43,7 +43,7 @@ impl Start {
             .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--log-format", "text"])
             .args(self.elects.then_some("--leader-elect"))
             .env("KUBECONFIG", &self.kubeconfig)
-            .env("RUST_LOG", if self.elects { "info,connect_operator::connect=debug" } else { "info" })
+            .env("RUST_LOG", if self.elects { "info,connect_api=debug" } else { "info" })
             .envs(self.clock.iter().flat_map(Jumping::environment))
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::model::DeploymentDraft;
+use clock::Clock;
+use connect_api::model::DeploymentDraft;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::dev_server::{DevServer, Options};
-use connect_operator::local_cluster::LocalCluster;
 use connect_operator::names;
+use dev_server::{DevServer, Options};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Client, Resource, ResourceExt};
+use local_control_plane::LocalCluster;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

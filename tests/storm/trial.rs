@@ -1,8 +1,8 @@
 //! The judge on trial: each of what must not be is done on purpose, by hand and without an operator, and it finds it.
 
-use connect_operator::connect::model::RedeployAction;
+use connect_api::model::RedeployAction;
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};

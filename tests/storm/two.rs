@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 use rand::RngExt;
 
 use crate::judge::Verdict;

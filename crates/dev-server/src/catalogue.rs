@@ -167,8 +167,8 @@ fn id_from(key: &str, staged: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use connect_api::model::IsPreviewable;
     use crate::connector::{Builds, Scripts};
+    use connect_api::model::IsPreviewable;
 
     #[test]
     fn the_built_in_catalogue_is_the_one_of_the_design() {

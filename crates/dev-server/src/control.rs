@@ -25,9 +25,7 @@ use super::refusal::Refusal;
 use super::resources::{Creation, ScriptResourceType};
 use super::variant::{Variant, parse_duration};
 use connect_api::ErrorCode;
-use connect_api::model::{
-    DeclaredApplication, DeclaredGlobal, DeploymentStatus, LogSeverity, LogType, RedeployAction,
-};
+use connect_api::model::{DeclaredApplication, DeclaredGlobal, DeploymentStatus, LogSeverity, LogType, RedeployAction};
 
 type Answer = Result<Response, Refusal>;
 

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use clock::Clock;
+use connect_api::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
+use connect_api::hosts::AllowedHosts;
+use connect_api::surroundings::Surroundings;
 use secrecy::SecretString;
 
 use crate::cli::printing::print;
-use crate::clock::Clock;
-use crate::connect::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
-use crate::connect::hosts::AllowedHosts;
-use crate::connect::surroundings::Surroundings;
 use crate::controllers::action_factory::{ActionFactory as _, HttpActionFactory};
 use crate::crd::parse_duration;
 

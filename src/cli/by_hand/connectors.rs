@@ -1,8 +1,8 @@
 //! `connectors`: what is in the registry, and what it wants.
 
-use crate::connect::model::{Connector, DeclaredApplication, DeclaredGlobal, IntegrationType};
-use crate::connect::registry::ConnectorQuery;
-use crate::connect::{ConnectApi, paging};
+use connect_api::model::{Connector, DeclaredApplication, DeclaredGlobal, IntegrationType};
+use connect_api::registry::ConnectorQuery;
+use connect_api::{ConnectApi, paging};
 
 use super::output::{Output, Section, list, or_dash};
 use super::project::Project;

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap_complete::engine::ArgValueCandidates;
+use clock::Clock;
+use connect_api::api::LogRequest;
+use connect_api::http::HttpConnect;
+use connect_api::model::{Deployment, LogEntry};
+use connect_api::{ApiError, ConnectApi, ErrorCode, Selector, paging};
 use jiff::Timestamp;
 
 use crate::cli::completion;
 use crate::cli::printing::{Reader, offer};
-use crate::clock::Clock;
-use crate::connect::api::LogRequest;
-use crate::connect::http::HttpConnect;
-use crate::connect::model::{Deployment, LogEntry};
-use crate::connect::{ApiError, ConnectApi, ErrorCode, Selector, paging};
 use crate::crd::parse_duration;
 
 use super::output::{Output, Section, or_dash};
@@ -232,10 +232,10 @@ fn line(entry: &LogEntry) -> String {
 
 #[cfg(test)]
 mod tests {
+    use connect_api::error::Failure;
     use serde_json::json;
 
     use super::*;
-    use crate::connect::error::Failure;
 
     #[test]
     fn an_end_of_the_logs_is_told_apart_from_a_wrong_question() {

@@ -8,12 +8,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use clap_complete::engine::ArgValueCandidates;
+use connect_api::model::{ConfigurationValue, Deployment, DeploymentType, RetryPolicy, SecuredValue};
+use connect_api::paging;
 use serde_json::{Map, Value, json};
 
 use crate::cli::completion;
 use crate::cli::printing::print;
-use crate::connect::model::{ConfigurationValue, Deployment, DeploymentType, RetryPolicy, SecuredValue};
-use crate::connect::paging;
 use crate::names;
 
 use super::project::{Known, Project};
@@ -45,7 +45,7 @@ pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     });
     let there: BTreeSet<&str> = found.iter().filter_map(|deployment| deployment.key.as_deref()).collect();
     if let Some(key) = arguments.keys.iter().find(|key| !there.contains(key.as_str())) {
-        return Err(super::deployments::absent(crate::connect::Selector::Key(key.clone())));
+        return Err(super::deployments::absent(connect_api::Selector::Key(key.clone())));
     }
     let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
     let (manifests, left_out) = manifests(&known, &found);

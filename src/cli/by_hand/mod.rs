@@ -18,14 +18,14 @@ pub(super) use connectors::{Connectors, run as connectors};
 pub(super) use deployments::{Deployments, run as deployments};
 pub(super) use staged::{Staged, run as staged};
 
+use connect_api::api::LOGS_END;
+use connect_api::scopes::Right;
+use connect_api::{ApiError, ErrorCode, Selector};
 use futures::TryStreamExt as _;
 use futures::stream::Stream;
 
 use self::output::Output;
 use self::project::Project;
-use crate::connect::api::LOGS_END;
-use crate::connect::scopes::Right;
-use crate::connect::{ApiError, ErrorCode, Selector};
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]

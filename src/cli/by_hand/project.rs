@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 
 use clap_complete::engine::ArgValueCandidates;
+use clock::Clock;
+use connect_api::Rate;
+use connect_api::api::DeploymentPaths;
+use connect_api::hosts::{AllowedHosts, pattern_of};
+use connect_api::http::{HttpConnect, Limits};
+use connect_api::surroundings::Surroundings;
 use kube::Api;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::export::label;
 use crate::cli::{CaFileError, cluster, completion, read_ca_file};
-use crate::clock::Clock;
-use crate::connect::Rate;
-use crate::connect::api::DeploymentPaths;
-use crate::connect::hosts::{AllowedHosts, pattern_of};
-use crate::connect::http::{HttpConnect, Limits};
-use crate::connect::surroundings::Surroundings;
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
 use crate::controllers::remote::Settings;
@@ -57,7 +57,7 @@ pub(in crate::cli) enum ProjectError {
     Variable(&'static str),
     /// A host pattern is wrong.
     #[error("--allowed-api-hosts: {0}")]
-    Hosts(#[from] crate::connect::hosts::BadPattern),
+    Hosts(#[from] connect_api::hosts::BadPattern),
     /// The certificates cannot be read.
     #[error(transparent)]
     CaFile(#[from] CaFileError),

@@ -1,8 +1,8 @@
 //! `staged`: connectors that are being prepared.
 
-use crate::connect::model::{ConnectorStaged, IntegrationType};
-use crate::connect::registry::StagedQuery;
-use crate::connect::{ConnectApi, paging};
+use connect_api::model::{ConnectorStaged, IntegrationType};
+use connect_api::registry::StagedQuery;
+use connect_api::{ConnectApi, paging};
 
 use super::connectors::variables;
 use super::output::{Output, Section, list, or_dash};

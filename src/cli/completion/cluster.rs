@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap_complete::engine::CompletionCandidate;
+use clock::Clock;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, ObjectList, PartialObjectMeta};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt as _};
 
-use crate::clock::Clock;
 use crate::crd::{ConnectProject, ConnectorDeployment};
 
 /// Longest time that a key press waits.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use dev_server::DevServer;
 use futures::stream::{BoxStream, StreamExt, select_all};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::events::v1::Event;
@@ -19,7 +20,6 @@ use tokio::task::JoinSet;
 use super::display::Display;
 use super::seen::{CATALOGUE, DEPLOYMENT, LIVE, PREVIEW, PROJECT, READING, STAGED, Seen, Shown, WRITING};
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
-use crate::dev_server::DevServer;
 use crate::names;
 
 enum Change {

@@ -98,9 +98,10 @@ fn resource(kind: &GroupVersionKind) -> ApiResource {
 
 #[cfg(test)]
 mod tests {
+    use dev_server::Catalogue;
+
     use super::*;
     use crate::crd::{ConnectProject, ConnectorDeployment};
-    use crate::dev_server::Catalogue;
 
     fn object(manifests: &Manifests, kind: &str, name: &str) -> Value {
         let is = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;

@@ -14,6 +14,8 @@ mod steps;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
+use clock::Clock;
+use dev_server::{DevServer, DevServerError, Options};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -22,10 +24,7 @@ use self::follow::Follower;
 use self::place::Place;
 use self::steps::Demo;
 use super::run::{self, RunError};
-use crate::clock::Clock;
 use crate::controllers::project_quota::ProjectLimits;
-use crate::dev_server::{DevServer, DevServerError, Options};
-use crate::local_cluster;
 use crate::names;
 use crate::telemetry::{self, LogFormat};
 
@@ -59,7 +58,7 @@ pub(super) struct Args {
 pub(super) enum Error {
     /// There is no API server of its own.
     #[error(transparent)]
-    LocalCluster(#[from] local_cluster::Error),
+    LocalCluster(#[from] local_control_plane::Error),
     /// The context cannot be used.
     #[error("--context {context}: {message}; `kubectl config get-contexts` shows which there are")]
     Context {

@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clock::Clock;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -17,14 +18,13 @@ use kube::api::{
 use kube::config::KubeConfigOptions;
 use kube::runtime::{conditions, wait};
 use kube::{Api, Client, Config, ResourceExt};
+use local_control_plane::{Assets, LocalCluster, Options, Step};
 use serde::de::DeserializeOwned;
 
 use super::Error;
 use super::display::Display;
-use crate::clock::Clock;
 use crate::controllers::served_crds;
 use crate::crd::{self, ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
-use crate::local_cluster::{Assets, LocalCluster, Options, Step};
 use crate::names;
 
 /// How long an existing cluster may take to answer at all.

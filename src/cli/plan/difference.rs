@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use connect_api::model::{
+    ApplicationDeployment, ConfigurationValue, DeclaredApplication, DeclaredGlobal, Deployment, SecuredValue,
+};
 use secrecy::SecretString;
 use serde::Serialize;
 
-use crate::connect::model::{
-    ApplicationDeployment, ConfigurationValue, DeclaredApplication, DeclaredGlobal, Deployment, SecuredValue,
-};
 use crate::controllers::digest::DigestKey;
 use crate::controllers::tags::{GLOBAL, Item};
 use crate::controllers::values::{ApplicationValues, RETRY_STRATEGY, Values, retry_policy_members};

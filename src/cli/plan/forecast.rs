@@ -3,12 +3,12 @@
 //! Whatever runs already is taken to end well, since what follows comes after it. Nothing is decided here that the operator
 //! decides: `decide`, `registered`, `intent` and `status::tell` are its own.
 
+use clock::later;
+use connect_api::model::Deployment;
+use connect_api::scopes;
 use jiff::Timestamp;
 
 use super::difference::{Change, Difference, Sides, differences};
-use crate::clock::later;
-use crate::connect::model::Deployment;
-use crate::connect::scopes;
 use crate::controllers::conditions::{self, Told};
 use crate::controllers::connector_deployment::decide::{self, CallKind, Case, Decision, Memory, Step, Verdict, Wanted};
 use crate::controllers::connector_deployment::desired::Desired;

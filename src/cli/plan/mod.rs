@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap_complete::engine::ArgValueCandidates;
+use clock::Clock;
 use kube::Client;
 
 use self::forecast::{Action, Outcome, Premises, forecast};
@@ -27,7 +28,6 @@ use self::report::{Form, Planning, Report};
 use self::scene::{Planned, PlannedStaged, Scene};
 use super::completion;
 use super::printing::print;
-use crate::clock::Clock;
 use crate::controllers::connect_project;
 use crate::controllers::connector_deployment::application_urls;
 use crate::controllers::connector_deployment::applications;

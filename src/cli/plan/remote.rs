@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clock::Clock;
+use connect_api::hosts::{AllowedHosts, BadPattern};
+use connect_api::http::{HttpConnect, Limits};
+use connect_api::surroundings::Surroundings;
+use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
 use super::scene::Scene;
 use crate::cli::{CaFileError, read_ca_file};
-use crate::clock::Clock;
 
-use crate::connect::hosts::{AllowedHosts, BadPattern};
-use crate::connect::http::{HttpConnect, Limits};
-use crate::connect::surroundings::Surroundings;
-use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::controllers::conditions::Told;
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;

@@ -4,12 +4,12 @@
 //! from what the service shows then: a new tag takes the permission for a preview away, and a request for one is granted.
 //! Nothing is decided here that the operator decides.
 
+use clock::later;
+use connect_api::model::ConnectorStaged as Record;
+use connect_api::scopes::{self, Right};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::clock::later;
-use crate::connect::model::ConnectorStaged as Record;
-use crate::connect::scopes::{self, Right};
 use crate::controllers::conditions::Told;
 use crate::controllers::connector_staged::decide::{
     self, Answer, Call, CallKind, Case, Decision, Intent, Memory, Step, Verdict,

@@ -1,10 +1,10 @@
 //! Whether this process leads: by an election, or because nobody asked for one. Decides nothing.
 
+use clock::Clock;
+use connect_api::Fence;
 use kube::Client;
 use uuid::Uuid;
 
-use crate::clock::Clock;
-use crate::connect::Fence;
 use crate::leader::{Election, LeaseName, Lost, Scope, State, Timing};
 
 /// An election, if there is one.

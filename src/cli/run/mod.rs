@@ -11,16 +11,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap_complete::engine::ArgValueCandidates;
+use clock::Clock;
+use connect_api::Fence;
+use connect_api::hosts::{AllowedHosts, BadPattern};
+use connect_api::http::Limits;
+use connect_api::surroundings::Surroundings;
 use kube::Client;
 use kube::core::Selector;
 
 use self::health::{Health, Stage};
 use self::listen::{Addresses, ListenError};
-use crate::clock::Clock;
-use crate::connect::Fence;
-use crate::connect::hosts::{AllowedHosts, BadPattern};
-use crate::connect::http::Limits;
-use crate::connect::surroundings::Surroundings;
 use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory};
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::project_quota::ProjectLimits;

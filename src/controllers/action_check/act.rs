@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::later;
+use connect_api::action::{ActionAnswer, ActionApi, ActionRequest};
+use connect_api::error::Failure;
+use connect_api::mask::Masker;
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 
 use super::status::{AS_EXPECTED, Result, with_excerpt};
 use super::{STACK, expect};
-use crate::clock::later;
-use crate::connect::action::{ActionAnswer, ActionApi, ActionRequest};
-use crate::connect::error::Failure;
-use crate::connect::mask::Masker;
 use crate::crd::{CheckOutcome, Expectation};
 
 /// A call leaves within this time of its intent being written, or not at all.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use clock::{between, later};
 use jiff::Timestamp;
 
-use crate::clock::{between, later};
 use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};
 
 /// Pause before a call is tried again of which nothing left.

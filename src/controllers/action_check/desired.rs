@@ -1,6 +1,7 @@
 //! The call that a spec asks for: pure. What cannot be sent is told with a reason.
 
-use crate::connect::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
+use connect_api::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
+
 use crate::controllers::conditions::Told;
 use crate::controllers::reason::Reason;
 use crate::crd::{ActionCheckMethod, ActionCheckSpec, Frontend, FrontendPreset};

@@ -3,12 +3,12 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use connect_api::action::ExtraHeader;
 use kube::ResourceExt;
 use kube::api::Api;
 use secrecy::SecretString;
 use sha2::{Digest as _, Sha256};
 
-use crate::connect::action::ExtraHeader;
 use crate::controllers::conditions::{self, Told};
 use crate::controllers::context::Context;
 use crate::controllers::object;

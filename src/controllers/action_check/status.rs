@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use connect_api::mask::Masker;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::connect::mask::Masker;
 use crate::controllers::conditions::{self, Extra, Told, cut, whole_seconds};
 use crate::controllers::reason::Reason;
 use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};

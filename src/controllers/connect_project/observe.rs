@@ -1,5 +1,7 @@
 //! Reads what a run of a project needs: its credentials, and who names it. Changes nothing; keeps nothing.
 
+use connect_api::Rate;
+use connect_api::api::DeploymentPaths;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::{Resource, ResourceExt};
@@ -7,8 +9,6 @@ use secrecy::SecretString;
 
 use super::copy;
 use super::status::Users;
-use crate::connect::Rate;
-use crate::connect::api::DeploymentPaths;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::lists::PAGE;

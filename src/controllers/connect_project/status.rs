@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use clock::between;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::clock::between;
 use crate::controllers::bounds;
 use crate::controllers::conditions::{self, Told, whole_seconds};
 use crate::controllers::connector::status::Said;

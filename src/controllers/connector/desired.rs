@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
+use connect_api::model;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 use sha2::{Digest as _, Sha256};
 
-use crate::connect::model;
 use crate::controllers::bounds::size;
 use crate::controllers::conditions::cut;
 use crate::controllers::digest::hex;

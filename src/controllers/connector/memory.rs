@@ -10,10 +10,10 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use clock::{between, later};
 use jiff::Timestamp;
 
 use super::status::Said;
-use crate::clock::{between, later};
 use crate::controllers::remote::Login;
 use crate::controllers::subject::Subject;
 use crate::crd::RegistryMirror;

@@ -21,6 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::later;
+use connect_api::ApiError;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::ResourceExt;
 use kube::api::Api;
@@ -43,8 +45,6 @@ use super::refusal;
 use super::remote::Remote;
 use super::subject::Subject;
 use super::work::Ended;
-use crate::clock::later;
-use crate::connect::ApiError;
 use crate::crd::{ConnectProject, Connector};
 
 /// Pause before a run is done again that the cluster failed.

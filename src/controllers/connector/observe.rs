@@ -5,6 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use connect_api::ApiError;
+use connect_api::model::{self, IntegrationType};
+use connect_api::paging::{self, Extent};
+use connect_api::registry::{ConnectorQuery, RegistryApi};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, ListParams, ObjectMeta};
 use kube::{Resource as _, ResourceExt};
@@ -13,10 +17,6 @@ use super::decide::{Kept, Seen};
 use super::desired::{self, Desired, Owner, desired};
 use super::names;
 use super::project::MirroredProject;
-use crate::connect::ApiError;
-use crate::connect::model::{self, IntegrationType};
-use crate::connect::paging::{self, Extent};
-use crate::connect::registry::{ConnectorQuery, RegistryApi};
 use crate::controllers::bounds;
 use crate::controllers::lists::PAGE;
 use crate::crd::connector::LONGEST_WORD;

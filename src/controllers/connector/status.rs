@@ -1,6 +1,7 @@
 //! What is said of a mirror: the condition `RegistryMirrored` of its `ConnectProject`, and how large it is. Pure.
 
-use crate::connect::paging::Extent;
+use connect_api::paging::Extent;
+
 use crate::controllers::conditions::Told;
 use crate::controllers::reason::Reason;
 

@@ -2,20 +2,20 @@
 //!
 //! Decides nothing. What an answer means is for `decide::answered`.
 
+use clock::later;
+use connect_api::error::ErrorCode;
+use connect_api::model::{
+    ApplicationConfiguration, ConfigurationValue, Deployment, DeploymentDraft, GlobalConfiguration, RedeployAction,
+    SecuredValue,
+};
+use connect_api::scopes::Right;
+use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
 use super::decide::{Answer, Call, CallKind, LIMIT};
 use super::intent::{self, Target};
 use super::observe::phase;
 use super::status::WantedIdentity;
-use crate::clock::later;
-use crate::connect::error::ErrorCode;
-use crate::connect::model::{
-    ApplicationConfiguration, ConfigurationValue, Deployment, DeploymentDraft, GlobalConfiguration, RedeployAction,
-    SecuredValue,
-};
-use crate::connect::scopes::Right;
-use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::controllers::conditions::Told;
 use crate::controllers::problem::{self, Meaning};
 use crate::controllers::values::{ApplicationValues, Values};

@@ -7,9 +7,10 @@
 
 use std::collections::BTreeMap;
 
+use connect_api::model::{ApplicationType, Deployment};
+
 use super::desired::Desired;
 use super::status::listed;
-use crate::connect::model::{ApplicationType, Deployment};
 use crate::controllers::conditions::Told;
 use crate::controllers::reason::Reason;
 use crate::controllers::tags::{GLOBAL, Item};

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeSet;
 
+use connect_api::model::{ApplicationType, Deployment, DeploymentStatus};
+
 use super::decide::CallKind;
 use super::desired::Declared;
-use crate::connect::model::{ApplicationType, Deployment, DeploymentStatus};
 use crate::controllers::values::Values;
 
 /// The applications that the connector of a deployment declares and that the deployment lacks: it was created without them.

@@ -4,12 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use connect_api::model::RetryPolicy;
 use secrecy::{SecretSlice, SecretString};
 
 use super::application_urls::UrlValue;
 use super::decide::Wanted;
 use super::ledger::{Ledger, Payload, Source, Sources};
-use crate::connect::model::RetryPolicy;
 use crate::controllers::conditions::Told;
 use crate::controllers::digest::DigestKey;
 use crate::controllers::reason::Reason;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use connect_api::Selector;
+use connect_api::model::ConnectorReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use sha2::{Digest as _, Sha256};
@@ -9,8 +11,6 @@ use sha2::{Digest as _, Sha256};
 use super::decide::{Deletion, Intent, Version};
 use super::ledger::{ConnectorName, Identity};
 use super::status::WantedIdentity;
-use crate::connect::Selector;
-use crate::connect::model::ConnectorReference;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Project;
 use crate::controllers::digest::hex;

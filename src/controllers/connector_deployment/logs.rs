@@ -5,15 +5,15 @@
 
 use std::time::Duration;
 
+use clock::{Clock, between};
+use connect_api::api::{LOGS_END, LogRequest};
+use connect_api::mask::Masker;
+use connect_api::model::{Deployment, LogEntry, LogSeverity};
+use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
 use super::decide::Verdict;
 use super::ledger::Phase;
-use crate::clock::{Clock, between};
-use crate::connect::api::{LOGS_END, LogRequest};
-use crate::connect::mask::Masker;
-use crate::connect::model::{Deployment, LogEntry, LogSeverity};
-use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::crd::ConnectorDeployment;
 use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
 

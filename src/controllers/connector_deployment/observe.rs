@@ -5,6 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use clock::later;
+use connect_api::model::{DeclaredApplication, DeclaredGlobal, Deployment, DeploymentStatus};
+use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Resource;
@@ -14,9 +17,6 @@ use secrecy::SecretSlice;
 use super::desired::{Content, Contents, Declared, DeclaredKeys};
 use super::ledger::{Ledger, Look, OperationKind, OperationState, Phase, Seen, Source};
 use super::memory::Remembered;
-use crate::clock::later;
-use crate::connect::model::{DeclaredApplication, DeclaredGlobal, Deployment, DeploymentStatus};
-use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::controllers::conditions::cut;
 use crate::controllers::context::Context;
 use crate::controllers::references::{Named, Reference};
@@ -192,7 +192,7 @@ pub fn phase(status: &DeploymentStatus) -> Phase {
 }
 
 fn visible(record: &Deployment) -> VisibleValues {
-    let pairs = |values: &[crate::connect::model::ConfigurationValue]| {
+    let pairs = |values: &[connect_api::model::ConfigurationValue]| {
         values.iter().map(|value| (value.key.clone(), value.value.clone())).collect::<BTreeMap<_, _>>()
     };
     let applications = record.applications.iter().map(|application| {
@@ -229,7 +229,7 @@ fn secured(record: &Deployment) -> BTreeSet<(String, String)> {
 #[must_use]
 pub fn declared(applications: Option<&Vec<DeclaredApplication>>, global: Option<&DeclaredGlobal>) -> Option<Declared> {
     let keys =
-        |standard: &[crate::connect::model::StandardKey], secured: &[crate::connect::model::SecuredKey]| DeclaredKeys {
+        |standard: &[connect_api::model::StandardKey], secured: &[connect_api::model::SecuredKey]| DeclaredKeys {
             standard: standard.iter().map(|declared| declared.key.clone()).collect(),
             secured: secured.iter().map(|declared| declared.key.clone()).collect(),
             defaults: standard.iter().filter_map(|it| Some((it.key.clone(), it.default.clone()?))).collect(),

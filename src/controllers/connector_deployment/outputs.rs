@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use connect_api::model::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::Status;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
-use crate::connect::model::Deployment;
 use crate::controllers::conditions::Told;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;

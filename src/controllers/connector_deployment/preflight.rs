@@ -4,12 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use connect_api::model::{
+    ApplicationType, DeclaredApplication, DeclaredGlobal, IsPreviewable, SecuredKey, StandardKey,
+};
 use secrecy::SecretString;
 
 use super::application_urls::{self, UrlValue};
-use crate::connect::model::{
-    ApplicationType, DeclaredApplication, DeclaredGlobal, IsPreviewable, SecuredKey, StandardKey,
-};
 use crate::controllers::remote::Offering;
 use crate::controllers::values::{ApplicationValues, Values};
 

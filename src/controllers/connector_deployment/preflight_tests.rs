@@ -1,9 +1,9 @@
 //! Tables of [`super`].
 
+use connect_api::model::RetryPolicy;
 use serde_json::json;
 
 use super::*;
-use crate::connect::model::RetryPolicy;
 use crate::controllers::tags::Item;
 
 /// What the connector of these tests declares.
@@ -33,7 +33,7 @@ fn offering(change: &serde_json::Value) -> Offering {
     for (name, value) in change.as_object().expect("members") {
         record[name] = value.clone();
     }
-    Offering::from(serde_json::from_value::<crate::connect::model::Connector>(record).expect("a connector"))
+    Offering::from(serde_json::from_value::<connect_api::model::Connector>(record).expect("a connector"))
 }
 
 fn good() -> Values {

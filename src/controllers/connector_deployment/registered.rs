@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
+use connect_api::model::{DeclaredApplication, Deployment};
+use connect_api::scopes::Right;
+
 use super::decide::CallKind;
 use super::desired::{Declared, Desired, Unready};
 use super::{applications, intent, observe, preflight};
-use crate::connect::model::{DeclaredApplication, Deployment};
-use crate::connect::scopes::Right;
 use crate::controllers::conditions::Told;
 use crate::controllers::remote::{Offer, Offered, Offering};
 use crate::crd::{ConnectorDeployment, DriftPolicy};

@@ -2,6 +2,8 @@
 //!
 //! No call and no decision: `decide/` has said what is the case, this says it to people.
 
+use connect_api::mask::Masker;
+use connect_api::model::Deployment;
 use jiff::Timestamp;
 
 use super::application_urls::{self, Urls};
@@ -9,8 +11,6 @@ use super::applications;
 use super::decide::Verdict;
 use super::ledger::{Applied, Ledger, OperationKind, Phase};
 use super::stored;
-use crate::connect::mask::Masker;
-use crate::connect::model::Deployment;
 use crate::controllers::bounds;
 use crate::controllers::conditions::{self, Extra, Told, cut};
 use crate::controllers::reason::Reason;

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 
+use connect_api::commerce::{ResourceKind, ResourceName};
+use connect_api::model::{ApplicationDeployment, Deployment, Destination, EntryType};
+use connect_api::scopes::{self, Right};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use url::Url;
 
-use crate::connect::commerce::{ResourceKind, ResourceName};
-use crate::connect::model::{ApplicationDeployment, Deployment, Destination, EntryType};
-use crate::connect::scopes::{self, Right};
 use crate::controllers::conditions::Told;
 use crate::controllers::reason::{Reason, Stance};
 use crate::controllers::remote::Found;

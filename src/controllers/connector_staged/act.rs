@@ -1,13 +1,13 @@
 //! The one place that changes staged connectors: the one call of a run.
 
+use clock::later;
+use connect_api::model::{ConnectorStaged as Record, ConnectorUpdate, ConnectorUpdateAction};
+use connect_api::registry::StagedApi;
+use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
 use super::decide::{Answer, Call, CallKind};
 use super::{desired, observe};
-use crate::clock::later;
-use crate::connect::model::{ConnectorStaged as Record, ConnectorUpdate, ConnectorUpdateAction};
-use crate::connect::registry::StagedApi;
-use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::controllers::operations::LIMIT;
 use crate::controllers::problem::{self, Meaning};
 use crate::crd::ConnectorStagedSpec;

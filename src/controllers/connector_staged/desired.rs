@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 
+use connect_api::model::{
+    ConnectorStaged as Record, ConnectorStagedDraft, ConnectorUpdateAction, Creator, IntegrationType, Repository,
+};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::connect::model::{
-    ConnectorStaged as Record, ConnectorStagedDraft, ConnectorUpdateAction, Creator, IntegrationType, Repository,
-};
 use crate::controllers::digest::hex;
 use crate::crd::{ConnectorStagedSpec, Publish};
 

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use connect_api::model::{ConnectorStaged as Record, IsPreviewable};
+use connect_api::{ApiError, ConnectApi, Selector};
 use kube::Client;
 use kube::api::Api;
 
@@ -11,8 +13,6 @@ use super::desired::{self, Fields};
 use super::ledger::{Ledger, Look, Phase, Preview, Seen};
 use super::proof::Objects;
 use super::stored;
-use crate::connect::model::{ConnectorStaged as Record, IsPreviewable};
-use crate::connect::{ApiError, ConnectApi, Selector};
 use crate::controllers::references::{Named, Reference};
 use crate::crd::{ActionCheck, ConnectorDeployment, ConnectorStagedSpec, PublishAfter};
 

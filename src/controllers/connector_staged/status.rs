@@ -2,13 +2,13 @@
 //!
 //! No call and no decision: `decide/` has said what is the case, this says it to people.
 
+use connect_api::mask::Masker;
+use connect_api::model::{ConnectorStaged as Record, DeclaredApplication, IsPreviewable, Report};
 use jiff::Timestamp;
 
 use super::decide::{Rest, Verdict};
 use super::ledger::{Ledger, OperationKind, Preview, Seen};
 use super::stored;
-use crate::connect::mask::Masker;
-use crate::connect::model::{ConnectorStaged as Record, DeclaredApplication, IsPreviewable, Report};
 use crate::controllers::bounds;
 use crate::controllers::conditions::{self, Extra, Told, cut};
 use crate::controllers::reason::Reason;
@@ -135,7 +135,7 @@ fn hide(status: &mut ConnectorStagedStatus) {
 fn comments(record: &Record) -> Vec<CertificationComment> {
     let mut comments: Vec<_> = record.certification_info.iter().flat_map(|info| &info.comments).collect();
     comments.sort_by(|one, other| other.datetime.cmp(&one.datetime));
-    let comment = |comment: &&crate::connect::model::CertificationInfoComment| CertificationComment {
+    let comment = |comment: &&connect_api::model::CertificationInfoComment| CertificationComment {
         project: cut(&comment.user_id, 64),
         at: cut(&comment.datetime, 64),
         comment: cut(&comment.comment, MESSAGE_LENGTH),

@@ -1,9 +1,9 @@
 //! Keeps a [`Ledger`] in the status of the resource: two pure translations, each other's reverse.
 
+use connect_api::model::ConnectorStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::ledger::{Applied, Deployable, Ledger, Operation, OperationKind, Phase, Publication};
-use crate::connect::model::ConnectorStatus;
 use crate::controllers::conditions::whole_seconds;
 use crate::crd::{self, ConnectorStagedStatus, OperationState, StagedApplied, StagedOperation, StagedOperationType};
 

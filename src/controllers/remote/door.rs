@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use connect_api::api::{Answer, LogRequest, PageRequest};
+use connect_api::model::{
+    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, LogPage, Paged,
+    RedeployAction,
+};
+use connect_api::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
+use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
 use super::gate::{Caller, Concern};
 use super::{Connection, Remote};
-use crate::connect::api::{Answer, LogRequest, PageRequest};
-use crate::connect::model::{
-    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, LogPage, Paged,
-    RedeployAction,
-};
-use crate::connect::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
-use crate::connect::{ApiError, ConnectApi, Selector};
 
 /// A client behind the gate of its remote.
 pub(super) struct Door {

@@ -5,7 +5,7 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::connect::model::{ApplicationDeployment, Deployment, GlobalConfiguration};
+use connect_api::model::{ApplicationDeployment, Deployment, GlobalConfiguration};
 
 /// Fingerprint of what a look found. Secured values do not count: what the service shows in their place is
 /// unspecified (contract section 4.4), and may well differ from read to read.

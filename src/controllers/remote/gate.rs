@@ -7,13 +7,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::later;
+use connect_api::error::Failure;
+use connect_api::{ApiError, ErrorCode, Reaction};
 use jiff::Timestamp;
 
 use super::jitter::{FIRST_PAUSE, Jitter};
 use super::{Health, Trouble, TroubleKind};
-use crate::clock::later;
-use crate::connect::error::Failure;
-use crate::connect::{ApiError, ErrorCode, Reaction};
 
 /// Pause while a person has to act at the remote; new credentials end it.
 pub(super) const UNTIL_REPAIRED: Duration = Duration::from_mins(5);

@@ -89,7 +89,7 @@ fn pauses_grow_with_each_failed_probe_up_to_a_minute_and_begin_anew_after_a_succ
     let (mut gate, mut now) = (Gate::default(), START);
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
         fail(&mut gate, &broken(), now);
-        let (whole, pause) = (Duration::from_secs(seconds), crate::clock::between(now, until(&gate)));
+        let (whole, pause) = (Duration::from_secs(seconds), clock::between(now, until(&gate)));
         assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{seconds} s: {pause:?}");
         now = until(&gate);
     }

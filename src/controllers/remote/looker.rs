@@ -3,17 +3,17 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use clock::later;
+use connect_api::ConnectApi;
+use connect_api::api::{PageRequest, Selector};
+use connect_api::routes::LARGEST_OFFSET;
+use connect_api::trace;
 use futures::{FutureExt, StreamExt, stream};
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
 use super::plan::{PAGE, Plan, Read};
 use super::{OfferName, Offered, Offering, Remote, Sighting};
-use crate::clock::later;
-use crate::connect::ConnectApi;
-use crate::connect::api::{PageRequest, Selector};
-use crate::connect::routes::LARGEST_OFFSET;
-use crate::connect::trace;
 
 /// Reads by id that are under way at once.
 const READS_AT_ONCE: usize = 4;

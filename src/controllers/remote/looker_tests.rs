@@ -1,9 +1,10 @@
 use std::time::Duration;
 
+use clock::between;
+use connect_api::ErrorCode;
+use connect_api::error::Failure;
+
 use super::*;
-use crate::clock::between;
-use crate::connect::ErrorCode;
-use crate::connect::error::Failure;
 use crate::controllers::remote::testing::{
     Bench, Call, Mood, START, answered, at, failure, id, retry_after, settings, subject, until,
 };
@@ -310,8 +311,8 @@ async fn the_resting_looker_is_rung_for_what_comes_before_its_time_only() {
 
 #[tokio::test]
 async fn a_registry_that_cannot_be_read_closes_the_gate_for_nobody() {
-    let query = crate::connect::registry::ConnectorQuery::default();
-    let page = crate::connect::api::PageRequest { limit: 100, offset: 0 };
+    let query = connect_api::registry::ConnectorQuery::default();
+    let page = connect_api::api::PageRequest { limit: 100, offset: 0 };
     for (case, error) in [
         ("it is broken", answered(503, None)),
         ("it does not answer", failure(Failure::NoAnswer)),

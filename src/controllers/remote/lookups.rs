@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::{between, later};
+use connect_api::CommerceApi;
+use connect_api::commerce::ResourceName;
+use connect_api::model::Destination;
 use jiff::Timestamp;
 
 use super::jitter::Jitter;
-use crate::clock::{between, later};
-use crate::connect::CommerceApi;
-use crate::connect::commerce::ResourceName;
-use crate::connect::model::Destination;
 use crate::controllers::subject::Subject;
 
 /// Pause before what was not verified is looked up for the second time; it grows with the age of the operation.

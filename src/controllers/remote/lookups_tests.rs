@@ -1,9 +1,10 @@
 //! Tables of [`super`].
 
+use connect_api::api::Answer;
+use connect_api::commerce::ResourceKind;
+use connect_api::model::{Extension, Subscription};
+
 use super::*;
-use crate::connect::api::Answer;
-use crate::connect::commerce::ResourceKind;
-use crate::connect::model::{Extension, Subscription};
 use crate::controllers::remote::testing::{START, at, subject};
 
 const INTERVAL: Duration = Duration::from_mins(5);

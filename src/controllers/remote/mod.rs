@@ -40,8 +40,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::connect::ApiError;
-use crate::connect::model::Deployment;
+use connect_api::ApiError;
+use connect_api::model::Deployment;
 
 pub(super) use jitter::Jitter;
 pub use looker::ask;

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::later;
+use connect_api::Selector;
+use connect_api::model::{Connector, ConnectorStaged, DeclaredApplication, DeclaredGlobal, IsPreviewable};
 use jiff::Timestamp;
 
 use super::jitter::Jitter;
-use crate::clock::later;
-use crate::connect::Selector;
-use crate::connect::model::{Connector, ConnectorStaged, DeclaredApplication, DeclaredGlobal, IsPreviewable};
 use crate::controllers::subject::Subject;
 
 /// How resources name a connector.

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use connect_api::scopes::{self, Right};
+
 use super::Remote;
 use super::state::State;
-use crate::connect::scopes::{self, Right};
 use crate::controllers::subject::Subject;
 
 /// What was known of the token last.

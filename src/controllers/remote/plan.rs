@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use clock::{between, later};
+use connect_api::routes::LARGEST_OFFSET;
 use jiff::Timestamp;
 
 use super::gate::Position;
 use super::offers::{OfferName, Offers};
 use super::view::View;
-use crate::clock::{between, later};
-use crate::connect::routes::LARGEST_OFFSET;
 use crate::controllers::subject::Subject;
 
 /// Size of a page: each record carries its whole connector, so the largest possible one would be heavy.

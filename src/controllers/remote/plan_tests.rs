@@ -1,5 +1,6 @@
+use connect_api::Selector;
+
 use super::*;
-use crate::connect::Selector;
 use crate::controllers::remote::Pace;
 use crate::controllers::remote::jitter::Jitter;
 use crate::controllers::remote::testing::{START, at, id, subject};

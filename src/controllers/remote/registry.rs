@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use clock::Clock;
+use connect_api::CommerceApi;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::AbortHandle;
 
 use super::settings::{ConnectFactory, Connection, Settings};
 use super::state::Remote;
-use crate::clock::Clock;
-use crate::connect::CommerceApi;
 use crate::controllers::subject::Subject;
 use crate::controllers::work::Work;
 

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
+use connect_api::Rate;
+use connect_api::error::Failure;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
-use crate::connect::Rate;
-use crate::connect::error::Failure;
 use crate::controllers::remote::testing::{Factory, Mood, START, Service, failure, id, settings, subject, until, work};
 use crate::controllers::remote::{Health, NotNow, Pace, TroubleKind};
 use crate::patience::in_time;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::connect::api::DeploymentPaths;
-use crate::connect::registry::{RegistryApi, StagedApi};
-use crate::connect::{CommerceApi, ConnectApi, Rate};
+use connect_api::api::DeploymentPaths;
+use connect_api::registry::{RegistryApi, StagedApi};
+use connect_api::{CommerceApi, ConnectApi, Rate};
 
 /// What is needed to reach one remote project. `Debug` does not show the secret.
 #[derive(Clone, Debug)]

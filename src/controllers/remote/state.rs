@@ -6,6 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use clock::{Clock, between, later};
+use connect_api::error::Failure;
+use connect_api::registry::{RegistryApi, StagedApi};
+use connect_api::{ApiError, ConnectApi};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
@@ -20,10 +24,6 @@ use super::plan::{COUNT_AGE, Facts, Plan, plan};
 use super::turns::Turns;
 use super::view::View;
 use super::{Connection, Health, NotNow, Offer, OfferName, Pace, Settings, Sighting, Trouble, TroubleKind};
-use crate::clock::{Clock, between, later};
-use crate::connect::error::Failure;
-use crate::connect::registry::{RegistryApi, StagedApi};
-use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::subject::Subject;
 use crate::controllers::work::Work;
 

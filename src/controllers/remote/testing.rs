@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use clock::{Clock, between, later};
+use connect_api::api::DeploymentPaths;
+use connect_api::api::{Answer, LogRequest, PageRequest};
+use connect_api::error::Failure;
+use connect_api::model::{
+    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, LogPage, Paged,
+    RedeployAction,
+};
+use connect_api::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
+use connect_api::{ApiError, CommerceApi, ConnectApi, ErrorCode, Rate, Selector};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{ConnectFactory, Connection, Remote, Settings};
-use crate::clock::{Clock, between, later};
-use crate::connect::api::DeploymentPaths;
-use crate::connect::api::{Answer, LogRequest, PageRequest};
-use crate::connect::error::Failure;
-use crate::connect::model::{
-    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, LogPage, Paged,
-    RedeployAction,
-};
-use crate::connect::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
-use crate::connect::{ApiError, CommerceApi, ConnectApi, ErrorCode, Rate, Selector};
 use crate::controllers::subject::Subject;
 use crate::controllers::work::Work;
 use crate::metrics::Metrics;

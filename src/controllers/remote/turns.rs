@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem;
 use std::time::Duration;
 
+use clock::later;
 use jiff::Timestamp;
 
-use crate::clock::later;
 use crate::controllers::subject::Subject;
 
 /// How long a place is kept for someone who was woken.

@@ -6,15 +6,15 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::later;
+use connect_api::error::Failure;
+use connect_api::{ApiError, ErrorCode, commerce, trace};
 use futures::{FutureExt, StreamExt, stream};
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
 use super::lookups::{Cadence, Found, Lookedup, Lookup};
 use super::{Remote, Settings};
-use crate::clock::later;
-use crate::connect::error::Failure;
-use crate::connect::{ApiError, ErrorCode, commerce, trace};
 use crate::controllers::subject::Subject;
 
 /// Deployments that are looked up at once.

@@ -8,13 +8,13 @@ use std::hash::RandomState;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::{between, later};
+use connect_api::model::Deployment;
 use jiff::Timestamp;
 
 use super::fingerprint::fingerprint;
 use super::jitter::Jitter;
 use super::{Pace, Sighting};
-use crate::clock::{between, later};
-use crate::connect::model::Deployment;
 use crate::controllers::subject::Subject;
 
 /// Shortest pause between two looks at something that moves: with the calls of a create, at most 6 calls in 10 s.

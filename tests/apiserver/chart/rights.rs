@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::crd;
 use http::{Method, Request, StatusCode, Uri};
 use kube::Client;

@@ -1,8 +1,8 @@
 //! What is said of answers that are not as expected: nothing whole, nothing secret, and never twice.
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::crd::{ActionCheck, CheckOutcome};
-use connect_operator::dev_server::{ActionFile, Fault, FaultAnswer, Options};
+use dev_server::{ActionFile, Fault, FaultAnswer, Options};
 use serde_json::json;
 
 use super::{CHECK, check, has, message, outcome, reading, until_reason};

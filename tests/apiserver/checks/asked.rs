@@ -1,9 +1,9 @@
 //! What people ask for beside the spec of a call: a rerun, a pause, and a frontend that stands in the project.
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::crd::{ActionCheck, ConnectProject};
-use connect_operator::dev_server::Options;
 use connect_operator::names;
+use dev_server::Options;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};

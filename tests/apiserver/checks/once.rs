@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::crd::{ActionCheck, CheckOutcome};
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
@@ -213,7 +213,7 @@ async fn what_did_not_leave_is_sent_later() {
     assert_eq!(outcome(&waiting), Some(CheckOutcome::NotSent));
     assert!(has(&waiting, "Reconciling"));
     let listener = TcpListener::bind(nobody).await.unwrap();
-    let late = connect_operator::dev_server::DevServer::start_on(listener, quick(), Clock::system()).await.unwrap();
+    let late = dev_server::DevServer::start_on(listener, quick(), Clock::system()).await.unwrap();
     shop.clock.step(Duration::from_mins(1));
     until_reason(&shop, "CheckPassed").await;
     assert_eq!(late.counts()["writeFrontasticActionPost"], 1);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::dev_server::Options;
+use clock::Clock;
+use dev_server::Options;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

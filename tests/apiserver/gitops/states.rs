@@ -1,6 +1,6 @@
 //! Every state that the operator can write, as objects: each kind with each reason, made by the code that makes statuses.
 
-use connect_operator::connect::mask::Masker;
+use connect_api::mask::Masker;
 use connect_operator::controllers::conditions::{Told, conditions};
 use connect_operator::controllers::connector_deployment::status::Comparison;
 use connect_operator::controllers::reason::{Reason, Stance};

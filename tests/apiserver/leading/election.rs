@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
-use connect_operator::clock::Clock;
-use connect_operator::connect::Fence;
+use clock::Clock;
+use connect_api::Fence;
 use connect_operator::leader::{Election, LeaseName, Lost, Scope, State, Timing, fenced};
 use connect_operator::names;
 use http::{Request, Response};

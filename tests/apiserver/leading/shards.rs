@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::Fence;
-use connect_operator::connect::hosts::AllowedHosts;
-use connect_operator::connect::http::Limits;
-use connect_operator::connect::surroundings::Surroundings;
+use clock::Clock;
+use connect_api::Fence;
+use connect_api::hosts::AllowedHosts;
+use connect_api::http::Limits;
+use connect_api::surroundings::Surroundings;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
@@ -16,9 +16,9 @@ use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::work::Work;
 use connect_operator::controllers::{manager, secret};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::dev_server::Options;
 use connect_operator::leader::{Election, LeaseName, Scope, Timing};
 use connect_operator::metrics::Metrics;
+use dev_server::Options;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::runtime::{conditions, wait};

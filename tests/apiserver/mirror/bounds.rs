@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use connect_operator::clock::Clock;
-use connect_operator::dev_server::{Catalogue, Options};
+use clock::Clock;
+use dev_server::{Catalogue, Options};
 
 use super::*;
 

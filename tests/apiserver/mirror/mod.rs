@@ -11,8 +11,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use connect_operator::crd::{ConnectProject, Connector};
-use connect_operator::dev_server::{Fault, FaultAnswer};
 use connect_operator::names;
+use dev_server::{Fault, FaultAnswer};
 use http::{Method, Request};
 use kube::api::ListParams;
 use kube::{Client, ResourceExt};
@@ -173,7 +173,7 @@ impl Counted {
 
 /// The names that the operator gives to the connectors that the dev server starts with.
 static BUILT_IN: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let catalogue = connect_operator::dev_server::Catalogue::built_in();
+    let catalogue = dev_server::Catalogue::built_in();
     let published = catalogue.connectors.iter().filter(|connector| !connector.staged);
     let names: BTreeSet<_> = published.map(|connector| format!("{PROJECT}.{}", connector.key)).collect();
     names.into_iter().collect()

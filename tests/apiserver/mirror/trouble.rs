@@ -1,7 +1,7 @@
 //! A registry that cannot be read, or not as a whole: nothing is removed, and deployments go on.
 
-use connect_operator::clock::Clock;
-use connect_operator::dev_server::{Catalogue, Options};
+use clock::Clock;
+use dev_server::{Catalogue, Options};
 use std::time::Duration;
 
 use super::*;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 use kube::api::ListParams;
 use serde_json::json;
 

@@ -8,7 +8,7 @@ mod wrong;
 
 use std::path::Path;
 
-use connect_operator::connect::model::DeploymentDraft;
+use connect_api::model::DeploymentDraft;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::Secret;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use connect_operator::dev_server::{Fault, FaultAnswer};
 use connect_operator::names;
+use dev_server::{Fault, FaultAnswer};
 use kube::ResourceExt;
 use serde_json::json;
 

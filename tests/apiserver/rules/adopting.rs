@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::{DeploymentStatus, RedeployAction};
+use connect_api::model::{DeploymentStatus, RedeployAction};
 use connect_operator::names;
 use kube::ResourceExt;
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::{OperationState, OperationType};
-use connect_operator::dev_server::{DevServer, Fault, FaultAnswer, Options};
 use connect_operator::names;
+use dev_server::{DevServer, Fault, FaultAnswer, Options};
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};

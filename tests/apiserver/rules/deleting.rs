@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::DeploymentStatus;
-use connect_operator::dev_server::{DeleteBusy, Fault, FaultAnswer, Options, Variant};
+use connect_api::model::DeploymentStatus;
 use connect_operator::names;
+use dev_server::{DeleteBusy, Fault, FaultAnswer, Options, Variant};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::api::DeleteParams;

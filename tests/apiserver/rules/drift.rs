@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::{DeploymentStatus, RedeployAction};
+use connect_api::model::{DeploymentStatus, RedeployAction};
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::{Normalise, Options, PlannedOutcome, Shown, Variant};
 use connect_operator::names;
+use dev_server::{Normalise, Options, PlannedOutcome, Shown, Variant};
 use serde_json::{Value, json};
 
 use super::redeploying::retrying;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::model::DeploymentStatus;
+use clock::Clock;
+use connect_api::model::DeploymentStatus;
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::{Call, DeleteBusy, Fault, FaultAnswer, Options, Variant};
+use dev_server::{Call, DeleteBusy, Fault, FaultAnswer, Options, Variant};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use serde_json::json;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::dev_server::{Fault, FaultAnswer};
 use connect_operator::names;
+use dev_server::{Fault, FaultAnswer};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait;

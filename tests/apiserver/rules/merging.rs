@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::{ApplicationType, DeclaredApplication, SecuredKey};
+use connect_api::model::{ApplicationType, DeclaredApplication, SecuredKey};
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::{
+use connect_operator::names;
+use dev_server::{
     AddedApplications, ConnectorDefinition, Fault, FaultAnswer, Normalise, Options, PlannedOutcome, Variant,
 };
-use connect_operator::names;
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, GATHER, Leaping, QUIET, condition, level, ready, status};

@@ -28,12 +28,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::model::DeploymentDraft;
+use clock::Clock;
+use connect_api::model::DeploymentDraft;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState};
 use connect_operator::crd::{ConnectorDeployment, ManagementPolicy};
-use connect_operator::dev_server::Options;
 use connect_operator::names;
+use dev_server::Options;
 use futures::stream::{BoxStream, StreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;

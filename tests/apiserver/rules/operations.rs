@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::DeploymentStatus;
+use connect_api::model::DeploymentStatus;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::OperationState;
-use connect_operator::dev_server::{BuildIds, Fault, FaultAnswer, Options, Variant};
+use dev_server::{BuildIds, Fault, FaultAnswer, Options, Variant};
 use serde_json::json;
 
 use super::{CALM, DEPLOYING, GATHER, Leaping, QUIET, is, is_accepted, level, ready, status};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::{DeploymentStatus, RedeployAction};
+use connect_api::model::{DeploymentStatus, RedeployAction};
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::{Fault, FaultAnswer};
 use connect_operator::names;
+use dev_server::{Fault, FaultAnswer};
 use kube::ResourceExt;
 use kube::runtime::wait;
 use serde_json::{Value, json};

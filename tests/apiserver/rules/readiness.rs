@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::EntryType;
+use connect_api::model::EntryType;
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome, Variant};
 use connect_operator::names;
+use dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome, Variant};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;
 use serde_json::json;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::{Fault, FaultAnswer, Options, Partial, Shown, Variant};
 use connect_operator::names;
+use dev_server::{Fault, FaultAnswer, Options, Partial, Shown, Variant};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
@@ -193,7 +193,7 @@ async fn rule_09_changes_are_gathered_for_ten_seconds_at_most_and_a_create_does_
     shop.apply_deployment(&json!({})).await;
     let live = shop.until("accepted", super::is_accepted).await;
     let began = status(&live).operation.expect("an operation").started_at.0;
-    assert!(connect_operator::clock::between(start, began) < GATHER);
+    assert!(clock::between(start, began) < GATHER);
     shop.finish("Deployed").await;
 
     shop.slow_down();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::LogSeverity;
+use connect_api::model::LogSeverity;
 use connect_operator::crd::ConnectProject;
-use connect_operator::dev_server::{Options, Variant};
 use connect_operator::names;
+use dev_server::{Options, Variant};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::{ApplicationType, DeclaredApplication, Deployment, StandardKey};
-use connect_operator::dev_server::{ConnectorDefinition, Options, Shown, Variant};
+use connect_api::model::{ApplicationType, DeclaredApplication, Deployment, StandardKey};
+use dev_server::{ConnectorDefinition, Options, Shown, Variant};
 use serde_json::{Value, json};
 
 use super::{Leaping, is_accepted, message, ready, status};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::{Catalogue, Creation, Fault, FaultAnswer, Options, ScriptResourceType};
 use connect_operator::names;
+use dev_server::{Catalogue, Creation, Fault, FaultAnswer, Options, ScriptResourceType};
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, Leaping, condition, is_accepted, level, ready, status};

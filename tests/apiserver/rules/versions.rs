@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::SecuredKey;
-use connect_operator::dev_server::{Fault, FaultAnswer};
+use connect_api::model::SecuredKey;
 use connect_operator::names;
+use dev_server::{Fault, FaultAnswer};
 use serde_json::{Value, json};
 
 use super::merging::{applications, with_enabler};
@@ -145,7 +145,7 @@ async fn rule_15_a_version_that_wants_more_is_not_followed_before_that_is_there(
     shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
     shop.finish("Deployed").await;
     let key = SecuredKey { key: "SIGNING_KEY".into(), description: "Signs".into(), required: true };
-    let add = |connector: &mut connect_operator::dev_server::ConnectorDefinition| {
+    let add = |connector: &mut dev_server::ConnectorDefinition| {
         connector.configurations[0].secured_configuration.push(key);
     };
     shop.dev.world().raise_connector("demo-connector", false, add).unwrap();

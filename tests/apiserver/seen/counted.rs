@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::crd::ConnectProject;
-use connect_operator::dev_server::{Fault, FaultAnswer, Options, PlannedOutcome};
+use dev_server::{Fault, FaultAnswer, Options, PlannedOutcome};
 use kube::api::DeleteParams;
 
 use super::{scrape, until, value};

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use connect_api::ActionApi;
+use connect_api::action::{ActionAnswer, ActionRequest};
+use connect_api::api::Answer;
+use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use connect_operator::cli::run::health::{Health, Stage};
 use connect_operator::cli::run::listen::{Addresses, listen};
-use connect_operator::connect::ActionApi;
-use connect_operator::connect::action::{ActionAnswer, ActionRequest};
-use connect_operator::connect::api::Answer;
-use connect_operator::connect::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use connect_operator::controllers::action_factory::ActionFactory;
 use connect_operator::controllers::work::LONGEST_SILENCE;
-use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use dev_server::{Fault, FaultAnswer, Options};
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use clock::Clock;
+use dev_server::{Fault, FaultAnswer, Options};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 

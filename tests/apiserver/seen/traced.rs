@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::Stdio;
 
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
@@ -29,7 +29,7 @@ pub(crate) fn start(shop: &Shop, log: &File, more: &[&str]) -> Child {
 #[tokio::test]
 async fn every_line_of_a_run_has_its_trace_id_and_so_has_each_of_its_calls() {
     let options = Options { deploy_duration: std::time::Duration::from_millis(200), ..Options::default() };
-    let shop = Shop::without_operator(options, connect_operator::clock::Clock::system()).await;
+    let shop = Shop::without_operator(options, clock::Clock::system()).await;
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut operator = start(&shop, log.as_file(), &[]);
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::crd::ConnectorStaged;
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 use serde_json::json;
 
 use super::{apply, change, message, record, until_reason};

@@ -1,6 +1,6 @@
 //! Creating, changing, previewing and publishing.
 
-use connect_operator::connect::model::ConnectorUpdateAction;
+use connect_api::model::ConnectorUpdateAction;
 use connect_operator::crd::{ConnectorStaged, PreviewPermission, StagedOperationType, StagedVariable};
 use serde_json::json;
 

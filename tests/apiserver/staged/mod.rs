@@ -10,10 +10,10 @@ mod refused;
 
 use std::time::Duration;
 
-use connect_operator::connect::model::ConnectorStaged as Record;
+use connect_api::model::ConnectorStaged as Record;
 use connect_operator::controllers::conditions::ready_message;
 use connect_operator::crd::ConnectorStaged;
-use connect_operator::dev_server::{Options, Variant};
+use dev_server::{Options, Variant};
 use serde_json::{Value, json};
 
 use crate::manifests::with_spec;
@@ -50,7 +50,7 @@ async fn open(variants: &[&str]) -> Shop {
         variant.set(choice).unwrap();
     }
     let options = Options { deploy_duration: Duration::from_millis(400), variant, ..Options::default() };
-    Shop::with(options, connect_operator::clock::Clock::system()).await
+    Shop::with(options, clock::Clock::system()).await
 }
 
 /// Applies the staged connector with `change` merged over its spec.

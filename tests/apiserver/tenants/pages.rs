@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::controllers::lists::{LARGEST_PAGE, PAGE};
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;

@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::hosts::AllowedHosts;
-use connect_operator::connect::http::Limits;
-use connect_operator::connect::{CommerceApi, Surroundings};
+use clock::Clock;
+use connect_api::hosts::AllowedHosts;
+use connect_api::http::Limits;
+use connect_api::{CommerceApi, Surroundings};
 use connect_operator::controllers::conditions::{is_true, ready_message, ready_reason};
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
 use connect_operator::crd::ConnectProject;
-use connect_operator::dev_server::{Catalogue, Options};
+use dev_server::{Catalogue, Options};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::DeleteParams;
 use kube::runtime::wait;

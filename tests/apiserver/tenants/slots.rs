@@ -1,10 +1,10 @@
 //! A namespace whose reconciles hang holds the slots of its kind only until another namespace needs one.
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::controllers::subject::Subject;
 use connect_operator::crd;
-use connect_operator::dev_server::Options;
 use connect_operator::names;
+use dev_server::Options;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::Api;
 use kube::api::DynamicObject;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::between;
-use connect_operator::connect::model::DeploymentStatus;
-use connect_operator::dev_server::{DevServer, FaultAnswer, FaultEffect, Options};
+use clock::between;
+use connect_api::model::DeploymentStatus;
 use connect_operator::names;
+use dev_server::{DevServer, FaultAnswer, FaultEffect, Options};
 use tokio::net::TcpListener;
 
 use super::faults::life_with;

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::dev_server::{Catalogue, Fault, FaultAnswer, Options, PlannedOutcome};
+use dev_server::{Catalogue, Fault, FaultAnswer, Options, PlannedOutcome};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::events::v1::Event;

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::EntryType;
+use connect_api::model::EntryType;
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::{Options, PlannedEntry, PlannedOutcome};
 use connect_operator::names;
+use dev_server::{Options, PlannedEntry, PlannedOutcome};
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::http::Limits;
-use connect_operator::connect::model::DeploymentStatus;
-use connect_operator::dev_server::{Call, Fault, FaultAnswer, FaultEffect, Options};
+use connect_api::http::Limits;
+use connect_api::model::DeploymentStatus;
+use dev_server::{Call, Fault, FaultAnswer, FaultEffect, Options};
 use serde_json::json;
 
 use super::pace::{FINE, meanwhile, most_in_10_seconds, pass, stepped, told, until_called};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 use futures::StreamExt as _;
 use kube::ResourceExt as _;
 use kube::runtime::{WatchStreamExt as _, watcher};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use connect_operator::controllers::conditions::ready_message;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;
 use serde_json::json;

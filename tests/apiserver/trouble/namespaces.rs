@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use serde_json::json;
 
 use crate::cluster::Sandbox;

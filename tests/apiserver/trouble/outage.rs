@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::DeploymentStatus;
+use connect_api::model::DeploymentStatus;
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use dev_server::{Fault, FaultAnswer, Options};
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use serde_json::json;

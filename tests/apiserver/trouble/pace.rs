@@ -3,8 +3,8 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use connect_operator::clock::{Clock, between};
-use connect_operator::dev_server::Call;
+use clock::{Clock, between};
+use dev_server::Call;
 use jiff::Timestamp;
 
 use crate::patience::in_time;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::action::ActionApi;
-use connect_operator::connect::hosts::{AllowedHosts, Endpoint, UrlRefused};
-use connect_operator::connect::http::Limits;
-use connect_operator::connect::{CommerceApi, Surroundings};
+use clock::Clock;
+use connect_api::action::ActionApi;
+use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
+use connect_api::http::Limits;
+use connect_api::{CommerceApi, Surroundings};
 use connect_operator::controllers::action_factory::{ActionFactory, HttpActionFactory};
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::model::StandardKey;
-use connect_operator::dev_server::{Fault, FaultAnswer};
+use connect_api::model::StandardKey;
+use dev_server::{Fault, FaultAnswer};
 use serde_json::{Value, json};
 
 use crate::rules::{CALM, Leaping, message};
@@ -85,7 +85,7 @@ async fn a_staged_connector_is_deployed_only_if_it_may_be() {
 async fn what_is_remembered_of_the_registry_is_no_reason_to_refuse() {
     let shop = Leaping::live().await;
     let key = StandardKey { key: "BRAND_NEW".into(), ..StandardKey::default() };
-    let add = |connector: &mut connect_operator::dev_server::ConnectorDefinition| {
+    let add = |connector: &mut dev_server::ConnectorDefinition| {
         connector.configurations[0].standard_configuration.push(key);
     };
     shop.dev.world().raise_connector("demo-connector", false, add).unwrap();

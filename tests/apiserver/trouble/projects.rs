@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::controllers::conditions::{is_true, ready_message, ready_reason};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::dev_server::{Catalogue, Fault, FaultAnswer, Options, Variant};
+use dev_server::{Catalogue, Fault, FaultAnswer, Options, Variant};
 use serde_json::json;
 
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped};

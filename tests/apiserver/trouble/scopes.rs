@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
+use clock::Clock;
 use connect_operator::controllers::conditions::ready_message;
 use connect_operator::crd::{ConnectorDeployment, ConnectorStaged};
-use connect_operator::dev_server::{Catalogue, Fault, FaultAnswer, Options};
+use dev_server::{Catalogue, Fault, FaultAnswer, Options};
 use serde_json::{Value, json};
 
 use crate::manifests::with_spec;

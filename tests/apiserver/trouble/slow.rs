@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 
 use super::cluster::{left, shop, until_live};
 use super::pace::{FINE, meanwhile, stepped};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::ErrorCode;
+use connect_api::ErrorCode;
 use connect_operator::controllers::conditions::ready_message;
 use connect_operator::crd::ConnectProject;
-use connect_operator::dev_server::{Fault, FaultAnswer, Options};
+use dev_server::{Fault, FaultAnswer, Options};
 use serde_json::json;
 
 use super::condition;

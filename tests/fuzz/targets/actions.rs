@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use connect_operator::connect::action::{Action, ActionAnswer, ActionMethod, ExtraHeader, JsonText, Preset};
-use connect_operator::connect::hosts::AllowedHosts;
+use connect_api::action::{Action, ActionAnswer, ActionMethod, ExtraHeader, JsonText, Preset};
+use connect_api::hosts::AllowedHosts;
 use connect_operator::controllers::action_check::expect::compile;
 use connect_operator::crd::Expectation;
 use http::{HeaderMap, StatusCode};

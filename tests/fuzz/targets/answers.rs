@@ -3,12 +3,10 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use connect_operator::connect::ErrorCode;
-use connect_operator::connect::http::answer::{
-    self, CORRELATION_ID, LONGEST_LIFE, LONGEST_PAUSE, LONGEST_WORD, SHORTEST_LIFE,
-};
-use connect_operator::connect::mask::{LONGEST_TEXT, Masker};
-use connect_operator::connect::model::{
+use connect_api::ErrorCode;
+use connect_api::http::answer::{self, CORRELATION_ID, LONGEST_LIFE, LONGEST_PAUSE, LONGEST_WORD, SHORTEST_LIFE};
+use connect_api::mask::{LONGEST_TEXT, Masker};
+use connect_api::model::{
     Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, ErrorResponse,
 };
 use connect_operator::controllers::connector_deployment::ledger::Look;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::{between, later};
+use clock::{between, later};
 use connect_operator::controllers::connector_deployment::decide::{
     Answer, CALM, Call, CallKind, Decision, Deletion, Outcome, Step, Verdict, answered,
 };

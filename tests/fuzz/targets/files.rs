@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use connect_operator::connect::Selector;
-use connect_operator::connect::hosts::{AllowedHosts, Reach, is_public};
-use connect_operator::connect::routes;
+use connect_api::Selector;
+use connect_api::hosts::{AllowedHosts, Reach, is_public};
+use connect_api::routes;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::dev_server::{Catalogue, FaultFile, Specification, Variant, parse_duration};
+use dev_server::{Catalogue, FaultFile, Specification, Variant, parse_duration};
 use url::Host;
 
 /// A file in YAML or JSON.

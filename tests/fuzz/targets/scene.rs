@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::later;
+use clock::later;
 use connect_operator::controllers::connector_deployment::decide::{
     Ahead, Answer, Case, Cause, Change, Decision, Deletion, Intent, Memory, Pause, Refused, Resting, Version, Wanted,
     decide,

@@ -1,6 +1,6 @@
 //! Masking: whatever the values and the text are, no value that was sent is in what is shown.
 
-use connect_operator::connect::mask::{LEFT_OUT, LONGEST_TEXT, Masker};
+use connect_api::mask::{LEFT_OUT, LONGEST_TEXT, Masker};
 
 use super::bytes::Bytes;
 

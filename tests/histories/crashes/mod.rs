@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use connect_operator::dev_server::Variant;
+use dev_server::Variant;
 
 use self::kinds::Kind;
 use self::staged::Made;

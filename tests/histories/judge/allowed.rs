@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use connect_operator::clock::between;
+use clock::between;
 use connect_operator::controllers::connector_deployment::decide::CALM;
 use connect_operator::crd::connector_deployment_status::{
     Applied, ConnectorDeploymentStatus, Operation, OperationState, OperationType,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use connect_operator::connect::model::{ConnectorStaged as Record, ConnectorStatus, IsPreviewable, Repository};
+use connect_api::model::{ConnectorStaged as Record, ConnectorStatus, IsPreviewable, Repository};
 use connect_operator::crd::{ConnectorStagedSpec, Publish};
 
 /// What a resource says in the end; `None`: it has a way to go.

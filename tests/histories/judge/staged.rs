@@ -7,15 +7,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_operator::connect::model::{ConnectorStaged as Record, ConnectorUpdateAction, IsPreviewable};
+use connect_api::model::{ConnectorStaged as Record, ConnectorUpdateAction, IsPreviewable};
 use connect_operator::controllers::conditions;
 use connect_operator::controllers::subject::Subject;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
     AdoptionPolicy, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, OperationState, Publish, StagedOperationType,
 };
-use connect_operator::dev_server::World;
 use connect_operator::names;
+use dev_server::World;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Deserialize;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use connect_operator::connect::model::Deployment;
-use connect_operator::dev_server::World;
+use connect_api::model::Deployment;
+use dev_server::World;
 use jiff::Timestamp;
 
 use crate::remote::{GLOBAL, Values};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use connect_operator::dev_server::Variant;
 use connect_operator::names;
+use dev_server::Variant;
 
 use super::random::CHOICES;
 use super::{Elsewhere, Plan};

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use connect_operator::dev_server::Variant;
 use connect_operator::names;
+use dev_server::Variant;
 use proptest::prelude::*;
 
 use super::{Elsewhere, FOLLOWER, Plan};

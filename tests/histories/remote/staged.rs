@@ -1,12 +1,10 @@
 //! The side of the remote that makers of connectors reach: staged connectors, from their creation to their publication.
 
-use connect_operator::connect::Selector;
-use connect_operator::connect::api::{Answer, PageRequest};
-use connect_operator::connect::model::{
-    ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Paged,
-};
-use connect_operator::connect::registry::{StagedApi, StagedQuery};
-use connect_operator::dev_server::World;
+use connect_api::Selector;
+use connect_api::api::{Answer, PageRequest};
+use connect_api::model::{ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Paged};
+use connect_api::registry::{StagedApi, StagedQuery};
+use dev_server::World;
 use jiff::Timestamp;
 
 use super::{Asked, Line, Make, PROJECT, found};

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::action::{
-    Action, ActionAnswer, ActionApi, ActionMethod, ActionRequest, ExtraHeader, Preset,
-};
-use connect_operator::connect::error::{ApiError, Effect, Failure};
-use connect_operator::connect::http::{ActionClient, ActionLimits, ActionSettings};
-use connect_operator::connect::model::ActionError;
+use clock::Clock;
+use connect_api::action::{Action, ActionAnswer, ActionApi, ActionMethod, ActionRequest, ExtraHeader, Preset};
+use connect_api::error::{ApiError, Effect, Failure};
+use connect_api::http::{ActionClient, ActionLimits, ActionSettings};
+use connect_api::model::ActionError;
 use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::{Value, json};

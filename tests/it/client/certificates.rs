@@ -4,10 +4,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::api::{ConnectApi, Selector};
-use connect_operator::connect::error::Failure;
-use connect_operator::connect::http::HttpConnect;
+use clock::Clock;
+use connect_api::api::{ConnectApi, Selector};
+use connect_api::error::Failure;
+use connect_api::http::HttpConnect;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;

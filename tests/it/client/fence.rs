@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::action::{Action, ActionApi, ActionMethod, Preset};
-use connect_operator::connect::api::{ConnectApi, PageRequest, Selector};
-use connect_operator::connect::error::Failure;
-use connect_operator::connect::hosts::AllowedHosts;
-use connect_operator::connect::http::{ActionClient, ActionLimits, ActionSettings};
-use connect_operator::connect::model::{ConnectorStagedDraft, ConnectorUpdate, RedeployAction};
-use connect_operator::connect::surroundings::Surroundings;
-use connect_operator::connect::{ApiError, Fence, HttpConnect, StagedApi};
+use clock::Clock;
+use connect_api::action::{Action, ActionApi, ActionMethod, Preset};
+use connect_api::api::{ConnectApi, PageRequest, Selector};
+use connect_api::error::Failure;
+use connect_api::hosts::AllowedHosts;
+use connect_api::http::{ActionClient, ActionLimits, ActionSettings};
+use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, RedeployAction};
+use connect_api::surroundings::Surroundings;
+use connect_api::{ApiError, Fence, HttpConnect, StagedApi};
 use serde_json::json;
 
 use super::remote::{Remote, answer, draft, no_hurry};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::api::{ConnectApi, PageRequest, Selector};
-use connect_operator::connect::error::{ApiError, Effect, Failure};
-use connect_operator::connect::http::{HttpConnect, Limits};
+use clock::Clock;
+use connect_api::api::{ConnectApi, PageRequest, Selector};
+use connect_api::error::{ApiError, Effect, Failure};
+use connect_api::http::{HttpConnect, Limits};
 use futures::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::api::{ConnectApi, PageRequest, Selector};
-use connect_operator::connect::http::{HttpConnect, Settings};
-use connect_operator::connect::observer::{Observer, RequestEnd, TokenEnd};
-use connect_operator::connect::surroundings::Surroundings;
-use connect_operator::connect::trace;
+use clock::Clock;
+use connect_api::api::{ConnectApi, PageRequest, Selector};
+use connect_api::http::{HttpConnect, Settings};
+use connect_api::observer::{Observer, RequestEnd, TokenEnd};
+use connect_api::surroundings::Surroundings;
+use connect_api::trace;
 use tokio::net::TcpListener;
 
 use super::limits::closed_port;

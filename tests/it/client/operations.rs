@@ -1,9 +1,9 @@
 //! What each operation sends, and what it makes of a success.
 
-use connect_operator::connect::api::DeploymentPaths;
-use connect_operator::connect::api::{ConnectApi, LogRequest, PageRequest, Selector};
-use connect_operator::connect::error::Failure;
-use connect_operator::connect::model::{DeploymentStatus, RedeployAction};
+use connect_api::api::DeploymentPaths;
+use connect_api::api::{ConnectApi, LogRequest, PageRequest, Selector};
+use connect_api::error::Failure;
+use connect_api::model::{DeploymentStatus, RedeployAction};
 use serde_json::{Value, json};
 
 use super::remote::{Remote, answer, deployment, draft, error_answer, json_answer, no_hurry};
@@ -46,7 +46,7 @@ async fn each_operation_is_one_request_to_the_path_of_the_contract() {
         (DeploymentPaths::Unscoped, "POST /deployments", "POST /deployments/key=tax"),
     ] {
         let remote = Remote::start(|_| answer(500, "")).await;
-        let api = remote.client_with(connect_operator::clock::Clock::system(), |settings| {
+        let api = remote.client_with(clock::Clock::system(), |settings| {
             settings.deployment_paths = paths;
         });
         send_all(&api).await;

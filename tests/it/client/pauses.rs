@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use connect_operator::connect::Rate;
-use connect_operator::connect::api::{ConnectApi, Selector};
-use connect_operator::connect::error::{Effect, Failure};
-use connect_operator::connect::model::RedeployAction;
+use connect_api::Rate;
+use connect_api::api::{ConnectApi, Selector};
+use connect_api::error::{Effect, Failure};
+use connect_api::model::RedeployAction;
 use futures::FutureExt as _;
 use tokio::sync::Semaphore;
 

@@ -3,10 +3,10 @@
 
 use std::process::Stdio;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::api::{ConnectApi, Selector};
-use connect_operator::connect::hosts::AllowedHosts;
-use connect_operator::connect::http::HttpConnect;
+use clock::Clock;
+use connect_api::api::{ConnectApi, Selector};
+use connect_api::hosts::AllowedHosts;
+use connect_api::http::HttpConnect;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::process::Command;

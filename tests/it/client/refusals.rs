@@ -1,8 +1,8 @@
 //! Answers with an error status.
 
-use connect_operator::connect::api::{ConnectApi, LogRequest, PageRequest, Selector};
-use connect_operator::connect::error::{ErrorCode, Failure};
-use connect_operator::connect::model::RedeployAction;
+use connect_api::api::{ConnectApi, LogRequest, PageRequest, Selector};
+use connect_api::error::{ErrorCode, Failure};
+use connect_api::model::RedeployAction;
 
 use super::remote::{Remote, answer, draft, error_answer, json_answer, no_hurry, with_header};
 

@@ -1,12 +1,12 @@
 //! Registry and staged connectors: what each operation sends, what it makes of the answer, and lists over many pages.
 
-use connect_operator::connect::api::{ConnectApi, PageRequest, Selector};
-use connect_operator::connect::error::{ApiError, Effect, Failure};
-use connect_operator::connect::model::{
+use connect_api::api::{ConnectApi, PageRequest, Selector};
+use connect_api::error::{ApiError, Effect, Failure};
+use connect_api::model::{
     ConnectorStagedDraft, ConnectorStatus, ConnectorUpdate, ConnectorUpdateAction, IntegrationType, Repository,
 };
-use connect_operator::connect::paging;
-use connect_operator::connect::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
+use connect_api::paging;
+use connect_api::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
 use futures::TryStreamExt as _;
 use http::header;
 use jiff::Timestamp;
@@ -280,7 +280,7 @@ async fn changes_leave_in_time_or_not_at_all_and_lost_answers_leave_it_open() {
 
     let (address, _socket) = closed_port();
     let nobody = settings(&format!("http://{address}"), &remote.url());
-    let api = connect_operator::connect::HttpConnect::new(nobody, connect_operator::clock::Clock::system());
+    let api = connect_api::HttpConnect::new(nobody, clock::Clock::system());
     let error = api.expect("a client").stage(&draft(), no_hurry()).await.expect_err("nobody listens");
     assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None));
 }

@@ -4,12 +4,12 @@ use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use axum::response::Response;
-use connect_operator::clock::Clock;
-use connect_operator::connect::action::{Action, ActionApi, ActionMethod, ExtraHeader, Preset};
-use connect_operator::connect::api::{ConnectApi, PageRequest, Selector};
-use connect_operator::connect::error::ApiError;
-use connect_operator::connect::http::{ActionClient, ActionLimits, ActionSettings};
-use connect_operator::connect::model::RedeployAction;
+use clock::Clock;
+use connect_api::action::{Action, ActionApi, ActionMethod, ExtraHeader, Preset};
+use connect_api::api::{ConnectApi, PageRequest, Selector};
+use connect_api::error::ApiError;
+use connect_api::http::{ActionClient, ActionLimits, ActionSettings};
+use connect_api::model::RedeployAction;
 use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;

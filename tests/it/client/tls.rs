@@ -1,9 +1,9 @@
 //! Certificates: those of the platform and the extra ones, nothing else.
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::api::{ConnectApi, Selector};
-use connect_operator::connect::error::Failure;
-use connect_operator::connect::http::{BuildError, HttpConnect};
+use clock::Clock;
+use connect_api::api::{ConnectApi, Selector};
+use connect_api::error::Failure;
+use connect_api::http::{BuildError, HttpConnect};
 use tokio::net::TcpListener;
 
 use super::remote::{Remote, deployment, json_answer, later, settings, token};

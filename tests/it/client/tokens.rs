@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use connect_operator::clock::Clock;
-use connect_operator::connect::api::{ConnectApi, Selector};
-use connect_operator::connect::error::{Failure, Reaction};
-use connect_operator::connect::http::{ASSUMED_LIFE, HttpConnect};
+use clock::Clock;
+use connect_api::api::{ConnectApi, Selector};
+use connect_api::error::{Failure, Reaction};
+use connect_api::http::{ASSUMED_LIFE, HttpConnect};
 use futures::future::{join_all, poll_immediate};
 use serde_json::json;
 use tokio::sync::{Barrier, Semaphore};

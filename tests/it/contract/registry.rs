@@ -1,12 +1,12 @@
 //! Registry and staged connectors: the client drives the dev server.
 
-use connect_operator::connect::model::{
+use connect_api::model::{
     Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorStatus, ConnectorUpdate, ConnectorUpdateAction,
     IntegrationType, IsPreviewable, Repository,
 };
-use connect_operator::connect::registry::{ConnectorQuery, StagedQuery};
-use connect_operator::connect::{StagedApi as _, paging};
-use connect_operator::dev_server::Catalogue;
+use connect_api::registry::{ConnectorQuery, StagedQuery};
+use connect_api::{StagedApi as _, paging};
+use dev_server::Catalogue;
 use futures::TryStreamExt as _;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! What people ask for apart from values.
 
-use connect_operator::connect::Selector;
+use connect_api::Selector;
 use connect_operator::controllers::conditions::Told;
 use connect_operator::controllers::connector_deployment::decide::Deletion;
 use connect_operator::controllers::connector_deployment::intent::{

@@ -9,7 +9,7 @@ mod size;
 mod status;
 mod tell;
 
-use connect_operator::connect::model::Deployment;
+use connect_api::model::Deployment;
 use connect_operator::crd::ConnectorDeployment;
 use serde_json::{Value, json};
 

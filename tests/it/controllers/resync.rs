@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::Surroundings;
-use connect_operator::connect::hosts::AllowedHosts;
-use connect_operator::connect::http::Limits;
+use clock::Clock;
+use connect_api::Surroundings;
+use connect_api::hosts::AllowedHosts;
+use connect_api::http::Limits;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::context::Context;

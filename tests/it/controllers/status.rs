@@ -1,7 +1,7 @@
 //! The status of a deployment: what of it is shown, what is hidden, what stays, and what is bounded.
 
-use connect_operator::connect::mask::Masker;
-use connect_operator::connect::model::Deployment;
+use connect_api::mask::Masker;
+use connect_api::model::Deployment;
 use connect_operator::controllers::conditions::Told;
 use connect_operator::controllers::connector_deployment::ledger::{
     Applied, Ledger, Operation, OperationKind, OperationState, Phase, Sources,

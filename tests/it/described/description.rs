@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use connect_operator::dev_server::Answer;
+use dev_server::Answer;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 

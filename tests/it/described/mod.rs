@@ -14,8 +14,8 @@ mod requests;
 use std::ops::Deref;
 use std::sync::{Mutex, OnceLock};
 
-use connect_operator::clock::Clock;
-use connect_operator::dev_server::{self, Answer, DESCRIPTION, DevServerError, Options};
+use clock::Clock;
+use dev_server::{self, Answer, DESCRIPTION, DevServerError, Options};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedReceiver;
 

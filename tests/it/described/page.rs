@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use connect_operator::clock::Clock;
-use connect_operator::connect::action::Preset;
-use connect_operator::connect::routes::OPERATIONS;
-use connect_operator::connect::{Selector, routes};
-use connect_operator::dev_server::{Answer, Asked, DESCRIPTION, DESCRIPTION_PATH, Options};
+use clock::Clock;
+use connect_api::action::Preset;
+use connect_api::routes::OPERATIONS;
+use connect_api::{Selector, routes};
+use dev_server::{Answer, Asked, DESCRIPTION, DESCRIPTION_PATH, Options};
 use serde_json::{Value, json};
 
 use super::{DevServer, description};

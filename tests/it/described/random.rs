@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::dev_server::{Answer, Catalogue, Options, VARIANTS, Variant};
+use clock::Clock;
+use dev_server::{Answer, Catalogue, Options, VARIANTS, Variant};
 use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use connect_operator::dev_server::{Answer, Asked};
+use dev_server::{Answer, Asked};
 use serde_json::{Value, json};
 
 use super::description;

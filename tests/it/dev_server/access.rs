@@ -1,7 +1,8 @@
 //! Tokens and scopes (contract section 2; RFC 6749).
 
+use dev_server::Catalogue;
+
 use super::*;
-use connect_operator::dev_server::Catalogue;
 
 const GRANT: (&str, &str) = ("grant_type", "client_credentials");
 

@@ -1,6 +1,6 @@
 //! Frontend actions (contract section 11), also as the official client calls them.
 
-use connect_operator::dev_server::{ActionFile, Fault, FaultAnswer};
+use dev_server::{ActionFile, Fault, FaultAnswer};
 use reqwest::header::HeaderMap;
 
 use super::*;

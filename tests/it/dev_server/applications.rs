@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::extract::Request;
 use axum::response::IntoResponse as _;
-use connect_operator::dev_server::parse_application;
+use dev_server::parse_application;
 
 use super::*;
 

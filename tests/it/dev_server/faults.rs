@@ -2,8 +2,9 @@
 
 use std::error::Error as _;
 
+use dev_server::{Fault, FaultAnswer};
+
 use super::*;
-use connect_operator::dev_server::{Fault, FaultAnswer};
 
 #[tokio::test]
 async fn faults_hit_before_or_after_the_effect() {

@@ -11,8 +11,8 @@ mod wrong_input;
 
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::dev_server::Options;
+use clock::Clock;
+use dev_server::Options;
 use jiff::Timestamp;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

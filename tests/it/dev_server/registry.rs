@@ -1,6 +1,6 @@
 //! Connectors over HTTP: searching, and staged ones from create to what is deployed of them.
 
-use connect_operator::dev_server::{Catalogue, Options};
+use dev_server::{Catalogue, Options};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

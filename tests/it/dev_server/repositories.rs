@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use connect_operator::dev_server::Options;
+use dev_server::Options;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -1,6 +1,6 @@
 //! Connectors over HTTP: wrong input and missing rights, each with its code, and nothing that breaks the server.
 
-use connect_operator::dev_server::{Catalogue, Options};
+use dev_server::{Catalogue, Options};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

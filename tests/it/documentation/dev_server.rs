@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use connect_operator::connect::routes::OPERATIONS;
-use connect_operator::dev_server::{ActionDefinition, ActionFile, Catalogue, Fault, FaultFile, VARIANTS};
+use connect_api::routes::OPERATIONS;
+use dev_server::{ActionDefinition, ActionFile, Catalogue, Fault, FaultFile, VARIANTS};
 
 use crate::golden::assert_golden_parts;
 use crate::sources;

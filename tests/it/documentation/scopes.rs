@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use connect_operator::connect::routes::OPERATIONS;
-use connect_operator::connect::scopes::{Right, Task};
-use connect_operator::dev_server::DESCRIPTION;
+use connect_api::routes::OPERATIONS;
+use connect_api::scopes::{Right, Task};
+use dev_server::DESCRIPTION;
 
 use crate::golden::assert_golden_parts;
 use crate::sources;
@@ -14,7 +14,8 @@ use crate::sources;
 /// Scopes that only an API client of a connector's own has, in examples.
 const OF_CONNECTORS: &[&str] = &["manage_orders", "view_products"];
 /// Folders and files whose texts people read.
-const PAGES: &[&str] = &["docs", "charts", "deploy", "examples", "crds", "README.md", "CHANGELOG.md", "crates/dev-server/src"];
+const PAGES: &[&str] =
+    &["docs", "charts", "deploy", "examples", "crds", "README.md", "CHANGELOG.md", "crates/dev-server/src"];
 /// Where texts of messages may name scopes by themselves: the table, and sentences that a page repeats.
 const TABLES: &[&str] = &["connect-api/scopes.rs", "controllers/reason.rs"];
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use connect_operator::clock::Clock;
-use connect_operator::dev_server::Options;
+use clock::Clock;
+use dev_server::Options;
 use jiff::Timestamp;
 use tokio::process::Command;
 

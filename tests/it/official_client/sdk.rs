@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use connect_operator::clock::Clock;
-use connect_operator::dev_server::{Catalogue, Fault, FaultAnswer, Options};
+use clock::Clock;
+use dev_server::{Catalogue, Fault, FaultAnswer, Options};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};

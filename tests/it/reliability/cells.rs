@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::{Clock, between};
-use connect_operator::connect::api::{ConnectApi, DeploymentPaths, LogRequest, PageRequest, Selector};
-use connect_operator::connect::model::DeploymentStatus;
-use connect_operator::connect::{ApiError, http::HttpConnect};
+use clock::{Clock, between};
+use connect_api::api::{ConnectApi, DeploymentPaths, LogRequest, PageRequest, Selector};
+use connect_api::model::DeploymentStatus;
+use connect_api::{ApiError, http::HttpConnect};
 use connect_operator::controllers::connector_deployment::act;
 use connect_operator::controllers::connector_deployment::decide::{Answer, Outcome, Verdict};
 use connect_operator::controllers::connector_deployment::ledger::{OperationKind, OperationState};
@@ -13,7 +13,7 @@ use connect_operator::controllers::connector_deployment::status;
 use connect_operator::controllers::problem;
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::remote::{Trouble, TroubleKind};
-use connect_operator::dev_server::{Fault as Wrong, FaultAnswer, Options};
+use dev_server::{Fault as Wrong, FaultAnswer, Options};
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use tokio::net::TcpListener;

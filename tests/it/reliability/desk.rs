@@ -8,12 +8,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use connect_operator::clock::{Clock, between};
-use connect_operator::connect::api::DeploymentPaths;
-use connect_operator::connect::hosts::AllowedHosts;
-use connect_operator::connect::http::{self, Credentials, HttpConnect, Limits};
-use connect_operator::connect::model::Deployment;
-use connect_operator::connect::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
+use clock::{Clock, between};
+use connect_api::api::DeploymentPaths;
+use connect_api::hosts::AllowedHosts;
+use connect_api::http::{self, Credentials, HttpConnect, Limits};
+use connect_api::model::Deployment;
+use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::connector_deployment::act::{self, Done};
 use connect_operator::controllers::connector_deployment::decide::{
     Answer, Case, Cause, Memory, Outcome, Step, Verdict, Wanted, answered, decide,
@@ -31,8 +31,8 @@ use connect_operator::controllers::subject::Subject;
 use connect_operator::controllers::work::Work;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::shared::RemoteIdentity;
-use connect_operator::dev_server::Options;
 use connect_operator::metrics::Metrics;
+use dev_server::Options;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use secrecy::SecretSlice;

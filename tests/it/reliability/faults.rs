@@ -2,7 +2,7 @@
 //! expectations are made from. Knows nothing of what the code makes of it.
 
 use connect_operator::controllers::reason::Reason;
-use connect_operator::dev_server::{Fault as Wrong, FaultAnswer, FaultEffect};
+use dev_server::{Fault as Wrong, FaultAnswer, FaultEffect};
 use serde_json::{Value, json};
 
 use crate::described::DevServer;

@@ -12,7 +12,7 @@ mod faults;
 mod page;
 mod skew;
 
-use connect_operator::connect::ErrorCode;
+use connect_api::ErrorCode;
 use futures::{StreamExt as _, stream};
 
 use self::cells::{Cell, Operation, cell};

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use connect_operator::clock::{Clock, later};
+use clock::{Clock, later};
 use connect_operator::controllers::connector_deployment::ledger::{OperationKind, OperationState};
-use connect_operator::dev_server::{Fault, FaultAnswer};
+use dev_server::{Fault, FaultAnswer};
 use jiff::{SignedDuration, Timestamp};
 
 use super::cells::happened_once;

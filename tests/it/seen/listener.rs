@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::Clock;
 use connect_operator::cli::run::health::{Health, Stage};
 use connect_operator::cli::run::listen::{Addresses, Listening, listen};
-use connect_operator::clock::Clock;
 use connect_operator::controllers::lists::List;
 use connect_operator::controllers::subject::Kind;
 use connect_operator::controllers::work::{LONGEST_PAUSE, Work};

@@ -10,7 +10,6 @@ use reqwest::{Body, Client, Request, Response};
 use super::connection::{self, Sent};
 use super::settings::BuildError;
 use super::wire::NOT_PERMITTED;
-use clock::Clock;
 use crate::action::{ActionAnswer, ActionApi, ActionRequest};
 use crate::api::Answer;
 use crate::error::{ApiError, Failure};
@@ -18,6 +17,7 @@ use crate::fence::Fence;
 use crate::hosts::Endpoint;
 use crate::observer::{Observer, RequestEnd};
 use crate::surroundings::Surroundings;
+use clock::Clock;
 
 /// Memory that is set aside for a body before it arrives, in bytes: announcing a large one costs a server nothing.
 const LARGEST_TRUST: usize = 64 << 10;

@@ -38,9 +38,9 @@ use super::model::{
     RedeployAction,
 };
 use super::routes;
-use clock::Clock;
 use crate::Rate;
 use crate::surroundings::Surroundings;
+use clock::Clock;
 
 /// The Connect API of one project over HTTP. Share it: connections, token, rate and pauses belong to it.
 #[derive(Debug)]

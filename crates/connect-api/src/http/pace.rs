@@ -10,8 +10,8 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 
-use clock::Clock;
 use crate::Rate;
+use clock::Clock;
 
 /// Requests that may leave at once after a quiet time, if the rate allows as many in a second.
 const LARGEST_BURST: NonZeroU32 = NonZeroU32::new(5).expect("5 is not zero");

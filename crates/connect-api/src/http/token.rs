@@ -19,11 +19,11 @@ use url::Url;
 use super::answer::{self, Grant};
 use super::settings::Credentials;
 use super::wire::{Lost, Reply, Wire};
-use clock::Clock;
 use crate::error::Failure;
 use crate::mask::Masker;
 use crate::observer::TokenEnd;
 use crate::trace;
+use clock::Clock;
 
 /// A token is renewed this long before its end, or a tenth of its life before, whichever is less.
 const LARGEST_MARGIN: Duration = Duration::from_mins(1);

@@ -14,13 +14,13 @@ use super::answer::{self, CORRELATION_ID};
 use super::connection::{self, Sent};
 use super::pace::Pace;
 use super::settings::{BuildError, Limits, Settings};
-use clock::Clock;
 use crate::error::Failure;
 use crate::fence::Fence;
 use crate::mask::Masker;
 use crate::observer::{Observer, RequestEnd};
 use crate::surroundings::Surroundings;
 use crate::trace;
+use clock::Clock;
 
 /// How long an unused connection is kept: less than servers and gateways keep it, so that few requests meet one that
 /// is just being closed.

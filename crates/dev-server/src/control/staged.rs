@@ -9,11 +9,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Answer, bad, ok, read, saved};
-use connect_api::Selector;
-use connect_api::model::{ConnectorStatus, ConnectorUpdate};
 use crate::http::Shared;
 use crate::input;
 use crate::staged::Outcomes;
+use connect_api::Selector;
+use connect_api::model::{ConnectorStatus, ConnectorUpdate};
 
 /// What happens to a staged connector.
 #[derive(Deserialize)]

@@ -8,9 +8,6 @@ use http::request::Parts;
 use jiff::Timestamp;
 
 use super::Shared;
-use connect_api::Selector;
-use connect_api::model::Repository;
-use connect_api::scopes::Right;
 use crate::input;
 use crate::path::StagedOperation;
 use crate::query;
@@ -20,6 +17,9 @@ use crate::staged::Specifications;
 use crate::staged::repository::known;
 use crate::tokens::Grant;
 use crate::variant::DeleteNotFound;
+use connect_api::Selector;
+use connect_api::model::Repository;
+use connect_api::scopes::Right;
 
 /// Reads a published connector.
 pub(super) fn connector(

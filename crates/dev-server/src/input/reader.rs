@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::MESSAGE;
-use connect_api::ErrorCode;
 use crate::refusal::{Refusal, with_details};
+use connect_api::ErrorCode;
 
 /// Mistakes that are told in one answer.
 const TOLD: usize = 20;

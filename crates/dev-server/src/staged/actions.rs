@@ -8,12 +8,10 @@ use jiff::Timestamp;
 
 use super::Specifications;
 use super::record::{Rules, StagedRecord};
-use connect_api::ErrorCode;
-use connect_api::model::{
-    ConnectorStatus, ConnectorUpdateAction as Action, Creator, IsPreviewable, RepositoryChange,
-};
 use crate::refusal::{Refusal, cut};
 use crate::variant::{PublishingCode, RepositoryCheck};
+use connect_api::ErrorCode;
+use connect_api::model::{ConnectorStatus, ConnectorUpdateAction as Action, Creator, IsPreviewable, RepositoryChange};
 
 /// Who changes it, when, and what is known of the repositories that are named.
 #[derive(Clone, Copy, Debug)]

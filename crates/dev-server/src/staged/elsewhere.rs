@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use super::actions::Change;
 use super::record::{Rules, StagedRecord};
 use super::{Specifications, StagedBook};
-use connect_api::Selector;
-use connect_api::model::{ConnectorStaged, ConnectorUpdate};
 use crate::connector::ConnectorDefinition;
 use crate::refusal::Refusal;
+use connect_api::Selector;
+use connect_api::model::{ConnectorStaged, ConnectorUpdate};
 
 impl StagedBook {
     /// The one with this id.

@@ -2,10 +2,10 @@ use serde_json::json;
 
 use super::testing::{Stage, by_key, demo, failure};
 use super::{Outcomes, Rules, StagedBook};
-use connect_api::Selector;
-use connect_api::model::{ConnectorStaged, EntryType};
 use crate::catalogue::Catalogue;
 use crate::staged::StagedListQuery;
+use connect_api::Selector;
+use connect_api::model::{ConnectorStaged, EntryType};
 
 /// Status, listed, changed, version of what was published last.
 fn state(stage: &mut Stage) -> (String, bool, bool, Option<i64>) {

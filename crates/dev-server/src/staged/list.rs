@@ -9,8 +9,8 @@ use jiff::Timestamp;
 
 use super::StagedBook;
 use super::record::StagedRecord;
-use connect_api::model::{ConnectorStaged, IntegrationType, Paged};
 use crate::list::{Part, paged, sorted};
+use connect_api::model::{ConnectorStaged, IntegrationType, Paged};
 
 /// Which staged connectors, as the query has them.
 #[derive(Clone, Debug, Default)]
@@ -24,12 +24,7 @@ pub(crate) struct StagedListQuery {
 
 impl StagedBook {
     /// `queryConnectorsStaged`.
-    pub(crate) fn list(
-        &self,
-        projects: &[String],
-        query: &StagedListQuery,
-        now: Timestamp,
-    ) -> Paged<ConnectorStaged> {
+    pub(crate) fn list(&self, projects: &[String], query: &StagedListQuery, now: Timestamp) -> Paged<ConnectorStaged> {
         let fits = |record: &&StagedRecord| {
             let types = &query.integration_types;
             let integrates = &record.definition.integration_types;

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use super::repository::{Found, Outcomes, RepositoryProblem};
 use super::specification::Specification;
+use crate::build::{self, PlannedEntry, PlannedOutcome};
+use crate::connector::ConnectorDefinition;
+use crate::variant::{Certification, NewTag, Variant, Versions};
 use clock::later;
 use connect_api::model::{
     CertificationInfo, CertificationInfoComment, ConnectorStaged, ConnectorStatus, IsPreviewable, Report, ReportEntry,
 };
-use crate::build::{self, PlannedEntry, PlannedOutcome};
-use crate::connector::ConnectorDefinition;
-use crate::variant::{Certification, NewTag, Variant, Versions};
 
 /// A staged connector with everything that was published of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -5,11 +5,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::Specification;
-use connect_api::ErrorCode;
-use connect_api::model::{EntryType, Repository};
 use crate::build::{PlannedEntry, PlannedOutcome};
 use crate::catalogue::Catalogue;
 use crate::refusal::{Refusal, cut};
+use connect_api::ErrorCode;
+use connect_api::model::{EntryType, Repository};
 
 /// A repository with the tags that are known of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -99,10 +99,7 @@ impl RepositoryProblem {
 }
 
 /// Declarations of a `connect.yaml`, or what is wrong with it. `None`: there is no such file.
-pub(crate) fn read(
-    repository: &Repository,
-    text: Option<&str>,
-) -> Result<Specification, RepositoryProblem> {
+pub(crate) fn read(repository: &Repository, text: Option<&str>) -> Result<Specification, RepositoryProblem> {
     let place = format!("tag '{}' of {}", cut(&repository.tag), cut(&repository.url));
     let text = text.ok_or_else(|| RepositoryProblem::NoFile(format!("There is no connect.yaml at {place}.")))?;
     let parsed = Specification::parse(text);

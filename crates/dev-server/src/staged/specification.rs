@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use self::file::{Application, Variable, Variables};
 use self::findings::Findings;
 use self::node::Node;
+use crate::connector::{AllowedValues, Builds, ConnectorDefinition, Scripts};
+use crate::refusal::cut;
 use connect_api::model::{
     ConnectorApiClient, DeclaredApplication, DeclaredGlobal, RetryPolicy, SecuredKey, StandardKey,
 };
-use crate::connector::{AllowedValues, Builds, ConnectorDefinition, Scripts};
-use crate::refusal::cut;
 
 /// What a tag of a repository declares, and how deployments of it go.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::repository::known;
 use super::{Outcomes, Rules, Specifications, StagedBook};
-use clock::later;
-use connect_api::Selector;
-use connect_api::model::{ConnectorStaged, ConnectorUpdate};
 use crate::build::PlannedOutcome;
 use crate::catalogue::Catalogue;
 use crate::ids::Ids;
 use crate::refusal::Refusal;
 use crate::variant::Variant;
+use clock::later;
+use connect_api::Selector;
+use connect_api::model::{ConnectorStaged, ConnectorUpdate};
 
 /// Time that publishing takes.
 pub(super) const LASTS: Duration = Duration::from_secs(10);

@@ -5,13 +5,13 @@
 use jiff::Timestamp;
 
 use super::World;
-use connect_api::model::{Deployment, DeploymentStatus, LogSeverity, LogType, RedeployAction};
-use connect_api::{ErrorCode, Selector};
 use crate::build::PlannedOutcome;
 use crate::connector::ConnectorDefinition;
 use crate::history::{Happened, Moment};
 use crate::record::{Record, Revision};
 use crate::refusal::Refusal;
+use connect_api::model::{Deployment, DeploymentStatus, LogSeverity, LogType, RedeployAction};
+use connect_api::{ErrorCode, Selector};
 
 impl World {
     fn by_id(&mut self, id: &str, now: Timestamp) -> Result<&mut Record, Refusal> {

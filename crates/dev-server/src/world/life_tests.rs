@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::*;
-use connect_api::model::ReportEntry;
 use crate::{Normalise, PlannedOutcome};
 use DeploymentStatus::{Deployed, Deploying, Draft, Failed, Queued, UndeployFailed, Undeploying};
+use connect_api::model::ReportEntry;
 
 /// Time from create to the end of it.
 const LASTS: Duration = Duration::from_secs(10);

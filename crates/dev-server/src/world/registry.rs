@@ -7,16 +7,16 @@ use std::cmp::Ordering;
 use jiff::Timestamp;
 
 use super::World;
-use connect_api::model::{
-    Connector, ConnectorReference, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, IntegrationType,
-    IsPreviewable, Paged, Repository,
-};
-use connect_api::{ErrorCode, Selector};
 use crate::connector::{ConnectorDefinition, newest};
 use crate::list::{Part, paged, sorted};
 use crate::record::Record;
 use crate::refusal::{Refusal, cut};
 use crate::staged::{Rules, Specifications, StagedListQuery};
+use connect_api::model::{
+    Connector, ConnectorReference, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, IntegrationType,
+    IsPreviewable, Paged, Repository,
+};
+use connect_api::{ErrorCode, Selector};
 
 /// Which published connectors, as the query has them.
 #[derive(Clone, Debug, Default)]
@@ -113,12 +113,7 @@ impl World {
     }
 
     /// `searchConnectors`: the newest version of each connector that one of these projects may use.
-    pub(crate) fn search(
-        &mut self,
-        projects: &[String],
-        query: &SearchQuery,
-        now: Timestamp,
-    ) -> Paged<Connector> {
+    pub(crate) fn search(&mut self, projects: &[String], query: &SearchQuery, now: Timestamp) -> Paged<Connector> {
         self.advance(now);
         let open = |connector: &&ConnectorDefinition| projects.iter().any(|project| connector.is_open_to(project));
         let mut found = newest(self.offered().filter(open));
@@ -205,11 +200,7 @@ impl World {
     }
 
     /// The repositories that an update names, to be looked at before it is made.
-    pub(crate) fn repositories_of(
-        &self,
-        selector: &Selector,
-        update: &ConnectorUpdate,
-    ) -> Vec<Repository> {
+    pub(crate) fn repositories_of(&self, selector: &Selector, update: &ConnectorUpdate) -> Vec<Repository> {
         self.kept.staged.repositories(selector, update)
     }
 

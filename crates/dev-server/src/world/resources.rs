@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 
 use super::World;
-use connect_api::Selector;
-use connect_api::commerce::ResourceName;
 use crate::refusal::Refusal;
 use crate::resources::{Creation, Resource, ScriptResourceType};
+use connect_api::Selector;
+use connect_api::commerce::ResourceName;
 
 impl World {
     /// `getExtensionByKey`, `getSubscriptionByKey`.

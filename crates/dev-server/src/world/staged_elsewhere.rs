@@ -5,10 +5,10 @@
 use jiff::Timestamp;
 
 use super::World;
-use connect_api::Selector;
-use connect_api::model::{ConnectorStaged, ConnectorStatus, ConnectorUpdate, ConnectorUpdateAction};
 use crate::refusal::Refusal;
 use crate::staged::{Outcomes, Rules, Specifications, StagedRecord};
+use connect_api::Selector;
+use connect_api::model::{ConnectorStaged, ConnectorStatus, ConnectorUpdate, ConnectorUpdateAction};
 
 impl World {
     fn staged_record(&mut self, id: &str, now: Timestamp) -> Result<&mut StagedRecord, Refusal> {

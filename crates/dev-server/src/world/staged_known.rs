@@ -5,11 +5,11 @@
 use jiff::Timestamp;
 
 use super::World;
-use connect_api::Selector;
-use connect_api::model::{ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Repository};
 use crate::refusal::Refusal;
 use crate::staged::Specifications;
 use crate::staged::repository::known;
+use connect_api::Selector;
+use connect_api::model::{ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Repository};
 
 impl World {
     fn known(&self, named: Vec<Repository>) -> Specifications {

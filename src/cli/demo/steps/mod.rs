@@ -11,6 +11,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::Clock;
+use dev_server::DevServer;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
@@ -21,9 +23,7 @@ use super::display::Display;
 use super::manifests::{self, Manifests};
 use super::place::Place;
 use super::seen::{Seen, Shown};
-use crate::clock::Clock;
 use crate::crd::ConnectorDeployment;
-use crate::dev_server::DevServer;
 use crate::names;
 
 /// How long a step may take. A machine with two busy cores needs some seconds.

@@ -1,6 +1,7 @@
 //! The main job, with a connector that somebody else published: it is found, deployed, checked, changed, broken, repaired
 //! and taken down.
 
+use connect_api::Selector;
 use kube::api::DeleteParams;
 
 use super::{Demo, REMOTE_PROJECT, live, settled};
@@ -8,7 +9,6 @@ use crate::cli::by_hand;
 use crate::cli::demo::Error;
 use crate::cli::demo::manifests::{self, LOG_LEVEL, Manifests, TOKEN};
 use crate::cli::demo::seen::{CATALOGUE, DEPLOYMENT, LIVE, PREVIEW, READING, Seen, Shown, WRITING};
-use crate::connect::Selector;
 use crate::crd::ConnectorDeployment;
 use crate::names;
 

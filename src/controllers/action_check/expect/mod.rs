@@ -12,6 +12,7 @@ pub mod select;
 
 use std::borrow::Cow;
 
+use connect_api::action::ActionAnswer;
 use http::HeaderMap;
 use regex::Regex;
 use serde_json::Value;
@@ -20,7 +21,6 @@ use self::compare::same_number;
 use self::json::Json;
 use self::path::Path;
 use self::select::{Budget, Stop};
-use crate::connect::action::ActionAnswer;
 use crate::controllers::conditions::cut;
 use crate::crd::{BodyAssertion, Expectation, HeaderAssertion};
 

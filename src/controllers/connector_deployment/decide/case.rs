@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use clock::between;
 use jiff::Timestamp;
 
 use super::super::ledger::{Applied, Ledger, Operation, OperationKind, OperationState, Phase, Seen};
 use super::retained;
 use super::{ABSENCE, Call, CallKind, Case, Cause, Decision, Memory, Refused, Resting, Step, Verdict, Wanted};
-use crate::clock::between;
 use crate::controllers::operations::{self, Gone, left};
 use crate::controllers::tags::{Tags, UNKNOWN};
 

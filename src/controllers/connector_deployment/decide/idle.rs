@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use clock::{between, later};
+
 use super::super::ledger::{Applied, Ledger, Look, OperationKind, Phase, Seen, Sources};
 use super::case::serve;
 use super::{CallKind, Case, Change, Decision, GATHER, GATHER_AT_MOST, LAG, LIMIT, TOO_LONG, Verdict, Wanted};
 use super::{recreating, retained};
-use crate::clock::{between, later};
 use crate::controllers::digest::Comparison;
 use crate::controllers::operations::{Gone, left, pace};
 use crate::controllers::tags::{Item, Tags};

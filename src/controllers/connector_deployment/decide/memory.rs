@@ -1,10 +1,10 @@
 //! What this process has seen so far. Losing it costs time, never correctness; whoever starts to lead starts without it.
 
+use clock::later;
 use jiff::Timestamp;
 
 use super::super::ledger::{Ledger, Phase};
 use super::case::last_write;
-use crate::clock::later;
 use crate::controllers::digest::Digest;
 use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
 

@@ -5,11 +5,12 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
+use clock::between;
+
 use super::super::ledger::{Ledger, Look, Operation, OperationKind, OperationState, Phase, Seen};
 use super::case::{ended, forget_digest, serve};
 use super::recreating;
 use super::{CALM, CallKind, Case, Decision, LAG, LIMIT, Step, TOO_LONG, Verdict, Wanted};
-use crate::clock::between;
 use crate::controllers::digest::Comparison;
 use crate::controllers::operations::{Gone, left, pace, repeat_after};
 

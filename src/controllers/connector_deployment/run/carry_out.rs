@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::{between, later};
+use connect_api::{ApiError, ConnectApi};
 use jiff::Timestamp;
 
 use super::super::act::{self, Done};
@@ -12,8 +14,6 @@ use super::super::observe::Looked;
 use super::super::registered;
 use super::super::status::{self, Comparison, Sight};
 use super::super::{applications, logs, outputs, verification};
-use crate::clock::{between, later};
-use crate::connect::{ApiError, ConnectApi};
 use crate::controllers::object::Next;
 use crate::controllers::reason::{Reason, Stance};
 use crate::controllers::remote::{Pace, Remote};

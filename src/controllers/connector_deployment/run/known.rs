@@ -1,5 +1,7 @@
 //! What is known before a decision: the values, their digests, and what the connector declares.
 
+use connect_api::mask::Masker;
+use connect_api::model::DeploymentStatus;
 use kube::runtime::events::EventType;
 use secrecy::ExposeSecret;
 
@@ -10,8 +12,6 @@ use super::super::intent;
 use super::super::observe::{self, Looked};
 use super::super::registered::Registered;
 use super::super::status::WantedIdentity;
-use crate::connect::mask::Masker;
-use crate::connect::model::DeploymentStatus;
 use crate::controllers::conditions::Told;
 use crate::controllers::reason::Reason;
 use crate::crd::ManagementPolicy;

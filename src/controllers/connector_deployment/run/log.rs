@@ -1,12 +1,12 @@
 //! The log of what failed: read once the status has the failure, shown if everything in it that must not be shown is known.
 
+use connect_api::ConnectApi;
+use connect_api::model::Deployment;
 use kube::runtime::events::EventType;
 
 use super::super::decide::Decision;
 use super::super::logs::{self, Log, Wanted};
 use super::super::status::{Comparison, Sight, Texts};
-use crate::connect::ConnectApi;
-use crate::connect::model::Deployment;
 use crate::controllers::conditions::Told;
 
 use super::{Known, Run};

@@ -14,6 +14,7 @@ mod verify;
 use std::sync::Arc;
 use std::time::Duration;
 
+use connect_api::mask::Masker;
 use kube::ResourceExt;
 use kube::api::Api;
 
@@ -27,7 +28,6 @@ use super::observe::{self};
 use super::registered::Registered;
 use super::status::WantedIdentity;
 use super::stored;
-use crate::connect::mask::Masker;
 use crate::controllers::conditions::{self, Told};
 use crate::controllers::context::Context;
 use crate::controllers::keys::Standing;

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
+use clock::later;
+use connect_api::scopes::{self, Right};
 use jiff::Timestamp;
 
 use super::super::decide::{CallKind, Decision, Step, Verdict};
 use super::super::intent::{self, Target};
 use super::super::observe::Looked;
 use super::super::registered::{Registered, not_sent};
-use crate::clock::later;
-use crate::connect::scopes::{self, Right};
 use crate::controllers::conditions::Told;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::{Offer, Offered, Remote};

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use connect_api::ApiError;
+use connect_api::model::Deployment;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
@@ -13,8 +15,6 @@ use super::super::intent;
 use super::super::ledger::{Applied, Ledger, OperationKind};
 use super::super::observe::{self};
 use super::super::status::{self, Comparison, Facts, Newer, Release, Sight, Texts, WantedIdentity};
-use crate::connect::ApiError;
-use crate::connect::model::Deployment;
 use crate::controllers::conditions::{self, Told};
 use crate::controllers::object::{self, Next};
 use crate::controllers::problem;

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
+use clock::between;
 use jiff::Timestamp;
 
 use super::super::ledger::{Ledger, Look, Operation, OperationKind, Seen};
 use super::{Call, CallKind, Case, Cause, Decision, Step, Verdict};
-use crate::clock::between;
 use crate::controllers::operations::{self, ABSENCE, Gone, LAG, LIMIT, TOO_LONG, left, pace};
 
 impl Case<'_> {

@@ -103,10 +103,10 @@ impl Memory {
             *time = now.min(*time);
         }
         if let Some(refused) = &mut memory.refused {
-            refused.until = refused.until.min(crate::clock::later(now, REFUSED_AGAIN_AT_MOST));
+            refused.until = refused.until.min(clock::later(now, REFUSED_AGAIN_AT_MOST));
         }
         if let Some(pause) = &mut memory.pause {
-            pause.until = pause.until.min(crate::clock::later(now, PASSING_AT_MOST));
+            pause.until = pause.until.min(clock::later(now, PASSING_AT_MOST));
         }
         memory.ahead = Ahead::at(memory.ahead, last_write, now);
         memory

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use clock::between;
+use connect_api::model::ConnectorStaged as Record;
+use connect_api::scopes::Right;
 use jiff::Timestamp;
 
 use super::super::act::{self, Apis, Done};
@@ -9,9 +12,6 @@ use super::super::decide::{self, Answer, Call, Cause, Decision, Outcome, Step, V
 use super::super::desired;
 use super::super::ledger::OperationKind;
 use super::super::status::{self, Sight};
-use crate::clock::between;
-use crate::connect::model::ConnectorStaged as Record;
-use crate::connect::scopes::Right;
 use crate::controllers::conditions::Told;
 use crate::controllers::elsewhere::FOREIGN_AGAIN;
 use crate::controllers::object::Next;

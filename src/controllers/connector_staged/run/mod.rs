@@ -6,6 +6,8 @@ mod say;
 use std::sync::Arc;
 use std::time::Duration;
 
+use connect_api::model::ConnectorStaged as Record;
+use connect_api::scopes::Right;
 use kube::ResourceExt;
 use kube::api::Api;
 
@@ -15,8 +17,6 @@ use super::ledger::Ledger;
 use super::memory::Remembered;
 use super::status::Sight;
 use super::{intent, observe, proof, stored};
-use crate::connect::model::ConnectorStaged as Record;
-use crate::connect::scopes::Right;
 use crate::controllers::backoff::Asked;
 use crate::controllers::conditions;
 use crate::controllers::context::Context;

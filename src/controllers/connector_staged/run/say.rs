@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use connect_api::model::ConnectorStaged as Record;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
 use super::super::ledger::{Ledger, OperationKind};
 use super::super::status::{self, Facts, Sight};
 use super::super::{intent, observe};
-use crate::connect::model::ConnectorStaged as Record;
 use crate::controllers::conditions::{self, Told};
 use crate::controllers::context::Context;
 use crate::controllers::object::{self, Next};

@@ -4,10 +4,10 @@
 use super::findings::{Findings, Members, Path};
 use super::node::{Kind, Node};
 use super::schedule::is_schedule;
-use connect_api::model::{ApplicationType, RetryPolicy};
 use crate::catalogue::is_key;
 use crate::checks::wrong_retry_policy;
 use crate::refusal::cut;
+use connect_api::model::{ApplicationType, RetryPolicy};
 
 /// Variables that the platform sets, in any case of letters.
 const RESERVED: [&str; 4] = ["PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION"];

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::file::{Application, File, Variable, Variables};
 use super::findings::Findings;
-use connect_api::model::ApplicationType;
 use crate::refusal::cut;
+use connect_api::model::ApplicationType;
 
 /// Variables that the service sets where it generates an API client (contract section 15.9).
 const OF_API_CLIENT: [&str; 8] = [

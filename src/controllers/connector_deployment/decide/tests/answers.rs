@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::build::{NOW, Scene, Stored, ago, operation, stored, wanted};
-use crate::clock::later;
 use crate::controllers::connector_deployment::decide::{
     Answer, Call, CallKind, Cause, Memory, Outcome, Pause, Refused, answered,
 };
 use crate::controllers::connector_deployment::ledger::{Ledger, OperationKind, Phase};
 
 use OperationKind::{Create, Recreate, Redeploy, Undeploy};
+use clock::later;
 
 fn cause() -> Cause {
     Cause { digest: wanted("1", "secret").payload.digest, generation: 1, request: None, latest: None }

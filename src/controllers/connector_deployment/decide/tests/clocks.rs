@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use clock::later;
+
 use super::build::{ABSENT, Does, NOW, Scene, Stored, does, stored, wanted};
-use crate::clock::later;
 use crate::controllers::connector_deployment::decide::{Cause, Change, Deletion, Pause, Refused, Verdict};
 use crate::controllers::connector_deployment::ledger::Phase;
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use clock::later;
+
 use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, cause, check, does, gathered, wanted};
-use crate::clock::later;
 use crate::controllers::connector_deployment::decide::{Memory, Pause, Refused, Verdict};
 use crate::controllers::connector_deployment::ledger::{OperationKind, Phase};
 

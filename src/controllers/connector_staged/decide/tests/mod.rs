@@ -6,13 +6,13 @@ mod way;
 
 use std::time::Duration;
 
+use clock::later;
 use jiff::Timestamp;
 
 use super::super::ledger::{
     Applied, Deployable, Ledger, Look, Operation, OperationKind, Phase, Preview, Publication, Seen,
 };
 use super::*;
-use crate::clock::later;
 use crate::controllers::operations::{CALM, LAG, LIMIT, TOO_LONG};
 
 const ID: &str = "one";

@@ -1,12 +1,13 @@
 //! An operator in this world: it looks, decides with the real `decide`, writes, calls, takes the answer in with the
 //! real `answered`, and may die between any two of these.
 
+use clock::between;
+
 use super::ask::{Question, name, number, phase};
 use super::remote::{Effect, arrive};
 use super::settings::{Conflict, Rule};
 use super::world::{Broken, Deployment, Operator, Reading, Request, Resource, Run, Stage, Told, Verb, World};
 use super::{Explorer, NOW, OPERATORS};
-use crate::clock::between;
 use crate::controllers::connector_deployment::decide::{Answer, Call, CallKind, Cause, LIMIT, answered};
 use crate::controllers::connector_deployment::ledger::{OperationKind, OperationState};
 

@@ -1,8 +1,9 @@
 //! How it came to that, in lines for people.
 
+use clock::between;
+
 use super::world::{Deployment, Operator, Request, Resource, Verb, World};
 use super::{Explorer, NOW, Step};
-use crate::clock::between;
 use crate::controllers::connector_deployment::ledger::{Ledger, Operation};
 
 impl Explorer {

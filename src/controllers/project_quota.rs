@@ -27,7 +27,7 @@ pub struct ProjectLimits {
 
 impl ProjectLimits {
     /// A team has a project for each environment and region, which is far below the bound for a namespace; ten namespaces that
-    /// use theirs up fill the whole, which is about the memory that the chart requests (`docs/operations/sizing.md`).
+    /// use theirs up fill the whole, which takes a quarter of the memory that the chart allows (`docs/operations/sizing.md`).
     pub const DEFAULT: Self = Self { per_namespace: 100, total: 1_000 };
 }
 

@@ -17,10 +17,8 @@ pub(super) struct Entry {
     version: Option<u64>,
     /// The project that it names.
     pub(super) project: Subject,
-    /// The remote that the project names, as far as that is known.
-    named: Option<RemoteIdentity>,
-    /// Whether that has answered with the project's credentials.
-    admitted: bool,
+    /// What is known of that project.
+    named: Option<Named>,
     /// The remote that holds what it owns or has begun, whatever the project names now.
     held: Option<RemoteIdentity>,
     key: String,
@@ -69,7 +67,6 @@ impl Entry {
             version: object.resource_version().and_then(|version| version.parse().ok()),
             project: Subject::project(&namespace, &project),
             named: None,
-            admitted: false,
             held: remote.filter(|_| id.is_some() || operation),
             key,
             claims: claims && !let_go,
@@ -87,13 +84,12 @@ impl Entry {
 
     /// The same with what is known of its project.
     pub(super) fn naming(&self, named: Option<&Named>) -> Self {
-        let admitted = named.is_some_and(|named| named.admits);
-        Self { named: named.map(|named| named.remote.clone()), admitted, ..self.clone() }
+        Self { named: named.cloned(), ..self.clone() }
     }
 
     /// Whether its claim counts for others.
     pub(super) fn counts(&self) -> bool {
-        self.held.is_some() || self.admitted
+        self.held.is_some() || self.named.as_ref().is_some_and(|named| named.admits)
     }
 
     /// The same that is about to begin something, or is not any more.
@@ -117,7 +113,8 @@ impl Entry {
 
     /// Where it wants its key, if it wants one.
     pub(super) fn place(&self) -> Option<Place> {
-        let remote = self.held.as_ref().or(self.named.as_ref()).filter(|_| self.claims)?;
+        let named = self.named.as_ref().map(|named| &named.remote);
+        let remote = self.held.as_ref().or(named).filter(|_| self.claims)?;
         Some(Place { kind: self.claim.subject.kind, remote: remote.clone(), key: self.key.clone() })
     }
 }

@@ -81,7 +81,7 @@ struct Index {
 }
 
 /// The remote project that a `ConnectProject` names.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Named {
     remote: RemoteIdentity,
     /// Whether it has answered with the credentials of the project.

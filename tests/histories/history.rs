@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use std::time::Duration;
 
 use crate::gate::Place;
-use crate::people::NO_LEVEL;
 use crate::simulation::{Armed, Trouble};
 
 /// How the remote reads what the contract leaves open, in a form that shrinks to the friendliest.
@@ -167,7 +166,7 @@ fn reading() -> impl Strategy<Value = Reading> {
 fn shape() -> impl Strategy<Value = Shape> {
     let rare = || prop::bool::weighted(0.15);
     let rarer = || prop::bool::weighted(0.05);
-    let level = prop_oneof![12 => 0..3_u8, 2 => Just(3_u8), 4 => Just(4_u8), 1 => Just(NO_LEVEL)];
+    let level = prop_oneof![6 => 0..3_u8, 1 => Just(3_u8), 2 => Just(4_u8)];
     let version = prop_oneof![8 => Just(0_u8), 2 => 1..4_u8];
     let few = || prop_oneof![6 => Just(0_u8), 1 => Just(1_u8), 1 => Just(2_u8)];
     let first = (level, any::<bool>(), rare(), rare(), rare(), rarer(), rarer(), version);

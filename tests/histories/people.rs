@@ -58,8 +58,6 @@ const CONNECTOR: &str = "demo-connector";
 const APPLICATION: &str = "service";
 /// Values of `LOG_LEVEL`; the connector's script fails with the last one.
 pub(crate) const LEVELS: [&str; 5] = ["info", "debug", "warn", " error ", "loud"];
-/// [`Shape::level`] of a resource that names none.
-pub(crate) const NO_LEVEL: u8 = 5;
 /// Whole objects give a value for it too.
 pub(crate) const FEATURES: &str = "FEATURES";
 const EVENTS: &str = "events";
@@ -72,7 +70,7 @@ fn encoded(text: &str) -> Value {
 
 pub(crate) fn spec(resource: Resource, shape: Shape) -> Value {
     let level = json!({"key": "LOG_LEVEL", "value": LEVELS[usize::from(shape.level) % LEVELS.len()]});
-    let mut plain: Vec<Value> = (shape.level != NO_LEVEL).then_some(level).into_iter().collect();
+    let mut plain = vec![level];
     if shape.config && !shape.whole {
         let from = json!({"configMapKeyRef": {"name": "settings", "key": "features"}});
         plain.push(json!({"key": FEATURES, "valueFrom": from}));

@@ -221,11 +221,14 @@ fn resource(
     let corrects = object.spec.drift.policy == DriftPolicy::Correct;
     let unverified = conditions::is_true(&status.conditions, names::SECRETS_UNVERIFIED);
     let plain = (state.foreign_visible && !corrects) || state.plain_is(&wanted.plain);
+    let plain_now = state.plain_is(&wanted.plain);
     let secured = state.foreign_secured || unverified || state.secured_is(&wanted.secured);
     let told = match state.status.as_str() {
         "Deployed" if state.malformed => reason == "ApplicationMissing",
         // Values that the remote cuts, or that somebody changed while ours were deployed.
         "Deployed" if reason == "ValuesNotApplied" => state.of(&wanted.plain) != wanted.plain,
+        // Rule 16: ours failed, and what is live is somebody else's.
+        "Deployed" if state.foreign_visible && matches!(reason, "DeploymentFailed" | "RedeployFailed") => !plain_now,
         "Deployed" => ready,
         "Failed" => matches!(reason, "DeploymentFailed" | "RedeployFailed"),
         "UndeployFailed" => reason == "UndeployFailed",

@@ -2,7 +2,7 @@
 
 use super::{all_come_to, live, trouble};
 use crate::gate::Place;
-use crate::history::{History, Shape, Step};
+use crate::history::{Foreign, History, Shape, Step};
 use crate::simulation::Trouble;
 
 #[test]
@@ -47,6 +47,16 @@ fn rule_8_15_and_18_each_named_history_of_values_and_versions_comes_to_what_was_
                 Step::Write(0, shape),
                 Step::Start(0, 0),
                 Step::Pass(400),
+            ]),
+            (1, 0, 0),
+        ),
+        (
+            "rule 16: what somebody deploys after a failure of ours does not make it ready",
+            new(vec![
+                Step::Write(0, Shape { level: 4, ..shape }),
+                Step::Pass(90),
+                Step::Foreign(0, Foreign::Visible),
+                Step::Pass(90),
             ]),
             (1, 0, 0),
         ),

@@ -62,6 +62,15 @@ impl Explorer {
         if let (Some(resource), false) = (&mut next.resource, stored) {
             resource.ledger = Kept(decision.ledger.clone());
         }
+        // A publication that was not answered, and was given up for another tag, is as if somebody else had done it.
+        let publishes = |ledger: &Ledger| {
+            let operation = ledger.operation.as_ref().filter(|operation| operation.kind == OperationKind::Publish);
+            operation.map(|operation| operation.accepted)
+        };
+        let given_up = publishes(&resource.ledger.0) == Some(false) && publishes(&decision.ledger).is_none();
+        if given_up && decision.ledger.publication.is_none() {
+            next.published = None;
+        }
         next.memory = Kept(decision.memory.clone());
         next.take_over(self.settings.adopt);
         match decision.step {

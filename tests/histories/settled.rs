@@ -220,8 +220,8 @@ fn resource(
     }
     let corrects = object.spec.drift.policy == DriftPolicy::Correct;
     let unverified = conditions::is_true(&status.conditions, names::SECRETS_UNVERIFIED);
-    let plain = (state.foreign_visible && !corrects) || state.plain_is(&wanted.plain);
-    let plain_now = state.plain_is(&wanted.plain);
+    let plain_now = state.plain_is(&judge.due(&object.uid().unwrap_or_default(), &status, wanted));
+    let plain = (state.foreign_visible && !corrects) || plain_now;
     let secured = state.foreign_secured || unverified || state.secured_is(&wanted.secured);
     let told = match state.status.as_str() {
         "Deployed" if state.malformed => reason == "ApplicationMissing",

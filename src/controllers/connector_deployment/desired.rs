@@ -9,7 +9,7 @@ use secrecy::{SecretSlice, SecretString};
 
 use super::application_urls::UrlValue;
 use super::decide::Wanted;
-use super::ledger::{Ledger, Payload, Source, Sources};
+use super::ledger::{Ledger, OperationKind, Payload, Source, Sources};
 use crate::controllers::conditions::Told;
 use crate::controllers::digest::DigestKey;
 use crate::controllers::reason::Reason;
@@ -100,7 +100,10 @@ fn besides(told: Told, problems: &[String]) -> Told {
 
 /// What was sent from here, as far as it is known, and may still be there.
 fn held(ledger: &Ledger) -> impl Iterator<Item = &Item> {
-    let sent = ledger.applied.iter().flat_map(|applied| applied.sent.iter().chain([&applied.retained]));
+    let creates = ledger.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Create);
+    // What is created anew has nothing of what was there before.
+    let applied = ledger.applied.iter().filter(|_| !creates);
+    let sent = applied.flat_map(|applied| applied.sent.iter().chain([&applied.retained]));
     let begun = ledger.operation.iter().filter_map(|operation| operation.payload.as_ref()).map(|payload| &payload.tags);
     let all = sent.chain(begun).flat_map(Tags::iter);
     all.filter(|(_, tag)| *tag != FOREIGN).map(|(item, _)| item)

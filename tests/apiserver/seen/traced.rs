@@ -17,7 +17,7 @@ pub(crate) fn start(shop: &Shop, log: &File, more: &[&str]) -> Child {
         .args(["--allowed-api-hosts", "http://127.0.0.1:*"])
         .args(more)
         .env("KUBECONFIG", shop.sandbox.kubeconfig())
-        .env("RUST_LOG", "info,connect_operator=debug")
+        .env("RUST_LOG", "info,connect_operator=debug,connect_api=debug")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log.try_clone().unwrap())

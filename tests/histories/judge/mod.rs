@@ -341,6 +341,20 @@ impl Judge {
         began.saturating_sub(Duration::from_secs(30) + self.truth.lag).unwrap_or(Timestamp::MIN)
     }
 
+    /// The plain values that have to be there: what somebody else sent stays where nothing is sent in its place, and is reported.
+    pub(crate) fn due<'a>(
+        &self,
+        uid: &str,
+        status: &ConnectorDeploymentStatus,
+        wanted: &'a Values,
+    ) -> Vec<(&'a String, &'a String)> {
+        let reported = status.conditions.iter().find(|it| it.type_ == names::VALUES_RETAINED && it.status == "True");
+        let name = |key: &str| key.rsplit('/').next().expect("a key has a last part").to_owned();
+        let is_reported = |key: &str| reported.is_some_and(|condition| condition.message.contains(&name(key)));
+        let is_ours = |key: &String| self.lives.get(uid).is_some_and(|life| life.ever_sent.contains(key));
+        wanted.plain.iter().filter(|(key, _)| is_ours(key) || !is_reported(key)).collect()
+    }
+
     /// `Ready=True`: the remote ran, when it was looked at, exactly what was desired then.
     fn judge_ready(
         &mut self,
@@ -376,7 +390,7 @@ impl Judge {
                 && (observed
                     || wanted.iter().any(|(wanted, version)| {
                         version.is_none_or(|version| version == truth.connector)
-                            && (any_plain || truth.plain_is(&wanted.plain))
+                            && (any_plain || truth.plain_is(&self.due(uid, status, wanted)))
                             && (any_secured || truth.foreign_secured || truth.secured_is(&wanted.secured))
                     }))
         });

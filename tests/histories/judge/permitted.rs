@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState, OperationType};
+use connect_operator::crd::connector_deployment_status::{
+    ConnectorDeploymentStatus, Operation, OperationState, OperationType,
+};
 use connect_operator::crd::{ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, RemovedValues};
 use jiff::Timestamp;
 
@@ -56,9 +58,11 @@ impl Judge {
     ) {
         let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
         let planned = operation.filter(|operation| operation.state == OperationState::Planned);
-        let stamp =
-            |status: &ConnectorDeploymentStatus| status.operation.as_ref().map(|of| (of.started_at.0, of.attempt));
-        let Some(planned) = planned.filter(|of| stamp(before) != Some((of.started_at.0, of.attempt))) else { return };
+        // Two may begin in the same second, each by its own clock.
+        let stamp = |of: &Operation| (of.operation_type, of.started_at.0, of.attempt);
+        let Some(planned) = planned.filter(|of| before.operation.as_ref().map(stamp) != Some(stamp(of))) else {
+            return;
+        };
         let kind = planned.operation_type;
         let under_way = before.operation.as_ref().map(|before| before.operation_type);
         let again = matches!(under_way, Some(OperationType::Create | OperationType::Recreate));

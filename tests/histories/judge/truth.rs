@@ -27,8 +27,8 @@ pub(crate) struct State {
 
 impl State {
     /// Plain values are as wanted; a server may cut blanks, and add its defaults.
-    pub(crate) fn plain_is(&self, wanted: &BTreeMap<String, String>) -> bool {
-        wanted.iter().all(|(key, value)| self.plain.get(key).is_some_and(|there| there.trim() == value.trim()))
+    pub(crate) fn plain_is(&self, wanted: &[(&String, &String)]) -> bool {
+        wanted.iter().all(|(key, value)| self.plain.get(*key).is_some_and(|there| there.trim() == value.trim()))
     }
 
     /// Whether to send these would change nothing: a redeploy merges, so one that only leaves something out does not. What

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect_operator::controllers::connector_deployment::desired::{
     Content, Contents, Declared, DeclaredKeys, Desired, from_spec, references,
 };
-use connect_operator::controllers::connector_deployment::ledger::{Applied, Ledger, Phase, Source, Sources};
+use connect_operator::controllers::connector_deployment::ledger::{
+    Applied, Ledger, Operation, OperationKind, OperationState, Phase, Source, Sources,
+};
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::tags::{FOREIGN, GLOBAL, Item, Tags};
@@ -14,6 +16,23 @@ use secrecy::{ExposeSecret, SecretSlice};
 use serde_json::{Value, json};
 
 use super::resource;
+
+/// A create that was accepted.
+fn creating() -> Operation {
+    Operation {
+        kind: OperationKind::Create,
+        state: OperationState::Accepted,
+        attempt: 1,
+        generation: 1,
+        payload: None,
+        from_version: None,
+        from_build: None,
+        changes_visible: false,
+        seen_busy: true,
+        redeploy_request: None,
+        started_at: jiff::Timestamp::UNIX_EPOCH,
+    }
+}
 
 #[test]
 fn rule_08_what_was_sent_and_is_removed_is_set_to_the_default_that_is_declared() {
@@ -72,6 +91,8 @@ fn rule_08_what_was_sent_and_is_removed_is_set_to_the_default_that_is_declared()
     let reset: Vec<_> = desired.reset.iter().map(ToString::to_string).collect();
     assert_eq!(reset, ["globalConfiguration/SHOP", "export/TARGET", "service/LEVEL"]);
     assert_eq!(shown(&fitted(&ledger, None)), ["service: MODE=fast"], "no default is known");
+    ledger.operation = Some(creating());
+    assert_eq!(shown(&fitted(&ledger, Some(&declared))), ["service: MODE=fast"], "what is created has nothing of that");
 }
 
 /// An object with its data.

@@ -102,7 +102,7 @@ fn besides(told: Told, problems: &[String]) -> Told {
 fn held(ledger: &Ledger) -> impl Iterator<Item = &Item> {
     let creates = ledger.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Create);
     // What is created anew has nothing of what was there before.
-    let applied = ledger.applied.iter().filter(|_| !creates);
+    let applied = ledger.applied.iter().filter(move |_| !creates);
     let sent = applied.flat_map(|applied| applied.sent.iter().chain([&applied.retained]));
     let begun = ledger.operation.iter().filter_map(|operation| operation.payload.as_ref()).map(|payload| &payload.tags);
     let all = sent.chain(begun).flat_map(Tags::iter);

@@ -10,6 +10,8 @@ mod chart;
 mod checks;
 mod cluster;
 mod completion;
+mod control_plane;
+mod demo;
 mod ending;
 mod examples;
 mod gitops;
@@ -20,6 +22,7 @@ mod go_tools;
 #[allow(dead_code, reason = "each test binary asks other things of it")]
 mod helm;
 mod leading;
+
 mod main_job;
 mod manifests;
 mod mirror;

@@ -1,5 +1,4 @@
 //! The local cluster itself: that it starts, serves, keeps its data over a restart and leaves nothing behind.
-#![cfg(feature = "local-cluster")]
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -14,11 +13,7 @@ use local_control_plane::{Assets, Error, GUARDIAN_COMMAND, LocalCluster, Options
 use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process, test_kill_process};
 use tokio::sync::OnceCell;
 
-#[path = "common/patience.rs"]
-#[allow(dead_code, reason = "each test binary asks other things of it")]
-mod patience;
-
-use patience::in_time;
+use crate::patience::in_time;
 
 /// Set for a test process that another one starts, to be killed: it starts a cluster, prints it and waits.
 const TO_BE_KILLED: &str = "CONNECT_OPERATOR_TEST_TO_BE_KILLED";
@@ -280,7 +275,7 @@ async fn a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed
     // The programs must be there before: a download and Go would mind the proxy.
     let _ = options().await;
     let mut process = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "to_be_killed", "--nocapture"])
+        .args(["--exact", "control_plane::to_be_killed", "--nocapture"])
         .env(TO_BE_KILLED, "1")
         .env("HTTPS_PROXY", "http://127.0.0.1:9")
         .env("ETCD_CONFIG_FILE", "/nonexistent")

@@ -2,8 +2,6 @@
 //!
 //! Each demo has a folder for temporary files of its own, and hands its standard output on to every process that it
 //! starts: once that can be read to its end, none of them runs any more.
-#![cfg(feature = "local-cluster")]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -24,11 +22,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpListener;
 use tokio::process::{Child, ChildStdout, Command};
 
-#[path = "common/patience.rs"]
-#[allow(dead_code, reason = "each test binary asks other things of it")]
-mod patience;
-
-use patience::in_time;
+use crate::patience::in_time;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 

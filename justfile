@@ -13,7 +13,7 @@ storm:
     STORM=full cargo test --release --test storm
 
 # The long versions, in one sitting: random histories of both kinds with a seed of today, the whole crash matrix, every world of both operation tables, the full storm.
-nightly:
+nightly: deny
     HISTORIES=10000 HISTORIES_SEED=$(date +%Y%m%d) cargo test --release --test histories whatever_happens -- --nocapture --test-threads 1
     CRASHES=full cargo test --release --test histories wherever -- --nocapture
     EXPLORE=full cargo test --release --lib explore -- --nocapture --test-threads 2

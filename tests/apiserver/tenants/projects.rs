@@ -13,6 +13,7 @@ use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
 use connect_operator::crd::ConnectProject;
 use dev_server::{Catalogue, Options};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::DeleteParams;
 use kube::runtime::wait;
@@ -85,17 +86,13 @@ fn project(shop: &Shop, key: &str) -> Value {
     manifest
 }
 
-/// Makes a project, a second after the one before, so that it is newer also for the API server.
-async fn make(shop: &Shop, key: &str) {
+/// Makes a project that is newer than `before` also for the API server, whose times are whole seconds; returns its time.
+async fn make(shop: &Shop, key: &str, before: Timestamp) -> Timestamp {
     loop {
         let made = shop.sandbox.apply(&project(shop, key)).await.unwrap();
         let created = made.metadata.creation_timestamp.unwrap().0;
-        let others = shop.api::<ConnectProject>().list(&kube::api::ListParams::default()).await.unwrap();
-        let is_newest = others.into_iter().all(|other| {
-            other.metadata.name.as_deref() == Some(key) || other.metadata.creation_timestamp.unwrap().0 < created
-        });
-        if is_newest {
-            return;
+        if created > before {
+            return created;
         }
         delete(shop, key).await;
     }
@@ -137,8 +134,9 @@ async fn until_held(made: &Made, keys: &[&str]) {
 async fn rule_28_the_oldest_projects_of_a_namespace_are_worked_with_and_a_newer_one_goes_on_when_one_goes() {
     let (mut shop, made) = shop(ProjectLimits { per_namespace: 2, total: 1_000 }).await;
     // While nothing runs, so that the order of the first list counts for nothing.
+    let mut newest = Timestamp::MIN;
     for key in ["cc", "bb", "aa"] {
-        make(&shop, key).await;
+        newest = make(&shop, key, newest).await;
     }
     shop.start_operator();
     let message = until_reason(&shop, "aa", "TooManyProjects").await;
@@ -146,7 +144,7 @@ async fn rule_28_the_oldest_projects_of_a_namespace_are_worked_with_and_a_newer_
     until_reason(&shop, "bb", "Available").await;
     until_reason(&shop, "cc", "Available").await;
     // Newer than all, with a name before theirs.
-    make(&shop, "dd").await;
+    make(&shop, "dd", newest).await;
     until_reason(&shop, "dd", "TooManyProjects").await;
     assert_eq!(clients(&made).0, ["bb", "cc"], "the others caused no client, and so no call");
 
@@ -177,15 +175,15 @@ async fn rule_28_the_oldest_projects_of_a_namespace_are_worked_with_and_a_newer_
 #[tokio::test]
 async fn rule_28_all_namespaces_together_have_a_bound_too() {
     let (mut shop, made) = shop(ProjectLimits { per_namespace: 2, total: 2 }).await;
-    make(&shop, "aa").await;
-    make(&shop, "bb").await;
+    let aa = make(&shop, "aa", Timestamp::MIN).await;
+    let bb = make(&shop, "bb", aa).await;
     let other = shop.sandbox.another().await;
     shop.also_watched = vec![other.namespace.clone()];
     shop.start_operator();
     until_reason(&shop, "aa", "Available").await;
     let mine = std::mem::replace(&mut shop.sandbox, other);
     shop.put_secret(CREDENTIALS, &[("clientId", "many"), ("clientSecret", "dev-secret")]).await;
-    shop.sandbox.apply(&project(&shop, "cc")).await.unwrap();
+    make(&shop, "cc", bb).await;
     let message = until_reason(&shop, "cc", "TooManyProjects").await;
     assert!(message.contains("2 oldest ConnectProjects of all namespaces"), "{message}");
     assert!(!message.contains(&mine.namespace), "nothing of others shows: {message}");

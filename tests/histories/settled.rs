@@ -253,7 +253,9 @@ fn retained(
     let of_type = status.conditions.iter().find(|condition| condition.type_ == names::VALUES_RETAINED);
     let said = of_type.filter(|condition| condition.status == "True");
     let unwanted = state.plain.iter().filter(|(key, value)| {
-        let known = wanted.plain.contains_key(*key) || Values::is_default(key, value);
+        // A default that was never sent is in force only where nobody sent anything else.
+        let due = |wanted: &String| sent(key) || !Values::is_default(key, wanted) || wanted == *value;
+        let known = wanted.plain.get(*key).is_some_and(due) || Values::is_default(key, value);
         // A retry policy that was not sent may be the connector's own.
         !known && (!key.ends_with("retryPolicy") || sent(key))
     });

@@ -55,7 +55,8 @@ fn routes_and_described_paths_are_the_same() {
     let ours: BTreeSet<_> = made.iter().flat_map(|(_, paths)| paths.clone()).collect();
     assert_eq!(ours, described);
 
-    let source = sources::all().iter().find(|source| source.path == "connect/routes.rs").expect("the routes are there");
+    let source =
+        sources::all().iter().find(|source| source.path == "connect-api/routes.rs").expect("the routes are there");
     let public = |words: &[String]| match words {
         [first, second, name, next, ..] if first == "pub" && (second == "fn" || second == "const") => {
             // Constants that are texts, and functions but for the methods of a selector.

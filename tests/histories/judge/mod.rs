@@ -294,7 +294,9 @@ impl Judge {
         if create {
             life.ever_sent.clear();
         }
-        life.ever_sent.extend(values.plain.keys().cloned());
+        // A default need not have been sent to be there.
+        let own = values.plain.iter().filter(|(key, value)| !Values::is_default(key, value));
+        life.ever_sent.extend(own.map(|(key, _)| key.clone()));
         // What serves an ask in between sends something else, and says nothing about this difference.
         life.differences.extend(life.difference.take().filter(|(sent, _)| *sent == values.plain));
         let used = match fits {

@@ -61,6 +61,7 @@ async fn a_connector_that_generates_its_api_client_is_not_created_without_the_sc
 async fn a_refused_create_of_such_a_connector_names_that_scope_first() {
     let shop = open().await;
     use_client(&shop, "api-clients-client").await;
+    until_scope(&shop, "manage_api_clients:").await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(403, "AuthorizationError"))).unwrap();
     shop.sandbox.apply(&with_api_client(&shop)).await.unwrap();
     let told = message(&shop.until_reason("PermissionMissing").await);
@@ -68,16 +69,18 @@ async fn a_refused_create_of_such_a_connector_names_that_scope_first() {
     assert!(told.contains("manage_connectors_deployments:demo"), "{told}");
 }
 
+/// Returns once a token is in use that has such a scope.
+async fn until_scope(shop: &Shop, scope: &str) {
+    shop.until_project(&format!("a token with {scope} is in use"), |project| {
+        project.status.as_ref().is_some_and(|status| status.scopes.iter().any(|it| it.starts_with(scope)))
+    })
+    .await;
+}
+
 /// Returns once a token is in use that may only look.
 async fn view_only(shop: &Shop) {
     use_client(shop, "viewer").await;
-    shop.until_project("the token of the viewer is in use", |project| {
-        project
-            .status
-            .as_ref()
-            .is_some_and(|status| status.scopes.iter().any(|it| it.starts_with("view_connectors_dep")))
-    })
-    .await;
+    until_scope(shop, "view_connectors_dep").await;
 }
 
 #[tokio::test]

@@ -117,7 +117,7 @@ async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
 #[tokio::test]
 async fn a_staged_connector_is_not_created_without_the_scope_for_it() {
     let shop = open().await;
-    use_client(&shop, "viewer").await;
+    view_only(&shop).await;
     let kit = json!({
         "apiVersion": "connect-operator.io/v1alpha1",
         "kind": "ConnectorStaged",

@@ -1,6 +1,6 @@
 //! The command line: one file for each command. Parses, starts, and says how it ended.
 
-mod by_hand;
+mod commands;
 mod completion;
 mod crds;
 #[cfg(feature = "local-cluster")]
@@ -43,13 +43,13 @@ enum Command {
     DevServer(dev_server::Args),
     Plan(plan::Args),
     /// Look connectors up in the registry.
-    Connectors(by_hand::Connectors),
+    Connectors(commands::Connectors),
     /// Look at staged connectors.
-    Staged(by_hand::Staged),
+    Staged(commands::Staged),
     /// Look at deployments.
-    Deployments(by_hand::Deployments),
+    Deployments(commands::Deployments),
     /// Call an action of a frontend.
-    Action(by_hand::Actions),
+    Action(commands::Actions),
     Wait(wait::Args),
     Ready(ready::Args),
     /// Print the CustomResourceDefinitions.
@@ -76,10 +76,10 @@ pub fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(told) => {
+        Err(condition) => {
             // That nobody reads it is no error; and 2, which clap would end with, says something else here.
-            let _ = told.print();
-            return if told.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+            let _ = condition.print();
+            return if condition.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         }
     };
     match cli.command {
@@ -87,13 +87,13 @@ pub fn main() -> ExitCode {
         Command::Completion(args) => ended(completion::run(&args)),
         Command::Man(args) => ended(man::run(&args)),
         Command::Run(args) => in_runtime(run::run(args)),
-        Command::Connectors(args) => by_hand(by_hand::connectors(args)),
-        Command::Staged(args) => by_hand(by_hand::staged(args)),
-        Command::Deployments(args) => by_hand(by_hand::deployments(args)),
-        Command::Action(args) => by_hand(by_hand::actions(args)),
-        Command::Wait(args) => by_hand(wait::run(args)),
-        Command::Ready(args) => by_hand(ready::run(args)),
-        Command::Plan(args) => by_hand(plan::run(args)),
+        Command::Connectors(args) => commands(commands::connectors(args)),
+        Command::Staged(args) => commands(commands::staged(args)),
+        Command::Deployments(args) => commands(commands::deployments(args)),
+        Command::Action(args) => commands(commands::actions(args)),
+        Command::Wait(args) => commands(wait::run(args)),
+        Command::Ready(args) => commands(ready::run(args)),
+        Command::Plan(args) => commands(plan::run(args)),
         Command::DevServer(args) => {
             telemetry::start(LogFormat::Text, "info");
             in_runtime(dev_server::run(args, asked_to_end()))
@@ -106,7 +106,7 @@ pub fn main() -> ExitCode {
 }
 
 /// Warnings only: what is logged is of no interest to who asks a question.
-fn by_hand<T: Termination, E: std::fmt::Display>(command: impl Future<Output = Result<T, E>>) -> ExitCode {
+fn commands<T: Termination, E: std::fmt::Display>(command: impl Future<Output = Result<T, E>>) -> ExitCode {
     telemetry::start(LogFormat::Text, "warn");
     in_runtime(command)
 }

@@ -136,18 +136,18 @@ fn judge(object: &ConnectorDeployment) -> Seen {
     }
     let is =
         |kind: &str| status.conditions.iter().any(|condition| condition.type_ == kind && condition.status == "True");
-    let told = told(status);
+    let condition = condition(status);
     if is(names::READY) {
-        Seen::Ready(told)
+        Seen::Ready(condition)
     } else if is(names::STALLED) {
-        Seen::Stalled(format!("{told}{}", report(status)))
+        Seen::Stalled(format!("{condition}{}", report(status)))
     } else {
-        Seen::Running(told)
+        Seen::Running(condition)
     }
 }
 
 /// Reason and message of Ready.
-fn told(status: &ConnectorDeploymentStatus) -> String {
+fn condition(status: &ConnectorDeploymentStatus) -> String {
     let ready = status.conditions.iter().find(|condition| condition.type_ == names::READY);
     ready.map_or_else(|| "Unknown".to_owned(), |ready| format!("{}: {}", ready.reason, ready.message))
 }
@@ -191,20 +191,24 @@ mod tests {
 
     #[test]
     fn only_the_status_of_this_generation_is_believed() {
-        let told = |reason: &str| format!("{reason}: because");
+        let condition = |reason: &str| format!("{reason}: because");
         for (case, status, expected) in [
             ("not seen", json!(null), Seen::Running("waiting for the operator".into())),
-            ("ready", status(2, ("True", "Deployed"), None), Seen::Ready(told("Deployed"))),
+            ("ready", status(2, ("True", "Deployed"), None), Seen::Ready(condition("Deployed"))),
             (
                 "ready before the edit",
                 status(1, ("True", "Deployed"), None),
                 Seen::Running("waiting for the operator".into()),
             ),
-            ("runs", status(2, ("Unknown", "Redeploying"), Some("Reconciling")), Seen::Running(told("Redeploying"))),
+            (
+                "runs",
+                status(2, ("Unknown", "Redeploying"), Some("Reconciling")),
+                Seen::Running(condition("Redeploying")),
+            ),
             (
                 "may come",
                 status(2, ("False", "SecretMissing"), Some("Reconciling")),
-                Seen::Running(told("SecretMissing")),
+                Seen::Running(condition("SecretMissing")),
             ),
             (
                 "a person has to act",

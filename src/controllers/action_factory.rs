@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connect_api::action::ActionApi;
+use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use connect_api::http::{ActionClient, ActionLimits, ActionSettings};
-use connect_api::surroundings::Surroundings;
 
 /// Hosts of frontends (contract section 11), for those who name no others.
 pub const DEFAULT_ACTION_HOSTS: &str = "*.frontastic.live,*.frontastic.io,*.frontastic.rocks";
@@ -32,7 +32,7 @@ pub struct HttpActionFactory {
     /// Hosts that may be called.
     pub allowed_hosts: AllowedHosts,
     /// What every call stands in.
-    pub around: Surroundings,
+    pub around: ClientContext,
     /// Certificates in PEM that are trusted beside those of the platform.
     pub extra_ca_pem: Option<Vec<u8>>,
 }
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn the_default_hosts_are_those_of_frontends_over_https() {
         let allowed_hosts = AllowedHosts::parse(DEFAULT_ACTION_HOSTS.split(',')).expect("patterns");
-        let around = Surroundings::plain(Clock::system());
+        let around = ClientContext::plain(Clock::system());
         let factory = HttpActionFactory { allowed_hosts, around, extra_ca_pem: None };
         for (url, allowed) in [
             ("https://shop-example.frontastic.live", true),

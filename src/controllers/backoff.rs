@@ -1,6 +1,6 @@
 //! Holds the calls of one resource back after failures of its own. Pure: time is an argument.
 //!
-//! The remote as a whole is held back by its gate (`remote/gate.rs`).
+//! The remote as a whole is held back by its gate (`remote/circuit_breaker.rs`).
 
 use std::time::Duration;
 

@@ -10,39 +10,39 @@ use std::mem;
 
 use kube::runtime::watcher::Event;
 
-use super::events::{self, Ours, what_people_change};
-use super::subject::Subject;
+use super::events::{self, ManagedKind, what_people_change};
+use super::object_ref::ObjectRef;
 
 /// What the watch of one kind has shown: a number for each object, no more.
 #[derive(Debug, Default)]
 pub struct Changes {
-    seen: BTreeMap<Subject, u64>,
+    seen: BTreeMap<ObjectRef, u64>,
     /// What the list that is being read has shown so far.
-    listed: BTreeMap<Subject, u64>,
+    listed: BTreeMap<ObjectRef, u64>,
 }
 
 impl Changes {
     /// Takes an event that is in the store already; returns who is to run for it.
-    pub fn note<K: Ours>(&mut self, event: &Event<K>) -> Vec<Subject> {
+    pub fn note<K: ManagedKind>(&mut self, event: &Event<K>) -> Vec<ObjectRef> {
         match event {
             // Also after a list that failed on its way.
             Event::Init => self.listed.clear(),
             Event::InitApply(object) => {
-                self.listed.insert(events::subject(object), what_people_change(object));
+                self.listed.insert(events::object_ref(object), what_people_change(object));
             }
             Event::InitDone => {
                 let before = mem::replace(&mut self.seen, mem::take(&mut self.listed));
-                let news = self.seen.iter().filter(|(subject, change)| before.get(*subject) != Some(*change));
-                return news.map(|(subject, _)| subject.clone()).collect();
+                let news = self.seen.iter().filter(|(object_ref, change)| before.get(*object_ref) != Some(*change));
+                return news.map(|(object_ref, _)| object_ref.clone()).collect();
             }
             Event::Apply(object) => {
-                let (subject, change) = (events::subject(object), what_people_change(object));
-                if self.seen.insert(subject.clone(), change) != Some(change) {
-                    return vec![subject];
+                let (object_ref, change) = (events::object_ref(object), what_people_change(object));
+                if self.seen.insert(object_ref.clone(), change) != Some(change) {
+                    return vec![object_ref];
                 }
             }
             Event::Delete(object) => {
-                self.seen.remove(&events::subject(object));
+                self.seen.remove(&events::object_ref(object));
             }
         }
         Vec::new()
@@ -63,8 +63,8 @@ mod tests {
         serde_json::from_value(json!({"metadata": metadata, "spec": spec})).expect("it can be read")
     }
 
-    fn subjects(names: &[&str]) -> Vec<Subject> {
-        names.iter().map(|name| Subject::deployment("shop", name)).collect()
+    fn object_refs(names: &[&str]) -> Vec<ObjectRef> {
+        names.iter().map(|name| ObjectRef::deployment("shop", name)).collect()
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
             ("which is news when it comes back", Event::Apply(object("a", "3", 2)), &["a"]),
         ];
         for (case, event, enqueued) in rows {
-            assert_eq!(changes.note(&event), subjects(enqueued), "{case}");
+            assert_eq!(changes.note(&event), object_refs(enqueued), "{case}");
         }
     }
 }

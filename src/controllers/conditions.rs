@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::reason::{Reason, Stance};
+use super::reason::{ConditionState, Reason};
 use crate::crd::schema::MOST_CONDITIONS;
 use crate::names;
 
@@ -12,14 +12,14 @@ pub const LONGEST_MESSAGE: usize = 1024;
 
 /// What is to be said of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct ConditionUpdate {
     /// Why.
     pub reason: Reason,
     /// For people.
     pub message: String,
 }
 
-impl Told {
+impl ConditionUpdate {
     /// A reason with a message of its own.
     #[must_use]
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
@@ -59,12 +59,12 @@ impl Extra {
     }
 }
 
-/// The conditions that say `told`, and `extra`, and those of `before` that are not the operator's own.
+/// The conditions that say `update`, and `extra`, and those of `before` that are not the operator's own.
 /// `lastTransitionTime` moves only with the status.
 #[must_use]
 pub fn conditions(
     before: &[Condition],
-    told: &Told,
+    update: &ConditionUpdate,
     extra: Vec<Extra>,
     generation: i64,
     now: Timestamp,
@@ -72,14 +72,14 @@ pub fn conditions(
     let condition = |type_: &str, status: &str, reason: &str, message: &str| {
         condition(before, type_, status, (reason, message), generation, now)
     };
-    let reason = told.reason.as_str();
-    let mut conditions = vec![about(before, names::READY, told, generation, now)];
-    match told.reason.stance() {
-        Stance::Running | Stance::Waiting => {
-            conditions.push(condition(names::RECONCILING, "True", reason, &told.message));
+    let reason = update.reason.as_str();
+    let mut conditions = vec![about(before, names::READY, update, generation, now)];
+    match update.reason.state() {
+        ConditionState::Running | ConditionState::Waiting => {
+            conditions.push(condition(names::RECONCILING, "True", reason, &update.message));
         }
-        Stance::Stalled => conditions.push(condition(names::STALLED, "True", reason, &told.message)),
-        Stance::Ready | Stance::Paused | Stance::Failing => {}
+        ConditionState::Stalled => conditions.push(condition(names::STALLED, "True", reason, &update.message)),
+        ConditionState::Ready | ConditionState::Paused | ConditionState::Failing => {}
     }
     for Extra { type_, holds, reason, message } in extra {
         let status = holds.map_or("Unknown", |holds| if holds { "True" } else { "False" });
@@ -92,26 +92,32 @@ pub fn conditions(
 }
 
 /// The conditions of `before`, with those that say whether the resource is ready, reconciling or stalled replaced by what
-/// says `told`.
+/// says `condition`.
 #[must_use]
-pub fn with_main(before: &[Condition], told: &Told, generation: i64, now: Timestamp) -> Vec<Condition> {
+pub fn with_main(before: &[Condition], update: &ConditionUpdate, generation: i64, now: Timestamp) -> Vec<Condition> {
     let is_main = |type_: &str| [names::READY, names::RECONCILING, names::STALLED].contains(&type_);
-    let mut after = conditions(before, told, Vec::new(), generation, now);
+    let mut after = conditions(before, update, Vec::new(), generation, now);
     after.retain(|condition| is_main(&condition.type_));
     after.extend(before.iter().filter(|condition| !is_main(&condition.type_)).cloned());
     after
 }
 
-/// The condition of this type that says `told`: whether it is true is what its reason means. `lastTransitionTime` moves
+/// The condition of this type that says `condition`: whether it is true is what its reason means. `lastTransitionTime` moves
 /// only with the status.
 #[must_use]
-pub fn about(before: &[Condition], type_: &str, told: &Told, generation: i64, now: Timestamp) -> Condition {
-    let status = match told.reason.stance() {
-        Stance::Ready => "True",
-        Stance::Running => "Unknown",
-        Stance::Waiting | Stance::Stalled | Stance::Paused | Stance::Failing => "False",
+pub fn about(
+    before: &[Condition],
+    type_: &str,
+    update: &ConditionUpdate,
+    generation: i64,
+    now: Timestamp,
+) -> Condition {
+    let status = match update.reason.state() {
+        ConditionState::Ready => "True",
+        ConditionState::Running => "Unknown",
+        ConditionState::Waiting | ConditionState::Stalled | ConditionState::Paused | ConditionState::Failing => "False",
     };
-    condition(before, type_, status, (told.reason.as_str(), &told.message), generation, now)
+    condition(before, type_, status, (update.reason.as_str(), &update.message), generation, now)
 }
 
 fn condition(
@@ -198,13 +204,13 @@ mod tests {
     #[test]
     fn rule_19_reconciling_and_stalled_exist_only_while_true_and_never_both() {
         for reason in Reason::ALL {
-            let told = Told::new(*reason, "because");
-            let conditions = conditions(&[], &told, Vec::new(), 3, Timestamp::UNIX_EPOCH);
+            let condition = ConditionUpdate::new(*reason, "because");
+            let conditions = conditions(&[], &condition, Vec::new(), 3, Timestamp::UNIX_EPOCH);
             let has = |name: &str| conditions.iter().any(|condition| condition.type_ == name);
             assert!(!(has(names::RECONCILING) && has(names::STALLED)), "{reason}");
             assert!(conditions.iter().all(|condition| condition.observed_generation == Some(3)), "{reason}");
-            assert_eq!(is_ready(&conditions), reason.stance() == Stance::Ready, "{reason}");
-            if reason.stance() == Stance::Ready {
+            assert_eq!(is_ready(&conditions), reason.state() == ConditionState::Ready, "{reason}");
+            if reason.state() == ConditionState::Ready {
                 assert!(!has(names::RECONCILING) && !has(names::STALLED), "{reason}");
             }
         }
@@ -213,18 +219,18 @@ mod tests {
     #[test]
     fn the_transition_time_moves_only_with_the_status() {
         let at = |second| Timestamp::from_second(second).expect("a time in range");
-        let first = conditions(&[], &Told::new(Reason::Creating, "a"), Vec::new(), 1, at(10));
-        let second = conditions(&first, &Told::new(Reason::Redeploying, "b"), Vec::new(), 2, at(20));
+        let first = conditions(&[], &ConditionUpdate::new(Reason::Creating, "a"), Vec::new(), 1, at(10));
+        let second = conditions(&first, &ConditionUpdate::new(Reason::Redeploying, "b"), Vec::new(), 2, at(20));
         assert_eq!(second[0].last_transition_time.0, at(10), "Unknown stays Unknown");
-        let third = conditions(&second, &Told::new(Reason::Deployed, "c"), Vec::new(), 2, at(30));
+        let third = conditions(&second, &ConditionUpdate::new(Reason::Deployed, "c"), Vec::new(), 2, at(30));
         assert_eq!(third[0].last_transition_time.0, at(30));
     }
 
     #[test]
     fn conditions_of_others_are_kept_as_they_are_and_not_too_many_of_them() {
-        let told = Told::new(Reason::Deployed, "Live");
+        let condition = ConditionUpdate::new(Reason::Deployed, "Live");
         let extra = || vec![Extra::suspended(false)];
-        let ours = conditions(&[], &told, extra(), 1, Timestamp::UNIX_EPOCH);
+        let ours = conditions(&[], &condition, extra(), 1, Timestamp::UNIX_EPOCH);
         let theirs = |name: &str| Condition {
             type_: name.to_owned(),
             status: "False".to_owned(),
@@ -235,23 +241,23 @@ mod tests {
         };
         let mut before = vec![theirs("example.com/Approved")];
         before.extend(ours.clone());
-        let after = conditions(&before, &told, extra(), 2, Timestamp::from_second(60).expect("a time in range"));
+        let after = conditions(&before, &condition, extra(), 2, Timestamp::from_second(60).expect("a time in range"));
         assert_eq!(after.last(), Some(&theirs("example.com/Approved")));
         assert_eq!(after.len(), ours.len() + 1);
-        let again = conditions(&after, &told, extra(), 2, Timestamp::from_second(90).expect("a time in range"));
+        let again = conditions(&after, &condition, extra(), 2, Timestamp::from_second(90).expect("a time in range"));
         assert_eq!(again, after, "their place settles after one write");
 
         let many: Vec<_> = (0..100).map(|number| theirs(&format!("example.com/{number}"))).collect();
-        let after = conditions(&many, &told, extra(), 1, Timestamp::UNIX_EPOCH);
+        let after = conditions(&many, &condition, extra(), 1, Timestamp::UNIX_EPOCH);
         assert!(after.len() <= MOST_CONDITIONS, "{}", after.len());
     }
 
     #[test]
     fn a_condition_beside_the_main_ones_is_true_false_or_unknown() {
-        let told = Told::new(Reason::Deployed, "Live");
+        let condition = ConditionUpdate::new(Reason::Deployed, "Live");
         for (holds, status) in [(Some(true), "True"), (Some(false), "False"), (None, "Unknown")] {
             let extra = vec![Extra::new(names::DRIFTED, holds, "Why", "because")];
-            let conditions = conditions(&[], &told, extra, 1, Timestamp::UNIX_EPOCH);
+            let conditions = conditions(&[], &condition, extra, 1, Timestamp::UNIX_EPOCH);
             assert_eq!(conditions.last().map(|condition| condition.status.as_str()), Some(status));
             assert_eq!(is_true(&conditions, names::DRIFTED), holds == Some(true));
         }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use connect_api::client_context::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::{self, Credentials, HttpConnect, Limits};
-use connect_api::surroundings::Surroundings;
 use connect_api::{CommerceApi, Rate};
 
 use super::remote::{ConnectFactory, Connection, Settings};
@@ -14,7 +14,7 @@ pub struct HttpFactory {
     /// Hosts that may be called.
     pub allowed_hosts: AllowedHosts,
     /// What every call stands in.
-    pub around: Surroundings,
+    pub around: ClientContext,
     /// Limits of one request.
     pub limits: Limits,
     /// Certificates in PEM that are trusted beside those of the platform.

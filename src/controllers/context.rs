@@ -11,26 +11,26 @@ use kube::{Client, Resource};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::action_factory::ActionFactory;
-use super::alarms::Alarms;
-use super::conditions::{Told, cut};
+use super::conditions::{ConditionUpdate, cut};
 use super::connect_project::copy::Copies;
 use super::connector::memory::Mirrors;
-use super::connector_deployment::memory::Remembered;
+use super::connector_deployment::cache::LocalCache;
 use super::connector_staged;
 use super::digest::DigestKey;
-use super::elsewhere::Elsewhere;
-use super::keys::Keys;
-use super::memories::Memories;
+use super::foreign_installs::ForeignInstalls;
+use super::keys::KeyOwnership;
+use super::local_caches::LocalCaches;
+use super::object_ref::{Kind, ObjectRef};
 use super::panics::Panics;
 use super::project_quota::ProjectQuota;
-use super::reason::Stance;
+use super::reason::ConditionState;
 use super::references::{Named, References};
 use super::remote::{Login, Remote, Remotes};
+use super::requeue_timers::RequeueTimers;
 use super::resync::Given;
 use super::secret;
 use super::series::Series;
 use super::staged_connectors::StagedConnectors;
-use super::subject::{Kind, Subject};
 use super::work::Work;
 use crate::crd::DeletionPolicy;
 use crate::crd::shared::RemoteIdentity;
@@ -61,7 +61,7 @@ pub struct Context {
     /// Who names which Secret, ConfigMap, project or deployment.
     pub references: References,
     /// Who wants which key in which remote project.
-    pub keys: Keys,
+    pub keys: KeyOwnership,
     /// Which `ConnectProject`s are worked with.
     pub project_quota: ProjectQuota,
     /// What each `ConnectProject` came to.
@@ -69,17 +69,17 @@ pub struct Context {
     /// Copies of the credentials of each `ConnectProject`.
     pub copies: Copies,
     /// What is remembered between the runs of a `ConnectorDeployment`.
-    pub memories: Memories<Remembered>,
+    pub local_caches: LocalCaches<LocalCache>,
     /// What is remembered between the runs of a `ConnectorStaged`.
-    pub staged_memories: Memories<connector_staged::memory::Remembered>,
+    pub staged_local_caches: LocalCaches<connector_staged::cache::LocalCache>,
     /// What each `ConnectorStaged` came to.
     pub staged: StagedConnectors,
     /// What is remembered of each mirror of the registry.
     pub mirrors: Mirrors,
     /// What other installs work on.
-    pub elsewhere: Elsewhere,
+    pub foreign_installs: ForeignInstalls,
     /// When to run again.
-    pub alarms: Arc<Alarms>,
+    pub requeue_timers: Arc<RequeueTimers>,
     /// What the last reconcile of each resource was given.
     pub given: Given,
     /// Whose last reconcile panicked.
@@ -87,47 +87,55 @@ pub struct Context {
     /// What waits and what runs, what exists, and the metrics that come of it.
     pub work: Arc<Work>,
     /// Subjects that are to run again.
-    pub wake: UnboundedSender<Subject>,
+    pub enqueue: UnboundedSender<ObjectRef>,
 }
 
 impl Context {
     /// Has a subject run again.
-    pub fn wake(&self, subject: Subject) {
+    pub fn enqueue(&self, object_ref: ObjectRef) {
         // Nobody listens any more when the operator ends.
-        let _ = self.wake.send(subject);
+        let _ = self.enqueue.send(object_ref);
     }
 
     /// Has everyone run again who names this object.
-    pub fn wake_users(&self, kind: Named, namespace: &str, name: &str) {
+    pub fn enqueue_users(&self, kind: Named, namespace: &str, name: &str) {
         for user in self.references.users(kind, namespace, name) {
-            self.wake(user);
+            self.enqueue(user);
         }
     }
 
     /// Every subject that this process keeps anything for, in order: what exists, and nothing that is gone for good.
     #[must_use]
-    pub fn subjects(&self) -> BTreeSet<Subject> {
-        let kept = [self.memories.subjects(), self.projects.subjects(), self.alarms.subjects()];
-        let kept =
-            kept.into_iter().chain([self.references.subjects(), self.remotes.subjects(), self.mirrors.subjects()]);
-        let kept = kept.chain([self.staged_memories.subjects(), self.staged.subjects()]);
-        let kept = kept.chain([Kind::Deployment, Kind::Staged, Kind::Project].map(|kind| self.keys.subjects(kind)));
-        kept.chain([self.work.subjects(), self.given.subjects(), self.panics.subjects(), self.project_quota.subjects()])
-            .flatten()
-            .collect()
+    pub fn object_refs(&self) -> BTreeSet<ObjectRef> {
+        let kept = [self.local_caches.object_refs(), self.projects.object_refs(), self.requeue_timers.object_refs()];
+        let kept = kept.into_iter().chain([
+            self.references.object_refs(),
+            self.remotes.object_refs(),
+            self.mirrors.object_refs(),
+        ]);
+        let kept = kept.chain([self.staged_local_caches.object_refs(), self.staged.object_refs()]);
+        let kept = kept.chain([Kind::Deployment, Kind::Staged, Kind::Project].map(|kind| self.keys.object_refs(kind)));
+        kept.chain([
+            self.work.object_refs(),
+            self.given.object_refs(),
+            self.panics.object_refs(),
+            self.project_quota.object_refs(),
+        ])
+        .flatten()
+        .collect()
     }
 
     /// Reports an Event; one that cannot be written is no error, it is for people only.
-    pub async fn event<K: Resource<DynamicType = ()>>(&self, object: &K, action: &str, told: &Told) {
-        let type_ = match told.reason.stance() {
-            Stance::Waiting | Stance::Stalled | Stance::Failing => EventType::Warning,
-            Stance::Ready | Stance::Running | Stance::Paused => EventType::Normal,
+    pub async fn event<K: Resource<DynamicType = ()>>(&self, object: &K, action: &str, condition: &ConditionUpdate) {
+        let type_ = match condition.reason.state() {
+            ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => EventType::Warning,
+            ConditionState::Ready | ConditionState::Running | ConditionState::Paused => EventType::Normal,
         };
         match type_ {
-            EventType::Warning => tracing::warn!(reason = told.reason.as_str(), "{}", told.message),
-            EventType::Normal => tracing::info!(reason = told.reason.as_str(), "{}", told.message),
+            EventType::Warning => tracing::warn!(reason = condition.reason.as_str(), "{}", condition.message),
+            EventType::Normal => tracing::info!(reason = condition.reason.as_str(), "{}", condition.message),
         }
-        self.report(object, type_, told.reason.as_str(), action, &told.message).await;
+        self.report(object, type_, condition.reason.as_str(), action, &condition.message).await;
     }
 
     /// Reports an Event with a reason of its own.
@@ -152,7 +160,7 @@ impl Context {
 
 /// What each `ConnectProject` came to, as its own controller found out.
 #[derive(Default)]
-pub struct Projects(Mutex<BTreeMap<Subject, Project>>);
+pub struct Projects(Mutex<BTreeMap<ObjectRef, Project>>);
 
 /// A `ConnectProject` as its controller found it.
 #[derive(Clone)]
@@ -164,7 +172,7 @@ pub struct Project {
     /// Address of its HTTP API.
     pub http_api_url: String,
     /// How to reach it, or why that is not possible.
-    pub remote: Result<Arc<Remote>, Told>,
+    pub remote: Result<Arc<Remote>, ConditionUpdate>,
     /// The credentials that it is called with.
     pub login: Option<Login>,
 }
@@ -172,14 +180,14 @@ pub struct Project {
 impl Projects {
     /// What this project came to; `None`: it was not looked at yet, or does not exist.
     #[must_use]
-    pub fn get(&self, project: &Subject) -> Option<Project> {
+    pub fn get(&self, project: &ObjectRef) -> Option<Project> {
         self.lock().get(project).cloned()
     }
 
     /// Remembers what a project came to. Returns whether that is news to its users.
-    pub fn set(&self, subject: &Subject, project: Project) -> bool {
+    pub fn set(&self, object_ref: &ObjectRef, project: Project) -> bool {
         let mut projects = self.lock();
-        let same = projects.get(subject).is_some_and(|before| {
+        let same = projects.get(object_ref).is_some_and(|before| {
             before.identity == project.identity
                 && before.region == project.region
                 && before.http_api_url == project.http_api_url
@@ -190,22 +198,22 @@ impl Projects {
                     _ => false,
                 }
         });
-        projects.insert(subject.clone(), project);
+        projects.insert(object_ref.clone(), project);
         !same
     }
 
     /// Forgets a project that is gone.
-    pub fn forget(&self, subject: &Subject) {
-        self.lock().remove(subject);
+    pub fn forget(&self, object_ref: &ObjectRef) {
+        self.lock().remove(object_ref);
     }
 
     /// Every project that is known.
     #[must_use]
-    pub fn subjects(&self) -> Vec<Subject> {
+    pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.lock().keys().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Subject, Project>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectRef, Project>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use kube::runtime::controller::Action;
 
-use super::conditions::Told;
+use super::conditions::ConditionUpdate;
 use super::connector::project::MirroredProject;
 use super::context::Context;
-use super::events::{self, Ours};
+use super::events::{self, ManagedKind};
 use super::object::Object;
+use super::object_ref::Kind;
 use super::panics;
-use super::subject::Kind;
-use super::work::Ended;
+use super::work::ReconcileOutcome;
 use super::{action_check, connect_project, connector, connector_deployment, connector_staged};
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 
@@ -36,9 +36,9 @@ pub(super) fn slots(kind: Kind) -> usize {
 }
 
 /// A kind that has a controller.
-pub(super) trait Controlled: Object + Ours {
+pub(super) trait Controlled: Object + ManagedKind {
     /// One run: what follows, and how it ended. Never fails: whatever goes wrong is said in the status, or tried again.
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send;
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
 
     /// Reports that a reconcile of the object panicked, in its status unless the kind has another place for it.
     ///
@@ -47,44 +47,44 @@ pub(super) trait Controlled: Object + Ours {
     fn report_panic(
         object: &Self,
         context: &Context,
-        told: &Told,
+        condition: &ConditionUpdate,
     ) -> impl Future<Output = Result<(), kube::Error>> + Send {
-        panics::report(object, context, told)
+        panics::report(object, context, condition)
     }
 }
 
 impl Controlled for ConnectorDeployment {
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
         connector_deployment::reconcile(object, context)
     }
 }
 
 impl Controlled for ConnectorStaged {
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
         connector_staged::reconcile(object, context)
     }
 }
 
 impl Controlled for ConnectProject {
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
         connect_project::reconcile(object, context)
     }
 }
 
 impl Controlled for ActionCheck {
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
         action_check::reconcile(object, context)
     }
 }
 
 impl Controlled for MirroredProject {
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, Ended)> + Send {
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
         connector::reconcile(object, context)
     }
 
     /// Its project reports it.
-    async fn report_panic(object: &Self, context: &Context, told: &Told) -> Result<(), kube::Error> {
-        connector::stopped(context, &events::subject(object), told.clone());
+    async fn report_panic(object: &Self, context: &Context, condition: &ConditionUpdate) -> Result<(), kube::Error> {
+        connector::stopped(context, &events::object_ref(object), condition.clone());
         Ok(())
     }
 }

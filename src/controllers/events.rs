@@ -10,139 +10,139 @@ use kube::{Resource, ResourceExt};
 
 use super::connector::project::MirroredProject;
 use super::context::Context;
-use super::inventory::Says;
-use super::keys::Keys;
+use super::inventory::ReportedState;
+use super::keys::KeyOwnership;
+use super::object_ref::{Kind, ObjectRef};
 use super::references::Named;
 use super::sources::Users;
-use super::subject::{Kind, Subject};
 use super::{action_check, connect_project, connector, connector_deployment, connector_staged};
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
 /// Forgets everything about a subject that is gone.
-pub fn gone(context: &Context, subject: &Subject) {
-    context.elsewhere.forget(subject);
-    context.work.gone(subject);
-    context.given.forget(subject);
-    context.panics.forget(subject);
-    match subject.kind {
+pub fn gone(context: &Context, object_ref: &ObjectRef) {
+    context.foreign_installs.forget(object_ref);
+    context.work.gone(object_ref);
+    context.given.forget(object_ref);
+    context.panics.forget(object_ref);
+    match object_ref.kind {
         Kind::Deployment => {
-            connector_deployment::gone(context, subject);
-            context.wake_users(Named::Deployment, &subject.namespace, &subject.name);
+            connector_deployment::gone(context, object_ref);
+            context.enqueue_users(Named::Deployment, &object_ref.namespace, &object_ref.name);
         }
-        Kind::Staged => connector_staged::gone(context, subject),
-        Kind::Project => connect_project::gone(context, subject),
+        Kind::Staged => connector_staged::gone(context, object_ref),
+        Kind::Project => connect_project::gone(context, object_ref),
         Kind::Check => {
-            action_check::gone(context, subject);
-            context.wake_users(Named::Check, &subject.namespace, &subject.name);
+            action_check::gone(context, object_ref);
+            context.enqueue_users(Named::Check, &object_ref.namespace, &object_ref.name);
         }
-        Kind::Mirror => connector::gone(context, subject),
+        Kind::Mirror => connector::gone(context, object_ref),
     }
 }
 
 /// The same for one that an event says is gone: others may have its key from now on (rule 4).
-pub fn ended(context: &Context, subject: &Subject) {
-    context.keys.gone(subject);
-    gone(context, subject);
+pub fn ended(context: &Context, object_ref: &ObjectRef) {
+    context.keys.gone(object_ref);
+    gone(context, object_ref);
     // A run that is under way may remember it again; the one after it finds nothing, and forgets it.
-    context.wake(subject.clone());
+    context.enqueue(object_ref.clone());
 }
 
 /// A Secret or a ConfigMap that these name was written or removed.
 pub fn sourced(context: &Context, users: Users) {
     for user in users.changed {
         context.work.changed(&user);
-        context.wake(user);
+        context.enqueue(user);
     }
     // Nothing is sent for what is missing, so it is no change that waits to be sent.
-    users.missing.into_iter().for_each(|user| context.wake(user));
+    users.missing.into_iter().for_each(|user| context.enqueue(user));
 }
 
 /// A Connector object was written or removed, by us or by somebody else: its mirror runs if it does not know of it.
 pub fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
     let (Some(name), Some(project)) = (&meta.name, connector::project_of(meta)) else { return };
-    let mirror = Subject::mirror(meta.namespace.as_deref().unwrap_or_default(), project);
+    let mirror = ObjectRef::mirror(meta.namespace.as_deref().unwrap_or_default(), project);
     let version = connector::version(meta.resource_version.as_deref());
     if context.mirrors.event(&mirror, name, version, gone) {
-        context.wake(mirror);
+        context.enqueue(mirror);
     }
 }
 
 /// One of our kinds: what is seen of it counts for who has which key (rule 4).
-pub trait Ours: Resource<DynamicType = ()> {
+pub trait ManagedKind: Resource<DynamicType = ()> {
     /// Which one.
     const KIND: Kind;
 
     /// Takes note of what is seen.
-    fn note(&self, keys: &Keys);
+    fn note(&self, keys: &KeyOwnership);
 
     /// What it says of itself; `None`: there is nothing to count.
-    fn says(&self) -> Option<Says>;
+    fn says(&self) -> Option<ReportedState>;
 }
 
-impl Ours for ConnectorDeployment {
+impl ManagedKind for ConnectorDeployment {
     const KIND: Kind = Kind::Deployment;
 
-    fn note(&self, keys: &Keys) {
+    fn note(&self, keys: &KeyOwnership) {
         keys.saw(self);
     }
 
-    fn says(&self) -> Option<Says> {
-        let Some(status) = &self.status else { return Some(Says::default()) };
+    fn says(&self) -> Option<ReportedState> {
+        let Some(status) = &self.status else { return Some(ReportedState::default()) };
         let operation = status.operation.as_ref().map(|operation| operation.started_at.0);
-        Some(Says::of(&status.conditions, names::READY, operation))
+        Some(ReportedState::of(&status.conditions, names::READY, operation))
     }
 }
 
-impl Ours for ConnectorStaged {
+impl ManagedKind for ConnectorStaged {
     const KIND: Kind = Kind::Staged;
 
-    fn note(&self, keys: &Keys) {
+    fn note(&self, keys: &KeyOwnership) {
         keys.saw(self);
     }
 
-    fn says(&self) -> Option<Says> {
-        let Some(status) = &self.status else { return Some(Says::default()) };
+    fn says(&self) -> Option<ReportedState> {
+        let Some(status) = &self.status else { return Some(ReportedState::default()) };
         let operation = status.operation.as_ref().map(|operation| operation.started_at.0);
-        Some(Says::of(&status.conditions, names::READY, operation))
+        Some(ReportedState::of(&status.conditions, names::READY, operation))
     }
 }
 
-impl Ours for ConnectProject {
+impl ManagedKind for ConnectProject {
     const KIND: Kind = Kind::Project;
 
-    fn note(&self, keys: &Keys) {
+    fn note(&self, keys: &KeyOwnership) {
         keys.saw_project(self);
     }
 
-    fn says(&self) -> Option<Says> {
-        let Some(status) = &self.status else { return Some(Says::default()) };
-        Some(Says::of(&status.conditions, names::READY, None))
+    fn says(&self) -> Option<ReportedState> {
+        let Some(status) = &self.status else { return Some(ReportedState::default()) };
+        Some(ReportedState::of(&status.conditions, names::READY, None))
     }
 }
 
-impl Ours for ActionCheck {
+impl ManagedKind for ActionCheck {
     const KIND: Kind = Kind::Check;
 
     /// A check wants no key.
-    fn note(&self, _: &Keys) {}
+    fn note(&self, _: &KeyOwnership) {}
 
-    fn says(&self) -> Option<Says> {
-        let Some(status) = &self.status else { return Some(Says::default()) };
-        Some(Says::of(&status.conditions, names::READY, None))
+    fn says(&self) -> Option<ReportedState> {
+        let Some(status) = &self.status else { return Some(ReportedState::default()) };
+        Some(ReportedState::of(&status.conditions, names::READY, None))
     }
 }
 
-impl Ours for MirroredProject {
+impl ManagedKind for MirroredProject {
     const KIND: Kind = Kind::Mirror;
 
     /// A mirror wants no key.
-    fn note(&self, _: &Keys) {}
+    fn note(&self, _: &KeyOwnership) {}
 
     /// Only what is mirrored, or was.
-    fn says(&self) -> Option<Says> {
+    fn says(&self) -> Option<ReportedState> {
         let status = self.status.as_ref().filter(|_| self.spec.registry.is_some() || self.may_have_objects())?;
-        Some(Says::of(&status.conditions, names::REGISTRY_MIRRORED, None))
+        Some(ReportedState::of(&status.conditions, names::REGISTRY_MIRRORED, None))
     }
 }
 
@@ -173,13 +173,13 @@ pub fn what_people_change<K: Resource>(object: &K) -> u64 {
 
 /// Which objects exist, so that those are noticed that went while nobody watched, and those that come back: an object whose
 /// labels take it to another install and back again is as it was when it was seen before.
-pub struct Lifes {
+pub struct KnownObjects {
     namespace: Option<String>,
-    listed: Option<BTreeSet<Subject>>,
+    listed: Option<BTreeSet<ObjectRef>>,
     /// What is here, if labels say so; otherwise what was once seen stays.
-    here: BTreeSet<Subject>,
+    here: BTreeSet<ObjectRef>,
     /// Who runs once the list that is being read is complete: reconciles read from a store that shows nothing of it before.
-    later: Vec<Subject>,
+    later: Vec<ObjectRef>,
     first: First,
 }
 
@@ -191,7 +191,7 @@ enum First {
     There,
 }
 
-impl Lifes {
+impl KnownObjects {
     /// `namespace`: the only one that is watched.
     #[must_use]
     pub fn new(namespace: Option<String>) -> Self {
@@ -199,13 +199,13 @@ impl Lifes {
     }
 
     /// The objects that this event says are gone. What is there has its claim before any run sees it.
-    pub fn note<K: Ours>(&mut self, context: &Context, event: &watcher::Event<K>) -> Vec<Subject> {
+    pub fn note<K: ManagedKind>(&mut self, context: &Context, event: &watcher::Event<K>) -> Vec<ObjectRef> {
         match event {
             watcher::Event::Init => self.listed = Some(BTreeSet::new()),
             watcher::Event::InitApply(object) => {
                 self.seen(context, object);
                 if let Some(listed) = &mut self.listed {
-                    listed.insert(subject(object));
+                    listed.insert(object_ref(object));
                 }
             }
             watcher::Event::InitDone => {
@@ -215,27 +215,31 @@ impl Lifes {
                     First::Refused | First::There => {}
                 }
                 let listed = self.listed.take().unwrap_or_default();
-                let mut known = context.keys.subjects(K::KIND);
+                let mut known = context.keys.object_refs(K::KIND);
                 known.extend(match K::KIND {
-                    Kind::Deployment => context.memories.subjects(),
-                    Kind::Staged => context.staged_memories.subjects(),
-                    Kind::Project => context.projects.subjects(),
-                    Kind::Mirror => context.mirrors.subjects(),
-                    Kind::Check => context.references.subjects().into_iter().filter(is_check).collect(),
+                    Kind::Deployment => context.local_caches.object_refs(),
+                    Kind::Staged => context.staged_local_caches.object_refs(),
+                    Kind::Project => context.projects.object_refs(),
+                    Kind::Mirror => context.mirrors.object_refs(),
+                    Kind::Check => context.references.object_refs().into_iter().filter(is_check).collect(),
                 });
                 // What is counted is one of these too, unless it never ran.
-                let counted = context.work.inventory.subjects();
-                known.extend(counted.into_iter().filter(|subject| subject.kind == K::KIND));
-                let here =
-                    |subject: &Subject| self.namespace.as_ref().is_none_or(|namespace| *namespace == subject.namespace);
-                self.here.retain(|subject| listed.contains(subject));
-                self.later.drain(..).for_each(|subject| context.wake(subject));
+                let counted = context.work.inventory.object_refs();
+                known.extend(counted.into_iter().filter(|object_ref| object_ref.kind == K::KIND));
+                let here = |object_ref: &ObjectRef| {
+                    self.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
+                };
+                self.here.retain(|object_ref| listed.contains(object_ref));
+                self.later.drain(..).for_each(|object_ref| context.enqueue(object_ref));
                 settle::<K>(context);
-                return known.into_iter().filter(|subject| here(subject) && !listed.contains(subject)).collect();
+                return known
+                    .into_iter()
+                    .filter(|object_ref| here(object_ref) && !listed.contains(object_ref))
+                    .collect();
             }
             watcher::Event::Delete(object) => {
-                self.here.remove(&subject(object));
-                return vec![subject(object)];
+                self.here.remove(&object_ref(object));
+                return vec![object_ref(object)];
             }
             watcher::Event::Apply(object) => {
                 self.seen(context, object);
@@ -246,9 +250,9 @@ impl Lifes {
     }
 }
 
-impl Lifes {
+impl KnownObjects {
     /// The API server refuses the list. If it is the first one, nobody waits for it any more.
-    pub fn refused<K: Ours>(&mut self, context: &Context) {
+    pub fn refused<K: ManagedKind>(&mut self, context: &Context) {
         if self.first == First::Awaited {
             self.first = First::Refused;
             if wants_keys::<K>() {
@@ -263,38 +267,38 @@ impl Lifes {
     /// Takes note of an object, and enqueues the checks that come after it or take their frontend from it, and the staged
     /// connectors that wait for it: what it has applied, and what passed, is in its status, and a project's frontend is for
     /// checks only, so these changes wake nobody else.
-    fn seen<K: Ours>(&mut self, context: &Context, object: &K) {
+    fn seen<K: ManagedKind>(&mut self, context: &Context, object: &K) {
         object.note(&context.keys);
-        let subject = subject(object);
-        context.work.inventory.seen(&subject, object.says());
+        let object_ref = object_ref(object);
+        context.work.inventory.seen(&object_ref, object.says());
         let named = match K::KIND {
             Kind::Deployment => Some(Named::Deployment),
             Kind::Check => Some(Named::Check),
             Kind::Staged | Kind::Project | Kind::Mirror => None,
         };
         if let Some(named) = named {
-            context.wake_users(named, &subject.namespace, &subject.name);
+            context.enqueue_users(named, &object_ref.namespace, &object_ref.name);
         }
         if K::KIND == Kind::Project {
-            let users = context.references.users(Named::Project, &subject.namespace, &subject.name);
-            users.into_iter().filter(is_check).for_each(|check| context.wake(check));
-            if context.elsewhere.selects(object.labels()) {
-                context.project_quota.saw(&subject, created(object));
+            let users = context.references.users(Named::Project, &object_ref.namespace, &object_ref.name);
+            users.into_iter().filter(is_check).for_each(|check| context.enqueue(check));
+            if context.foreign_installs.selects(object.labels()) {
+                context.project_quota.saw(&object_ref, created(object));
             }
         }
-        let comes = context.elsewhere.is_shard() && self.here.insert(subject.clone());
-        if context.elsewhere.relabelled(&subject, object.labels()) || comes {
+        let comes = context.foreign_installs.is_shard() && self.here.insert(object_ref.clone());
+        if context.foreign_installs.relabelled(&object_ref, object.labels()) || comes {
             if self.listed.is_some() {
-                self.later.push(subject);
+                self.later.push(object_ref);
             } else {
-                context.wake(subject);
+                context.enqueue(object_ref);
             }
         }
     }
 }
 
 /// A first list is complete, which some wait for.
-fn listed<K: Ours>(context: &Context) {
+fn listed<K: ManagedKind>(context: &Context) {
     if wants_keys::<K>() {
         context.keys.listed();
     }
@@ -303,7 +307,7 @@ fn listed<K: Ours>(context: &Context) {
     }
 }
 
-fn settle<K: Ours>(context: &Context) {
+fn settle<K: ManagedKind>(context: &Context) {
     if K::KIND == Kind::Project {
         context.project_quota.settle();
     }
@@ -316,15 +320,15 @@ pub fn created<K: Resource>(object: &K) -> Timestamp {
 }
 
 /// Whether the list of a kind says who wants which key. Checks and mirrors want none, so nobody waits for theirs.
-fn wants_keys<K: Ours>() -> bool {
+fn wants_keys<K: ManagedKind>() -> bool {
     !matches!(K::KIND, Kind::Check | Kind::Mirror)
 }
 
-fn is_check(subject: &Subject) -> bool {
-    subject.kind == Kind::Check
+fn is_check(object_ref: &ObjectRef) -> bool {
+    object_ref.kind == Kind::Check
 }
 
 /// The resource that an object is.
-pub fn subject<K: Ours>(object: &K) -> Subject {
-    Subject { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
+pub fn object_ref<K: ManagedKind>(object: &K) -> ObjectRef {
+    ObjectRef { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }

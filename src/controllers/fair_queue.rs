@@ -12,19 +12,19 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::subject::Subject;
+use super::object_ref::ObjectRef;
 
 /// The objects of one kind that wait, and those that reconcile.
 #[derive(Debug)]
 pub struct FairQueue {
     slots: usize,
     /// Those that reconcile, and whether there was an event since.
-    active: HashMap<Subject, bool>,
+    active: HashMap<ObjectRef, bool>,
     /// Slots that each namespace holds, if any.
     held: HashMap<String, usize>,
-    queued: HashSet<Subject>,
+    queued: HashSet<ObjectRef>,
     /// Namespaces in which objects wait, with these; the one that has waited longest since its last turn comes first.
-    waiting: VecDeque<(String, VecDeque<Subject>)>,
+    waiting: VecDeque<(String, VecDeque<ObjectRef>)>,
 }
 
 impl FairQueue {
@@ -35,19 +35,19 @@ impl FairQueue {
     }
 
     /// Something happened for which this object is to reconcile.
-    pub fn push(&mut self, subject: Subject) {
-        if let Some(again) = self.active.get_mut(&subject) {
+    pub fn push(&mut self, object_ref: ObjectRef) {
+        if let Some(again) = self.active.get_mut(&object_ref) {
             *again = true;
-        } else if self.queued.insert(subject.clone()) {
-            match self.waiting.iter_mut().find(|(namespace, _)| *namespace == subject.namespace) {
-                Some((_, objects)) => objects.push_back(subject),
-                None => self.waiting.push_back((subject.namespace.clone(), [subject].into())),
+        } else if self.queued.insert(object_ref.clone()) {
+            match self.waiting.iter_mut().find(|(namespace, _)| *namespace == object_ref.namespace) {
+                Some((_, objects)) => objects.push_back(object_ref),
+                None => self.waiting.push_back((object_ref.namespace.clone(), [object_ref].into())),
             }
         }
     }
 
     /// Takes the next object for which there is a slot. It holds the slot until [`FairQueue::done`].
-    pub fn pop(&mut self) -> Option<Subject> {
+    pub fn pop(&mut self) -> Option<ObjectRef> {
         if self.active.len() >= self.slots {
             return None;
         }
@@ -55,27 +55,27 @@ impl FairQueue {
         // The first one of those that are equal.
         let (at, _) = self.waiting.iter().enumerate().min_by_key(held)?;
         let (namespace, mut objects) = self.waiting.remove(at)?;
-        let subject = objects.pop_front()?;
+        let object_ref = objects.pop_front()?;
         *self.held.entry(namespace.clone()).or_default() += 1;
         if !objects.is_empty() {
             self.waiting.push_back((namespace, objects));
         }
-        self.queued.remove(&subject);
-        self.active.insert(subject.clone(), false);
-        Some(subject)
+        self.queued.remove(&object_ref);
+        self.active.insert(object_ref.clone(), false);
+        Some(object_ref)
     }
 
     /// The reconcile of an object has ended, which frees its slot.
-    pub fn done(&mut self, subject: Subject) {
-        let Some(again) = self.active.remove(&subject) else { return };
-        if let Some(held) = self.held.get_mut(&subject.namespace) {
+    pub fn done(&mut self, object_ref: ObjectRef) {
+        let Some(again) = self.active.remove(&object_ref) else { return };
+        if let Some(held) = self.held.get_mut(&object_ref.namespace) {
             *held -= 1;
             if *held == 0 {
-                self.held.remove(&subject.namespace);
+                self.held.remove(&object_ref.namespace);
             }
         }
         if again {
-            self.push(subject);
+            self.push(object_ref);
         }
     }
 }

@@ -3,13 +3,13 @@
 use super::*;
 
 /// `a1` is an object of namespace `a`.
-fn object(name: &str) -> Subject {
-    Subject::check(&name[..1], name)
+fn object(name: &str) -> ObjectRef {
+    ObjectRef::check(&name[..1], name)
 }
 
 /// Everybody who gets a slot now.
 fn begin(queue: &mut FairQueue) -> String {
-    let begun: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|subject| subject.name).collect();
+    let begun: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|object_ref| object_ref.name).collect();
     begun.join(" ")
 }
 
@@ -85,9 +85,9 @@ fn nothing_is_kept_of_what_is_done() {
         queue.push(object(&format!("{}{number}", ["a", "b", "c"][number % 3])));
     }
     let mut begun = Vec::new();
-    while let Some(subject) = queue.pop() {
-        begun.push(subject.name.clone());
-        queue.done(subject);
+    while let Some(object_ref) = queue.pop() {
+        begun.push(object_ref.name.clone());
+        queue.done(object_ref);
     }
     assert_eq!(begun.len(), 100);
     assert!(queue.active.is_empty() && queue.held.is_empty() && queue.queued.is_empty() && queue.waiting.is_empty());

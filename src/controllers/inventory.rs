@@ -11,21 +11,21 @@ use clock::{Clock, between};
 use jiff::Timestamp;
 
 use super::conditions;
+use super::object_ref::{Kind, ObjectRef};
 use super::reason::Reason;
-use super::subject::{Kind, Subject};
 use crate::metrics::{AtScrape, Metrics};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// What a resource says of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Says {
+pub struct ReportedState {
     /// Reason of the condition that counts; `None`: none that this version knows, such as before its first run.
     pub reason: Option<Reason>,
     /// Start of the operation that runs.
     pub operation: Option<Timestamp>,
 }
 
-impl Says {
+impl ReportedState {
     /// What stands in conditions; an operation that runs since `operation`.
     #[must_use]
     pub fn of(conditions: &[Condition], type_: &str, operation: Option<Timestamp>) -> Self {
@@ -34,7 +34,7 @@ impl Says {
 
     /// Values of the labels `state` and `reason`. What has said nothing yet is about to.
     fn labels(self) -> (&'static str, &'static str) {
-        self.reason.map_or(("Running", "None"), |reason| (reason.stance().as_str(), reason.as_str()))
+        self.reason.map_or(("Running", "None"), |reason| (reason.state().as_str(), reason.as_str()))
     }
 }
 
@@ -47,11 +47,11 @@ pub struct Inventory {
 
 #[derive(Default)]
 struct State {
-    says: BTreeMap<Subject, Says>,
+    says: BTreeMap<ObjectRef, ReportedState>,
     counts: BTreeMap<(&'static str, &'static str, &'static str), usize>,
-    operations: BTreeSet<(Kind, Timestamp, Subject)>,
+    operations: BTreeSet<(Kind, Timestamp, ObjectRef)>,
     /// When a project that is used was last known to answer, or else since when it is used.
-    looks: BTreeMap<Subject, Timestamp>,
+    looks: BTreeMap<ObjectRef, Timestamp>,
 }
 
 impl Inventory {
@@ -62,33 +62,33 @@ impl Inventory {
     }
 
     /// A resource was seen; `None`: there is nothing of that kind to be counted, as a mirror that nobody wants.
-    pub fn seen(&self, subject: &Subject, says: Option<Says>) {
+    pub fn seen(&self, object_ref: &ObjectRef, says: Option<ReportedState>) {
         let mut state = self.lock();
-        if state.says.get(subject).copied() != says {
-            self.replace(&mut state, subject, says);
+        if state.says.get(object_ref).copied() != says {
+            self.replace(&mut state, object_ref, says);
         }
     }
 
     /// A resource is gone.
-    pub fn gone(&self, subject: &Subject) {
+    pub fn gone(&self, object_ref: &ObjectRef) {
         let mut state = self.lock();
-        state.looks.remove(subject);
-        self.replace(&mut state, subject, None);
+        state.looks.remove(object_ref);
+        self.replace(&mut state, object_ref, None);
     }
 
     /// This install uses a project from now on, so it is to be looked at.
-    pub fn used(&self, project: &Subject) {
+    pub fn used(&self, project: &ObjectRef) {
         let now = self.clock.now();
         self.lock().looks.entry(project.clone()).or_insert(now);
     }
 
     /// This install does not use it any more; another one may.
-    pub fn unused(&self, project: &Subject) {
+    pub fn unused(&self, project: &ObjectRef) {
         self.lock().looks.remove(project);
     }
 
     /// A request for a project left at `at`, and its answer was good.
-    pub fn looked(&self, project: &Subject, at: Timestamp) {
+    pub fn looked(&self, project: &ObjectRef, at: Timestamp) {
         if let Some(last) = self.lock().looks.get_mut(project) {
             *last = at.max(*last);
         }
@@ -96,36 +96,36 @@ impl Inventory {
 
     /// Every resource that is counted.
     #[must_use]
-    pub fn subjects(&self) -> Vec<Subject> {
+    pub fn object_refs(&self) -> Vec<ObjectRef> {
         let state = self.lock();
         state.says.keys().chain(state.looks.keys()).cloned().collect()
     }
 
-    fn replace(&self, state: &mut State, subject: &Subject, says: Option<Says>) {
-        let kind = subject.kind;
+    fn replace(&self, state: &mut State, object_ref: &ObjectRef, says: Option<ReportedState>) {
+        let kind = object_ref.kind;
         let before = match says {
-            Some(says) => state.says.insert(subject.clone(), says),
-            None => state.says.remove(subject),
+            Some(says) => state.says.insert(object_ref.clone(), says),
+            None => state.says.remove(object_ref),
         };
         if let Some(before) = before {
             self.count(state, kind, before, false);
             if let Some(since) = before.operation {
-                state.operations.remove(&(kind, since, subject.clone()));
+                state.operations.remove(&(kind, since, object_ref.clone()));
             }
         }
         if let Some(says) = says {
             self.count(state, kind, says, true);
             if let Some(since) = says.operation {
-                state.operations.insert((kind, since, subject.clone()));
+                state.operations.insert((kind, since, object_ref.clone()));
             }
         }
     }
 
-    fn count(&self, state: &mut State, kind: Kind, says: Says, more: bool) {
-        let (standing, reason) = says.labels();
-        let count = state.counts.entry((kind.as_str(), standing, reason)).or_default();
+    fn count(&self, state: &mut State, kind: Kind, says: ReportedState, more: bool) {
+        let (claim_status, reason) = says.labels();
+        let count = state.counts.entry((kind.as_str(), claim_status, reason)).or_default();
         *count = if more { count.saturating_add(1) } else { count.saturating_sub(1) };
-        self.metrics.resources(kind.as_str(), standing, reason, *count);
+        self.metrics.resources(kind.as_str(), claim_status, reason, *count);
     }
 
     /// A panic elsewhere leaves at worst a number that is wrong until the resource changes.
@@ -139,7 +139,7 @@ impl AtScrape for Inventory {
         let now = self.clock.now();
         let state = self.lock();
         for kind in [Kind::Deployment, Kind::Staged] {
-            let from = (kind, Timestamp::MIN, Subject { kind, namespace: String::new(), name: String::new() });
+            let from = (kind, Timestamp::MIN, ObjectRef { kind, namespace: String::new(), name: String::new() });
             let oldest = state.operations.range(from..).next().filter(|(of, ..)| *of == kind);
             metrics
                 .oldest_operation(kind.as_str(), oldest.map_or_else(Default::default, |(_, at, _)| between(*at, now)));

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::subject::{Kind, Subject};
+use super::object_ref::{Kind, ObjectRef};
 
 /// Objects in one page of a list. etcd takes objects of up to 1.5 MiB as JSON, and people fill annotations and labels as they
 /// like where the schema of a kind bounds the rest, so a page is [`LARGEST_PAGE`] at most. The 500 of kube would be 750 MiB.
@@ -77,22 +77,23 @@ impl Lists {
     }
 
     /// Those that are refused, in order.
-    pub fn refusals(&self) -> impl Iterator<Item = &List> {
+    pub fn kubernetes_error_backoff(&self) -> impl Iterator<Item = &List> {
         self.0.iter().filter(|(_, is)| **is == Is::Refused).map(|(list, _)| list)
     }
 
     /// Whether the list is there that a resource stands in.
     #[must_use]
-    pub fn is_listed(&self, subject: &Subject) -> bool {
-        let is = |namespace| self.0.get(&List { kind: subject.kind, namespace });
-        [None, Some(subject.namespace.clone())].into_iter().find_map(is) == Some(&Is::There)
+    pub fn is_listed(&self, object_ref: &ObjectRef) -> bool {
+        let is = |namespace| self.0.get(&List { kind: object_ref.kind, namespace });
+        [None, Some(object_ref.namespace.clone())].into_iter().find_map(is) == Some(&Is::There)
     }
 
     /// Whether a resource stands in a list that is refused, so that nothing runs for it.
     #[must_use]
-    pub fn is_unlisted(&self, subject: &Subject) -> bool {
-        self.refusals().any(|list| {
-            list.kind == subject.kind && list.namespace.as_ref().is_none_or(|namespace| *namespace == subject.namespace)
+    pub fn is_unlisted(&self, object_ref: &ObjectRef) -> bool {
+        self.kubernetes_error_backoff().any(|list| {
+            list.kind == object_ref.kind
+                && list.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
         })
     }
 }
@@ -112,16 +113,16 @@ mod tests {
         assert!(!lists.refused(&list("shop")), "what was listed stays known");
         assert_eq!((lists.are_awaited(), lists.progress()), (false, (1, 2)));
         let unlisted = |kind, namespace: &str| {
-            lists.is_unlisted(&Subject { kind, namespace: namespace.to_owned(), name: "tax".to_owned() })
+            lists.is_unlisted(&ObjectRef { kind, namespace: namespace.to_owned(), name: "tax".to_owned() })
         };
-        let listed = |namespace: &str| lists.is_listed(&Subject::deployment(namespace, "tax"));
+        let listed = |namespace: &str| lists.is_listed(&ObjectRef::deployment(namespace, "tax"));
         assert!(listed("shop") && !listed("yard") && !listed("elsewhere"));
         assert!(unlisted(Kind::Deployment, "yard"));
         assert!(!unlisted(Kind::Deployment, "shop") && !unlisted(Kind::Project, "yard"));
-        let told: Vec<_> = lists.refusals().map(ToString::to_string).collect();
-        assert_eq!(told, ["ConnectorDeployment in namespace yard"]);
+        let condition: Vec<_> = lists.kubernetes_error_backoff().map(ToString::to_string).collect();
+        assert_eq!(condition, ["ConnectorDeployment in namespace yard"]);
         assert!(lists.there(&list("yard")));
-        assert_eq!((lists.refusals().count(), lists.progress()), (0, (2, 2)));
+        assert_eq!((lists.kubernetes_error_backoff().count(), lists.progress()), (0, (2, 2)));
     }
 
     #[test]
@@ -129,7 +130,7 @@ mod tests {
         let list = List { kind: Kind::Project, namespace: None };
         let mut lists = Lists::awaiting([list.clone()]);
         assert!(lists.refused(&list));
-        assert!(lists.is_unlisted(&Subject::project("shop", "shop")));
+        assert!(lists.is_unlisted(&ObjectRef::project("shop", "shop")));
         assert_eq!(list.to_string(), "ConnectProject");
     }
 }

@@ -20,37 +20,37 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::NamespaceResourceScope;
 use kube::runtime::controller::{Action, Controller};
 use kube::runtime::events::Recorder;
-use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use self::watches::Watched;
 use super::action_factory::ActionFactory;
-use super::alarms::Alarms;
 use super::connect_project::copy::{self, Copies};
 use super::connector::memory::Mirrors;
 use super::connector::project::MirroredProject;
 use super::context::{Context, Projects};
 use super::controlled::{self, Controlled};
 use super::digest::DigestKey;
-use super::elsewhere::{self, Elsewhere};
 use super::events;
 use super::fair_queue::FairQueue;
-use super::keys::Keys;
+use super::foreign_installs::{self, ForeignInstalls};
+use super::keys::KeyOwnership;
 use super::lists::List;
-use super::memories::Memories;
+use super::local_caches::LocalCaches;
 use super::object::Object;
+use super::object_ref::{Kind, ObjectRef};
 use super::panics::{self, Panics};
 use super::project_quota::{ProjectLimits, ProjectQuota};
 use super::readable;
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
+use super::requeue_timers::RequeueTimers;
 use super::resync::{Given, resync};
 use super::secret;
 use super::series::Series;
 use super::staged_connectors::StagedConnectors;
-use super::subject::{Kind, Subject};
 use super::work::Work;
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, DeletionPolicy};
 use crate::leader::{LeaseName, Scope as Works};
@@ -98,15 +98,15 @@ pub struct Options {
     pub jitter_seed: u64,
 }
 
-/// What the runs of one operator are given, with nothing in it yet. `scopes`: in how many each kind is listed; `wake` gets every
+/// What the runs of one operator are given, with nothing in it yet. `scopes`: in how many each kind is listed; `enqueue` gets every
 /// subject that is to run again.
 #[must_use]
-pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>) -> Arc<Context> {
+pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<ObjectRef>) -> Arc<Context> {
     let clock = &options.clock;
     let remotes = Remotes::new(
         clock.clone(),
         Arc::clone(&options.factory),
-        wake.clone(),
+        enqueue.clone(),
         options.concurrency,
         options.jitter_seed,
         Arc::clone(&options.work),
@@ -123,20 +123,20 @@ pub fn context(options: &Options, scopes: usize, wake: &UnboundedSender<Subject>
         digest_key: options.digest_key.clone(),
         references: References::default(),
         // Each scope lists deployments, staged connectors and projects.
-        keys: Keys::new(3 * scopes, wake.clone()),
-        project_quota: ProjectQuota::new(options.project_limits, scopes, wake.clone()),
+        keys: KeyOwnership::new(3 * scopes, enqueue.clone()),
+        project_quota: ProjectQuota::new(options.project_limits, scopes, enqueue.clone()),
         projects: Projects::default(),
         copies: Copies::new(options.operator_namespace.clone()),
-        memories: Memories::default(),
-        staged_memories: Memories::default(),
+        local_caches: LocalCaches::default(),
+        staged_local_caches: LocalCaches::default(),
         staged: StagedConnectors::default(),
         mirrors: Mirrors::default(),
-        elsewhere: Elsewhere::new(options.install.as_ref(), options.scope.clone()),
-        alarms: Arc::new(Alarms::new(clock.clone(), wake.clone())),
+        foreign_installs: ForeignInstalls::new(options.install.as_ref(), options.scope.clone()),
+        requeue_timers: Arc::new(RequeueTimers::new(clock.clone(), enqueue.clone())),
         given: Given::default(),
         panics: Panics::default(),
         work: Arc::clone(&options.work),
-        wake: wake.clone(),
+        enqueue: enqueue.clone(),
     })
 }
 
@@ -145,12 +145,12 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let namespaces = options.scope.namespaces();
     let scopes: Vec<Option<String>> =
         if namespaces.is_empty() { vec![None] } else { namespaces.iter().cloned().map(Some).collect() };
-    let (wake, woken) = mpsc::unbounded_channel();
+    let (enqueue, enqueued) = mpsc::unbounded_channel();
     let (done, ended) = mpsc::unbounded_channel();
-    let context = context(&options, scopes.len(), &wake);
+    let context = context(&options, scopes.len(), &enqueue);
     let clock = options.clock.clone();
-    let (alarms, work) = (Arc::clone(&context.alarms), Arc::clone(&context.work));
-    let elsewhere = elsewhere::follow(Arc::clone(&context));
+    let (requeue_timers, work) = (Arc::clone(&context.requeue_timers), Arc::clone(&context.work));
+    let foreign_installs = foreign_installs::follow(Arc::clone(&context));
     work.start(scopes.iter().flat_map(|namespace| Kind::ALL.map(|kind| List { kind, namespace: namespace.clone() })));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let (stop, _) = tokio::sync::watch::channel(false);
@@ -165,16 +165,16 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         routes.insert(scope.namespace, route);
     }
     let mut running = pin!(future::join_all(running));
-    let mut dispatch = pin!(dispatch(&work, woken, ended, routes));
+    let mut dispatch = pin!(dispatch(&work, enqueued, ended, routes));
     tokio::select! {
         _ = &mut running => return,
         () = &mut dispatch => {}
         // By value: once this is over they are dropped, and hold nothing that a last run waits for, such as a connection
         // that is being made.
-        () = alarms.ring() => {}
+        () = requeue_timers.ring() => {}
         () = work.beat() => {}
         () = sweep => {}
-        () = elsewhere => {}
+        () = foreign_installs => {}
         () = shutdown => {}
     }
     // Nobody listens any more if all have ended.
@@ -189,42 +189,42 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
 }
 
 /// Where what wakes the kinds of a namespace goes.
-type Route = BTreeMap<Kind, UnboundedSender<Subject>>;
+type Route = BTreeMap<Kind, UnboundedSender<ObjectRef>>;
 
 /// Hands objects to their controllers as slots become free. What `ended` names has freed its slot.
 async fn dispatch(
     work: &Work,
-    mut woken: UnboundedReceiver<Subject>,
-    mut ended: UnboundedReceiver<Subject>,
+    mut enqueued: UnboundedReceiver<ObjectRef>,
+    mut ended: UnboundedReceiver<ObjectRef>,
     routes: BTreeMap<Option<String>, Route>,
 ) {
     let mut queues = BTreeMap::from(Kind::ALL.map(|kind| (kind, FairQueue::new(controlled::slots(kind)))));
-    let route = |subject: &Subject| {
-        let route = routes.get(&None).or_else(|| routes.get(&Some(subject.namespace.clone())))?;
-        route.get(&subject.kind)
+    let route = |object_ref: &ObjectRef| {
+        let route = routes.get(&None).or_else(|| routes.get(&Some(object_ref.namespace.clone())))?;
+        route.get(&object_ref.kind)
     };
     loop {
-        let (subject, is_event) = tokio::select! {
+        let (object_ref, is_event) = tokio::select! {
             // Events first: a slot goes to whoever needs it by now.
             biased;
-            Some(subject) = woken.recv() => (subject, true),
-            Some(subject) = ended.recv() => (subject, false),
+            Some(object_ref) = enqueued.recv() => (object_ref, true),
+            Some(object_ref) = ended.recv() => (object_ref, false),
             else => return,
         };
-        let Some(queue) = queues.get_mut(&subject.kind).filter(|_| route(&subject).is_some()) else { continue };
+        let Some(queue) = queues.get_mut(&object_ref.kind).filter(|_| route(&object_ref).is_some()) else { continue };
         if is_event {
             // Nothing reconciles before its first list is there, and would hold a slot until then. The list enqueues what it shows.
-            if !work.is_listed(&subject) {
+            if !work.is_listed(&object_ref) {
                 continue;
             }
-            work.event(&subject);
-            queue.push(subject);
+            work.event(&object_ref);
+            queue.push(object_ref);
         } else {
-            queue.done(subject);
+            queue.done(object_ref);
         }
-        while let Some(subject) = queue.pop() {
+        while let Some(object_ref) = queue.pop() {
             // A controller that has ended takes nothing more.
-            let _ = route(&subject).map(|events| events.send(subject));
+            let _ = route(&object_ref).map(|events| events.send(object_ref));
         }
     }
 }
@@ -238,7 +238,7 @@ struct Scope {
     /// Start of the chance by which resyncs are spread.
     jitter_seed: u64,
     /// Takes whose reconcile has ended.
-    done: UnboundedSender<Subject>,
+    done: UnboundedSender<ObjectRef>,
     stop: tokio::sync::watch::Receiver<bool>,
 }
 
@@ -315,17 +315,17 @@ impl Scope {
         let watched = self.namespace.clone().unwrap_or_else(|| "all".to_owned());
         let done = self.done.clone();
         // Nobody listens any more when the operator ends.
-        let free = move |subject| drop(done.send(subject));
+        let free = move |object_ref| drop(done.send(object_ref));
         move |result| {
             match result {
                 Ok((object, _)) => {
-                    free(Subject { kind, namespace: object.namespace.unwrap_or_default(), name: object.name });
+                    free(ObjectRef { kind, namespace: object.namespace.unwrap_or_default(), name: object.name });
                 }
                 Err(kube::runtime::controller::Error::ObjectNotFound(object)) => {
                     let namespace = object.namespace.unwrap_or_default();
-                    let subject = Subject { kind, namespace, name: object.name };
-                    events::gone(&context, &subject);
-                    free(subject);
+                    let object_ref = ObjectRef { kind, namespace, name: object.name };
+                    events::gone(&context, &object_ref);
+                    free(object_ref);
                 }
                 Err(error) => tracing::warn!(%error, ?kind, namespace = %watched, "the controller reports an error"),
             }
@@ -347,13 +347,16 @@ impl Scope {
 fn observed<K: Controlled>(object: Arc<K>, context: Arc<Context>) -> impl Future<Output = Action> + Send + use<K> {
     context.given.note(&*object);
     let work = Arc::clone(&context.work);
-    let began = work.begin(&events::subject(&*object));
+    let began = work.begin(&events::object_ref(&*object));
     async move { began.run(panics::contained(object, context)).await }
 }
 
-fn receive<K: Object>(mut events: UnboundedReceiver<Subject>) -> impl Stream<Item = ObjectRef<K>> + Send + 'static {
-    let named = |subject: Subject| ObjectRef::new(&subject.name).within(&subject.namespace);
+fn receive<K: Object>(
+    mut events: UnboundedReceiver<ObjectRef>,
+) -> impl Stream<Item = reflector::ObjectRef<K>> + Send + 'static {
+    let named = |object_ref: ObjectRef| reflector::ObjectRef::new(&object_ref.name).within(&object_ref.namespace);
     futures::stream::poll_fn(move |task| events.poll_recv(task)).map(named)
 }
 
-type RunResult<K> = Result<(ObjectRef<K>, Action), kube::runtime::controller::Error<Infallible, watcher::Error>>;
+type RunResult<K> =
+    Result<(reflector::ObjectRef<K>, Action), kube::runtime::controller::Error<Infallible, watcher::Error>>;

@@ -16,15 +16,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::conditions::{Told, ready_reason};
+use super::conditions::{ConditionUpdate, ready_reason};
 use super::context::{Context, Project};
-use super::memories::{Memories, OfOne};
+use super::local_caches::{CachePerObject, LocalCaches};
+use super::object_ref::ObjectRef;
 use super::patch::{patch_metadata, write_status};
 use super::problem;
 use super::reason::Reason;
 use super::refusal::{self, Access};
-use super::subject::Subject;
-use super::work::Ended;
+use super::work::ReconcileOutcome;
 use crate::crd::ConnectProject;
 use crate::names;
 
@@ -84,11 +84,11 @@ pub async fn current<K: Object>(
 
 /// A resource that is being deleted and does not wait for us is over.
 pub fn is_ours<K: Object>(object: &K) -> bool {
-    object.meta().deletion_timestamp.is_none() || is_held(object)
+    object.meta().deletion_timestamp.is_none() || has_finalizer(object)
 }
 
 /// Whether our finalizer holds it.
-pub fn is_held<K: Object>(object: &K) -> bool {
+pub fn has_finalizer<K: Object>(object: &K) -> bool {
     object.finalizers().iter().any(|name| name == names::FINALIZER)
 }
 
@@ -96,7 +96,7 @@ pub fn is_held<K: Object>(object: &K) -> bool {
 ///
 /// # Errors
 /// Those of the API server; 409 if the object was changed meanwhile.
-pub async fn hold<K: Object>(api: &Api<K>, object: &K) -> Result<K, kube::Error> {
+pub async fn add_finalizer<K: Object>(api: &Api<K>, object: &K) -> Result<K, kube::Error> {
     let mut finalizers = object.finalizers().to_vec();
     finalizers.push(names::FINALIZER.to_owned());
     patch_metadata(api, object, json!({ "finalizers": finalizers })).await
@@ -106,7 +106,7 @@ pub async fn hold<K: Object>(api: &Api<K>, object: &K) -> Result<K, kube::Error>
 ///
 /// # Errors
 /// Those of the API server; 409 if the object was changed meanwhile.
-pub async fn release<K: Object>(api: &Api<K>, object: &K) -> Result<(), kube::Error> {
+pub async fn remove_finalizer<K: Object>(api: &Api<K>, object: &K) -> Result<(), kube::Error> {
     let finalizers: Vec<_> = object.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
     match patch_metadata(api, object, json!({ "finalizers": finalizers })).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
@@ -128,8 +128,8 @@ pub async fn annotate<K: Object>(
     match patch_metadata(api, object, json!({ "annotations": { names::REMOTE_ID: id } })).await {
         Ok(object) => Ok(Some(object)),
         Err(error) => {
-            let told = refusal::told(Access::Write, refusal::ANNOTATIONS, error)?;
-            context.event(object, "Reconcile", &told).await;
+            let condition = refusal::condition(Access::Write, refusal::ANNOTATIONS, error)?;
+            context.event(object, "Reconcile", &condition).await;
             Ok(None)
         }
     }
@@ -169,18 +169,18 @@ pub async fn write<K: Operated>(
     api: &Api<K>,
     object: &K,
     mut after: K::Status,
-    told: &Told,
+    condition: &ConditionUpdate,
 ) -> Result<Written<K>, kube::Error> {
     let before = object.status().cloned().unwrap_or_default();
-    K::set_controller(&mut after, context.elsewhere.mine());
+    K::set_controller(&mut after, context.foreign_installs.mine());
     let Some(stored) = write_status(api, object, &before, &after).await? else { return Ok(Written::Nothing) };
     if stored.status().and_then(K::operation) != K::operation(&after) {
         let message = "the served CustomResourceDefinition drops fields of the status: apply the CRDs of this version";
         return Ok(Written::Pruned(stored, kube::Error::Service(message.into())));
     }
     let earlier = ready_reason(K::conditions(&before));
-    if earlier != Some(told.reason.as_str()) && told.reason != Reason::Queued {
-        context.event(&stored, "Reconcile", told).await;
+    if earlier != Some(condition.reason.as_str()) && condition.reason != Reason::Queued {
+        context.event(&stored, "Reconcile", condition).await;
     }
     Ok(Written::Stored(stored))
 }
@@ -236,8 +236,8 @@ pub async fn is_still_stored<K: Operated>(api: &Api<K>, object: &mut Arc<K>) -> 
 ///
 /// # Errors
 /// Why there is none: to tell people, or nothing while its own controller has not looked at it yet.
-pub async fn project(context: &Context, namespace: &str, name: &str) -> Result<Project, Option<Told>> {
-    if let Some(project) = context.projects.get(&Subject::project(namespace, name)) {
+pub async fn project(context: &Context, namespace: &str, name: &str) -> Result<Project, Option<ConditionUpdate>> {
+    if let Some(project) = context.projects.get(&ObjectRef::project(namespace, name)) {
         return Ok(project);
     }
     match Api::<ConnectProject>::namespaced(context.client.clone(), namespace).get_opt(name).await {
@@ -250,53 +250,58 @@ pub async fn project(context: &Context, namespace: &str, name: &str) -> Result<P
 
 /// What to tell of an object that cannot be read.
 #[must_use]
-pub fn unreadable(what: &str, error: kube::Error) -> Told {
-    refusal::told(Access::Read, &format!("get {what}"), error)
-        .unwrap_or_else(|error| Told::new(Reason::InternalError, format!("{what} cannot be read: {error}")))
+pub fn unreadable(what: &str, error: kube::Error) -> ConditionUpdate {
+    refusal::condition(Access::Read, &format!("get {what}"), error)
+        .unwrap_or_else(|error| ConditionUpdate::new(Reason::InternalError, format!("{what} cannot be read: {error}")))
 }
 
 /// How a run ended; `reason`: what the resource says now.
 #[must_use]
-pub fn ended(outcome: &Result<Next, kube::Error>, reason: Option<Reason>) -> Ended {
+pub fn ended(outcome: &Result<Next, kube::Error>, reason: Option<Reason>) -> ReconcileOutcome {
     match outcome {
-        Ok(Next::Gone) => Ended::Gone,
-        Ok(Next::Again(_)) => Ended::Said(reason),
-        Err(error) => Ended::refused(error),
+        Ok(Next::Gone) => ReconcileOutcome::Gone,
+        Ok(Next::Again(_)) => ReconcileOutcome::Said(reason),
+        Err(error) => ReconcileOutcome::refused(error),
     }
 }
 
 /// Ends a run: what it has seen is kept, and it is done again when it asked for that. `None`: the resource is gone.
-pub fn conclude<R: OfOne>(
+pub fn conclude<R: CachePerObject>(
     context: &Context,
-    memories: &Memories<R>,
-    subject: &Subject,
+    local_caches: &LocalCaches<R>,
+    object_ref: &ObjectRef,
     outcome: Result<Next, kube::Error>,
-    remembered: R,
+    cache: R,
 ) -> Option<Action> {
     let action = match outcome {
         Ok(Next::Gone) => return None,
         Ok(Next::Again(pause)) => {
-            context.alarms.set(subject, pause);
+            context.requeue_timers.set(object_ref, pause);
             Action::await_change()
         }
-        Err(error) => refused(context, subject, &error, AFTER_CLUSTER_ERROR).0,
+        Err(error) => refused(context, object_ref, &error, AFTER_CLUSTER_ERROR).0,
     };
-    memories.keep(subject, remembered);
+    local_caches.keep(object_ref, cache);
     Some(action)
 }
 
 /// What follows a reconcile that the cluster refused, and how it ended. `pause`: how long nothing is tried, if nothing was
 /// changed meanwhile. The requeue timer is ours, since what kube's own timer starts takes no slot of the work queue.
-pub fn refused(context: &Context, subject: &Subject, error: &kube::Error, pause: Duration) -> (Action, Ended) {
-    let ended = Ended::refused(error);
-    let pause = if ended == Ended::Conflict {
+pub fn refused(
+    context: &Context,
+    object_ref: &ObjectRef,
+    error: &kube::Error,
+    pause: Duration,
+) -> (Action, ReconcileOutcome) {
+    let ended = ReconcileOutcome::refused(error);
+    let pause = if ended == ReconcileOutcome::Conflict {
         tracing::debug!("changed meanwhile, run again");
         AFTER_CONFLICT
     } else {
         tracing::warn!(%error, "the cluster refused");
         pause
     };
-    context.alarms.set(subject, Some(pause));
+    context.requeue_timers.set(object_ref, Some(pause));
     (Action::await_change(), ended)
 }
 

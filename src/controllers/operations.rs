@@ -12,7 +12,7 @@ pub const LIMIT: Duration = Duration::from_secs(30);
 /// How long a read after a write may still show what was before.
 pub const LAG: Duration = Duration::from_mins(1);
 /// After this time nothing of an earlier write can arrive or be hidden any more: 2 L + 60 s.
-pub const CALM: Duration = Duration::from_mins(2);
+pub const QUIET_PERIOD: Duration = Duration::from_mins(2);
 /// Time between the two 404 that prove absence (rule 5).
 pub const ABSENCE: Duration = Duration::from_secs(30);
 /// A running operation is said to take too long after this time (rule 18).
@@ -32,13 +32,13 @@ pub const PASSING_AT_MOST: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision<L, M, K, V> {
     /// What is to be remembered: written before the call, if there is one.
-    pub ledger: L,
+    pub persisted: L,
     /// What this process has seen.
-    pub memory: M,
+    pub transient: M,
     /// What to send.
     pub step: Step<K>,
     /// What to tell people.
-    pub verdict: V,
+    pub outcome: V,
     /// When to look again; `None`: at the interval of the spec; zero: at once, from the same look.
     pub again: Option<Duration>,
 }
@@ -47,11 +47,11 @@ pub struct Decision<L, M, K, V> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<K> {
     /// Nothing.
-    Rest,
+    NoOp,
     /// One call.
     Send(Call<K>),
     /// Nothing; the resource may go.
-    Release,
+    RemoveFinalizer,
 }
 
 /// A call that changes something at the remote.
@@ -65,13 +65,13 @@ pub struct Call<K> {
 
 /// What the answer to a call comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome<L, M> {
+pub struct AppliedResponse<L, M> {
     /// What is to be remembered now.
-    pub ledger: L,
+    pub persisted: L,
     /// What this process has seen.
-    pub memory: M,
+    pub transient: M,
     /// Whether the resource may go.
-    pub release: bool,
+    pub remove_finalizer: bool,
     /// Whether the key turned out to be somebody else's.
     pub key_taken: bool,
 }

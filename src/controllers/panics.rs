@@ -22,15 +22,15 @@ use kube::{Resource as _, ResourceExt as _};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::conditions::{Told, with_main};
+use super::conditions::{ConditionUpdate, with_main};
 use super::context::Context;
 use super::controlled::Controlled;
-use super::events::{self, Ours};
+use super::events::{self, ManagedKind};
 use super::object::Object;
+use super::object_ref::ObjectRef;
 use super::problem;
 use super::reason::Reason;
-use super::subject::Subject;
-use super::work::Ended;
+use super::work::ReconcileOutcome;
 use crate::names;
 
 thread_local! {
@@ -59,91 +59,96 @@ fn place(location: &Location<'_>) -> String {
 
 /// Reconciles of each resource that panicked in a row.
 #[derive(Debug, Default)]
-pub struct Panics(Mutex<HashMap<Subject, u32>>);
+pub struct Panics(Mutex<HashMap<ObjectRef, u32>>);
 
 impl Panics {
     /// One more; returns how many.
-    fn count(&self, subject: &Subject) -> u32 {
+    fn count(&self, object_ref: &ObjectRef) -> u32 {
         let mut panics = self.lock();
-        let count = panics.entry(subject.clone()).or_default();
+        let count = panics.entry(object_ref.clone()).or_default();
         *count = count.saturating_add(1);
         *count
     }
 
     /// There are none any more: a reconcile ended as it should, or the resource is gone.
-    pub fn forget(&self, subject: &Subject) {
-        self.lock().remove(subject);
+    pub fn forget(&self, object_ref: &ObjectRef) {
+        self.lock().remove(object_ref);
     }
 
     /// Every resource whose last reconcile panicked.
     #[must_use]
-    pub fn subjects(&self) -> Vec<Subject> {
+    pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.lock().keys().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Subject, u32>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectRef, u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One reconcile, which never panics.
-pub(super) async fn contained<K: Controlled>(object: Arc<K>, context: Arc<Context>) -> (Action, Ended) {
-    let subject = events::subject(&*object);
+pub(super) async fn contained<K: Controlled>(object: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = events::object_ref(&*object);
     let reconcile = K::reconcile(Arc::clone(&object), Arc::clone(&context));
     if let Ok(done) = AssertUnwindSafe(reconcile).catch_unwind().await {
-        context.panics.forget(&subject);
+        context.panics.forget(&object_ref);
         return done;
     }
     // On the thread of the panic still: nothing was awaited since.
     let place = PLACE.take();
     context.work.panicked(K::KIND.as_str());
-    let told = told(place.as_deref());
-    tracing::error!("{}", told.message);
-    if let Err(error) = K::report_panic(&object, &context, &told).await {
+    let condition = condition(place.as_deref());
+    tracing::error!("{}", condition.message);
+    if let Err(error) = K::report_panic(&object, &context, &condition).await {
         tracing::warn!(%error, "the panic cannot be reported in the status");
     }
-    let pause = problem::pause(context.panics.count(&subject));
-    context.alarms.set(&subject, Some(pause));
-    (Action::await_change(), Ended::Panicked)
+    let pause = problem::pause(context.panics.count(&object_ref));
+    context.requeue_timers.set(&object_ref, Some(pause));
+    (Action::await_change(), ReconcileOutcome::Panicked)
 }
 
-fn told(place: Option<&str>) -> Told {
+fn condition(place: Option<&str>) -> ConditionUpdate {
     let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
     let message = format!(
         "A bug of the operator ended this reconcile{place}. It is repeated with growing pauses; please report the bug, \
          with the log of the operator"
     );
-    Told::new(Reason::InternalError, message)
+    ConditionUpdate::new(Reason::InternalError, message)
 }
 
 /// Reports it in the conditions of a resource, unless another install works on it. Everything else in the status stays.
 ///
 /// # Errors
 /// Those of the API server; 409 if the object was changed meanwhile.
-pub(super) async fn report<K: Object + Ours>(object: &K, context: &Context, told: &Told) -> Result<(), kube::Error> {
-    let subject = events::subject(object);
+pub(super) async fn report<K: Object + ManagedKind>(
+    object: &K,
+    context: &Context,
+    condition: &ConditionUpdate,
+) -> Result<(), kube::Error> {
+    let object_ref = events::object_ref(object);
     let kind = ApiResource::erase::<K>(&());
-    let api: Api<DynamicObject> = Api::namespaced_with(context.client.clone(), &subject.namespace, &kind);
+    let api: Api<DynamicObject> = Api::namespaced_with(context.client.clone(), &object_ref.namespace, &kind);
     // Whatever the reconcile wrote before it panicked is newer than the copy that it was given.
-    let Some(found) = api.get_opt(&subject.name).await? else { return Ok(()) };
+    let Some(found) = api.get_opt(&object_ref.name).await? else { return Ok(()) };
     let status = &found.data["status"];
-    let others =
-        status["controller"].as_str().is_some_and(|install| context.elsewhere.mine().as_deref() != Some(install));
-    if others || !context.elsewhere.selects(found.labels()) || found.meta().uid != object.meta().uid {
+    let others = status["controller"]
+        .as_str()
+        .is_some_and(|install| context.foreign_installs.mine().as_deref() != Some(install));
+    if others || !context.foreign_installs.selects(found.labels()) || found.meta().uid != object.meta().uid {
         return Ok(());
     }
-    let Some(patch) = patch(&found, told, context.clock.now()) else { return Ok(()) };
+    let Some(patch) = patch(&found, condition, context.clock.now()) else { return Ok(()) };
     let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    api.patch_status(&subject.name, &parameters, &Patch::Merge(patch)).await?;
-    context.event(object, "Reconcile", told).await;
+    api.patch_status(&object_ref.name, &parameters, &Patch::Merge(patch)).await?;
+    context.event(object, "Reconcile", condition).await;
     Ok(())
 }
 
 /// What turns the status into one that says so; `None`: it does.
-fn patch(found: &DynamicObject, told: &Told, now: jiff::Timestamp) -> Option<Value> {
+fn patch(found: &DynamicObject, condition: &ConditionUpdate, now: jiff::Timestamp) -> Option<Value> {
     let before: Vec<Condition> = Vec::deserialize(&found.data["status"]["conditions"]).unwrap_or_default();
     let generation = found.metadata.generation.unwrap_or_default();
-    let after = with_main(&before, told, generation, now);
+    let after = with_main(&before, condition, generation, now);
     let version = found.resource_version();
     (after != before).then(|| {
         json!({
@@ -174,9 +179,9 @@ mod tests {
             ]},
         }))
         .expect("an object");
-        let told = told(Some("src/lib.rs:1:2"));
+        let condition = condition(Some("src/lib.rs:1:2"));
         let now = "2026-01-02T00:00:00Z".parse().expect("a time");
-        let change = patch(&found, &told, now).expect("it says something else");
+        let change = patch(&found, &condition, now).expect("it says something else");
         let of = |name: &str| {
             let conditions = change["status"]["conditions"].as_array().expect("a list");
             let found = conditions.iter().find(|condition| condition["type"] == name);
@@ -188,6 +193,6 @@ mod tests {
         assert_eq!(change["metadata"]["resourceVersion"], "7");
         assert!(change["status"].get("id").is_none(), "what else is there stays");
         found.data["status"]["conditions"] = change["status"]["conditions"].clone();
-        assert_eq!(patch(&found, &told, now), None);
+        assert_eq!(patch(&found, &condition, now), None);
     }
 }

@@ -8,10 +8,10 @@ use connect_api::error::{Effect, Failure};
 use connect_api::scopes::{self, Right};
 use connect_api::{ApiError, ErrorCode, Reaction};
 
-use super::conditions::Told;
-use super::reason::{Reason, Stance};
-use super::remote::{Trouble, TroubleKind};
-use super::subject::Subject;
+use super::conditions::ConditionUpdate;
+use super::object_ref::ObjectRef;
+use super::reason::{ConditionState, Reason};
+use super::remote::{Outage, OutageKind};
 
 /// First pause of one resource after a call of its own failed; doubles. An attempt is a look, a write, and the call that
 /// finds out whether the service works again: with 8 s there are at most 6 calls in any 10 s.
@@ -21,32 +21,32 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
 /// Why a call failed, in the words of a condition. `project`: key of the remote project, for the names of scopes.
 #[must_use]
-pub fn told(error: &ApiError, project: &str) -> Told {
-    told_of(error, Right::of_operation(error.operation).as_slice(), project)
+pub fn condition(error: &ApiError, project: &str) -> ConditionUpdate {
+    condition_of(error, Right::of_operation(error.operation).as_slice(), project)
 }
 
 /// The same for a call that needs these rights, the one first that is most likely missing.
-fn told_of(error: &ApiError, rights: &[Right], project: &str) -> Told {
+fn condition_of(error: &ApiError, rights: &[Right], project: &str) -> ConditionUpdate {
     let reason = reason(error);
     let message = match reason {
         Reason::PermissionMissing if !rights.is_empty() => {
             format!("The API client lacks {}. {error}", scopes::explain(rights, project))
         }
-        _ if reason.stance() == Stance::Waiting => unnumbered(error),
+        _ if reason.state() == ConditionState::Waiting => unnumbered(error),
         _ => error.to_string(),
     };
-    Told::new(reason, message)
+    ConditionUpdate::new(reason, message)
 }
 
 /// Nothing was sent, because the token lacks these rights.
 #[must_use]
-pub fn unpermitted(missing: &[Right], project: &str) -> Told {
+pub fn unpermitted(missing: &[Right], project: &str) -> ConditionUpdate {
     let message = format!(
         "Nothing is sent: the API client lacks {}. Scopes of an API client cannot be changed: create another one, and change \
          the Secret",
         scopes::explain(missing, project)
     );
-    Told::new(Reason::PermissionMissing, message)
+    ConditionUpdate::new(Reason::PermissionMissing, message)
 }
 
 /// Without the number of the answer: each attempt has another one, and what is tried again must not be told anew each
@@ -91,33 +91,33 @@ fn reason(error: &ApiError) -> Reason {
 
 /// Rule 4: another resource has the key. `kind`: that of both.
 #[must_use]
-pub fn key_conflict(kind: &str, winner: &Subject, key: &str) -> Told {
+pub fn key_conflict(kind: &str, winner: &ObjectRef, key: &str) -> ConditionUpdate {
     let message = format!(
         "{kind} {winner} has the key {key} in the same remote project: delete one of the two, or create one of them anew \
          with another spec.key. Nothing is touched until then"
     );
-    Told::new(Reason::KeyConflict, message)
+    ConditionUpdate::new(Reason::KeyConflict, message)
 }
 
 /// Rule 4: what exists under the key may belong to a resource that cannot be seen.
 #[must_use]
-pub fn unlisted(key: &str) -> Told {
+pub fn unlisted(key: &str) -> ConditionUpdate {
     let message = format!(
         "What exists under the key {key} is not taken over while the API server refuses to list a namespace that is to be watched: \
          it may belong to a resource there. The operator's /readyz and its log name what is refused; it goes on by itself"
     );
-    Told::new(Reason::InternalError, message)
+    ConditionUpdate::new(Reason::InternalError, message)
 }
 
 /// The project that a resource names does not exist.
 #[must_use]
-pub fn project_missing(name: &str) -> Told {
-    Told::new(Reason::ProjectMissing, format!("ConnectProject {name} is missing in this namespace"))
+pub fn project_missing(name: &str) -> ConditionUpdate {
+    ConditionUpdate::new(Reason::ProjectMissing, format!("ConnectProject {name} is missing in this namespace"))
 }
 
 /// What an error says of the change that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
+pub enum ErrorClass {
     /// It may have happened.
     Unknown,
     /// Nothing happened: the key exists.
@@ -125,25 +125,25 @@ pub enum Meaning {
     /// Nothing happened, and the input has to change.
     Refused,
     /// Nothing happened, and the same may work soon: busy, another version, throttled, not sent.
-    NotNow,
+    Retryable,
     /// What was to be changed is not there.
     NotFound,
 }
 
 /// What an error says of the change that was asked for.
 #[must_use]
-pub fn meaning(error: &ApiError) -> Meaning {
+pub fn classify(error: &ApiError) -> ErrorClass {
     if error.effect() == Effect::Unknown {
-        return Meaning::Unknown;
+        return ErrorClass::Unknown;
     }
     if error.code() == Some(&ErrorCode::DuplicateField) {
-        return Meaning::Duplicate;
+        return ErrorClass::Duplicate;
     }
     match error.reaction() {
-        Reaction::Fix | Reaction::Token => Meaning::Refused,
-        Reaction::Retry | Reaction::Refetch | Reaction::Wait => Meaning::NotNow,
-        Reaction::Gone => Meaning::NotFound,
-        Reaction::Verify => Meaning::Unknown,
+        Reaction::Fix | Reaction::Token => ErrorClass::Refused,
+        Reaction::Retry | Reaction::Refetch | Reaction::Wait => ErrorClass::Retryable,
+        Reaction::Gone => ErrorClass::NotFound,
+        Reaction::Verify => ErrorClass::Unknown,
     }
 }
 
@@ -151,46 +151,54 @@ pub fn meaning(error: &ApiError) -> Meaning {
 /// that is what the answer to a create came to. `rights`: those that the call needs, the one first that is most likely
 /// missing.
 #[must_use]
-pub fn told_of_call(error: &ApiError, key_exists: bool, rights: &[Right], project: &str) -> Option<Told> {
+pub fn condition_of_call(
+    error: &ApiError,
+    key_exists: bool,
+    rights: &[Right],
+    project: &str,
+) -> Option<ConditionUpdate> {
     // Busy, another version and a key that exists are no trouble.
     let passing = matches!(error.reaction(), Reaction::Wait | Reaction::Refetch) || key_exists;
-    (!passing || error.failure == Failure::HeldBack).then(|| told_of(error, rights, project))
+    (!passing || error.failure == Failure::HeldBack).then(|| condition_of(error, rights, project))
 }
 
 /// Why a remote cannot be worked with, in the words of a condition. `project`: its key.
 #[must_use]
-pub fn told_of_trouble(trouble: &Trouble, project: &str) -> Told {
-    let reason = match trouble.kind {
-        TroubleKind::Unavailable => Reason::ServiceUnavailable,
-        TroubleKind::Throttled => Reason::Throttled,
-        TroubleKind::CredentialsRejected => Reason::CredentialsRejected,
-        TroubleKind::PermissionMissing => {
-            let error = ApiError { correlation_id: None, ..ApiError::clone(&trouble.error) };
-            let Told { reason, message } = told(&error, project);
-            return Told::new(
+pub fn condition_of_outage(outage: &Outage, project: &str) -> ConditionUpdate {
+    let reason = match outage.kind {
+        OutageKind::Unavailable => Reason::ServiceUnavailable,
+        OutageKind::Throttled => Reason::Throttled,
+        OutageKind::CredentialsRejected => Reason::CredentialsRejected,
+        OutageKind::PermissionMissing => {
+            let error = ApiError { correlation_id: None, ..ApiError::clone(&outage.error) };
+            let ConditionUpdate { reason, message } = condition(&error, project);
+            return ConditionUpdate::new(
                 reason,
                 format!("{message}. If it has it, compare spec.projectKey with the key of its project"),
             );
         }
-        TroubleKind::ProjectNotFound => {
+        OutageKind::ProjectNotFound => {
             let message = format!(
                 "The service does not answer for a project {project}: there is none of this key in this region, or Connect is \
                  not enabled for it. It is asked again every 5 minutes. {}",
-                unnumbered(&trouble.error)
+                unnumbered(&outage.error)
             );
-            return Told::new(Reason::ProjectNotFound, message);
+            return ConditionUpdate::new(Reason::ProjectNotFound, message);
         }
     };
-    Told::new(reason, unnumbered(&trouble.error))
+    ConditionUpdate::new(reason, unnumbered(&outage.error))
 }
 
 /// Why a resource cannot be worked with whose project cannot.
 #[must_use]
-pub fn of_project(told: &Told) -> Told {
-    match told.reason {
+pub fn of_project(condition: &ConditionUpdate) -> ConditionUpdate {
+    match condition.reason {
         // Who has to act is the same person.
-        Reason::CredentialsRejected | Reason::PermissionMissing | Reason::ProjectNotFound => told.clone(),
-        _ => Told::new(Reason::ProjectNotReady, format!("The ConnectProject cannot be used: {}", told.message)),
+        Reason::CredentialsRejected | Reason::PermissionMissing | Reason::ProjectNotFound => condition.clone(),
+        _ => ConditionUpdate::new(
+            Reason::ProjectNotReady,
+            format!("The ConnectProject cannot be used: {}", condition.message),
+        ),
     }
 }
 
@@ -249,7 +257,7 @@ mod tests {
                 correlation_id: None,
                 retry_after: None,
             };
-            assert_eq!(told(&error, "shop").reason, expected, "{case}");
+            assert_eq!(condition(&error, "shop").reason, expected, "{case}");
         }
     }
 
@@ -263,7 +271,7 @@ mod tests {
                 correlation_id: Some(number.into()),
                 retry_after: None,
             };
-            told(&error, "shop")
+            condition(&error, "shop")
         };
         assert_eq!(failed(503, "one"), failed(503, "two"));
         assert_eq!(failed(503, "one").message, "getDeploymentByKey answered 503: no");
@@ -284,20 +292,21 @@ mod tests {
         let generate = "manage_api_clients:shop, which is needed to deploy a connector whose API client is generated";
         let rights = &[Right::GenerateApiClients, Right::ManageDeployments];
         let create = error("createDeployment");
-        for (case, told, message) in [
+        for (case, condition, message) in [
             (
                 "a call",
-                told(&create, "shop"),
+                condition(&create, "shop"),
                 format!("The API client lacks {deploy}. createDeployment answered 403: no"),
             ),
             (
                 "a create that generates an API client",
-                told_of_call(&create, false, rights, "shop").unwrap_or_else(|| Told::new(Reason::Deployed, "")),
+                condition_of_call(&create, false, rights, "shop")
+                    .unwrap_or_else(|| ConditionUpdate::new(Reason::Deployed, "")),
                 format!("The API client lacks {generate}; and {deploy}. createDeployment answered 403: no"),
             ),
             (
                 "an operation without a right",
-                told(&error("readAction"), "shop"),
+                condition(&error("readAction"), "shop"),
                 "readAction answered 403: no".to_owned(),
             ),
             (
@@ -309,16 +318,20 @@ mod tests {
                 ),
             ),
         ] {
-            assert_eq!((told.reason, told.message), (Reason::PermissionMissing, message), "{case}");
+            assert_eq!((condition.reason, condition.message), (Reason::PermissionMissing, message), "{case}");
         }
-        let trouble = Trouble {
-            kind: TroubleKind::PermissionMissing,
+        let outage = Outage {
+            kind: OutageKind::PermissionMissing,
             error: std::sync::Arc::new(error("queryDeployments")),
             since: jiff::Timestamp::UNIX_EPOCH,
             until: jiff::Timestamp::UNIX_EPOCH,
         };
-        let told = told_of_trouble(&trouble, "shop");
-        assert!(told.message.contains("view_connectors_deployments:shop, which is needed to read"), "{}", told.message);
+        let condition = condition_of_outage(&outage, "shop");
+        assert!(
+            condition.message.contains("view_connectors_deployments:shop, which is needed to read"),
+            "{}",
+            condition.message
+        );
     }
 
     #[test]

@@ -12,9 +12,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::conditions::Told;
+use super::conditions::ConditionUpdate;
+use super::object_ref::ObjectRef;
 use super::reason::Reason;
-use super::subject::Subject;
 
 /// How many `ConnectProject`s the operator works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub enum Admission {
 #[derive(Debug)]
 pub struct ProjectQuota {
     limits: ProjectLimits,
-    wake: UnboundedSender<Subject>,
+    enqueue: UnboundedSender<ObjectRef>,
     index: Mutex<Index>,
 }
 
@@ -57,23 +57,23 @@ struct Index {
     /// Lists that were not complete yet since the start.
     missing_lists: usize,
     /// Who asked before they were.
-    early: BTreeSet<Subject>,
-    created: HashMap<Subject, Timestamp>,
-    by_age: BTreeSet<(Timestamp, Subject)>,
+    early: BTreeSet<ObjectRef>,
+    created: HashMap<ObjectRef, Timestamp>,
+    by_age: BTreeSet<(Timestamp, ObjectRef)>,
     /// Those that are out, and why.
-    out: BTreeMap<Subject, Admission>,
+    out: BTreeMap<ObjectRef, Admission>,
 }
 
 impl ProjectQuota {
-    /// No project yet. `lists`: how many first lists of projects there are to come, each ended by [`ProjectQuota::listed`]; `wake`
+    /// No project yet. `lists`: how many first lists of projects there are to come, each ended by [`ProjectQuota::listed`]; `enqueue`
     /// takes those that are to reconcile again.
     #[must_use]
-    pub fn new(limits: ProjectLimits, lists: usize, wake: UnboundedSender<Subject>) -> Self {
-        Self { limits, wake, index: Mutex::new(Index { missing_lists: lists, ..Index::default() }) }
+    pub fn new(limits: ProjectLimits, lists: usize, enqueue: UnboundedSender<ObjectRef>) -> Self {
+        Self { limits, enqueue, index: Mutex::new(Index { missing_lists: lists, ..Index::default() }) }
     }
 
     /// A project exists that counts. What follows is for [`ProjectQuota::settle`], so that a list costs one comparison.
-    pub fn saw(&self, project: &Subject, created: Timestamp) {
+    pub fn saw(&self, project: &ObjectRef, created: Timestamp) {
         let mut index = self.lock();
         let before = index.created.insert(project.clone(), created);
         if let Some(before) = before.filter(|before| *before != created) {
@@ -88,13 +88,13 @@ impl ProjectQuota {
         let mut index = self.lock();
         let out = out(&index.by_age, self.limits);
         let before = mem::replace(&mut index.out, out);
-        let turned = |subject: &&Subject| before.get(*subject) != index.out.get(*subject);
+        let turned = |object_ref: &&ObjectRef| before.get(*object_ref) != index.out.get(*object_ref);
         let turned: BTreeSet<_> = before.keys().chain(index.out.keys()).filter(turned).cloned().collect();
         self.enqueue(turned);
     }
 
     /// A project is gone, or does not count any more.
-    pub fn forget(&self, project: &Subject) {
+    pub fn forget(&self, project: &ObjectRef) {
         let removed = self.lock().remove(project);
         if removed {
             self.settle();
@@ -113,7 +113,7 @@ impl ProjectQuota {
 
     /// Whether the operator works with this project, which counts from now on.
     #[must_use]
-    pub fn admission(&self, project: &Subject, created: Timestamp) -> Admission {
+    pub fn admission(&self, project: &ObjectRef, created: Timestamp) -> Admission {
         if !self.lock().created.contains_key(project) {
             self.saw(project, created);
             self.settle();
@@ -128,7 +128,7 @@ impl ProjectQuota {
 
     /// Why the operator does not work with a project, for people; `None`: it does, as far as is known.
     #[must_use]
-    pub fn told(&self, admission: Admission) -> Option<Told> {
+    pub fn condition(&self, admission: Admission) -> Option<ConditionUpdate> {
         let ProjectLimits { per_namespace, total } = self.limits;
         let message = match admission {
             Admission::Admitted | Admission::Unknown => return None,
@@ -141,19 +141,19 @@ impl ProjectQuota {
                  one that is not needed, or have --max-projects raised"
             ),
         };
-        Some(Told::new(Reason::TooManyProjects, message))
+        Some(ConditionUpdate::new(Reason::TooManyProjects, message))
     }
 
     /// Every project that is known.
     #[must_use]
-    pub fn subjects(&self) -> Vec<Subject> {
+    pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.lock().created.keys().cloned().collect()
     }
 
-    fn enqueue(&self, projects: BTreeSet<Subject>) {
+    fn enqueue(&self, projects: BTreeSet<ObjectRef>) {
         for project in projects {
             // Nobody listens any more when the operator ends.
-            let _ = self.wake.send(project);
+            let _ = self.enqueue.send(project);
         }
     }
 
@@ -165,7 +165,7 @@ impl ProjectQuota {
 
 impl Index {
     /// Returns whether it was there.
-    fn remove(&mut self, project: &Subject) -> bool {
+    fn remove(&mut self, project: &ObjectRef) -> bool {
         self.early.remove(project);
         let Some(created) = self.created.remove(project) else { return false };
         self.by_age.remove(&(created, project.clone()))
@@ -173,7 +173,7 @@ impl Index {
 }
 
 /// Those that are out. One that is out because of its namespace takes no place from others.
-fn out(by_age: &BTreeSet<(Timestamp, Subject)>, limits: ProjectLimits) -> BTreeMap<Subject, Admission> {
+fn out(by_age: &BTreeSet<(Timestamp, ObjectRef)>, limits: ProjectLimits) -> BTreeMap<ObjectRef, Admission> {
     let (mut total, mut of_namespace) = (0_u32, HashMap::<&str, u32>::new());
     let mut out = BTreeMap::new();
     for (_, project) in by_age {

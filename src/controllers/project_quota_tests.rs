@@ -7,8 +7,8 @@ use super::*;
 const LIMITS: ProjectLimits = ProjectLimits { per_namespace: 2, total: 3 };
 
 /// `a1` is a project of namespace `a`.
-fn project(name: &str) -> Subject {
-    Subject::project(&name[..1], name)
+fn project(name: &str) -> ObjectRef {
+    ObjectRef::project(&name[..1], name)
 }
 
 fn second(second: i64) -> Timestamp {
@@ -16,9 +16,9 @@ fn second(second: i64) -> Timestamp {
 }
 
 /// A quota after so many lists, of projects that were made in this order.
-fn quota(lists: usize, names: &str) -> (ProjectQuota, UnboundedReceiver<Subject>) {
-    let (wake, mut woken) = mpsc::unbounded_channel();
-    let quota = ProjectQuota::new(LIMITS, lists, wake);
+fn quota(lists: usize, names: &str) -> (ProjectQuota, UnboundedReceiver<ObjectRef>) {
+    let (enqueue, mut enqueued) = mpsc::unbounded_channel();
+    let quota = ProjectQuota::new(LIMITS, lists, enqueue);
     for (at, name) in (0..).zip(names.split_whitespace()) {
         quota.saw(&project(name), second(at));
     }
@@ -26,12 +26,12 @@ fn quota(lists: usize, names: &str) -> (ProjectQuota, UnboundedReceiver<Subject>
     for _ in 0..lists {
         quota.listed();
     }
-    drain(&mut woken);
-    (quota, woken)
+    drain(&mut enqueued);
+    (quota, enqueued)
 }
 
-fn drain(woken: &mut UnboundedReceiver<Subject>) -> String {
-    let names: Vec<_> = std::iter::from_fn(|| woken.try_recv().ok()).map(|subject| subject.name).collect();
+fn drain(enqueued: &mut UnboundedReceiver<ObjectRef>) -> String {
+    let names: Vec<_> = std::iter::from_fn(|| enqueued.try_recv().ok()).map(|object_ref| object_ref.name).collect();
     names.join(" ")
 }
 
@@ -57,39 +57,39 @@ fn the_oldest_are_in() {
 
 #[test]
 fn whoever_comes_in_or_falls_out_is_enqueued_and_nobody_else() {
-    let (quota, mut woken) = quota(1, "a1 a2 a3 b1 b2");
+    let (quota, mut enqueued) = quota(1, "a1 a2 a3 b1 b2");
     quota.forget(&project("a2"));
-    assert_eq!(drain(&mut woken), "a3", "the next of its namespace");
+    assert_eq!(drain(&mut enqueued), "a3", "the next of its namespace");
     quota.forget(&project("a1"));
-    assert_eq!(drain(&mut woken), "b2", "the next of all");
+    assert_eq!(drain(&mut enqueued), "b2", "the next of all");
     quota.forget(&project("a1"));
-    assert_eq!(drain(&mut woken), "");
+    assert_eq!(drain(&mut enqueued), "");
     // One that other labels bring here may be older than what is in.
     quota.saw(&project("c1"), second(-1));
     quota.settle();
-    assert_eq!(drain(&mut woken), "b2");
+    assert_eq!(drain(&mut enqueued), "b2");
     assert_eq!(admission(&quota, "b2"), Admission::Full);
     quota.saw(&project("c1"), second(-1));
     quota.settle();
-    assert_eq!(drain(&mut woken), "", "seen again");
+    assert_eq!(drain(&mut enqueued), "", "seen again");
     quota.saw(&project("c1"), second(9));
     quota.settle();
-    assert_eq!(drain(&mut woken), "b2 c1", "made anew, it is the newest");
-    assert_eq!(quota.subjects().len(), 4);
+    assert_eq!(drain(&mut enqueued), "b2 c1", "made anew, it is the newest");
+    assert_eq!(quota.object_refs().len(), 4);
 }
 
 #[test]
 fn nothing_is_known_before_every_namespace_was_listed() {
-    let (wake, mut woken) = mpsc::unbounded_channel();
-    let quota = ProjectQuota::new(LIMITS, 2, wake);
+    let (enqueue, mut enqueued) = mpsc::unbounded_channel();
+    let quota = ProjectQuota::new(LIMITS, 2, enqueue);
     quota.saw(&project("a1"), second(1));
     quota.settle();
     quota.listed();
     assert_eq!(admission(&quota, "a1"), Admission::Unknown);
     quota.saw(&project("a1"), second(1));
-    assert_eq!(drain(&mut woken), "");
+    assert_eq!(drain(&mut enqueued), "");
     quota.listed();
-    assert_eq!(drain(&mut woken), "a1");
+    assert_eq!(drain(&mut enqueued), "a1");
     assert_eq!(admission(&quota, "a1"), Admission::Admitted);
 }
 
@@ -101,9 +101,9 @@ fn what_is_said_names_the_option_that_helps() {
         (Admission::Full, Some(["3 oldest ConnectProjects of all", "--max-projects"])),
         (Admission::Admitted, None),
     ] {
-        let told = quota.told(admission);
-        assert_eq!(told.is_some(), words.is_some(), "{admission:?}");
-        let message = told.map(|told| told.message).unwrap_or_default();
+        let condition = quota.condition(admission);
+        assert_eq!(condition.is_some(), words.is_some(), "{admission:?}");
+        let message = condition.map(|condition| condition.message).unwrap_or_default();
         assert!(words.into_iter().flatten().all(|word| message.contains(word)), "{message}");
     }
 }

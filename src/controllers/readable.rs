@@ -15,11 +15,11 @@ use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::conditions::cut;
 use super::context::Context;
-use super::events::Ours;
-use super::inventory::Says;
-use super::keys::Keys;
+use super::events::ManagedKind;
+use super::inventory::ReportedState;
+use super::keys::KeyOwnership;
 use super::object::Object;
-use super::subject::Kind;
+use super::object_ref::Kind;
 
 /// Reason of the Event; the status stays as it was, with the generation that it was made for.
 const NOT_UNDERSTOOD: &str = "NotUnderstood";
@@ -32,47 +32,47 @@ pub const WAITING: usize = 64;
 /// An object as the API server sent it: read, or why not.
 pub use kube::core::DeserializeGuard as Guarded;
 
-impl<K: Ours> Ours for Guarded<K>
+impl<K: ManagedKind> ManagedKind for Guarded<K>
 where
     Self: Resource<DynamicType = ()>,
 {
     const KIND: Kind = K::KIND;
 
     /// What cannot be read keeps the key that it had.
-    fn note(&self, keys: &Keys) {
+    fn note(&self, keys: &KeyOwnership) {
         if let Ok(object) = &self.0 {
             object.note(keys);
         }
     }
 
     /// What cannot be read says nothing that counts.
-    fn says(&self) -> Option<Says> {
+    fn says(&self) -> Option<ReportedState> {
         self.0.as_ref().ok()?.says()
     }
 }
 
 /// The events of what can be read. What cannot leaves `store`, so that no run works on what it was before, and is logged;
-/// `told` gets it for [`report`], unless more wait there than it takes.
+/// `condition` gets it for [`report`], unless more wait there than it takes.
 pub fn only_readable<K>(
     events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
     store: Store<K>,
-    told: Sender<InvalidObject>,
+    condition: Sender<InvalidObject>,
 ) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static
 where
-    K: Object + Ours,
+    K: Object + ManagedKind,
 {
     let readable = move |event| match event {
         watcher::Event::Init => Some(watcher::Event::Init),
         watcher::Event::InitDone => Some(watcher::Event::InitDone),
         watcher::Event::InitApply(Guarded(Ok(object))) => Some(watcher::Event::InitApply(object)),
         watcher::Event::InitApply(Guarded(Err(invalid))) => {
-            tell::<K>(&told, invalid);
+            tell::<K>(&condition, invalid);
             None
         }
         watcher::Event::Apply(Guarded(Ok(object))) => Some(watcher::Event::Apply(object)),
         watcher::Event::Apply(Guarded(Err(invalid))) => {
             let before = stored(&store, &invalid);
-            tell::<K>(&told, invalid);
+            tell::<K>(&condition, invalid);
             before
         }
         watcher::Event::Delete(Guarded(Ok(object))) => Some(watcher::Event::Delete(object)),
@@ -89,14 +89,14 @@ fn stored<K: Object>(store: &Store<K>, invalid: &InvalidObject) -> Option<watche
 }
 
 /// Logs it, and has it reported. Nothing is awaited: the watch has others to show.
-fn tell<K: Object>(told: &Sender<InvalidObject>, invalid: InvalidObject) {
+fn tell<K: Object>(condition: &Sender<InvalidObject>, invalid: InvalidObject) {
     let object = Guarded::<K>(Err(invalid));
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
     let Guarded(Err(invalid)) = object else { return };
     let why = cut(&invalid.error, LONGEST_TEXT);
     tracing::warn!(kind = %K::kind(&()), namespace, name, %why, "left alone: this version does not understand it");
     // The log has it, if there is no room for it.
-    let _ = told.try_send(invalid);
+    let _ = condition.try_send(invalid);
 }
 
 /// Writes an Event for each object that cannot be read, as long as there may be more. The text of the error quotes the spec,

@@ -4,7 +4,7 @@
 
 /// What a reason means for whoever waits (kstatus: `Reconciling` and `Stalled` exist only while true, never both).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stance {
+pub enum ConditionState {
     /// `Ready=True`.
     Ready,
     /// `Ready=Unknown`, `Reconciling=True`: something runs.
@@ -19,7 +19,7 @@ pub enum Stance {
     Failing,
 }
 
-impl Stance {
+impl ConditionState {
     /// The word that it is counted by.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -35,7 +35,7 @@ impl Stance {
 }
 
 macro_rules! reasons {
-    ($($name:ident, $stance:ident, $sentence:literal;)*) => {
+    ($($name:ident, $state:ident, $sentence:literal;)*) => {
         /// Reason of a condition.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Reason {
@@ -66,8 +66,8 @@ macro_rules! reasons {
 
             /// What it means for whoever waits.
             #[must_use]
-            pub fn stance(self) -> Stance {
-                match self { $(Self::$name => Stance::$stance,)* }
+            pub fn state(self) -> ConditionState {
+                match self { $(Self::$name => ConditionState::$state,)* }
             }
 
             /// What it means and what to do.

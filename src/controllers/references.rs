@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use super::subject::Subject;
+use super::object_ref::ObjectRef;
 
 /// Kind of an object that is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,35 +33,35 @@ pub struct References(Mutex<Index>);
 
 #[derive(Debug, Default)]
 struct Index {
-    users: BTreeMap<(Named, String, String), BTreeSet<Subject>>,
-    uses: BTreeMap<Subject, BTreeSet<Reference>>,
+    users: BTreeMap<(Named, String, String), BTreeSet<ObjectRef>>,
+    uses: BTreeMap<ObjectRef, BTreeSet<Reference>>,
 }
 
 impl References {
-    /// Says what `subject` names now, instead of what it named before.
-    pub fn set(&self, subject: &Subject, uses: BTreeSet<Reference>) {
+    /// Says what `object_ref` names now, instead of what it named before.
+    pub fn set(&self, object_ref: &ObjectRef, uses: BTreeSet<Reference>) {
         let mut index = self.lock();
-        if index.uses.get(subject) == Some(&uses) {
+        if index.uses.get(object_ref) == Some(&uses) {
             return;
         }
-        index.remove(subject);
+        index.remove(object_ref);
         for (kind, name) in &uses {
-            let key = (*kind, subject.namespace.clone(), name.clone());
-            index.users.entry(key).or_default().insert(subject.clone());
+            let key = (*kind, object_ref.namespace.clone(), name.clone());
+            index.users.entry(key).or_default().insert(object_ref.clone());
         }
         if !uses.is_empty() {
-            index.uses.insert(subject.clone(), uses);
+            index.uses.insert(object_ref.clone(), uses);
         }
     }
 
     /// Forgets a resource that is gone.
-    pub fn forget(&self, subject: &Subject) {
-        self.lock().remove(subject);
+    pub fn forget(&self, object_ref: &ObjectRef) {
+        self.lock().remove(object_ref);
     }
 
     /// Who names this object.
     #[must_use]
-    pub fn users(&self, kind: Named, namespace: &str, name: &str) -> Vec<Subject> {
+    pub fn users(&self, kind: Named, namespace: &str, name: &str) -> Vec<ObjectRef> {
         let key = (kind, namespace.to_owned(), name.to_owned());
         self.lock().users.get(&key).map(|users| users.iter().cloned().collect()).unwrap_or_default()
     }
@@ -77,17 +77,17 @@ impl References {
         named.map(|(_, namespace, name)| (namespace.clone(), name.clone())).collect()
     }
 
-    /// The names of the objects of a kind that `subject` names.
+    /// The names of the objects of a kind that `object_ref` names.
     #[must_use]
-    pub fn uses(&self, subject: &Subject, kind: Named) -> Vec<String> {
+    pub fn uses(&self, object_ref: &ObjectRef, kind: Named) -> Vec<String> {
         let index = self.lock();
-        let uses = index.uses.get(subject).into_iter().flatten();
+        let uses = index.uses.get(object_ref).into_iter().flatten();
         uses.filter(|(named, _)| *named == kind).map(|(_, name)| name.clone()).collect()
     }
 
     /// Everyone who names something.
     #[must_use]
-    pub fn subjects(&self) -> Vec<Subject> {
+    pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.lock().uses.keys().cloned().collect()
     }
 
@@ -97,11 +97,11 @@ impl References {
 }
 
 impl Index {
-    fn remove(&mut self, subject: &Subject) {
-        for (kind, name) in self.uses.remove(subject).unwrap_or_default() {
-            let key = (kind, subject.namespace.clone(), name);
+    fn remove(&mut self, object_ref: &ObjectRef) {
+        for (kind, name) in self.uses.remove(object_ref).unwrap_or_default() {
+            let key = (kind, object_ref.namespace.clone(), name);
             if let Some(users) = self.users.get_mut(&key) {
-                users.remove(subject);
+                users.remove(object_ref);
                 if users.is_empty() {
                     self.users.remove(&key);
                 }
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_change_wakes_just_those_that_name_the_object_now() {
         let references = References::default();
-        let (one, two) = (Subject::deployment("shop", "one"), Subject::deployment("shop", "two"));
+        let (one, two) = (ObjectRef::deployment("shop", "one"), ObjectRef::deployment("shop", "two"));
         references.set(&one, [(Named::Secret, "a".into()), (Named::Secret, "b".into())].into());
         references.set(&two, [(Named::Secret, "a".into())].into());
         assert_eq!(references.users(Named::Secret, "shop", "a"), [one.clone(), two.clone()]);

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::conditions::{LONGEST_MESSAGE, Told, cut};
+use super::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
 use super::problem;
 use super::reason::Reason;
 
@@ -28,7 +28,7 @@ pub enum Access {
 ///
 /// # Errors
 /// The same error, if it is none to tell of: no answer, a conflict, or an API server that is busy. It passes by itself.
-pub fn told(access: Access, request: &str, error: kube::Error) -> Result<Told, kube::Error> {
+pub fn condition(access: Access, request: &str, error: kube::Error) -> Result<ConditionUpdate, kube::Error> {
     let kube::Error::Api(status) = &error else { return Err(error) };
     let refused = match status.code {
         // Gone meanwhile, changed meanwhile, or not now.
@@ -44,7 +44,7 @@ pub fn told(access: Access, request: &str, error: kube::Error) -> Result<Told, k
     tracing::warn!(request, reason = status.message, "the cluster refused");
     let why = if status.message.is_empty() { &status.reason } else { &status.message };
     let message = format!("The Kubernetes API server refused to {request}: {why}");
-    Ok(Told::new(Reason::KubernetesError, cut(&message, LONGEST_MESSAGE)))
+    Ok(ConditionUpdate::new(Reason::KubernetesError, cut(&message, LONGEST_MESSAGE)))
 }
 
 /// Whether it will not be granted by waiting: no right to see it, or there is no such namespace or kind. It is no answer that the
@@ -56,9 +56,9 @@ pub fn cannot_be_seen(error: &kube::Error) -> bool {
 
 /// Runs of one resource in a row that the API server refused something.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Refusals(u32);
+pub struct KubernetesErrorBackoff(u32);
 
-impl Refusals {
+impl KubernetesErrorBackoff {
     /// When to run again after a run that ended with `reason`, and else would after `again`: nobody tells when a right is
     /// granted or a policy changes.
     pub fn again(&mut self, reason: Reason, again: Option<Duration>) -> Option<Duration> {
@@ -96,23 +96,32 @@ mod tests {
             ("overloaded", Access::Write, 503, false),
             ("too slow", Access::Write, 504, false),
         ] {
-            let told = told(access, "patch ConfigMap tax", answered(code));
-            assert_eq!(told.is_ok(), is_told, "{case}");
-            if let Ok(told) = told {
+            let condition = condition(access, "patch ConfigMap tax", answered(code));
+            assert_eq!(condition.is_ok(), is_told, "{case}");
+            if let Ok(condition) = condition {
                 let expected = "The Kubernetes API server refused to patch ConfigMap tax: no";
-                assert_eq!((told.reason, told.message.as_str()), (Reason::KubernetesError, expected), "{case}");
+                assert_eq!(
+                    (condition.reason, condition.message.as_str()),
+                    (Reason::KubernetesError, expected),
+                    "{case}"
+                );
             }
         }
     }
 
     #[test]
     fn pauses_grow_until_nothing_is_refused() {
-        let mut refusals = Refusals::default();
-        let again = |refusals: &mut Refusals| refusals.again(Reason::KubernetesError, None);
-        assert_eq!(again(&mut refusals), Some(Duration::from_secs(8)));
-        assert_eq!(again(&mut refusals), Some(Duration::from_secs(16)));
-        assert_eq!(refusals.again(Reason::KubernetesError, Some(Duration::from_secs(5))), Some(Duration::from_secs(5)));
-        assert_eq!(refusals.again(Reason::Deployed, None), None);
-        assert_eq!(again(&mut refusals), Some(Duration::from_secs(8)));
+        let mut kubernetes_error_backoff = KubernetesErrorBackoff::default();
+        let again = |kubernetes_error_backoff: &mut KubernetesErrorBackoff| {
+            kubernetes_error_backoff.again(Reason::KubernetesError, None)
+        };
+        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(8)));
+        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(16)));
+        assert_eq!(
+            kubernetes_error_backoff.again(Reason::KubernetesError, Some(Duration::from_secs(5))),
+            Some(Duration::from_secs(5))
+        );
+        assert_eq!(kubernetes_error_backoff.again(Reason::Deployed, None), None);
+        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(8)));
     }
 }

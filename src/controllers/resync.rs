@@ -11,10 +11,10 @@ use std::time::Duration;
 use kube::runtime::reflector::Store;
 
 use super::context::Context;
-use super::events::{self, Ours, what_people_change};
+use super::events::{self, ManagedKind, what_people_change};
 use super::object::Object;
+use super::object_ref::ObjectRef;
 use super::remote::Jitter;
-use super::subject::Subject;
 
 /// Time between two comparisons of one kind, stretched by up to a tenth by chance.
 pub const INTERVAL: Duration = Duration::from_mins(5);
@@ -23,45 +23,45 @@ const NAMED: usize = 5;
 
 /// What the last reconcile of each object was given: a number for each, which changes when people change the object.
 #[derive(Debug, Default)]
-pub struct Given(Mutex<HashMap<Subject, u64>>);
+pub struct Given(Mutex<HashMap<ObjectRef, u64>>);
 
 impl Given {
     /// A reconcile begins, and is given this object.
-    pub fn note<K: Ours>(&self, object: &K) {
-        self.lock().insert(events::subject(object), what_people_change(object));
+    pub fn note<K: ManagedKind>(&self, object: &K) {
+        self.lock().insert(events::object_ref(object), what_people_change(object));
     }
 
     /// Forgets an object that is gone.
-    pub fn forget(&self, subject: &Subject) {
-        self.lock().remove(subject);
+    pub fn forget(&self, object_ref: &ObjectRef) {
+        self.lock().remove(object_ref);
     }
 
     /// Every object that has had a reconcile.
     #[must_use]
-    pub fn subjects(&self) -> Vec<Subject> {
+    pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.lock().keys().cloned().collect()
     }
 
     /// Those of these objects that differ from what their last reconcile was given, or had none; in order.
     #[must_use]
-    pub fn outdated<K: Ours>(&self, objects: &[Arc<K>]) -> Vec<Subject> {
+    pub fn outdated<K: ManagedKind>(&self, objects: &[Arc<K>]) -> Vec<ObjectRef> {
         let given = self.lock();
         let outdated = |object: &Arc<K>| {
-            let subject = events::subject(&**object);
-            (given.get(&subject) != Some(&what_people_change(&**object))).then_some(subject)
+            let object_ref = events::object_ref(&**object);
+            (given.get(&object_ref) != Some(&what_people_change(&**object))).then_some(object_ref)
         };
         let mut outdated: Vec<_> = objects.iter().filter_map(outdated).collect();
         outdated.sort();
         outdated
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Subject, u64>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectRef, u64>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Compares for ever, and enqueues what is outdated. `seed`: start of the chance.
-pub async fn resync<K: Object + Ours>(store: Store<K>, context: Arc<Context>, seed: u64) {
+pub async fn resync<K: Object + ManagedKind>(store: Store<K>, context: Arc<Context>, seed: u64) {
     let mut jitter = Jitter::new(seed);
     loop {
         context.clock.sleep(jitter.stretch(INTERVAL)).await;
@@ -69,7 +69,7 @@ pub async fn resync<K: Object + Ours>(store: Store<K>, context: Arc<Context>, se
     }
 }
 
-fn compare<K: Ours>(objects: &[Arc<K>], context: &Context) {
+fn compare<K: ManagedKind>(objects: &[Arc<K>], context: &Context) {
     let outdated = context.given.outdated(objects);
     let missed = context.work.not_waiting(&outdated);
     if !missed.is_empty() {
@@ -82,7 +82,7 @@ fn compare<K: Ours>(objects: &[Arc<K>], context: &Context) {
         );
     }
     // Also what waits already, which costs nothing.
-    for subject in outdated {
-        context.wake(subject);
+    for object_ref in outdated {
+        context.enqueue(object_ref);
     }
 }

@@ -6,7 +6,7 @@ use kube::api::Api;
 use kube::{Client, ResourceExt};
 use serde::de::Error as _;
 
-use super::conditions::Told;
+use super::conditions::ConditionUpdate;
 use super::reason::Reason;
 use super::refusal::{self, Access};
 use crate::names;
@@ -43,7 +43,7 @@ impl Policy {
     ///
     /// # Errors
     /// Why not, and what to do.
-    pub fn check(self, secret: &Secret) -> Result<(), Told> {
+    pub fn check(self, secret: &Secret) -> Result<(), ConditionUpdate> {
         let name = secret.name_any();
         let type_ = secret.type_.as_deref().unwrap_or_default();
         let refused = REFUSED_TYPES.iter().find(|(refused, _)| *refused == type_);
@@ -64,7 +64,7 @@ impl Policy {
         } else {
             return Ok(());
         };
-        Err(Told::new(Reason::ConfigurationInvalid, message))
+        Err(ConditionUpdate::new(Reason::ConfigurationInvalid, message))
     }
 }
 
@@ -78,11 +78,11 @@ pub async fn named(
     policy: Policy,
     namespace: &str,
     name: &str,
-) -> Result<Result<Option<Secret>, Told>, kube::Error> {
+) -> Result<Result<Option<Secret>, ConditionUpdate>, kube::Error> {
     match read(client, namespace, name).await {
         Ok(None) => Ok(Ok(None)),
         Ok(Some(secret)) => Ok(policy.check(&secret).map(|()| Some(secret))),
-        Err(error) => refusal::told(Access::Read, &format!("get Secret {name}"), error).map(Err),
+        Err(error) => refusal::condition(Access::Read, &format!("get Secret {name}"), error).map(Err),
     }
 }
 
@@ -152,16 +152,16 @@ mod tests {
             secret.metadata.name = Some("tax".to_owned());
             secret.metadata.labels =
                 Some(labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect());
-            let told = policy.check(&secret).err();
-            assert_eq!(told.is_some(), words.is_some(), "{case}: {told:?}");
-            if let (Some(told), Some(words)) = (told, words) {
+            let condition = policy.check(&secret).err();
+            assert_eq!(condition.is_some(), words.is_some(), "{case}: {condition:?}");
+            if let (Some(condition), Some(words)) = (condition, words) {
                 assert!(
-                    told.message.contains("Secret tax") && told.message.contains(words),
+                    condition.message.contains("Secret tax") && condition.message.contains(words),
                     "{case}: {}",
-                    told.message
+                    condition.message
                 );
-                assert!(told.message.contains(type_) || type_ == "Opaque", "{case}: {}", told.message);
-                assert_eq!(told.reason, Reason::ConfigurationInvalid, "{case}");
+                assert!(condition.message.contains(type_) || type_ == "Opaque", "{case}: {}", condition.message);
+                assert_eq!(condition.reason, Reason::ConfigurationInvalid, "{case}");
             }
         }
     }

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
 
+use super::object_ref::ObjectRef;
 use super::references::{Named, References};
-use super::subject::Subject;
 
 /// The watch of one kind of sources.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ pub struct Sources {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Users {
     /// What they name is there, and may have changed.
-    pub changed: Vec<Subject>,
+    pub changed: Vec<ObjectRef>,
     /// What they name is not there.
-    pub missing: Vec<Subject>,
+    pub missing: Vec<ObjectRef>,
 }
 
 impl Sources {
@@ -62,7 +62,7 @@ impl Sources {
         Users::default()
     }
 
-    fn users<K: Resource>(&self, references: &References, object: &K) -> ((String, String), Vec<Subject>) {
+    fn users<K: Resource>(&self, references: &References, object: &K) -> ((String, String), Vec<ObjectRef>) {
         let (namespace, name) =
             (object.namespace().unwrap_or_default(), object.meta().name.clone().unwrap_or_default());
         let users = references.users(self.kind, &namespace, &name);
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn whoever_names_what_a_list_lacks_is_enqueued_once_it_is_complete() {
         let references = References::default();
-        let user = |namespace: &str, name: &str| Subject::deployment(namespace, name);
+        let user = |namespace: &str, name: &str| ObjectRef::deployment(namespace, name);
         for (namespace, name, secret) in [("shop", "a", "one"), ("shop", "b", "two"), ("other", "c", "one")] {
             references.set(&user(namespace, name), [(Named::Secret, secret.to_owned())].into());
         }

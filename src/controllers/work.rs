@@ -22,8 +22,8 @@ use tracing::Instrument as _;
 
 use super::inventory::Inventory;
 use super::lists::{List, Lists};
-use super::reason::{Reason, Stance};
-use super::subject::{Kind, Subject};
+use super::object_ref::{Kind, ObjectRef};
+use super::reason::{ConditionState, Reason};
 use crate::metrics::{AtScrape, Metrics};
 
 /// Time after which a run that nothing has woken, or events of a kind of which nothing runs, are taken to hang. The longest
@@ -37,7 +37,7 @@ pub const LONGEST_PAUSE: Duration = Duration::from_mins(2);
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ReconcileOutcome {
     /// The resource stays, with this reason of its Ready condition, if it has one.
     Said(Option<Reason>),
     /// The resource is gone, or may go.
@@ -50,7 +50,7 @@ pub enum Ended {
     Panicked,
 }
 
-impl Ended {
+impl ReconcileOutcome {
     /// How a run ended that the cluster refused.
     #[must_use]
     pub fn refused(error: &kube::Error) -> Self {
@@ -73,10 +73,10 @@ impl Ended {
 
 /// Whether a change that was not sent with this outcome is not to be sent, or waits for people.
 fn settles(reason: Reason) -> bool {
-    match reason.stance() {
-        Stance::Ready | Stance::Stalled | Stance::Paused | Stance::Failing => true,
-        Stance::Running => false,
-        Stance::Waiting => matches!(
+    match reason.state() {
+        ConditionState::Ready | ConditionState::Stalled | ConditionState::Paused | ConditionState::Failing => true,
+        ConditionState::Running => false,
+        ConditionState::Waiting => matches!(
             reason,
             Reason::SecretMissing
                 | Reason::ConfigMapMissing
@@ -108,15 +108,15 @@ impl fmt::Debug for Work {
 #[derive(Default)]
 struct State {
     /// Since the first event that no run has begun for.
-    waiting: HashMap<Subject, Duration>,
+    waiting: HashMap<ObjectRef, Duration>,
     running: HashMap<u64, Running>,
     begun: u64,
     /// By kind: how many wait, how many run, and when one of them began or ended last.
     kinds: HashMap<Kind, OfKind>,
     /// Start of each run that is under way.
-    began: HashMap<Subject, Duration>,
+    began: HashMap<ObjectRef, Duration>,
     /// Since when a change that people made is not sent.
-    changed: HashMap<Subject, Duration>,
+    changed: HashMap<ObjectRef, Duration>,
     lists: Lists,
     /// Whether the controllers have started.
     started: bool,
@@ -131,7 +131,7 @@ struct OfKind {
 
 struct Running {
     what: String,
-    woken: Arc<AtomicU64>,
+    enqueued: Arc<AtomicU64>,
 }
 
 impl Work {
@@ -187,14 +187,14 @@ impl Work {
 
     /// Whether the first list is there that this resource stands in, so that its controller reconciles it.
     #[must_use]
-    pub fn is_listed(&self, subject: &Subject) -> bool {
-        self.lock().lists.is_listed(subject)
+    pub fn is_listed(&self, object_ref: &ObjectRef) -> bool {
+        self.lock().lists.is_listed(object_ref)
     }
 
     /// The first lists that the API server refuses, for people.
     #[must_use]
     pub fn refused_lists(&self) -> Vec<String> {
-        self.lock().lists.refusals().map(ToString::to_string).collect()
+        self.lock().lists.kubernetes_error_backoff().map(ToString::to_string).collect()
     }
 
     /// Shows for ever that the loop which drives this is alive.
@@ -206,39 +206,39 @@ impl Work {
     }
 
     /// Something happened for which a resource is to run. What cannot be listed cannot run; its list enqueues it.
-    pub fn event(&self, subject: &Subject) {
+    pub fn event(&self, object_ref: &ObjectRef) {
         let now = self.clock.elapsed();
         let mut state = self.lock();
-        if !state.lists.is_unlisted(subject) && !state.waiting.contains_key(subject) {
-            state.waiting.insert(subject.clone(), now);
-            let of_kind = state.kinds.entry(subject.kind).or_default();
+        if !state.lists.is_unlisted(object_ref) && !state.waiting.contains_key(object_ref) {
+            state.waiting.insert(object_ref.clone(), now);
+            let of_kind = state.kinds.entry(object_ref.kind).or_default();
             of_kind.waiting += 1;
-            self.metrics.waiting(subject.kind.as_str(), of_kind.waiting);
+            self.metrics.waiting(object_ref.kind.as_str(), of_kind.waiting);
         }
     }
 
     /// People changed a resource, or what its values come from.
-    pub fn changed(&self, subject: &Subject) {
-        if subject.kind == Kind::Deployment {
+    pub fn changed(&self, object_ref: &ObjectRef) {
+        if object_ref.kind == Kind::Deployment {
             let now = self.clock.elapsed();
-            self.lock().changed.entry(subject.clone()).or_insert(now);
+            self.lock().changed.entry(object_ref.clone()).or_insert(now);
         }
     }
 
-    /// The run of `subject` that is under way has seen everything, sent nothing, and says this.
-    pub fn settled(&self, subject: &Subject, reason: Reason) {
+    /// The run of `object_ref` that is under way has seen everything, sent nothing, and says this.
+    pub fn settled(&self, object_ref: &ObjectRef, reason: Reason) {
         let mut state = self.lock();
         // What changes during the run is for the next one.
-        let began = state.began.get(subject).copied();
-        let old = state.changed.get(subject).zip(began).is_some_and(|(changed, began)| *changed <= began);
+        let began = state.began.get(object_ref).copied();
+        let old = state.changed.get(object_ref).zip(began).is_some_and(|(changed, began)| *changed <= began);
         if old && settles(reason) {
-            state.changed.remove(subject);
+            state.changed.remove(object_ref);
         }
     }
 
-    /// A call that changes the remote deployment of `subject` was accepted.
-    pub fn sent(&self, subject: &Subject) {
-        let changed = self.lock().changed.remove(subject);
+    /// A call that changes the remote deployment of `object_ref` was accepted.
+    pub fn sent(&self, object_ref: &ObjectRef) {
+        let changed = self.lock().changed.remove(object_ref);
         if let Some(changed) = changed {
             self.metrics.change_sent(self.clock.elapsed().saturating_sub(changed));
         }
@@ -250,11 +250,11 @@ impl Work {
     }
 
     /// Nothing waits any more for a resource that is gone.
-    pub fn gone(&self, subject: &Subject) {
-        self.inventory.gone(subject);
+    pub fn gone(&self, object_ref: &ObjectRef) {
+        self.inventory.gone(object_ref);
         let mut state = self.lock();
-        state.changed.remove(subject);
-        self.take(&mut state, subject);
+        state.changed.remove(object_ref);
+        self.take(&mut state, object_ref);
     }
 
     /// A reconcile of this kind panicked, or a task that reads for many (`remote`).
@@ -269,59 +269,59 @@ impl Work {
 
     /// Every subject that something is kept for.
     #[must_use]
-    pub fn subjects(&self) -> Vec<Subject> {
+    pub fn object_refs(&self) -> Vec<ObjectRef> {
         let state = self.lock();
         let kept: Vec<_> = state.waiting.keys().chain(state.changed.keys()).cloned().collect();
         drop(state);
-        kept.into_iter().chain(self.inventory.subjects()).collect()
+        kept.into_iter().chain(self.inventory.object_refs()).collect()
     }
 
-    /// A run begins for `subject`: what happens from here on is for the next one.
+    /// A run begins for `object_ref`: what happens from here on is for the next one.
     #[must_use]
-    pub fn begin(self: &Arc<Self>, subject: &Subject) -> Began {
+    pub fn begin(self: &Arc<Self>, object_ref: &ObjectRef) -> Began {
         let at = self.clock.elapsed();
-        let kind = subject.kind;
+        let kind = object_ref.kind;
         let mut state = self.lock();
-        if let Some(since) = self.take(&mut state, subject) {
+        if let Some(since) = self.take(&mut state, object_ref) {
             self.metrics.begun(kind.as_str(), at.saturating_sub(since));
         }
         state.kinds.entry(kind).or_default().running += 1;
-        state.began.insert(subject.clone(), at);
-        Began { work: Arc::clone(self), subject: subject.clone(), at }
+        state.began.insert(object_ref.clone(), at);
+        Began { work: Arc::clone(self), object_ref: object_ref.clone(), at }
     }
 
-    /// Those of `subjects` that no event waits for.
+    /// Those of `object_refs` that no event waits for.
     #[must_use]
-    pub fn not_waiting(&self, subjects: &[Subject]) -> Vec<Subject> {
+    pub fn not_waiting(&self, object_refs: &[ObjectRef]) -> Vec<ObjectRef> {
         let state = self.lock();
-        subjects.iter().filter(|subject| !state.waiting.contains_key(subject)).cloned().collect()
+        object_refs.iter().filter(|object_ref| !state.waiting.contains_key(object_ref)).cloned().collect()
     }
 
     /// Does something that must not hang.
     pub async fn watched<T>(self: &Arc<Self>, what: impl FnOnce() -> String, work: impl Future<Output = T>) -> T {
-        let woken = Arc::new(AtomicU64::new(millis(self.clock.elapsed())));
+        let enqueued = Arc::new(AtomicU64::new(millis(self.clock.elapsed())));
         let number = {
             let mut state = self.lock();
             state.begun += 1;
             let number = state.begun;
-            state.running.insert(number, Running { what: what(), woken: Arc::clone(&woken) });
+            state.running.insert(number, Running { what: what(), enqueued: Arc::clone(&enqueued) });
             number
         };
         let _forgotten = Forgotten { work: self, number };
         let mut work = pin!(work);
         poll_fn(|context| {
-            woken.store(millis(self.clock.elapsed()), Ordering::Relaxed);
+            enqueued.store(millis(self.clock.elapsed()), Ordering::Relaxed);
             work.as_mut().poll(context)
         })
         .await
     }
 
-    fn take(&self, state: &mut State, subject: &Subject) -> Option<Duration> {
-        let since = state.waiting.remove(subject)?;
-        let of_kind = state.kinds.entry(subject.kind).or_default();
+    fn take(&self, state: &mut State, object_ref: &ObjectRef) -> Option<Duration> {
+        let since = state.waiting.remove(object_ref)?;
+        let of_kind = state.kinds.entry(object_ref.kind).or_default();
         of_kind.waiting = of_kind.waiting.saturating_sub(1);
         of_kind.moved = self.clock.elapsed();
-        self.metrics.waiting(subject.kind.as_str(), of_kind.waiting);
+        self.metrics.waiting(object_ref.kind.as_str(), of_kind.waiting);
         Some(since)
     }
 
@@ -334,16 +334,16 @@ impl Work {
 /// A run that has begun, and ends with this, in whatever way.
 pub struct Began {
     work: Arc<Work>,
-    subject: Subject,
+    object_ref: ObjectRef,
     /// On [`Clock::elapsed`].
     at: Duration,
 }
 
 impl Began {
     /// Does the run, under a trace id of its own.
-    pub async fn run<T>(self, run: impl Future<Output = (T, Ended)>) -> T {
-        let (work, kind, began) = (Arc::clone(&self.work), self.subject.kind, self.at);
-        let Subject { namespace, name, .. } = &self.subject;
+    pub async fn run<T>(self, run: impl Future<Output = (T, ReconcileOutcome)>) -> T {
+        let (work, kind, began) = (Arc::clone(&self.work), self.object_ref.kind, self.at);
+        let ObjectRef { namespace, name, .. } = &self.object_ref;
         let trace_id = trace::Id::random();
         let span = tracing::info_span!("run", kind = kind.as_str(), namespace, name, %trace_id);
         let run = async {
@@ -353,7 +353,7 @@ impl Began {
             (value, ended)
         };
         let run = trace::within(trace_id, run).instrument(span);
-        let (value, ended) = work.watched(|| format!("the run of {} {}", kind.as_str(), self.subject), run).await;
+        let (value, ended) = work.watched(|| format!("the run of {} {}", kind.as_str(), self.object_ref), run).await;
         drop(self);
         work.metrics.ended(kind.as_str(), ended.label(), work.clock.elapsed().saturating_sub(began));
         value
@@ -364,8 +364,8 @@ impl Drop for Began {
     fn drop(&mut self) {
         let now = self.work.clock.elapsed();
         let mut state = self.work.lock();
-        state.began.remove(&self.subject);
-        let of_kind = state.kinds.entry(self.subject.kind).or_default();
+        state.began.remove(&self.object_ref);
+        let of_kind = state.kinds.entry(self.object_ref.kind).or_default();
         of_kind.running = of_kind.running.saturating_sub(1);
         of_kind.moved = now;
     }

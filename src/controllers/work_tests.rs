@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::controllers::inventory::Says;
+use crate::controllers::inventory::ReportedState;
 
 fn work() -> (Clock, Arc<Work>) {
     let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
@@ -20,8 +20,8 @@ fn list(kind: Kind) -> List {
     List { kind, namespace: Some("shop".to_owned()) }
 }
 
-fn tax() -> Subject {
-    Subject::deployment("shop", "tax")
+fn tax() -> ObjectRef {
+    ObjectRef::deployment("shop", "tax")
 }
 
 /// Lines of a scrape that begin with this.
@@ -39,28 +39,30 @@ async fn a_resource_waits_from_its_first_event_until_its_run_begins() {
     work.event(&tax());
     clock.step(Duration::from_secs(3));
     work.event(&tax());
-    work.event(&Subject::deployment("shop", "other"));
+    work.event(&ObjectRef::deployment("shop", "other"));
     assert_eq!(scraped(&work, deployments), [format!("{deployments} 2")]);
     clock.step(Duration::from_secs(1));
-    let depth =
-        work.begin(&tax()).run(async { (scraped(&work, deployments), Ended::Said(Some(Reason::Deployed))) }).await;
+    let depth = work
+        .begin(&tax())
+        .run(async { (scraped(&work, deployments), ReconcileOutcome::Said(Some(Reason::Deployed))) })
+        .await;
     assert_eq!(depth, [format!("{deployments} 1")]);
     let wait = "connect_operator_workqueue_wait_seconds_";
     assert!(scraped(&work, wait).contains(&format!("{wait}sum{{kind=\"ConnectorDeployment\"}} 4.0")));
-    work.gone(&Subject::deployment("shop", "other"));
+    work.gone(&ObjectRef::deployment("shop", "other"));
     assert_eq!(scraped(&work, deployments), [format!("{deployments} 0")]);
-    assert!(work.subjects().is_empty());
+    assert!(work.object_refs().is_empty());
 }
 
 #[tokio::test]
 async fn runs_are_counted_by_how_they_ended() {
     let (clock, work) = work();
     for (ended, times) in [
-        (Ended::Said(Some(Reason::Deployed)), 2),
-        (Ended::Said(None), 1),
-        (Ended::Gone, 1),
-        (Ended::Conflict, 1),
-        (Ended::ClusterError, 3),
+        (ReconcileOutcome::Said(Some(Reason::Deployed)), 2),
+        (ReconcileOutcome::Said(None), 1),
+        (ReconcileOutcome::Gone, 1),
+        (ReconcileOutcome::Conflict, 1),
+        (ReconcileOutcome::ClusterError, 3),
     ] {
         for _ in 0..times {
             work.begin(&tax())
@@ -102,14 +104,14 @@ async fn a_change_is_timed_until_it_is_sent_and_not_while_people_are_waited_for(
                 if let Some(reason) = says {
                     work.settled(&tax(), reason);
                 }
-                ((), Ended::Said(Some(Reason::Deployed)))
+                ((), ReconcileOutcome::Said(Some(Reason::Deployed)))
             })
             .await;
         clock.step(Duration::from_secs(10));
         work.begin(&tax())
             .run(async {
                 work.sent(&tax());
-                ((), Ended::Said(Some(Reason::Redeploying)))
+                ((), ReconcileOutcome::Said(Some(Reason::Redeploying)))
             })
             .await;
         work.sent(&tax());
@@ -132,7 +134,7 @@ async fn a_change_during_a_run_is_not_forgotten_with_it() {
             clock.step(Duration::from_secs(1));
             work.changed(&tax());
             work.settled(&tax(), Reason::Deployed);
-            ((), Ended::Said(Some(Reason::Deployed)))
+            ((), ReconcileOutcome::Said(Some(Reason::Deployed)))
         })
         .await;
     clock.step(Duration::from_secs(1));
@@ -146,7 +148,7 @@ async fn a_run_that_nothing_wakes_hangs_and_one_that_goes_on_does_not() {
     let (clock, work) = work();
     let hung = tokio::spawn({
         let work = Arc::clone(&work);
-        async move { work.begin(&tax()).run(future::pending::<((), Ended)>()).await }
+        async move { work.begin(&tax()).run(future::pending::<((), ReconcileOutcome)>()).await }
     });
     tokio::task::yield_now().await;
     clock.step(LONGEST_SILENCE);
@@ -164,7 +166,7 @@ async fn a_run_that_nothing_wakes_hangs_and_one_that_goes_on_does_not() {
             for _ in 0..100 {
                 clock.sleep(Duration::from_mins(5)).await;
             }
-            ((), Ended::Said(None))
+            ((), ReconcileOutcome::Said(None))
         };
         async move { work.begin(&tax()).run(calls).await }
     });
@@ -192,8 +194,8 @@ async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists()
     assert_eq!((work.lists(), work.events_are_followed()), (Ok(()), Ok(())), "they could not run until now");
     clock.step(LONGEST_SILENCE);
     let (end, ended) = oneshot::channel();
-    let other = Subject::deployment("shop", "other");
-    let run = work.begin(&other).run(async { (ended.await.expect("the end"), Ended::Said(None)) });
+    let other = ObjectRef::deployment("shop", "other");
+    let run = work.begin(&other).run(async { (ended.await.expect("the end"), ReconcileOutcome::Said(None)) });
     let mut run = std::pin::pin!(run);
     assert!(futures::poll!(&mut run).is_pending());
     clock.step(LONGEST_SILENCE);
@@ -205,7 +207,7 @@ async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists()
     clock.step(Duration::from_secs(1));
     let why = work.events_are_followed().expect_err("nothing runs");
     assert_eq!(why, "events of ConnectorDeployment wait for 901 s, and nothing runs");
-    work.begin(&tax()).run(async { ((), Ended::Gone) }).await;
+    work.begin(&tax()).run(async { ((), ReconcileOutcome::Gone) }).await;
     clock.step(Duration::from_hours(9));
     assert_eq!(work.events_are_followed(), Ok(()), "nothing waits");
 }
@@ -224,7 +226,7 @@ fn a_list_that_is_refused_holds_nothing_up_and_is_told() {
     let refused = "connect_operator_lists_refused{kind=\"ConnectorDeployment\",namespace=\"yard\"} 1";
     assert_eq!(scraped(&work, "connect_operator_lists_refused{"), [refused]);
 
-    work.event(&Subject::deployment("yard", "tax"));
+    work.event(&ObjectRef::deployment("yard", "tax"));
     clock.step(LONGEST_SILENCE * 2);
     assert_eq!(work.events_are_followed(), Ok(()), "nothing can run for it");
     assert!(work.listed(&yard));
@@ -247,15 +249,15 @@ async fn a_main_loop_that_is_not_run_is_noticed() {
 #[tokio::test]
 async fn what_exists_is_counted_by_what_it_says_and_gone_when_it_is_gone() {
     let (clock, work) = work();
-    let says = |reason, operation| Some(Says { reason: Some(reason), operation });
-    let (one, other, project) = (tax(), Subject::deployment("shop", "other"), Subject::project("shop", "demo"));
-    work.inventory.seen(&one, Some(Says::default()));
+    let says = |reason, operation| Some(ReportedState { reason: Some(reason), operation });
+    let (one, other, project) = (tax(), ObjectRef::deployment("shop", "other"), ObjectRef::project("shop", "demo"));
+    work.inventory.seen(&one, Some(ReportedState::default()));
     work.inventory.seen(&one, says(Reason::Creating, Some(clock.now())));
     work.inventory.seen(&other, says(Reason::Creating, None));
     work.inventory.seen(&project, says(Reason::Available, None));
     work.inventory.used(&project);
     // Of another install, which looks at it itself.
-    let foreign = Subject::project("shop", "foreign");
+    let foreign = ObjectRef::project("shop", "foreign");
     work.inventory.used(&foreign);
     work.inventory.unused(&foreign);
     let resources = "connect_operator_resources";
@@ -268,16 +270,16 @@ async fn what_exists_is_counted_by_what_it_says_and_gone_when_it_is_gone() {
     assert_eq!(scraped(&work, oldest), [format!("{oldest} 90.0")]);
     assert_eq!(scraped(&work, since), [format!("{since}{{namespace=\"shop\",project=\"demo\"}} 90.0")]);
     work.inventory.looked(&project, clock.now());
-    work.inventory.looked(&Subject::project("shop", "unknown"), clock.now());
+    work.inventory.looked(&ObjectRef::project("shop", "unknown"), clock.now());
     clock.step(Duration::from_secs(5));
     work.inventory.seen(&one, says(Reason::Deployed, None));
     assert_eq!(scraped(&work, oldest), [format!("{oldest} 0.0")]);
     assert_eq!(scraped(&work, since), [format!("{since}{{namespace=\"shop\",project=\"demo\"}} 5.0")]);
-    for subject in [&one, &other, &project] {
-        work.gone(subject);
+    for object_ref in [&one, &other, &project] {
+        work.gone(object_ref);
     }
     assert_eq!((scraped(&work, resources), scraped(&work, since)), (Vec::new(), Vec::new()));
-    assert!(work.subjects().is_empty());
+    assert!(work.object_refs().is_empty());
 }
 
 /// What a scrape shows and costs depends on what is said, not on how many say it.
@@ -286,11 +288,11 @@ async fn ten_thousand_resources_make_no_more_series_than_one() {
     let sizes = [1, 10_000].map(|number| {
         let (clock, work) = work();
         for number in 0..number {
-            let subject = Subject::deployment("shop", &format!("tax-{number}"));
-            let says = Says { reason: Some(Reason::Deployed), operation: Some(clock.now()) };
-            work.inventory.seen(&subject, Some(says));
-            work.event(&subject);
-            work.changed(&subject);
+            let object_ref = ObjectRef::deployment("shop", &format!("tax-{number}"));
+            let says = ReportedState { reason: Some(Reason::Deployed), operation: Some(clock.now()) };
+            work.inventory.seen(&object_ref, Some(says));
+            work.event(&object_ref);
+            work.changed(&object_ref);
         }
         let start = Clock::system();
         let lines = work.metrics().encode().lines().count();

@@ -1,6 +1,6 @@
 //! Status of a `ConnectorStaged`: what the service says of it, and what the operator has begun and done.
 //!
-//! Next: `controllers/connector_staged/stored.rs`, which reads and writes what must survive a restart.
+//! Next: `controllers/connector_staged/status_conversion.rs`, which reads and writes what must survive a restart.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;

@@ -1,5 +1,5 @@
 //! Other installs, as far as objects are claimed by them: whether one is living, and whether it still means an object.
-//! Pure; who reads the Leases is in `controllers/elsewhere.rs`.
+//! Pure; who reads the Leases is in `controllers/foreign_installs.rs`.
 //!
 //! Living is judged as in an election, by changes that were seen here and never by another's clock. An install that was
 //! never looked at counts as living, and one that was looked at for the first time does so for as long as its Lease says.

@@ -5,10 +5,10 @@
 #![allow(clippy::large_futures, reason = "a test has the room")]
 #![allow(clippy::single_match_else, reason = "what is expected comes first")]
 
-mod by_hand;
 mod chart;
 mod checks;
 mod cluster;
+mod commands;
 mod completion;
 mod control_plane;
 mod demo;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
+use connect_api::ClientContext;
 use connect_api::Fence;
-use connect_api::Surroundings;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::Limits;
 use connect_operator::controllers::action_factory::HttpActionFactory;
@@ -55,7 +55,7 @@ impl Drop for Operator {
 pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespaces: &[&str]) -> Operator {
     let (clock, allowed_hosts) = (Clock::system(), AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host"));
     let metrics = Metrics::new(clock.now());
-    let around = Surroundings { observer: metrics.clone(), ..Surroundings::plain(clock.clone()) };
+    let around = ClientContext { observer: metrics.clone(), ..ClientContext::plain(clock.clone()) };
     let actions =
         HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
     let factory = HttpFactory { allowed_hosts, around, limits: Limits::default(), extra_ca_pem: None };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
-use connect_api::Surroundings;
+use connect_api::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::Limits;
 use connect_operator::controllers::action_factory::{ActionFactory, HttpActionFactory};
@@ -146,7 +146,7 @@ impl Shop {
         let metrics = Metrics::new(clock.now());
         let work = Work::new(clock.clone(), Arc::clone(&metrics));
         self.work = Some(Arc::clone(&work));
-        let around = Surroundings { observer: metrics, ..Surroundings::plain(clock.clone()) };
+        let around = ClientContext { observer: metrics, ..ClientContext::plain(clock.clone()) };
         let actions =
             HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
         let factory = HttpFactory { allowed_hosts, around, limits: self.limits, extra_ca_pem: None };

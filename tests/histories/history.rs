@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::time::Duration;
 
 use crate::gate::Place;
-use crate::simulation::{Armed, Trouble};
+use crate::simulation::{Armed, Outage};
 
 /// How the remote reads what the contract leaves open, in a form that shrinks to the friendliest.
 #[derive(Clone, Copy, Debug, Default)]
@@ -122,7 +122,7 @@ pub(crate) enum Step {
     Fails(u8),
     UndeployFails(u8),
     Foreign(u8, Foreign),
-    Trouble(Armed),
+    Outage(Armed),
     Stop(u8),
     /// Starts with lists that are so many changes old.
     Start(u8, u8),
@@ -180,36 +180,36 @@ fn shape() -> impl Strategy<Value = Shape> {
 }
 
 /// What may become of a call that is still to come.
-pub(crate) fn trouble() -> impl Strategy<Value = Armed> {
+pub(crate) fn outage() -> impl Strategy<Value = Armed> {
     let remote = prop_oneof![
-        3 => Just(Trouble::LostThere),
-        4 => Just(Trouble::LostBack),
-        1 => Just(Trouble::Unclear),
-        4 => (1..30_u8).prop_map(Trouble::Late),
-        3 => (1..30_u8).prop_map(Trouble::Slow),
-        1 => Just(Trouble::Invalid),
-        1 => Just(Trouble::Forbidden),
-        1 => Just(Trouble::Conflict),
-        1 => Just(Trouble::Busy),
-        1 => Just(Trouble::Broken),
-        1 => Just(Trouble::Unavailable),
-        3 => Just(Trouble::DieBefore),
-        4 => Just(Trouble::DieAfter),
+        3 => Just(Outage::LostThere),
+        4 => Just(Outage::LostBack),
+        1 => Just(Outage::Unclear),
+        4 => (1..30_u8).prop_map(Outage::Late),
+        3 => (1..30_u8).prop_map(Outage::Slow),
+        1 => Just(Outage::Invalid),
+        1 => Just(Outage::Forbidden),
+        1 => Just(Outage::Conflict),
+        1 => Just(Outage::Busy),
+        1 => Just(Outage::Broken),
+        1 => Just(Outage::Unavailable),
+        3 => Just(Outage::DieBefore),
+        4 => Just(Outage::DieAfter),
     ];
     let cluster = prop_oneof![
-        2 => Just(Trouble::LostThere),
-        3 => Just(Trouble::LostBack),
-        1 => (1..30_u8).prop_map(Trouble::Slow),
-        1 => Just(Trouble::Conflict),
-        1 => Just(Trouble::Broken),
-        3 => Just(Trouble::DieBefore),
-        3 => Just(Trouble::DieAfter),
+        2 => Just(Outage::LostThere),
+        3 => Just(Outage::LostBack),
+        1 => (1..30_u8).prop_map(Outage::Slow),
+        1 => Just(Outage::Conflict),
+        1 => Just(Outage::Broken),
+        3 => Just(Outage::DieBefore),
+        3 => Just(Outage::DieAfter),
     ];
     let remote = (remote, prop::bool::weighted(0.7), 0..3_u8);
     let cluster = (cluster, any::<bool>(), 0..6_u8);
     prop_oneof![
-        3 => remote.prop_map(|(trouble, changes, skip)| Armed { place: Place::Remote, changes, skip, trouble }),
-        2 => cluster.prop_map(|(trouble, changes, skip)| Armed { place: Place::Cluster, changes, skip, trouble }),
+        3 => remote.prop_map(|(outage, changes, skip)| Armed { place: Place::Remote, changes, skip, outage }),
+        2 => cluster.prop_map(|(outage, changes, skip)| Armed { place: Place::Cluster, changes, skip, outage }),
     ]
 }
 
@@ -244,7 +244,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => name().prop_map(Step::Fails),
         1 => name().prop_map(Step::UndeployFails),
         3 => (name(), foreign()).prop_map(|(name, foreign)| Step::Foreign(name, foreign)),
-        8 => trouble().prop_map(Step::Trouble),
+        8 => outage().prop_map(Step::Outage),
         1 => number().prop_map(Step::Stop),
         4 => (number(), 0..6_u8).prop_map(|(number, behind)| Step::Start(number, behind)),
         1 => Just(Step::LoseDigestKey),

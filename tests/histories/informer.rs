@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use connect_operator::controllers::changes::Changes;
 use connect_operator::controllers::context::Context;
-use connect_operator::controllers::events::{self, Lifes, Ours, strip};
+use connect_operator::controllers::events::{self, KnownObjects, ManagedKind, strip};
+use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::sources::Sources;
-use connect_operator::controllers::subject::Subject;
 use kube::Resource;
 use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;
@@ -27,9 +27,9 @@ const PAGE: usize = 2;
 /// The watch of one kind of ours.
 pub(crate) struct Informer<K> {
     kind: Kind,
-    lifes: Lifes,
+    known_objects: KnownObjects,
     changes: Changes,
-    store: BTreeMap<Subject, Arc<K>>,
+    store: BTreeMap<ObjectRef, Arc<K>>,
     /// A list whose pages arrive.
     listing: Option<Listing<K>>,
     /// Whether there was a whole list yet.
@@ -43,21 +43,21 @@ pub(crate) struct Informer<K> {
 struct Listing<K> {
     /// Still to come.
     rest: VecDeque<K>,
-    arrived: BTreeMap<Subject, Arc<K>>,
+    arrived: BTreeMap<ObjectRef, Arc<K>>,
 }
 
 impl<K> Informer<K>
 where
-    K: Ours + Clone + DeserializeOwned,
+    K: ManagedKind + Clone + DeserializeOwned,
 {
     pub(crate) fn new(kind: Kind) -> Self {
-        let (lifes, changes) = (Lifes::new(None), Changes::default());
-        Self { kind, lifes, changes, store: BTreeMap::new(), listing: None, ready: false, cursor: 0, cut: true }
+        let (known_objects, changes) = (KnownObjects::new(None), Changes::default());
+        Self { kind, known_objects, changes, store: BTreeMap::new(), listing: None, ready: false, cursor: 0, cut: true }
     }
 
     /// What it believes to exist.
-    pub(crate) fn get(&self, subject: &Subject) -> Option<Arc<K>> {
-        self.store.get(subject).cloned()
+    pub(crate) fn get(&self, object_ref: &ObjectRef) -> Option<Arc<K>> {
+        self.store.get(object_ref).cloned()
     }
 
     /// Everything that it believes to exist.
@@ -92,7 +92,7 @@ where
     }
 
     /// Delivers the next event, or the next page of a list, or its end; returns who is to run.
-    pub(crate) fn deliver(&mut self, context: &Context, cluster: &Cluster) -> Vec<Subject> {
+    pub(crate) fn deliver(&mut self, context: &Context, cluster: &Cluster) -> Vec<ObjectRef> {
         if self.listing.is_some() {
             return self.turn_page(context);
         }
@@ -100,17 +100,17 @@ where
         let Some(change) = change else { return Vec::new() };
         self.cursor = change.version;
         let object = parse::<K>(&change.object);
-        let subject = events::subject(&object);
+        let object_ref = events::object_ref(&object);
         if change.deleted {
-            self.store.remove(&subject);
+            self.store.remove(&object_ref);
             self.note(context, &Event::Delete(object))
         } else {
-            self.store.insert(subject, Arc::new(object.clone()));
+            self.store.insert(object_ref, Arc::new(object.clone()));
             self.note(context, &Event::Apply(object))
         }
     }
 
-    fn turn_page(&mut self, context: &Context) -> Vec<Subject> {
+    fn turn_page(&mut self, context: &Context) -> Vec<ObjectRef> {
         let Some(mut listing) = self.listing.take() else { return Vec::new() };
         if listing.rest.is_empty() {
             self.store = listing.arrived;
@@ -120,15 +120,15 @@ where
         let mut run = Vec::new();
         for object in listing.rest.drain(..PAGE.min(listing.rest.len())) {
             run.extend(self.note(context, &Event::InitApply(object.clone())));
-            listing.arrived.insert(events::subject(&object), Arc::new(object));
+            listing.arrived.insert(events::object_ref(&object), Arc::new(object));
         }
         self.listing = Some(listing);
         run
     }
 
-    fn note(&mut self, context: &Context, event: &Event<K>) -> Vec<Subject> {
-        for subject in self.lifes.note(context, event) {
-            events::ended(context, &subject);
+    fn note(&mut self, context: &Context, event: &Event<K>) -> Vec<ObjectRef> {
+        for object_ref in self.known_objects.note(context, event) {
+            events::ended(context, &object_ref);
         }
         self.changes.note(event)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clock::later;
 use connect_api::model::RedeployAction;
-use connect_operator::controllers::subject::Subject;
+use connect_operator::controllers::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
 use crate::cluster::Key;
@@ -60,7 +60,7 @@ impl Simulation {
             remote.world.redeploy_elsewhere(id, &action, now).expect("it is there");
             changed = Some(id.clone());
         }
-        let run = (Subject::deployment(&namespace, &name), uid);
+        let run = (ObjectRef::deployment(&namespace, &name), uid);
         lock(&self.reach.remote).arrived.push(Arrived { run, asked: Asked::Deployment(verb), changed });
         self.judge();
     }
@@ -205,7 +205,7 @@ fn the_judge_sees_each_thing_that_an_operator_must_not_do() {
                 simulation.forge_status(&json!({"observedGeneration": 2}));
                 // The run that says so began before the edit.
                 let now = later(began, Duration::from_secs(1));
-                simulation.judge.began.insert(Subject::deployment(&namespace, &name), began);
+                simulation.judge.began.insert(ObjectRef::deployment(&namespace, &name), began);
                 let mut remote = lock(&simulation.reach.remote);
                 simulation.judge.look(&lock(&simulation.reach.cluster), &mut remote, now);
             },

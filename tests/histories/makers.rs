@@ -45,7 +45,7 @@ pub(crate) struct Plan {
 
 /// What happens to the staged connector elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Elsewhere {
+pub(crate) enum ForeignInstalls {
     /// It gets another name.
     Rename,
     /// It gets another tag.
@@ -149,13 +149,13 @@ impl Simulation {
     }
 
     /// Something happens elsewhere; `number` makes what is written different each time.
-    pub(crate) fn elsewhere(&mut self, act: Elsewhere, number: usize) {
+    pub(crate) fn foreign_installs(&mut self, act: ForeignInstalls, number: usize) {
         let now = self.now();
         let id = self.staged_id();
         let mut remote = lock(&self.reach.remote);
         let world = &mut remote.world;
         let done = match (act, &id) {
-            (Elsewhere::Create, _) => {
+            (ForeignInstalls::Create, _) => {
                 let draft = ConnectorStagedDraft {
                     key: Some(KEY.to_owned()),
                     name: "Somebody else's".to_owned(),
@@ -170,22 +170,25 @@ impl Simulation {
                 world.stage_known(PROJECT, draft, now).is_ok()
             }
             (_, None) => false,
-            (Elsewhere::Remove, Some(id)) => world.remove_staged(id, now).is_ok(),
-            (Elsewhere::Bump, Some(id)) => world.bump_staged_version(id, now).is_ok(),
-            (Elsewhere::Finish, Some(id)) => world.finish_staged(id, now).is_ok(),
-            (Elsewhere::Fail, Some(id)) => {
+            (ForeignInstalls::Remove, Some(id)) => world.remove_staged(id, now).is_ok(),
+            (ForeignInstalls::Bump, Some(id)) => world.bump_staged_version(id, now).is_ok(),
+            (ForeignInstalls::Finish, Some(id)) => world.finish_staged(id, now).is_ok(),
+            (ForeignInstalls::Fail, Some(id)) => {
                 let fails = || Some(PlannedOutcome { fails: true, entries: Vec::new() });
                 let outcomes = Outcomes { preview: fails(), publishing: fails(), certification: fails() };
                 world.plan_staged(id, outcomes, now).is_ok()
             }
-            (Elsewhere::Rename | Elsewhere::Retag | Elsewhere::Preview | Elsewhere::Publish, Some(id)) => {
+            (
+                ForeignInstalls::Rename | ForeignInstalls::Retag | ForeignInstalls::Preview | ForeignInstalls::Publish,
+                Some(id),
+            ) => {
                 let action = match act {
-                    Elsewhere::Rename => ConnectorUpdateAction::SetName { name: format!("Name {number}") },
-                    Elsewhere::Retag => {
+                    ForeignInstalls::Rename => ConnectorUpdateAction::SetName { name: format!("Name {number}") },
+                    ForeignInstalls::Retag => {
                         let (url, tag) = (REPOSITORY.to_owned(), TAGS[number % 2].to_owned());
                         ConnectorUpdateAction::SetRepository(Repository { url, tag }.into())
                     }
-                    Elsewhere::Preview => ConnectorUpdateAction::UpdatePreviewable,
+                    ForeignInstalls::Preview => ConnectorUpdateAction::UpdatePreviewable,
                     _ => ConnectorUpdateAction::Publish { certification: false },
                 };
                 let by_id = Selector::Id(id.clone());
@@ -198,7 +201,7 @@ impl Simulation {
         if let Some(id) = id.filter(|_| done) {
             self.judge.makers.foreign(&id);
             self.judge();
-            if matches!(act, Elsewhere::Preview | Elsewhere::Publish) {
+            if matches!(act, ForeignInstalls::Preview | ForeignInstalls::Publish) {
                 self.judge.makers.done_elsewhere(&id);
             }
         }

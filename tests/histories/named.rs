@@ -14,10 +14,10 @@ use crate::gate::{Place, lock};
 use crate::history::{Foreign, History, Reading, Shape, Step};
 use crate::people::{RESOURCES, Resource};
 use crate::play::{play, stage};
-use crate::simulation::{Armed, Simulation, Trouble};
+use crate::simulation::{Armed, Outage, Simulation};
 
-fn trouble(place: Place, skip: u8, trouble: Trouble) -> Step {
-    Step::Trouble(Armed { place, changes: true, skip, trouble })
+fn outage(place: Place, skip: u8, outage: Outage) -> Step {
+    Step::Outage(Armed { place, changes: true, skip, outage })
 }
 
 fn live(steps: Vec<Step>) -> History {
@@ -44,29 +44,29 @@ fn all_come_to(rows: Vec<(&str, History, (u64, u64, u64))>) {
 #[test]
 #[allow(clippy::too_many_lines, reason = "one table")]
 fn each_named_history_comes_to_what_was_asked_for() {
-    use Trouble::{DieAfter, DieBefore, Late, LostBack};
+    use Outage::{DieAfter, DieBefore, Late, LostBack};
     let shape = Shape::default();
     let debug = Shape { level: 1, ..shape };
     all_come_to(vec![
         ("a change, and nothing goes wrong", live(vec![Step::Write(0, debug), Step::Pass(90)]), (1, 1, 0)),
         (
             "rule 6: the answer to a redeploy is lost",
-            live(vec![trouble(Place::Remote, 0, LostBack), Step::Secret(2), Step::Pass(200)]),
+            live(vec![outage(Place::Remote, 0, LostBack), Step::Secret(2), Step::Pass(200)]),
             (1, 1, 0),
         ),
         (
             "rule 6: a redeploy arrives after its caller gave up",
-            live(vec![trouble(Place::Remote, 0, Late(25)), Step::Write(0, debug), Step::Pass(200)]),
+            live(vec![outage(Place::Remote, 0, Late(25)), Step::Write(0, debug), Step::Pass(200)]),
             (1, 1, 0),
         ),
         (
             "rule 6: killed after a redeploy of secrets only, and away until nothing of it can be seen",
-            live(vec![trouble(Place::Remote, 0, DieAfter), Step::Secret(2), Step::Pass(20), Step::Freeze(250)]),
+            live(vec![outage(Place::Remote, 0, DieAfter), Step::Secret(2), Step::Pass(20), Step::Freeze(250)]),
             (1, 2, 1),
         ),
         (
             "rule 6: killed between the write of an operation and its call",
-            live(vec![trouble(Place::Remote, 0, DieBefore), Step::Secret(2), Step::Pass(20), Step::Start(0, 3)]),
+            live(vec![outage(Place::Remote, 0, DieBefore), Step::Secret(2), Step::Pass(20), Step::Start(0, 3)]),
             (1, 1, 0),
         ),
         (
@@ -79,7 +79,7 @@ fn each_named_history_comes_to_what_was_asked_for() {
             History {
                 live: None,
                 ..live(vec![
-                    trouble(Place::Remote, 0, Trouble::Broken),
+                    outage(Place::Remote, 0, Outage::Broken),
                     Step::Write(0, shape),
                     Step::Pass(1),
                     Step::Redeploy(0),
@@ -155,7 +155,7 @@ fn each_named_history_comes_to_what_was_asked_for() {
 
 #[test]
 fn rule_4_7_and_15_each_named_history_of_keys_and_versions_comes_to_what_was_asked_for() {
-    use Trouble::LostBack;
+    use Outage::LostBack;
     let shape = Shape::default();
     all_come_to(vec![
         (
@@ -196,7 +196,7 @@ fn rule_4_7_and_15_each_named_history_of_keys_and_versions_comes_to_what_was_ask
         ),
         (
             "rule 7: the digest key is lost while a redeploy is under way whose answer was lost",
-            live(vec![trouble(Place::Remote, 0, LostBack), Step::Secret(2), Step::Pass(4), Step::LoseDigestKey]),
+            live(vec![outage(Place::Remote, 0, LostBack), Step::Secret(2), Step::Pass(4), Step::LoseDigestKey]),
             (1, 1, 0),
         ),
         (
@@ -219,7 +219,7 @@ fn rule_4_7_and_15_each_named_history_of_keys_and_versions_comes_to_what_was_ask
 
 #[test]
 fn rule_22_and_24_each_named_history_of_an_end_comes_to_what_was_asked_for() {
-    use Trouble::{DieBefore, Late};
+    use Outage::{DieBefore, Late};
     let shape = Shape::default();
     let debug = Shape { level: 1, ..shape };
     all_come_to(vec![
@@ -248,7 +248,7 @@ fn rule_22_and_24_each_named_history_of_an_end_comes_to_what_was_asked_for() {
             History {
                 live: None,
                 ..live(vec![
-                    trouble(Place::Remote, 0, Late(25)),
+                    outage(Place::Remote, 0, Late(25)),
                     Step::Write(0, shape),
                     Step::Rest,
                     Step::Delete(0),
@@ -272,7 +272,7 @@ fn rule_22_and_24_each_named_history_of_an_end_comes_to_what_was_asked_for() {
         (
             "rule 24: a namespace is deleted with everything in it, and the operator dies meanwhile",
             live(vec![
-                trouble(Place::Remote, 0, DieBefore),
+                outage(Place::Remote, 0, DieBefore),
                 Step::Namespace(0, 0),
                 Step::Pass(20),
                 Step::Start(0, 0),
@@ -288,8 +288,8 @@ fn rule_22_and_24_each_named_history_of_an_end_comes_to_what_was_asked_for() {
                 ..live(vec![
                     Step::Rest,
                     // After the finalizer and the project's count of its users: the write of the operation.
-                    trouble(Place::Cluster, 2, Trouble::Slow(20)),
-                    trouble(Place::Remote, 0, Late(29)),
+                    outage(Place::Cluster, 2, Outage::Slow(20)),
+                    outage(Place::Remote, 0, Late(29)),
                     Step::Write(0, shape),
                     Step::Pass(21),
                     Step::Stop(0),
@@ -326,19 +326,19 @@ fn rule_5_a_look_from_before_a_call_is_not_used_after_it() {
         simulation.settle(Duration::ZERO, 0).await?;
         simulation.telling = true;
         simulation.calls.clear();
-        let after = |place, changes, skip, trouble| Armed { place, changes, skip, trouble };
+        let after = |place, changes, skip, outage| Armed { place, changes, skip, outage };
         // The first write says that something changes; the second one writes the operation, and the call waits for its answer.
-        simulation.armed.push(after(Place::Cluster, true, 1, Trouble::Slow(20)));
+        simulation.armed.push(after(Place::Cluster, true, 1, Outage::Slow(20)));
         simulation.write(all[0], Shape { level: 1, ..Shape::default() });
         for _ in 0..5 {
             simulation.rest().await;
             simulation.pass(Duration::from_secs(1)).await;
         }
         simulation.pass(Duration::from_secs(15)).await;
-        simulation.armed.push(after(Place::Remote, true, 0, Trouble::Unclear));
+        simulation.armed.push(after(Place::Remote, true, 0, Outage::Unclear));
         // While the first one waits for its look, the others begin to wait for theirs.
-        simulation.armed.push(after(Place::Remote, false, 0, Trouble::Slow(1)));
-        simulation.armed.push(after(Place::Remote, false, 0, Trouble::Slow(25)));
+        simulation.armed.push(after(Place::Remote, false, 0, Outage::Slow(1)));
+        simulation.armed.push(after(Place::Remote, false, 0, Outage::Slow(25)));
         for name in &all[1..] {
             simulation.annotate(*name, names::RECONCILE_REQUESTED_AT, 1);
         }
@@ -386,7 +386,7 @@ fn rule_2_a_lost_create_whose_values_are_shown_otherwise_is_left_alone() {
     let reading = Reading { normalise: 1, ..Reading::default() };
     let (simulation, reason) = stage(0, reading, async |simulation: &mut Simulation| {
         simulation.start(0, 0);
-        let lost = Armed { place: Place::Remote, changes: true, skip: 0, trouble: Trouble::LostBack };
+        let lost = Armed { place: Place::Remote, changes: true, skip: 0, outage: Outage::LostBack };
         simulation.armed.push(lost);
         // ` error ` is shown as `error`.
         simulation.write(RESOURCES[0], Shape { level: 3, ..Shape::default() });

@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clock::{Clock, later};
-use connect_api::Surroundings;
+use connect_api::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager::{self, Options};
+use connect_operator::controllers::object_ref::{Kind as Subjects, ObjectRef};
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::references::Named;
-use connect_operator::controllers::subject::{Kind as Subjects, Subject};
 use connect_operator::controllers::work::Work;
 use connect_operator::controllers::{connect_project, connector_deployment, connector_staged, events, secret};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
@@ -66,7 +66,7 @@ struct Running {
 pub(crate) struct Operator {
     pub(crate) context: Arc<Context>,
     reach: Reach,
-    woken: UnboundedReceiver<Subject>,
+    enqueued: UnboundedReceiver<ObjectRef>,
     ringing: JoinHandle<()>,
     deployments: Informer<ConnectorDeployment>,
     staged: Informer<ConnectorStaged>,
@@ -74,15 +74,15 @@ pub(crate) struct Operator {
     secrets: Names<Secret>,
     config_maps: Names<ConfigMap>,
     /// Who is to run, in the order in which they were woken.
-    queue: Vec<Subject>,
-    running: BTreeMap<Subject, Running>,
-    timers: BTreeMap<Subject, Timestamp>,
+    queue: Vec<ObjectRef>,
+    running: BTreeMap<ObjectRef, Running>,
+    timers: BTreeMap<ObjectRef, Timestamp>,
 }
 
 /// One thing that may happen next inside an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Move {
-    Run(Subject),
+    Run(ObjectRef),
     Deliver(Kind),
 }
 
@@ -115,21 +115,21 @@ impl Operator {
             factory: Arc::new(line),
             actions: Arc::new(HttpActionFactory {
                 allowed_hosts: AllowedHosts::parse([]).expect("none at all"),
-                around: Surroundings::plain(own.clock.clone()),
+                around: ClientContext::plain(own.clock.clone()),
                 extra_ca_pem: None,
             }),
             work: Work::new(own.clock.clone(), Metrics::new(own.clock.now())),
             default_deletion_policy: None,
             jitter_seed: start,
         };
-        let (wake, woken) = mpsc::unbounded_channel();
-        let context = manager::context(&options, 1, &wake);
-        let alarms = Arc::clone(&context.alarms);
+        let (enqueue, enqueued) = mpsc::unbounded_channel();
+        let context = manager::context(&options, 1, &enqueue);
+        let requeue_timers = Arc::clone(&context.requeue_timers);
         let mut operator = Self {
             context,
             reach: reach.clone(),
-            woken,
-            ringing: tokio::spawn(async move { alarms.ring().await }),
+            enqueued,
+            ringing: tokio::spawn(async move { requeue_timers.ring().await }),
             deployments: Informer::new(Kind::Deployment),
             staged: Informer::new(Kind::Staged),
             projects: Informer::new(Kind::Project),
@@ -165,52 +165,52 @@ impl Operator {
 
     /// Takes in what happened; to be called whenever everything is idle.
     pub(crate) fn settle(&mut self) {
-        let finished: Vec<Subject> = self
+        let finished: Vec<ObjectRef> = self
             .running
             .iter()
             .filter(|(_, running)| running.task.is_finished())
-            .map(|(subject, _)| subject.clone())
+            .map(|(object_ref, _)| object_ref.clone())
             .collect();
-        for subject in finished {
-            let Some(Running { task, again, .. }) = self.running.remove(&subject) else { continue };
+        for object_ref in finished {
+            let Some(Running { task, again, .. }) = self.running.remove(&object_ref) else { continue };
             let action = task.now_or_never().expect("it is finished").expect("a run does not panic");
             let pause = pause(&action);
             if let Some(pause) = pause {
                 let at = later(self.reach.clock.now(), pause);
-                let timer = self.timers.entry(subject.clone()).or_insert(at);
+                let timer = self.timers.entry(object_ref.clone()).or_insert(at);
                 *timer = at.min(*timer);
             }
             if again {
-                self.enqueue(subject);
+                self.enqueue(object_ref);
             }
         }
         // Whoever waits for the clock is woken by it in any order, so what came of that is put into one.
-        let mut woken: Vec<Subject> = std::iter::from_fn(|| self.woken.try_recv().ok()).collect();
-        woken.sort();
-        for subject in woken {
-            self.enqueue(subject);
+        let mut enqueued: Vec<ObjectRef> = std::iter::from_fn(|| self.enqueued.try_recv().ok()).collect();
+        enqueued.sort();
+        for object_ref in enqueued {
+            self.enqueue(object_ref);
         }
         let now = self.reach.clock.now();
-        let due: Vec<Subject> =
-            self.timers.iter().filter(|(_, at)| **at <= now).map(|(subject, _)| subject.clone()).collect();
-        for subject in due {
-            self.timers.remove(&subject);
-            self.enqueue(subject);
+        let due: Vec<ObjectRef> =
+            self.timers.iter().filter(|(_, at)| **at <= now).map(|(object_ref, _)| object_ref.clone()).collect();
+        for object_ref in due {
+            self.timers.remove(&object_ref);
+            self.enqueue(object_ref);
         }
     }
 
-    fn enqueue(&mut self, subject: Subject) {
-        if let Some(running) = self.running.get_mut(&subject) {
+    fn enqueue(&mut self, object_ref: ObjectRef) {
+        if let Some(running) = self.running.get_mut(&object_ref) {
             running.again = true;
-        } else if !self.queue.contains(&subject) {
-            self.queue.push(subject);
+        } else if !self.queue.contains(&object_ref) {
+            self.queue.push(object_ref);
         }
     }
 
     /// What may happen next.
     pub(crate) fn moves(&self) -> Vec<Move> {
         let cluster = lock(&self.reach.cluster);
-        let ready = |subject: &&Subject| match subject.kind {
+        let ready = |object_ref: &&ObjectRef| match object_ref.kind {
             Subjects::Deployment => self.deployments.is_ready(),
             Subjects::Staged => self.staged.is_ready(),
             Subjects::Project => self.projects.is_ready(),
@@ -234,7 +234,7 @@ impl Operator {
     /// Does it.
     pub(crate) fn make(&mut self, next: Move) {
         match next {
-            Move::Run(subject) => self.run(subject),
+            Move::Run(object_ref) => self.run(object_ref),
             Move::Deliver(kind) => self.deliver(kind),
         }
     }
@@ -255,28 +255,28 @@ impl Operator {
                 Vec::new()
             }
         };
-        for subject in run {
-            self.enqueue(subject);
+        for object_ref in run {
+            self.enqueue(object_ref);
         }
     }
 
-    fn run(&mut self, subject: Subject) {
-        self.queue.retain(|queued| *queued != subject);
-        self.timers.remove(&subject);
+    fn run(&mut self, object_ref: ObjectRef) {
+        self.queue.retain(|queued| *queued != object_ref);
+        self.timers.remove(&object_ref);
         let context = Arc::clone(&self.context);
-        let task = match subject.kind {
-            Subjects::Deployment => self.deployments.get(&subject).map(|object| {
-                let run = (subject.clone(), object.uid().unwrap_or_default());
+        let task = match object_ref.kind {
+            Subjects::Deployment => self.deployments.get(&object_ref).map(|object| {
+                let run = (object_ref.clone(), object.uid().unwrap_or_default());
                 context.given.note(&*object);
                 tokio::spawn(RUN.scope(run, connector_deployment::reconcile(object, context).map(|(action, _)| action)))
             }),
-            Subjects::Staged => self.staged.get(&subject).map(|object| {
-                let run = (subject.clone(), object.uid().unwrap_or_default());
+            Subjects::Staged => self.staged.get(&object_ref).map(|object| {
+                let run = (object_ref.clone(), object.uid().unwrap_or_default());
                 context.given.note(&*object);
                 tokio::spawn(RUN.scope(run, connector_staged::reconcile(object, context).map(|(action, _)| action)))
             }),
-            Subjects::Project => self.projects.get(&subject).map(|object| {
-                let run = (subject.clone(), object.uid().unwrap_or_default());
+            Subjects::Project => self.projects.get(&object_ref).map(|object| {
+                let run = (object_ref.clone(), object.uid().unwrap_or_default());
                 context.given.note(&*object);
                 tokio::spawn(RUN.scope(run, connect_project::reconcile(object, context).map(|(action, _)| action)))
             }),
@@ -286,26 +286,26 @@ impl Operator {
         match task {
             Some(task) => {
                 let began = self.reach.clock.now();
-                self.running.insert(subject, Running { task, began, again: false });
+                self.running.insert(object_ref, Running { task, began, again: false });
             }
             // What kube's controller says of it, and the manager does then.
-            None => events::gone(&self.context, &subject),
+            None => events::gone(&self.context, &object_ref),
         }
     }
 
     /// Who changed since the last run of theirs began, of those whose watches lack nothing; what is queued runs yet.
-    pub(crate) fn outdated(&self) -> Vec<Subject> {
+    pub(crate) fn outdated(&self) -> Vec<ObjectRef> {
         let given = &self.context.given;
         let mut outdated = given.outdated(&self.deployments.state());
         outdated.extend(given.outdated(&self.staged.state()));
         outdated.extend(given.outdated(&self.projects.state()));
-        outdated.retain(|subject| !self.queue.contains(subject));
+        outdated.retain(|object_ref| !self.queue.contains(object_ref));
         outdated
     }
 
     /// The runs that are under way, and when they began.
-    pub(crate) fn began(&self) -> impl Iterator<Item = (&Subject, Timestamp)> {
-        self.running.iter().map(|(subject, running)| (subject, running.began))
+    pub(crate) fn began(&self) -> impl Iterator<Item = (&ObjectRef, Timestamp)> {
+        self.running.iter().map(|(object_ref, running)| (object_ref, running.began))
     }
 
     /// Whether runs are under way.
@@ -314,7 +314,7 @@ impl Operator {
     }
 
     /// Who waits to run, or has a time at which it does.
-    pub(crate) fn queued(&self) -> impl Iterator<Item = &Subject> {
+    pub(crate) fn queued(&self) -> impl Iterator<Item = &ObjectRef> {
         self.queue.iter().chain(self.timers.keys())
     }
 }

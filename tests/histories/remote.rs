@@ -14,8 +14,8 @@ use connect_api::model::{
 };
 use connect_api::registry::{ConnectorQuery, RegistryApi};
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
+use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
-use connect_operator::controllers::subject::Subject;
 use dev_server::{ListQuery, LogQuery, Refusal, World};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
@@ -29,7 +29,7 @@ pub(crate) const PROJECT: &str = "demo";
 
 tokio::task_local! {
     /// The run that calls: subject and uid.
-    pub(crate) static RUN: (Subject, String);
+    pub(crate) static RUN: (ObjectRef, String);
 }
 
 /// The values of a deployment, as far as they count: those of its service by their keys, all others with the application.
@@ -109,7 +109,7 @@ pub(crate) enum Asked {
 #[derive(Clone, Debug)]
 pub(crate) struct Arrived {
     /// The run that sent it.
-    pub(crate) run: (Subject, String),
+    pub(crate) run: (ObjectRef, String),
     pub(crate) asked: Asked,
     /// Id of the deployment or staged connector that it changed; `None`: it was refused.
     pub(crate) changed: Option<String>,

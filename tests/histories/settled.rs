@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use connect_operator::controllers::conditions;
 use connect_operator::controllers::connector_deployment::intent;
-use connect_operator::controllers::subject::Subject;
+use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
@@ -278,14 +278,14 @@ fn retained(
 /// What is kept though it does not exist, or is more than it may be.
 fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
     let kinds = [Kind::Deployment, Kind::Staged, Kind::Project];
-    let exists: BTreeSet<Subject> = kinds.into_iter().flat_map(|kind| subjects(cluster, kind)).collect();
+    let exists: BTreeSet<ObjectRef> = kinds.into_iter().flat_map(|kind| object_refs(cluster, kind)).collect();
     for (number, operator) in simulation.operators.iter().enumerate() {
         let Some(operator) = operator else { continue };
         let outdated = operator.outdated();
         if !outdated.is_empty() {
             return Some(format!("operator {number} has seen changes of {outdated:?}, and no run began since"));
         }
-        let mut kept = operator.context.subjects();
+        let mut kept = operator.context.object_refs();
         kept.extend(operator.queued().cloned());
         let lost: Vec<_> = kept.difference(&exists).collect();
         if !lost.is_empty() {
@@ -298,10 +298,10 @@ fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
     large.map(|(key, size)| format!("the status of {} has {size} bytes", key.name))
 }
 
-fn subjects(cluster: &Cluster, kind: Kind) -> impl Iterator<Item = Subject> {
+fn object_refs(cluster: &Cluster, kind: Kind) -> impl Iterator<Item = ObjectRef> {
     cluster.of_kind(kind).map(move |(Key { namespace, name, .. }, _)| match kind {
-        Kind::Project => Subject::project(namespace, name),
-        Kind::Staged => Subject::staged(namespace, name),
-        _ => Subject::deployment(namespace, name),
+        Kind::Project => ObjectRef::project(namespace, name),
+        Kind::Staged => ObjectRef::staged(namespace, name),
+        _ => ObjectRef::deployment(namespace, name),
     })
 }

@@ -37,12 +37,12 @@ pub(crate) struct Armed {
     pub(crate) changes: bool,
     /// Calls that fit and pass before.
     pub(crate) skip: u8,
-    pub(crate) trouble: Trouble,
+    pub(crate) outage: Outage,
 }
 
 /// What becomes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum Outage {
     LostThere,
     LostBack,
     /// It works, and the answer is 400 `DeploymentConnectorUpdateFailure`, which leaves that open.
@@ -110,7 +110,7 @@ pub(crate) struct Simulation {
     /// What the key of the digests is made of.
     digest_key: u8,
     /// What becomes of which call, counted from the one before of these.
-    pub(crate) cuts: VecDeque<(usize, Trouble)>,
+    pub(crate) cuts: VecDeque<(usize, Outage)>,
     /// Every call since then, and whether it may change something.
     pub(crate) calls: Vec<(String, bool)>,
     /// Whether what happens is noted.
@@ -280,16 +280,16 @@ impl Simulation {
     }
 
     async fn happen(&mut self, call: Call) {
-        let trouble = self.trouble(&call);
+        let outage = self.outage(&call);
         let now = self.now();
         self.judge.called(&call.what, call.operator, now);
         let (operator, waited) = (call.operator, between(call.since, self.now()));
         let remote = call.what.place == Place::Remote;
         let too_late = call.what.send_before.is_some_and(|before| self.clocks[call.operator].now() >= before);
-        self.tell(|| format!("{operator}: {} {trouble:?}", call.what.name));
-        let fate = match trouble {
-            Some(Trouble::DieBefore) => return self.stop(operator).await,
-            Some(Trouble::DieAfter) => {
+        self.tell(|| format!("{operator}: {} {outage:?}", call.what.name));
+        let fate = match outage {
+            Some(Outage::DieBefore) => return self.stop(operator).await,
+            Some(Outage::DieAfter) => {
                 if !too_late {
                     call.happen();
                 }
@@ -299,19 +299,19 @@ impl Simulation {
             // Whoever called has given up by now.
             _ if remote && waited >= LIMIT => Fate::LostThere,
             None => Fate::Pass,
-            Some(Trouble::LostThere) => Fate::LostThere,
-            Some(Trouble::LostBack) => Fate::LostBack,
-            Some(Trouble::Unclear) => Fate::Unclear,
-            Some(Trouble::Late(_)) => Fate::Late,
-            Some(Trouble::Slow(_)) => Fate::Slow,
-            Some(Trouble::Invalid) => Fate::Refused(400, Some(ErrorCode::InvalidJsonInput)),
-            Some(Trouble::Forbidden) => Fate::Refused(403, Some(ErrorCode::AuthorizationError)),
-            Some(Trouble::Conflict) => Fate::Refused(409, Some(ErrorCode::ConcurrentModification)),
-            Some(Trouble::Busy) => Fate::Refused(400, Some(ErrorCode::DeploymentInvalidStatusTransition)),
-            Some(Trouble::Broken) => Fate::Refused(500, None),
-            Some(Trouble::Unavailable) => Fate::Refused(503, None),
+            Some(Outage::LostThere) => Fate::LostThere,
+            Some(Outage::LostBack) => Fate::LostBack,
+            Some(Outage::Unclear) => Fate::Unclear,
+            Some(Outage::Late(_)) => Fate::Late,
+            Some(Outage::Slow(_)) => Fate::Slow,
+            Some(Outage::Invalid) => Fate::Refused(400, Some(ErrorCode::InvalidJsonInput)),
+            Some(Outage::Forbidden) => Fate::Refused(403, Some(ErrorCode::AuthorizationError)),
+            Some(Outage::Conflict) => Fate::Refused(409, Some(ErrorCode::ConcurrentModification)),
+            Some(Outage::Busy) => Fate::Refused(400, Some(ErrorCode::DeploymentInvalidStatusTransition)),
+            Some(Outage::Broken) => Fate::Refused(500, None),
+            Some(Outage::Unavailable) => Fate::Refused(503, None),
         };
-        let seconds = if let Some(Trouble::Late(seconds) | Trouble::Slow(seconds)) = trouble { seconds } else { 1 };
+        let seconds = if let Some(Outage::Late(seconds) | Outage::Slow(seconds)) = outage { seconds } else { 1 };
         let at = later(self.now(), Duration::from_secs(u64::from(seconds).clamp(1, LIMIT.as_secs() - 1)));
         match call.decide(fate) {
             Left::Nothing => {}
@@ -321,12 +321,12 @@ impl Simulation {
     }
 
     /// The first trouble that is meant for this call.
-    fn trouble(&mut self, call: &Call) -> Option<Trouble> {
+    fn outage(&mut self, call: &Call) -> Option<Outage> {
         let number = self.calls.len();
         self.calls.push((call.what.name.clone(), call.what.changes));
-        if let Some((_, trouble)) = self.cuts.pop_front_if(|(cut, _)| *cut == number) {
+        if let Some((_, outage)) = self.cuts.pop_front_if(|(cut, _)| *cut == number) {
             self.calls.clear();
-            return Some(trouble);
+            return Some(outage);
         }
         let fits = |armed: &Armed| armed.place == call.what.place && (call.what.changes || !armed.changes);
         let index = self.armed.iter().position(fits)?;
@@ -334,9 +334,9 @@ impl Simulation {
             self.armed[index].skip -= 1;
             return None;
         }
-        let trouble = self.armed.remove(index).trouble;
+        let outage = self.armed.remove(index).outage;
         // Only a change can come late; a read just gets no answer.
-        Some(if matches!(trouble, Trouble::Late(_)) && !call.what.changes { Trouble::LostThere } else { trouble })
+        Some(if matches!(outage, Outage::Late(_)) && !call.what.changes { Outage::LostThere } else { outage })
     }
 
     /// Begins another row of choices, which depends on nothing that came before: so what is left of a history that is
@@ -351,8 +351,8 @@ impl Simulation {
     pub(crate) fn judge(&mut self) {
         let now = self.now();
         self.judge.began.clear();
-        for (subject, began) in self.operators.iter().flatten().flat_map(Operator::began) {
-            let oldest = self.judge.began.entry(subject.clone()).or_insert(began);
+        for (object_ref, began) in self.operators.iter().flatten().flat_map(Operator::began) {
+            let oldest = self.judge.began.entry(object_ref.clone()).or_insert(began);
             *oldest = began.min(*oldest);
         }
         let mut remote = lock(&self.reach.remote);

@@ -75,15 +75,15 @@ const PURE: &[&str] = &[
     "controllers/connector_deployment/intent",
     "controllers/connector_deployment/preflight",
     "controllers/connector_deployment/registered",
-    "controllers/connector_deployment/ledger",
+    "controllers/connector_deployment/persisted",
     "controllers/connector_deployment/status",
-    "controllers/connector_deployment/stored",
+    "controllers/connector_deployment/status_conversion",
     "controllers/connector_staged/decide",
     "controllers/connector_staged/desired",
     "controllers/connector_staged/intent",
-    "controllers/connector_staged/ledger",
+    "controllers/connector_staged/persisted",
     "controllers/connector_staged/status",
-    "controllers/connector_staged/stored",
+    "controllers/connector_staged/status_conversion",
     "controllers/operations",
     "controllers/backoff",
     "controllers/changes",
@@ -98,9 +98,9 @@ const PURE: &[&str] = &[
     "controllers/problem",
     "controllers/reason",
     "controllers/values",
-    "controllers/remote/gate",
+    "controllers/remote/circuit_breaker",
     "controllers/remote/plan",
-    "controllers/remote/turns",
+    "controllers/remote/concurrency_limiter",
     "controllers/remote/view",
     "leader/election",
     "leader/others",
@@ -127,7 +127,7 @@ const PURE: &[&str] = &[
     "dev-server/variant",
     "crd",
     "cli/plan/difference",
-    "cli/plan/forecast",
+    "cli/plan/simulation",
 ];
 
 /// Files that `rule` is about, with the phrases in them that must not be there; exceptions left out.
@@ -259,7 +259,7 @@ fn only_act_changes_the_remote() {
     let exceptions = &[
         ("controllers/connector_deployment/act", "it does what was decided"),
         ("controllers/connector_staged/act", "it does what was decided"),
-        ("controllers/remote/door", "it hands each call on, behind the gate"),
+        ("controllers/remote/guarded_client", "it hands each call on, behind the gate"),
     ];
     let rule = |source: &Source| source.is_below("controllers");
     let changes = [". create ( & draft", ". create ( draft", ". redeploy (", ". undeploy ("];
@@ -283,7 +283,7 @@ fn secured_values_are_secret_strings() {
     let exceptions: &[Exception] = &[
         ("connect-api/http/call", "opened for as long as one call takes, to mask its answer"),
         ("controllers/connector_deployment/desired", "keys of secured values, not the values"),
-        ("controllers/connector_deployment/ledger", "names of secured values, not the values"),
+        ("controllers/connector_deployment/persisted", "names of secured values, not the values"),
         ("crd/connector_deployment_status", "names of secured values with their keyed digests, not the values"),
         ("crd/connect_project", "the name of an entry of a Secret, not its value"),
         ("cli/plan/mod", "the name of a Secret"),
@@ -337,7 +337,7 @@ fn secured_values_are_opened_in_few_places() {
         ("connect-api/http/token", "sent to the token endpoint, and as a bearer token"),
         ("controllers/digest", "digests of all values"),
         ("controllers/connector_deployment/desired", "Secrets become values, which must be UTF-8"),
-        ("controllers/connector_deployment/run", "what is masked in texts of the service"),
+        ("controllers/connector_deployment/reconciler", "what is masked in texts of the service"),
         ("controllers/remote/settings", "whether credentials have changed"),
         ("dev-server/values", "fingerprints of what was sent"),
         ("local-control-plane/identity", "the token of a cluster that lives as long as this process"),
@@ -394,12 +394,12 @@ fn names_of_our_own_stand_in_names() {
         ("crd/connector", "an attribute of a derive takes literals only; a test compares it"),
         ("crd/connector_deployment", "an attribute of a derive takes literals only; a test compares it"),
     ];
-    let mut elsewhere = Vec::new();
+    let mut foreign_installs = Vec::new();
     for source in sources::all().iter().filter(|source| !exceptions.iter().any(|(place, _)| source.is_below(place))) {
         let ours = source.words.iter().filter(|word| word.starts_with('"') && word.contains("connect-operator.io"));
-        elsewhere.extend(ours.map(|word| format!("{}: {word}", source.path)));
+        foreign_installs.extend(ours.map(|word| format!("{}: {word}", source.path)));
     }
-    assert_eq!(elsewhere, NOWHERE);
+    assert_eq!(foreign_installs, NOWHERE);
 }
 
 #[test]

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod architecture;
-mod by_hand;
 mod chart;
 mod client;
+mod commands;
 mod contract;
 mod controllers;
 mod crds;

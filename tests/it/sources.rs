@@ -245,8 +245,8 @@ fn what_is_only_for_tests_is_left_out() {
     assert!(sources.len() > 80, "{} files were read", sources.len());
     let paths: Vec<_> = sources.iter().map(|source| source.path.as_str()).collect();
     for (path, expected) in [
-        ("controllers/remote/gate.rs", true),
-        ("controllers/remote/gate_tests.rs", false),
+        ("controllers/remote/circuit_breaker.rs", true),
+        ("controllers/remote/circuit_breaker_tests.rs", false),
         ("controllers/remote/testing.rs", false),
         ("dev-server/world/elsewhere.rs", true),
         ("dev-server/world/life_tests.rs", false),

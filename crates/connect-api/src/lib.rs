@@ -10,6 +10,7 @@
 
 pub mod action;
 pub mod api;
+pub mod client_context;
 pub mod commerce;
 pub mod error;
 pub mod fence;
@@ -25,11 +26,11 @@ pub mod registry;
 mod resolver;
 pub mod routes;
 pub mod scopes;
-pub mod surroundings;
 pub mod trace;
 
 pub use action::ActionApi;
 pub use api::{ConnectApi, Selector};
+pub use client_context::ClientContext;
 pub use commerce::CommerceApi;
 pub use error::{ApiError, ErrorCode, Reaction};
 pub use fence::Fence;
@@ -37,4 +38,3 @@ pub use http::HttpConnect;
 pub use observer::Observer;
 pub use rate::Rate;
 pub use registry::{RegistryApi, StagedApi};
-pub use surroundings::Surroundings;

@@ -78,7 +78,7 @@ pub(super) async fn check(
         Err(kube::Error::Api(status)) => return Ok(Checked::Refused(refused(is_secret, kind, &status))),
         Err(error) => return Err(error),
     };
-    let after = by_hand(before.as_ref(), &body, document);
+    let after = commands(before.as_ref(), &body, document);
     Ok(Checked::Taken(Box::new(WouldBe { before, after, unchecked: Some(unchecked) })))
 }
 
@@ -149,7 +149,7 @@ fn three_way(last: &Value, now: &Value) -> Value {
 }
 
 /// What it would come to, without the API server.
-fn by_hand(before: Option<&Value>, body: &Value, document: &Document) -> Value {
+fn commands(before: Option<&Value>, body: &Value, document: &Document) -> Value {
     let mut after = before.cloned().unwrap_or_else(|| json!({}));
     let last = before.and_then(last_applied).unwrap_or(Value::Null);
     merge(&mut after, &three_way(&last, body));

@@ -1,16 +1,16 @@
 //! `plan`: what applying manifests would do at the remote, before anything is applied.
 //!
 //! Reads manifests, cluster and remote, and asks the operator's own table. Writes nothing anywhere: the API server is asked
-//! by dry runs (`dry_run`), the Connect API by reads. Follow [`run`]; next: `scene` for the cluster as it would be,
-//! `forecast` for what follows from it, `report` for how it is shown.
+//! by dry runs (`dry_run`), the Connect API by reads. Follow [`run`]; next: `projected_cluster` for the cluster as it would be,
+//! `simulation` for what follows from it, `report` for how it is shown.
 
 mod difference;
 mod dry_run;
-mod forecast;
 mod manifests;
+mod projected_cluster;
 mod remote;
 mod report;
-mod scene;
+mod simulation;
 mod staged;
 
 use std::collections::BTreeMap;
@@ -21,11 +21,11 @@ use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
 use kube::Client;
 
-use self::forecast::{Action, Outcome, Premises, forecast};
+use self::projected_cluster::{Planned, PlannedStaged, ProjectedCluster};
 use self::remote::Remotes;
 use self::report::staged::Staging;
 use self::report::{Form, Planning, Report};
-use self::scene::{Planned, PlannedStaged, Scene};
+use self::simulation::{Action, Inputs, Projection, simulate};
 use super::completion;
 use super::printing::print;
 use crate::controllers::connect_project;
@@ -33,14 +33,14 @@ use crate::controllers::connector_deployment::application_urls;
 use crate::controllers::connector_deployment::applications;
 use crate::controllers::connector_deployment::desired::{self, Contents};
 use crate::controllers::connector_deployment::registered::Registered;
-use crate::controllers::connector_deployment::{intent, stored};
+use crate::controllers::connector_deployment::{intent, status_conversion};
 use crate::controllers::connector_staged;
 use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::digest::{DigestKey, KEY_LENGTH};
 use crate::controllers::digest_key;
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::problem;
 use crate::controllers::secret;
-use crate::controllers::subject::Subject;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 use crate::names;
 
@@ -139,21 +139,24 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     let (client, namespace) = super::cluster(args.namespace.as_deref()).await.map_err(PlanError::Cluster)?;
     let keys = keys(&client, &args).await?;
     let secrets = secret::Policy { require_label: args.require_secret_label };
-    let scene = scene::scene(client, secrets, &namespace, args.field_manager.as_deref(), &documents).await?;
+    let projected_cluster =
+        projected_cluster::projected_cluster(client, secrets, &namespace, args.field_manager.as_deref(), &documents)
+            .await?;
     let mut staged = BTreeMap::new();
-    for (subject, planned) in &scene.staged {
-        staged.insert(subject.clone(), plan_staged(&scene, &mut remotes, subject, planned).await?);
+    for (object_ref, planned) in &projected_cluster.staged {
+        staged.insert(object_ref.clone(), plan_staged(&projected_cluster, &mut remotes, object_ref, planned).await?);
     }
     let mut deployments = Vec::new();
-    for (subject, planned) in &scene.planned {
+    for (object_ref, planned) in &projected_cluster.planned {
         let named = planned.after.spec.connector.staged_ref.as_ref();
-        let follows = named.and_then(|named| staged.get(&Subject::staged(&subject.namespace, &named.name)));
-        let outcome = plan(&scene, &mut remotes, &keys, subject, planned, follows).await?;
-        deployments.push(Planning::of(subject, planned, outcome));
+        let follows = named.and_then(|named| staged.get(&ObjectRef::staged(&object_ref.namespace, &named.name)));
+        let outcome = plan(&projected_cluster, &mut remotes, &keys, object_ref, planned, follows).await?;
+        deployments.push(Planning::of(object_ref, planned, outcome));
     }
-    let staged = scene.staged.iter().zip(staged.into_values());
-    let staged = staged.map(|((subject, planned), outcome)| Staging::of(subject, planned, outcome)).collect();
-    let report = Report::of((deployments, staged), scene.invalid, scene.notes, keys.known.err());
+    let staged = projected_cluster.staged.iter().zip(staged.into_values());
+    let staged = staged.map(|((object_ref, planned), outcome)| Staging::of(object_ref, planned, outcome)).collect();
+    let report =
+        Report::of((deployments, staged), projected_cluster.invalid, projected_cluster.notes, keys.known.err());
     print(&report.text(args.output))?;
     Ok(if report.has_problems() {
         ExitCode::FAILURE
@@ -182,39 +185,39 @@ async fn keys(client: &Client, args: &Args) -> Result<Keys, PlanError> {
 
 /// The story of a run for a staged connector, and of those that follow it.
 async fn plan_staged(
-    scene: &Scene,
+    projected_cluster: &ProjectedCluster,
     remotes: &mut Remotes,
-    subject: &Subject,
+    object_ref: &ObjectRef,
     planned: &PlannedStaged,
-) -> Result<staged::Outcome, kube::Error> {
+) -> Result<staged::Projection, kube::Error> {
     let object = &planned.after;
     let spec = &object.spec;
-    if let Some(winner) = scene.winner(object) {
-        return Ok(staged::Outcome::problem(problem::key_conflict("ConnectorStaged", &winner, &spec.key)));
+    if let Some(winner) = projected_cluster.winner(object) {
+        return Ok(staged::Projection::problem(problem::key_conflict("ConnectorStaged", &winner, &spec.key)));
     }
-    let place = Subject::project(&subject.namespace, &spec.project_ref.name);
-    let Some(project) = scene.project(&place).await? else {
-        return Ok(staged::Outcome::problem(problem::project_missing(&spec.project_ref.name)));
+    let place = ObjectRef::project(&object_ref.namespace, &spec.project_ref.name);
+    let Some(project) = projected_cluster.project(&place).await? else {
+        return Ok(staged::Projection::problem(problem::project_missing(&spec.project_ref.name)));
     };
-    if let Some(told) = connector_staged::intent::unfit(object, &connect_project::identity(&project)) {
-        return Ok(staged::Outcome::problem(told));
+    if let Some(condition) = connector_staged::intent::unfit(object, &connect_project::identity(&project)) {
+        return Ok(staged::Projection::problem(condition));
     }
-    let api = match remotes.client(scene, &place, &project).await? {
+    let api = match remotes.client(projected_cluster, &place, &project).await? {
         Ok(api) => api,
-        Err(told) => return Ok(staged::Outcome::problem(problem::of_project(&told))),
+        Err(condition) => return Ok(staged::Projection::problem(problem::of_project(&condition))),
     };
-    let ledger = connector_staged::stored::ledger(&object.status.clone().unwrap_or_default());
-    let record = match connector_staged::observe::look(&*api, &spec.key, &ledger).await {
+    let persisted = connector_staged::status_conversion::persisted(&object.status.clone().unwrap_or_default());
+    let record = match connector_staged::observe::read_remote(&*api, &spec.key, &persisted).await {
         Ok(record) => record,
-        Err(error) => return Ok(staged::Outcome::problem(problem::told(&error, &project.spec.project_key))),
+        Err(error) => return Ok(staged::Projection::problem(problem::condition(&error, &project.spec.project_key))),
     };
     let proofs = match &spec.publish_after {
-        Some(after) => scene.proofs(&subject.namespace, after).await?,
+        Some(after) => projected_cluster.proofs(&object_ref.namespace, after).await?,
         None => Objects::default(),
     };
-    Ok(staged::forecast(&staged::Premises {
+    Ok(staged::simulate(&staged::Inputs {
         object,
-        name: &subject.name,
+        name: &object_ref.name,
         record: record.as_ref(),
         proofs: &proofs,
         granted: &api.granted().unwrap_or_default(),
@@ -226,57 +229,58 @@ async fn plan_staged(
 /// The story of a run of the operator, up to the first call that it would send. `follows`: what becomes of the staged
 /// connector that it deploys.
 async fn plan(
-    scene: &Scene,
+    projected_cluster: &ProjectedCluster,
     remotes: &mut Remotes,
     keys: &Keys,
-    subject: &Subject,
+    object_ref: &ObjectRef,
     planned: &Planned,
-    follows: Option<&staged::Outcome>,
-) -> Result<Outcome, kube::Error> {
+    follows: Option<&staged::Projection>,
+) -> Result<Projection, kube::Error> {
     let object = &planned.after;
-    if let Some(winner) = scene.winner(object) {
-        return Ok(Outcome::problem(problem::key_conflict("ConnectorDeployment", &winner, &intent::key(object))));
+    if let Some(winner) = projected_cluster.winner(object) {
+        return Ok(Projection::problem(problem::key_conflict("ConnectorDeployment", &winner, &intent::key(object))));
     }
-    let place = Subject::project(&subject.namespace, &object.spec.project_ref.name);
-    let Some(project) = scene.project(&place).await? else {
-        return Ok(Outcome::problem(problem::project_missing(&object.spec.project_ref.name)));
+    let place = ObjectRef::project(&object_ref.namespace, &object.spec.project_ref.name);
+    let Some(project) = projected_cluster.project(&place).await? else {
+        return Ok(Projection::problem(problem::project_missing(&object.spec.project_ref.name)));
     };
     let wanted = intent::identity_in(object, connect_project::identity(&project), &project.spec.region);
-    if let Some(told) = intent::unfit(object, &wanted) {
-        return Ok(Outcome::problem(told));
+    if let Some(condition) = intent::unfit(object, &wanted) {
+        return Ok(Projection::problem(condition));
     }
-    let api = match remotes.client(scene, &place, &project).await? {
+    let api = match remotes.client(projected_cluster, &place, &project).await? {
         Ok(api) => api,
-        Err(told) => return Ok(Outcome::problem(problem::of_project(&told))),
+        Err(condition) => return Ok(Projection::problem(problem::of_project(&condition))),
     };
-    let ledger = stored::ledger(&object.status.clone().unwrap_or_default());
-    let looked = match remotes.look(&api, &wanted.key, &ledger).await {
-        Ok(looked) => looked,
-        Err(error) => return Ok(Outcome::problem(problem::told(&error, &project.spec.project_key))),
+    let persisted = status_conversion::persisted(&object.status.clone().unwrap_or_default());
+    let read = match remotes.look(&api, &wanted.key, &persisted).await {
+        Ok(read) => read,
+        Err(error) => return Ok(Projection::problem(problem::condition(&error, &project.spec.project_key))),
     };
-    if let Some(follows) = follows.filter(|follows| follows.moves && looked.record.is_none() && ledger.id.is_none()) {
-        return later(scene, subject, object, follows).await;
+    if let Some(follows) = follows.filter(|follows| follows.moves && read.record.is_none() && persisted.id.is_none()) {
+        return later(projected_cluster, object_ref, object, follows).await;
     }
-    let staged = scene.staged(&subject.namespace, object).await?;
+    let staged = projected_cluster.staged(&object_ref.namespace, object).await?;
     let target = match intent::target(object, staged.as_ref()) {
         Ok(target) => target,
-        Err(told) => return Ok(Outcome::problem(told)),
+        Err(condition) => return Ok(Projection::problem(condition)),
     };
     let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
-    let offer = if observes { None } else { Some(remotes.offer(&place, &api, target.name.clone()).await) };
+    let registry_entry =
+        if observes { None } else { Some(remotes.registry_entry(&place, &api, target.name.clone()).await) };
     let deployable = target.staged.as_ref().and_then(|staged| staged.as_ref().ok()).copied();
-    let registered = Registered { offer, deployable };
-    let declared = registered.declarations(object, looked.record.as_deref());
+    let registered = Registered { registry_entry, deployable };
+    let declared = registered.declarations(object, read.record.as_deref());
     let named = if observes { std::collections::BTreeSet::new() } else { desired::references(&object.spec) };
-    let contents = scene.contents_after(&subject.namespace, &named).await?;
-    let missing = looked.record.as_deref().map(applications::missing).unwrap_or_default();
+    let contents = projected_cluster.contents_after(&object_ref.namespace, &named).await?;
+    let missing = read.record.as_deref().map(applications::missing).unwrap_or_default();
     let urls = |object: &ConnectorDeployment| {
-        application_urls::urls(looked.record.as_deref(), &object.status.clone().unwrap_or_default())
+        application_urls::urls(read.record.as_deref(), &object.status.clone().unwrap_or_default())
     };
     let mut desired = desired::from_spec(&object.spec, &contents, declared.as_ref())
-        .map_err(|unready| registered.told(object, unready, &wanted.region, looked.record.as_deref()));
-    if let (Ok(desired), Some(_)) = (&mut desired, &looked.record) {
-        desired.fit(&missing, declared.as_ref(), &ledger);
+        .map_err(|unready| registered.condition(object, unready, &wanted.region, read.record.as_deref()));
+    if let (Ok(desired), Some(_)) = (&mut desired, &read.record) {
+        desired.fit(&missing, declared.as_ref(), &persisted);
     }
     if let Ok(desired) = &mut desired {
         desired.resolve(&urls(object));
@@ -284,11 +288,11 @@ async fn plan(
     let earlier = match planned.before.as_ref().filter(|_| !observes) {
         Some(before) => {
             let contents: Contents =
-                scene.contents_before(&subject.namespace, &desired::references(&before.spec)).await?;
-            let declared = registered.declarations(before, looked.record.as_deref());
+                projected_cluster.contents_before(&object_ref.namespace, &desired::references(&before.spec)).await?;
+            let declared = registered.declarations(before, read.record.as_deref());
             let mut earlier = desired::from_spec(&before.spec, &contents, declared.as_ref()).ok();
-            if let (Some(earlier), Some(_)) = (&mut earlier, &looked.record) {
-                earlier.fit(&missing, declared.as_ref(), &ledger);
+            if let (Some(earlier), Some(_)) = (&mut earlier, &read.record) {
+                earlier.fit(&missing, declared.as_ref(), &persisted);
             }
             if let Some(earlier) = &mut earlier {
                 earlier.resolve(&urls(before));
@@ -297,13 +301,13 @@ async fn plan(
         }
         None => None,
     };
-    let mut outcome = forecast(&Premises {
+    let mut outcome = simulate(&Inputs {
         before: planned.before.as_ref(),
         after: object,
         wanted: &wanted,
         target: &target,
         registered: &registered,
-        looked: &looked,
+        read: &read,
         desired: &desired,
         earlier: earlier.as_ref(),
         key: keys.known.as_ref().ok(),
@@ -319,25 +323,25 @@ async fn plan(
 
 /// A deployment that is created once its staged connector may be deployed.
 async fn later(
-    scene: &Scene,
-    subject: &Subject,
+    projected_cluster: &ProjectedCluster,
+    object_ref: &ObjectRef,
     object: &ConnectorDeployment,
-    follows: &staged::Outcome,
-) -> Result<Outcome, kube::Error> {
+    follows: &staged::Projection,
+) -> Result<Projection, kube::Error> {
     if let Some(why) = &follows.not_deployable {
-        return Ok(Outcome::problem(intent::not_deployable(object, why)));
+        return Ok(Projection::problem(intent::not_deployable(object, why)));
     }
-    let contents = scene.contents_after(&subject.namespace, &desired::references(&object.spec)).await?;
+    let contents = projected_cluster.contents_after(&object_ref.namespace, &desired::references(&object.spec)).await?;
     if let Err(unready) = desired::from_spec(&object.spec, &contents, None) {
-        return Ok(Outcome::problem(unready.told));
+        return Ok(Projection::problem(unready.condition));
     }
     let note = "it waits until its ConnectorStaged may be deployed; what that declares is not known yet, so values were not \
                 checked";
-    Ok(Outcome { action: Action::Create, notes: vec![note.to_owned()], ..Outcome::nothing() })
+    Ok(Projection { action: Action::Create, notes: vec![note.to_owned()], ..Projection::nothing() })
 }
 
 /// A live deployment goes to the next tag with its staged connector.
-fn follow(object: &ConnectorDeployment, follows: &staged::Outcome, outcome: &mut Outcome) {
+fn follow(object: &ConnectorDeployment, follows: &staged::Projection, outcome: &mut Projection) {
     let will = follows.moves && follows.not_deployable.is_none() && outcome.problem.is_none();
     if !will || object.spec.connector.update_policy != UpdatePolicy::Latest || object.spec.suspend {
         return;

@@ -5,23 +5,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clock::Clock;
+use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, BadPattern};
 use connect_api::http::{HttpConnect, Limits};
-use connect_api::surroundings::Surroundings;
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
-use super::scene::Scene;
+use super::projected_cluster::ProjectedCluster;
 use crate::cli::{CaFileError, read_ca_file};
 
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
-use crate::controllers::connector_deployment::ledger::{Ledger, OperationKind, OperationState};
-use crate::controllers::connector_deployment::observe::Looked;
+use crate::controllers::connector_deployment::observe::RecordRead;
+use crate::controllers::connector_deployment::persisted::{OperationKind, OperationState, PersistedState};
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reason::Reason;
-use crate::controllers::remote::{Offer, OfferName, Offered, ask};
-use crate::controllers::subject::Subject;
+use crate::controllers::remote::{RegistryAnswer, RegistryEntry, RegistryKey, ask};
 use crate::crd::ConnectProject;
 
 /// Which remotes may be called.
@@ -50,8 +50,8 @@ pub(in crate::cli) enum ReachError {
 /// A client for each project, and what its registry said: each is asked once.
 pub(super) struct Remotes {
     factory: HttpFactory,
-    clients: BTreeMap<Subject, Result<Arc<HttpConnect>, Told>>,
-    offers: BTreeMap<(Subject, OfferName), Offer>,
+    clients: BTreeMap<ObjectRef, Result<Arc<HttpConnect>, ConditionUpdate>>,
+    registry_cache: BTreeMap<(ObjectRef, RegistryKey), RegistryEntry>,
 }
 
 impl Remotes {
@@ -62,9 +62,9 @@ impl Remotes {
     pub(super) fn new(reach: &Reach, clock: Clock) -> Result<Self, ReachError> {
         let allowed_hosts = AllowedHosts::parse(reach.allowed_api_hosts.iter().map(String::as_str))?;
         let extra_ca_pem = read_ca_file(reach.ca_file.as_deref())?;
-        let around = Surroundings::plain(clock);
+        let around = ClientContext::plain(clock);
         let factory = HttpFactory { allowed_hosts, around, limits: Limits::default(), extra_ca_pem };
-        Ok(Self { factory, clients: BTreeMap::new(), offers: BTreeMap::new() })
+        Ok(Self { factory, clients: BTreeMap::new(), registry_cache: BTreeMap::new() })
     }
 
     /// The client of a project, or what is wrong with it.
@@ -73,60 +73,72 @@ impl Remotes {
     /// Those of the API server.
     pub(super) async fn client(
         &mut self,
-        scene: &Scene,
-        subject: &Subject,
+        projected_cluster: &ProjectedCluster,
+        object_ref: &ObjectRef,
         project: &ConnectProject,
-    ) -> Result<Result<Arc<HttpConnect>, Told>, kube::Error> {
-        if let Some(known) = self.clients.get(subject) {
+    ) -> Result<Result<Arc<HttpConnect>, ConditionUpdate>, kube::Error> {
+        if let Some(known) = self.clients.get(object_ref) {
             return Ok(known.clone());
         }
         let name = &project.spec.credentials_secret_ref.name;
-        let settings = match scene.secret(&subject.namespace, name).await? {
+        let settings = match projected_cluster.secret(&object_ref.namespace, name).await? {
             Ok(Some(secret)) => connect_project::settings(project, name, &secret),
-            Err(told) => Err(told),
-            Ok(None) => Err(Told::new(Reason::SecretMissing, format!("Secret {name} is missing in this namespace"))),
+            Err(condition) => Err(condition),
+            Ok(None) => {
+                Err(ConditionUpdate::new(Reason::SecretMissing, format!("Secret {name} is missing in this namespace")))
+            }
         };
         let client = settings.and_then(|settings| {
             let made = self.factory.client(&settings);
-            made.map(Arc::new).map_err(|sentence| Told::new(Reason::ConfigurationInvalid, sentence))
+            made.map(Arc::new).map_err(|sentence| ConditionUpdate::new(Reason::ConfigurationInvalid, sentence))
         });
-        self.clients.insert(subject.clone(), client.clone());
+        self.clients.insert(object_ref.clone(), client.clone());
         Ok(client)
     }
 
     /// What the registry of a project says of a connector.
-    pub(super) async fn offer(&mut self, project: &Subject, api: &HttpConnect, name: OfferName) -> Offer {
+    pub(super) async fn registry_entry(
+        &mut self,
+        project: &ObjectRef,
+        api: &HttpConnect,
+        name: RegistryKey,
+    ) -> RegistryEntry {
         let asked = (project.clone(), name);
-        if let Some(known) = self.offers.get(&asked) {
+        if let Some(known) = self.registry_cache.get(&asked) {
             return known.clone();
         }
         let found = ask(api, &asked.1).await;
-        let current = found != Offered::Unreadable;
-        let offer = Offer { at: self.factory.around.clock.now(), found, current };
-        self.offers.insert(asked, offer.clone());
-        offer
+        let current = found != RegistryAnswer::Unreadable;
+        let registry_entry = RegistryEntry { at: self.factory.around.clock.now(), found, current };
+        self.registry_cache.insert(asked, registry_entry.clone());
+        registry_entry
     }
 
     /// The deployment of a resource: by id if it is known, else by key, as the operator looks.
     ///
     /// # Errors
     /// Those of the Connect API.
-    pub(super) async fn look(&self, api: &HttpConnect, key: &str, ledger: &Ledger) -> Result<Looked, ApiError> {
-        let creates = ledger.operation.as_ref().is_some_and(|operation| {
+    pub(super) async fn look(
+        &self,
+        api: &HttpConnect,
+        key: &str,
+        persisted: &PersistedState,
+    ) -> Result<RecordRead, ApiError> {
+        let creates = persisted.operation.as_ref().is_some_and(|operation| {
             operation.kind == OperationKind::Create && operation.state == OperationState::Planned
         });
         let at = self.now();
         let by_key = Selector::Key(key.to_owned());
-        let Some(id) = ledger.id.clone().filter(|_| !creates) else {
+        let Some(id) = persisted.id.clone().filter(|_| !creates) else {
             let record = api.deployment(&by_key).await?.map(Arc::new);
-            return Ok(Looked { at, record, key_held_by: None });
+            return Ok(RecordRead { at, record, key_held_by: None });
         };
         let record = api.deployment(&Selector::Id(id.clone())).await?.map(Arc::new);
         let key_held_by = match &record {
             Some(_) => None,
             None => api.deployment(&by_key).await?.map(|other| other.id).filter(|other| *other != id),
         };
-        Ok(Looked { at, record, key_held_by })
+        Ok(RecordRead { at, record, key_held_by })
     }
 
     /// Now.

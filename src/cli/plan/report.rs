@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::difference::{Change, Difference, Kind};
-use super::forecast::{Action, Outcome};
-use super::scene::{Invalid, Planned};
+use super::projected_cluster::{Invalid, Planned};
+use super::simulation::{Action, Projection};
 use crate::controllers::connector_deployment::{intent, verification};
-use crate::controllers::subject::Subject;
+use crate::controllers::object_ref::ObjectRef;
 use crate::crd::{ConnectorDeploymentSpec, ReadyWhen};
 
 pub(super) mod staged;
@@ -77,16 +77,16 @@ fn proof(spec: &ConnectorDeploymentSpec) -> Option<String> {
 }
 
 impl Planning {
-    pub(super) fn of(subject: &Subject, planned: &Planned, outcome: Outcome) -> Self {
-        let Outcome { action, problem, connector, differences, undeclared, mut notes } = outcome;
+    pub(super) fn of(object_ref: &ObjectRef, planned: &Planned, outcome: Projection) -> Self {
+        let Projection { action, problem, connector, differences, undeclared, mut notes } = outcome;
         notes.extend(planned.unchecked.clone());
         notes.extend(proof(&planned.after.spec).filter(|_| action != Action::None));
         Self {
-            namespace: subject.namespace.clone(),
+            namespace: object_ref.namespace.clone(),
             name: planned.after.name_any(),
             key: intent::key(&planned.after),
             action,
-            problem: problem.map(|told| Problem { reason: told.reason.as_str(), message: told.message }),
+            problem: problem.map(|condition| Problem { reason: condition.reason.as_str(), message: condition.message }),
             connector: connector.map(|(before, after)| Versions { before, after }),
             differences,
             undeclared,

@@ -1,14 +1,14 @@
 use super::*;
-use crate::cli::plan::scene::PlannedStaged;
+use crate::cli::plan::projected_cluster::PlannedStaged;
 use crate::cli::plan::staged;
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
 
-fn outcome(action: Action) -> Outcome {
-    Outcome { action, problem: None, ..Outcome::problem(Told::new(Reason::SecretMissing, "")) }
+fn outcome(action: Action) -> Projection {
+    Projection { action, problem: None, ..Projection::problem(ConditionUpdate::new(Reason::SecretMissing, "")) }
 }
 
-fn planning(name: &str, outcome: Outcome) -> Planning {
+fn planning(name: &str, outcome: Projection) -> Planning {
     let object = serde_json::from_value(json!({
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment",
         "metadata": {"name": name, "namespace": "shop"},
@@ -16,10 +16,10 @@ fn planning(name: &str, outcome: Outcome) -> Planning {
     }))
     .expect("a resource");
     let planned = Planned { before: None, after: object, written: name != "user", unchecked: None };
-    Planning::of(&Subject::deployment("shop", name), &planned, outcome)
+    Planning::of(&ObjectRef::deployment("shop", name), &planned, outcome)
 }
 
-fn staging(name: &str, outcome: staged::Outcome) -> Staging {
+fn staging(name: &str, outcome: staged::Projection) -> Staging {
     let object = serde_json::from_value(json!({
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged",
         "metadata": {"name": name, "namespace": "shop"},
@@ -29,7 +29,7 @@ fn staging(name: &str, outcome: staged::Outcome) -> Staging {
         },
     }))
     .expect("a resource");
-    Staging::of(&Subject::staged("shop", name), &PlannedStaged { after: object, written: true }, outcome)
+    Staging::of(&ObjectRef::staged("shop", name), &PlannedStaged { after: object, written: true }, outcome)
 }
 
 fn difference(kind: Kind, change: Change, before: Option<&str>, after: Option<&str>) -> Difference {
@@ -40,7 +40,7 @@ fn difference(kind: Kind, change: Change, before: Option<&str>, after: Option<&s
 
 fn report() -> Report {
     let long = "x".repeat(LONGEST_VALUE + 1);
-    let redeploy = Outcome {
+    let redeploy = Projection {
         connector: Some((1, 2)),
         differences: vec![
             difference(Kind::Plain, Change::Changed, Some("a\nb\u{1b}[2J"), Some(&long)),
@@ -53,7 +53,7 @@ fn report() -> Report {
         notes: vec!["a note".to_owned()],
         ..outcome(Action::Redeploy)
     };
-    let unknown = Outcome {
+    let unknown = Projection {
         differences: vec![difference(Kind::Secured, Change::Unknown, None, None)],
         ..outcome(Action::Unknown)
     };
@@ -63,10 +63,10 @@ fn report() -> Report {
         planning("three", unknown),
         planning("four", outcome(Action::Adopt)),
         planning("five", outcome(Action::None)),
-        planning("six", Outcome::problem(Told::new(Reason::SecretMissing, "Missing: Secret tax"))),
+        planning("six", Projection::problem(ConditionUpdate::new(Reason::SecretMissing, "Missing: Secret tax"))),
         planning("user", outcome(Action::None)),
     ];
-    let moved = staged::Outcome {
+    let moved = staged::Projection {
         actions: vec![staged::Action::Update, staged::Action::Preview],
         differences: vec![staged::Difference {
             field: "repository.tag",
@@ -75,12 +75,12 @@ fn report() -> Report {
         }],
         waits: vec!["ActionCheck cart is missing".to_owned()],
         notes: vec!["a note".to_owned()],
-        ..staged::Outcome::default()
+        ..staged::Projection::default()
     };
-    let taken = staged::Outcome::problem(Told::new(Reason::KeyTaken, "It is taken"));
-    let made = staged::Outcome {
+    let taken = staged::Projection::problem(ConditionUpdate::new(Reason::KeyTaken, "It is taken"));
+    let made = staged::Projection {
         actions: vec![staged::Action::Create, staged::Action::Publish],
-        ..staged::Outcome::default()
+        ..staged::Projection::default()
     };
     let staged = vec![staging("kit", moved), staging("taken", taken), staging("made", made)];
     let [kind, namespace, name, message] = ["Secret", "shop", "tax", "no\nwords"].map(ToOwned::to_owned);

@@ -10,23 +10,25 @@ use connect_api::scopes::{self, Right};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::connector_staged::decide::{
-    self, Answer, Call, CallKind, Case, Decision, Intent, Memory, Step, Verdict,
+    self, Call, CallKind, Decision, Input, Intent, Outcome, Response, Step, TransientState,
 };
 use crate::controllers::connector_staged::desired::{self, Fields};
-use crate::controllers::connector_staged::ledger::{Ledger, Look, OperationKind, Phase, Preview, Seen};
-use crate::controllers::connector_staged::proof::{self, Objects, Subject};
-use crate::controllers::connector_staged::{intent, observe, status, stored};
+use crate::controllers::connector_staged::persisted::{
+    Observation, ObservedConnector, OperationKind, PersistedState, Phase, Preview,
+};
+use crate::controllers::connector_staged::proof::{self, Objects, ProofTarget};
+use crate::controllers::connector_staged::{intent, observe, status, status_conversion};
 use crate::controllers::problem;
-use crate::controllers::reason::Stance;
+use crate::controllers::reason::ConditionState;
 use crate::crd::ConnectorStaged;
 
 /// Most steps of the table that are played: proving that something is gone, the longest of them, takes about twenty.
 const ROUNDS: usize = 64;
 
 /// Everything that a forecast is made from.
-pub(super) struct Premises<'a> {
+pub(super) struct Inputs<'a> {
     /// The resource as it would be.
     pub(super) object: &'a ConnectorStaged,
     /// Its name.
@@ -72,11 +74,11 @@ pub(super) struct Difference {
 
 /// What is expected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct Projection {
     /// What would happen, in order.
     pub(super) actions: Vec<Action>,
     /// What the operator would say that a person has to put right; then nothing more would happen.
-    pub(super) problem: Option<Told>,
+    pub(super) problem: Option<ConditionUpdate>,
     /// Fields that would change.
     pub(super) differences: Vec<Difference>,
     /// What publishing waits for.
@@ -89,68 +91,68 @@ pub(super) struct Outcome {
     pub(super) not_deployable: Option<String>,
 }
 
-impl Outcome {
+impl Projection {
     /// Only a person can go on.
-    pub(super) fn problem(told: Told) -> Self {
-        Self { not_deployable: Some(told.message.clone()), problem: Some(told), ..Self::default() }
+    pub(super) fn problem(condition: ConditionUpdate) -> Self {
+        Self { not_deployable: Some(condition.message.clone()), problem: Some(condition), ..Self::default() }
     }
 }
 
 /// What the operator would do.
-pub(super) fn forecast(premises: &Premises<'_>) -> Outcome {
-    let mut outcome = Outcome::default();
-    let mut intent = intent::intent(premises.object);
+pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
+    let mut outcome = Projection::default();
+    let mut intent = intent::intent(inputs.object);
     if intent.deletion.is_some() {
         let note = "it is being deleted, and what is applied now does not change that";
-        return Outcome { notes: vec![note.to_owned()], not_deployable: Some(note.to_owned()), ..outcome };
+        return Projection { notes: vec![note.to_owned()], not_deployable: Some(note.to_owned()), ..outcome };
     }
-    let mut stage = Stage::of(premises, &mut outcome);
-    let known = stage.ledger.id.is_some();
-    let missing = scopes::missing(&[Right::ManageConnectors], premises.granted, premises.project);
+    let mut stage = Stage::of(inputs, &mut outcome);
+    let known = stage.persisted.id.is_some();
+    let missing = scopes::missing(&[Right::ManageConnectors], inputs.granted, inputs.project);
     for _ in 0..ROUNDS {
         let decision = stage.decide(&intent);
-        if !known && outcome.actions.is_empty() && decision.ledger.id.is_some() {
+        if !known && outcome.actions.is_empty() && decision.persisted.id.is_some() {
             outcome.actions.push(Action::Adopt);
         }
         match (&decision.step, decision.again) {
             (Step::Send(_), _) if !missing.is_empty() => {
-                outcome.problem = Some(problem::unpermitted(&missing, premises.project));
+                outcome.problem = Some(problem::unpermitted(&missing, inputs.project));
                 break;
             }
             (Step::Send(call), _) => {
-                foresee(premises, call, &stage, &mut outcome);
-                stage.done(premises, &intent, call, &decision);
+                foresee(inputs, call, &stage, &mut outcome);
+                stage.done(inputs, &intent, call, &decision);
             }
-            (Step::Rest, _) if decision.verdict == Verdict::AwaitingProof && outcome.waits.is_empty() => {
-                outcome.waits = unproven(premises, &decision.ledger);
+            (Step::NoOp, _) if decision.outcome == Outcome::AwaitingProof && outcome.waits.is_empty() => {
+                outcome.waits = unproven(inputs, &decision.persisted);
                 intent.proven = outcome.waits.is_empty();
             }
-            (Step::Rest, Some(pause)) => stage.pass(decision, pause),
-            (Step::Rest | Step::Release, _) => {
-                stage.ledger = decision.ledger;
-                rest(premises, decision.verdict, &mut outcome);
+            (Step::NoOp, Some(pause)) => stage.pass(decision, pause),
+            (Step::NoOp | Step::RemoveFinalizer, _) => {
+                stage.persisted = decision.persisted;
+                rest(inputs, decision.outcome, &mut outcome);
                 break;
             }
         }
     }
-    outcome.not_deployable = status::deployable(&stage.ledger, stage.seen(), &premises.object.spec).err();
+    outcome.not_deployable = status::deployable(&stage.persisted, stage.seen(), &inputs.object.spec).err();
     outcome
 }
 
 /// What publishing would wait for, once everything before it is done.
-fn unproven(premises: &Premises<'_>, ledger: &Ledger) -> Vec<String> {
-    let Some(after) = &premises.object.spec.publish_after else { return Vec::new() };
-    let subject = Subject {
-        name: premises.name,
-        id: ledger.id.as_deref().unwrap_or_default(),
-        tag: &premises.object.spec.repository.tag,
-        deployable: ledger.deployable.as_ref().map(|deployable| deployable.version),
+fn unproven(inputs: &Inputs<'_>, persisted: &PersistedState) -> Vec<String> {
+    let Some(after) = &inputs.object.spec.publish_after else { return Vec::new() };
+    let object_ref = ProofTarget {
+        name: inputs.name,
+        id: persisted.id.as_deref().unwrap_or_default(),
+        tag: &inputs.object.spec.repository.tag,
+        deployable: persisted.deployable.as_ref().map(|deployable| deployable.version),
     };
-    proof::missing(after, &subject, premises.proofs)
+    proof::missing(after, &object_ref, inputs.proofs)
 }
 
 /// A call would be sent.
-fn foresee(premises: &Premises<'_>, call: &Call, stage: &Stage, outcome: &mut Outcome) {
+fn foresee(inputs: &Inputs<'_>, call: &Call, stage: &Stage, outcome: &mut Projection) {
     let action = match &call.kind {
         CallKind::Create => Action::Create,
         CallKind::Update { .. } => Action::Update,
@@ -163,8 +165,8 @@ fn foresee(premises: &Premises<'_>, call: &Call, stage: &Stage, outcome: &mut Ou
         }
         CallKind::Delete { .. } => return,
     };
-    if let (Action::Update, Some(record)) = (action, premises.record) {
-        outcome.differences = desired::differences(&premises.object.spec, record)
+    if let (Action::Update, Some(record)) = (action, inputs.record) {
+        outcome.differences = desired::differences(&inputs.object.spec, record)
             .into_iter()
             .map(|(field, before, after)| Difference { field, before, after })
             .collect();
@@ -175,38 +177,40 @@ fn foresee(premises: &Premises<'_>, call: &Call, stage: &Stage, outcome: &mut Ou
 }
 
 /// Nothing more would be sent.
-fn rest(premises: &Premises<'_>, verdict: Verdict, outcome: &mut Outcome) {
-    if verdict == Verdict::AwaitingProof {
+fn rest(inputs: &Inputs<'_>, verdict: Outcome, outcome: &mut Projection) {
+    if verdict == Outcome::AwaitingProof {
         return;
     }
-    let spec = &premises.object.spec;
-    let impossible = premises.record.map(|record| desired::changes(spec, record).impossible).unwrap_or_default();
-    let told = status::tell(verdict, &spec.key, premises.record, &impossible);
-    match (told.reason.stance(), verdict) {
-        (Stance::Running, Verdict::Certifying) if !outcome.actions.contains(&Action::Publish) => {
-            outcome.notes.push(format!("what differs is published after the certification: {}", told.message));
+    let spec = &inputs.object.spec;
+    let impossible = inputs.record.map(|record| desired::changes(spec, record).impossible).unwrap_or_default();
+    let condition = status::ready_condition(verdict, &spec.key, inputs.record, &impossible);
+    match (condition.reason.state(), verdict) {
+        (ConditionState::Running, Outcome::Certifying) if !outcome.actions.contains(&Action::Publish) => {
+            outcome.notes.push(format!("what differs is published after the certification: {}", condition.message));
         }
-        (Stance::Ready | Stance::Running, _) => {}
-        (Stance::Paused, _) => outcome.notes.push(told.message),
-        (Stance::Waiting | Stance::Stalled | Stance::Failing, _) => outcome.problem = Some(told),
+        (ConditionState::Ready | ConditionState::Running, _) => {}
+        (ConditionState::Paused, _) => outcome.notes.push(condition.message),
+        (ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing, _) => {
+            outcome.problem = Some(condition)
+        }
     }
 }
 
 /// What the table is played with.
 struct Stage {
-    ledger: Ledger,
-    look: Look,
-    memory: Memory,
+    persisted: PersistedState,
+    observation: Observation,
+    transient: TransientState,
     now: Timestamp,
 }
 
 impl Stage {
     /// What runs already is taken to end well.
-    fn of(premises: &Premises<'_>, outcome: &mut Outcome) -> Self {
-        let mut ledger = stored::ledger(&premises.object.status.clone().unwrap_or_default());
-        let mut look = observe::seen(&premises.object.spec, premises.record);
+    fn of(inputs: &Inputs<'_>, outcome: &mut Projection) -> Self {
+        let mut persisted = status_conversion::persisted(&inputs.object.status.clone().unwrap_or_default());
+        let mut observation = observe::observation(&inputs.object.spec, inputs.record);
         let mut busy = false;
-        if let Look::Present(seen) = &mut look {
+        if let Observation::Present(seen) = &mut observation {
             if seen.preview == Preview::Pending {
                 busy = true;
                 seen.preview = Preview::Granted;
@@ -216,52 +220,58 @@ impl Stage {
                 (seen.phase, seen.listed, seen.changed) = (Phase::Published, true, !seen.met);
             }
         }
-        if let Some(operation) = ledger.operation.take() {
+        if let Some(operation) = persisted.operation.take() {
             busy = true;
-            ledger.handled_request = operation.request.or(ledger.handled_request.take());
-            match (operation.kind, &look) {
-                (OperationKind::Create, Look::Present(seen)) => ledger.id = Some(seen.id.clone()),
-                (OperationKind::Preview, _) if operation.accepted => ledger.previewed = operation.tag,
+            persisted.handled_request = operation.request.or(persisted.handled_request.take());
+            match (operation.kind, &observation) {
+                (OperationKind::Create, Observation::Present(seen)) => persisted.id = Some(seen.id.clone()),
+                (OperationKind::Preview, _) if operation.accepted => persisted.previewed = operation.tag,
                 _ => {}
             }
         }
         if busy {
             outcome.notes.push("something runs at the remote already; what is said here comes after it".to_owned());
         }
-        Self { ledger, look, memory: Memory::default(), now: premises.now }
+        Self { persisted, observation, transient: TransientState::default(), now: inputs.now }
     }
 
-    fn seen(&self) -> Option<&Seen> {
-        match &self.look {
-            Look::Present(seen) => Some(seen),
-            Look::Absent => None,
+    fn seen(&self) -> Option<&ObservedConnector> {
+        match &self.observation {
+            Observation::Present(seen) => Some(seen),
+            Observation::Absent => None,
         }
     }
 
     fn decide(&self, intent: &Intent) -> Decision {
-        let Self { ledger, look, memory, now } = self;
-        decide::decide(&Case { ledger, intent, look, memory, now: *now })
+        let Self { persisted, observation, transient, now } = self;
+        decide::decide(&Input { persisted, intent, observation, transient, now: *now })
     }
 
     fn pass(&mut self, decision: Decision, pause: std::time::Duration) {
         self.now = later(self.now, pause);
-        (self.ledger, self.memory) = (decision.ledger, decision.memory);
+        (self.persisted, self.transient) = (decision.persisted, decision.transient);
     }
 
     /// The call works, and what it began ends well.
-    fn done(&mut self, premises: &Premises<'_>, intent: &Intent, call: &Call, decision: &Decision) {
+    fn done(&mut self, inputs: &Inputs<'_>, intent: &Intent, call: &Call, decision: &Decision) {
         let before = self.seen().cloned().unwrap_or_else(|| unmade(&intent.digest));
-        let (answer, after) = effect(premises, intent, &call.kind, before);
-        let taken =
-            decide::answered(&decision.ledger, &decision.memory, call, None, &Answer::Accepted(answer), self.now);
-        (self.ledger, self.memory) = (taken.ledger, taken.memory);
-        self.look = Look::Present(after);
+        let (answer, after) = effect(inputs, intent, &call.kind, before);
+        let taken = decide::apply_response(
+            &decision.persisted,
+            &decision.transient,
+            call,
+            None,
+            &Response::Accepted(answer),
+            self.now,
+        );
+        (self.persisted, self.transient) = (taken.persisted, taken.transient);
+        self.observation = Observation::Present(after);
     }
 }
 
 /// A connector that is not there yet.
-fn unmade(digest: &str) -> Seen {
-    Seen {
+fn unmade(digest: &str) -> ObservedConnector {
+    ObservedConnector {
         id: "new".to_owned(),
         version: 0,
         phase: Phase::Draft,
@@ -278,19 +288,24 @@ fn unmade(digest: &str) -> Seen {
 }
 
 /// What a call does: the connector as its answer shows it, and as it is once that has ended.
-fn effect(premises: &Premises<'_>, intent: &Intent, call: &CallKind, mut seen: Seen) -> (Seen, Seen) {
+fn effect(
+    inputs: &Inputs<'_>,
+    intent: &Intent,
+    call: &CallKind,
+    mut seen: ObservedConnector,
+) -> (ObservedConnector, ObservedConnector) {
     seen.version = seen.version.saturating_add(1);
-    let mut after = Seen { version: seen.version.saturating_add(1), ..seen.clone() };
+    let mut after = ObservedConnector { version: seen.version.saturating_add(1), ..seen.clone() };
     match call {
         CallKind::Create | CallKind::Update { .. } => {
             let preview = if seen.repository_met { seen.preview } else { Preview::NeverAsked };
-            seen = Seen {
+            seen = ObservedConnector {
                 preview,
                 changed: seen.listed,
                 digest: intent.digest.clone(),
                 met: true,
                 repository_met: true,
-                source: Fields::from(&premises.object.spec).source(),
+                source: Fields::from(&inputs.object.spec).source(),
                 ..seen
             };
             after = seen.clone();

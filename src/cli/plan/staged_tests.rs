@@ -34,13 +34,13 @@ fn record(tag: &str, patch: &Value) -> Record {
     serde_json::from_value(record).expect("it is a record")
 }
 
-fn of(object: &ConnectorStaged, record: Option<&Record>) -> Outcome {
+fn of(object: &ConnectorStaged, record: Option<&Record>) -> Projection {
     with(object, record, &[])
 }
 
-fn with(object: &ConnectorStaged, record: Option<&Record>, granted: &[String]) -> Outcome {
+fn with(object: &ConnectorStaged, record: Option<&Record>, granted: &[String]) -> Projection {
     let proofs = Objects { deployment: None, checks: vec![None] };
-    forecast(&Premises {
+    simulate(&Inputs {
         object,
         name: "kit",
         record,
@@ -56,8 +56,8 @@ fn a_scope_that_the_token_lacks_is_told_before_it_is_needed() {
     let object = object(&json!({}), Value::Null);
     for (granted, lacks) in [("view_connectors:demo", true), ("manage_connectors:demo", false), ("", false)] {
         let outcome = with(&object, None, &[granted.to_owned()]);
-        let told = outcome.problem.filter(|told| told.reason == Reason::PermissionMissing);
-        assert_eq!(told.is_some(), lacks, "{granted}");
+        let condition = outcome.problem.filter(|condition| condition.reason == Reason::PermissionMissing);
+        assert_eq!(condition.is_some(), lacks, "{granted}");
         assert_eq!(outcome.actions.is_empty(), lacks, "{granted}");
     }
 }
@@ -160,7 +160,7 @@ fn a_staged_connector_is_played_forward_to_its_end() {
         ("gone", &none, ours(Some("2")), None, vec![], "RemoteDisappeared", ""),
     ] {
         let outcome = of(&object(spec, status), record.as_ref());
-        let problem = outcome.problem.as_ref().map(|told| told.reason.as_str()).unwrap_or_default();
+        let problem = outcome.problem.as_ref().map(|condition| condition.reason.as_str()).unwrap_or_default();
         assert_eq!((&outcome.actions, problem), (&actions, reason), "{case}: {outcome:?}");
         let differences = outcome.differences.iter().map(|it| format!("{} {} {}", it.field, it.before, it.after));
         let said: Vec<String> = outcome.waits.iter().chain(&outcome.notes).cloned().chain(differences).collect();

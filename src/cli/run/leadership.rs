@@ -72,10 +72,12 @@ mod tests {
     fn a_selector_that_nobody_understands_is_refused_at_the_start() {
         for (selector, said) in [("team in (tax", "a closing parenthesis"), ("team=tax,", "a label is missing")] {
             let wrong = crate::cli::command().try_get_matches_from(["connect-operator", "run", "--selector", selector]);
-            let told = wrong.expect_err(selector).to_string();
+            let condition = wrong.expect_err(selector).to_string();
             assert!(
-                told.contains("--selector") && told.contains(said) && told.contains("team=tax,tier!=test"),
-                "{told}"
+                condition.contains("--selector")
+                    && condition.contains(said)
+                    && condition.contains("team=tax,tier!=test"),
+                "{condition}"
             );
         }
     }

@@ -13,9 +13,9 @@ use std::time::Duration;
 use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
 use connect_api::Fence;
+use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, BadPattern};
 use connect_api::http::Limits;
-use connect_api::surroundings::Surroundings;
 use kube::Client;
 use kube::core::Selector;
 
@@ -204,7 +204,7 @@ pub(in crate::cli) async fn run_with(
     } else {
         (None, Fence::none())
     };
-    let around = Surroundings { clock: clock.clone(), fence: fence.clone(), observer: metrics };
+    let around = ClientContext { clock: clock.clone(), fence: fence.clone(), observer: metrics };
     let mut shutdown = std::pin::pin!(shutdown);
     tokio::select! {
         () = crds_are_served(&client) => {}

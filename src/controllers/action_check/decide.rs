@@ -29,7 +29,7 @@ pub enum Step {
     /// Call it.
     Send,
     /// Nothing now; run again after this time, if there is one.
-    Rest(Option<Duration>),
+    NoOp(Option<Duration>),
     /// Nothing: it may have been sent, and the answer is lost.
     Lost,
     /// Nothing, though it would be called if it were not suspended, and no answer is known.
@@ -43,7 +43,7 @@ pub fn decide(status: &ActionCheckStatus, wanted: &Wanted, now: Timestamp) -> St
     let outcome = status.outcome.filter(|_| known);
     match (wanted.suspended, unsuspended(status, outcome, wanted, now)) {
         (true, Step::Send) if matches!(outcome, None | Some(CheckOutcome::Sent)) => Step::Held,
-        (true, Step::Send | Step::Rest(_)) => Step::Rest(None),
+        (true, Step::Send | Step::NoOp(_)) => Step::NoOp(None),
         (_, step) => step,
     }
 }
@@ -52,7 +52,7 @@ fn unsuspended(status: &ActionCheckStatus, outcome: Option<CheckOutcome>, wanted
     let Some(outcome) = outcome else { return Step::Send };
     match (outcome, wanted.writes) {
         (CheckOutcome::Sent, true) => Step::Lost,
-        (CheckOutcome::Passed | CheckOutcome::Failed, true) => Step::Rest(None),
+        (CheckOutcome::Passed | CheckOutcome::Failed, true) => Step::NoOp(None),
         (CheckOutcome::NotSent, _) => due(status, NOT_SENT_AGAIN.min(wanted.interval), now),
         // Reading again does no harm.
         (CheckOutcome::Sent, false) => Step::Send,
@@ -74,7 +74,7 @@ fn due(status: &ActionCheckStatus, pause: Duration, now: Timestamp) -> Step {
     // A clock that was set back must not make it wait for longer than the pause.
     match between(now, later(last.min(now), pause)) {
         Duration::ZERO => Step::Send,
-        left => Step::Rest(Some(left)),
+        left => Step::NoOp(Some(left)),
     }
 }
 
@@ -102,15 +102,15 @@ mod tests {
         for (case, checked_for, outcome, writes, now, expected) in [
             ("never", None, None, true, 100, Step::Send),
             ("never, a read", None, None, false, 100, Step::Send),
-            ("passed", Some(&first), Some(Passed), true, 9_999, Step::Rest(None)),
-            ("failed", Some(&first), Some(Failed), true, 9_999, Step::Rest(None)),
+            ("passed", Some(&first), Some(Passed), true, 9_999, Step::NoOp(None)),
+            ("failed", Some(&first), Some(Failed), true, 9_999, Step::NoOp(None)),
             ("perhaps sent", Some(&first), Some(Sent), true, 9_999, Step::Lost),
             ("perhaps sent, a read", Some(&first), Some(Sent), false, 100, Step::Send),
-            ("not sent, soon after", Some(&first), Some(NotSent), true, 130, Step::Rest(Some(minute / 2))),
+            ("not sent, soon after", Some(&first), Some(NotSent), true, 130, Step::NoOp(Some(minute / 2))),
             ("not sent, later", Some(&first), Some(NotSent), true, 160, Step::Send),
-            ("a read, soon after", Some(&first), Some(Passed), false, 160, Step::Rest(Some(4 * minute))),
+            ("a read, soon after", Some(&first), Some(Passed), false, 160, Step::NoOp(Some(4 * minute))),
             ("a read, at its interval", Some(&first), Some(Failed), false, 400, Step::Send),
-            ("a clock that was set back", Some(&first), Some(Passed), false, 10, Step::Rest(Some(5 * minute))),
+            ("a clock that was set back", Some(&first), Some(Passed), false, 10, Step::NoOp(Some(5 * minute))),
             ("another generation", Some(&cause(2, Some("a"), Some(5))), Some(Passed), true, 101, Step::Send),
             ("other values", Some(&cause(1, Some("b"), Some(5))), Some(Sent), true, 101, Step::Send),
             ("applied anew", Some(&cause(1, Some("a"), Some(6))), Some(Failed), true, 101, Step::Send),
@@ -126,7 +126,7 @@ mod tests {
                     Step::Held
                 }
                 Step::Send if status.checked_for.as_ref().is_some_and(|for_| !is_same(for_, &first)) => Step::Held,
-                Step::Send | Step::Rest(_) => Step::Rest(None),
+                Step::Send | Step::NoOp(_) => Step::NoOp(None),
                 other => other,
             };
             let suspended = Wanted { suspended: true, ..wanted };
@@ -139,9 +139,9 @@ mod tests {
         let asked = |request: &str| Some(request.to_owned());
         let first = CheckedFor { generation: 1, spec_digest: asked("s1"), ..CheckedFor::default() };
         for (case, wanted, expected) in [
-            ("as it was", first.clone(), Step::Rest(None)),
-            ("suspended and resumed", CheckedFor { generation: 3, ..first.clone() }, Step::Rest(None)),
-            ("written by another version", CheckedFor { spec_digest: asked("s2"), ..first.clone() }, Step::Rest(None)),
+            ("as it was", first.clone(), Step::NoOp(None)),
+            ("suspended and resumed", CheckedFor { generation: 3, ..first.clone() }, Step::NoOp(None)),
+            ("written by another version", CheckedFor { spec_digest: asked("s2"), ..first.clone() }, Step::NoOp(None)),
             ("a change", CheckedFor { generation: 2, spec_digest: asked("s2"), ..first.clone() }, Step::Send),
             ("another rerun", CheckedFor { rerun_request: asked("now"), ..first.clone() }, Step::Send),
         ] {

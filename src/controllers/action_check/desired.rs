@@ -2,7 +2,7 @@
 
 use connect_api::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
 
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
 use crate::crd::{ActionCheckMethod, ActionCheckSpec, Frontend, FrontendPreset};
 
@@ -25,8 +25,12 @@ pub struct Desired {
 ///
 /// # Errors
 /// `ConfigurationInvalid`, with what to change.
-pub fn from_spec(spec: &ActionCheckSpec, frontend: &Frontend, headers: Vec<ExtraHeader>) -> Result<Desired, Told> {
-    let invalid = |message: String| Told::new(Reason::ConfigurationInvalid, message);
+pub fn from_spec(
+    spec: &ActionCheckSpec,
+    frontend: &Frontend,
+    headers: Vec<ExtraHeader>,
+) -> Result<Desired, ConditionUpdate> {
+    let invalid = |message: String| ConditionUpdate::new(Reason::ConfigurationInvalid, message);
     let preset = match frontend.preset.unwrap_or_default() {
         FrontendPreset::Service => Preset::SERVICE,
         FrontendPreset::Frontastic => Preset::FRONTASTIC,
@@ -86,7 +90,7 @@ mod tests {
         serde_json::from_value(spec).expect("it is a spec")
     }
 
-    fn desired(change: &Value) -> Result<Desired, Told> {
+    fn desired(change: &Value) -> Result<Desired, ConditionUpdate> {
         let spec = spec(change);
         from_spec(&spec, &spec.frontend, Vec::new())
     }
@@ -114,9 +118,9 @@ mod tests {
             ("a body to read with", json!({"method": "GET", "body": "{}"}), "leave it out"),
             ("a body that is no JSON", json!({"body": "{a: 1}"}), "body is not JSON: key must be a string at line 1"),
         ] {
-            let told = desired(&change).expect_err(case);
-            assert_eq!(told.reason, Reason::ConfigurationInvalid, "{case}");
-            assert!(told.message.contains(expected), "{case}: {}", told.message);
+            let condition = desired(&change).expect_err(case);
+            assert_eq!(condition.reason, Reason::ConfigurationInvalid, "{case}");
+            assert!(condition.message.contains(expected), "{case}: {}", condition.message);
         }
     }
 }

@@ -20,15 +20,15 @@ use kube::runtime::controller::Action;
 
 use self::act::Prepared;
 use self::decide::{Step, Wanted};
-use super::conditions::{self, Told};
+use super::conditions::{self, ConditionUpdate};
 use super::context::Context;
-use super::elsewhere::{self, FOREIGN_AGAIN};
+use super::foreign_installs::{self, FOREIGN_AGAIN};
 use super::object::{self, AFTER_CONFLICT};
+use super::object_ref::ObjectRef;
 use super::patch::write_status;
 use super::reason::Reason;
 use super::refusal::{self, Access};
-use super::subject::Subject;
-use super::work::Ended;
+use super::work::ReconcileOutcome;
 use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
 
 /// Stack of a thread that reads or evaluates assertions, in bytes: several times what the deepest ones were seen to need.
@@ -41,71 +41,71 @@ const WRITES: u32 = 10;
 
 /// One run for one check: what follows, and how it ended. Never fails: whatever goes wrong is said in the status, or tried
 /// again.
-pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Action, Ended) {
-    let subject = Subject::check(&object.namespace().unwrap_or_default(), &object.name_any());
-    let api = Api::<ActionCheck>::namespaced(context.client.clone(), &subject.namespace);
-    if elsewhere::is_left(&context, &subject, &*object).await {
-        gone(&context, &subject);
-        return (Action::await_change(), Ended::Gone);
+pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = ObjectRef::check(&object.namespace().unwrap_or_default(), &object.name_any());
+    let api = Api::<ActionCheck>::namespaced(context.client.clone(), &object_ref.namespace);
+    if foreign_installs::is_left(&context, &object_ref, &*object).await {
+        gone(&context, &object_ref);
+        return (Action::await_change(), ReconcileOutcome::Gone);
     }
-    let run = Run { api, object, context: &context, subject: &subject };
+    let run = Reconciler { api, object, context: &context, object_ref: &object_ref };
     // In a box, so that no layer around a run needs its room.
-    let next = match Box::pin(run.story()).await {
-        Err(error) => run.refused(error).await,
+    let next = match Box::pin(run.reconcile()).await {
+        Err(error) => run.report_kubernetes_error(error).await,
         next => next,
     };
     match next {
         Ok((again, ended)) => {
-            context.alarms.set(&subject, [again, run.foreign()].into_iter().flatten().min());
+            context.requeue_timers.set(&object_ref, [again, run.foreign()].into_iter().flatten().min());
             (Action::await_change(), ended)
         }
-        Err(error) => object::refused(&context, &subject, &error, AFTER_CLUSTER_ERROR),
+        Err(error) => object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
     }
 }
 
 /// Forgets everything about a check that is gone.
-pub fn gone(context: &Context, subject: &Subject) {
-    context.alarms.set(subject, None);
-    context.references.forget(subject);
+pub fn gone(context: &Context, object_ref: &ObjectRef) {
+    context.requeue_timers.set(object_ref, None);
+    context.references.forget(object_ref);
 }
 
 /// When to run again, and how the run ended.
-type Next = (Option<Duration>, Ended);
+type Next = (Option<Duration>, ReconcileOutcome);
 
-struct Run<'a> {
+struct Reconciler<'a> {
     api: Api<ActionCheck>,
     object: Arc<ActionCheck>,
     context: &'a Context,
-    subject: &'a Subject,
+    object_ref: &'a ObjectRef,
 }
 
-impl Run<'_> {
-    async fn story(&self) -> Result<Next, kube::Error> {
+impl Reconciler<'_> {
+    async fn reconcile(&self) -> Result<Next, kube::Error> {
         if self.object.metadata.deletion_timestamp.is_some() {
-            return Ok((None, Ended::Gone));
+            return Ok((None, ReconcileOutcome::Gone));
         }
         let spec = &self.object.spec;
-        self.context.references.set(self.subject, observe::references(spec));
-        let cause = match observe::cause(self.context, &self.subject.namespace, &self.object).await? {
+        self.context.references.set(self.object_ref, observe::references(spec));
+        let cause = match observe::cause(self.context, &self.object_ref.namespace, &self.object).await? {
             Ok(cause) => cause,
-            Err(told) => return self.say(&told).await,
+            Err(condition) => return self.patch_status(&condition).await,
         };
         let (writes, interval) = (spec.method.writes(), spec.effective_interval());
         let wanted = Wanted { cause, writes, interval, suspended: spec.suspend };
         let before = self.object.status.clone().unwrap_or_default();
         match decide::decide(&before, &wanted, self.context.clock.now()) {
-            Step::Rest(again) => {
-                let (_, ended) = self.say(&status::tell(&before, wanted.writes)).await?;
+            Step::NoOp(again) => {
+                let (_, ended) = self.patch_status(&status::ready_condition(&before, wanted.writes)).await?;
                 Ok((again, ended))
             }
-            Step::Lost => self.say(&status::lost()).await,
-            Step::Held => self.say(&status::held()).await,
+            Step::Lost => self.patch_status(&status::lost()).await,
+            Step::Held => self.patch_status(&status::held()).await,
             Step::Send => match self.prepare().await? {
                 Ok(prepared) => self.send(prepared, &wanted).await,
-                Err(told) => {
-                    let (_, ended) = self.say(&told).await?;
+                Err(condition) => {
+                    let (_, ended) = self.patch_status(&condition).await?;
                     // Whatever else stands in the way wakes the check when it changes.
-                    let again = matches!(told.reason, Reason::InternalError | Reason::KubernetesError);
+                    let again = matches!(condition.reason, Reason::InternalError | Reason::KubernetesError);
                     Ok((again.then_some(decide::NOT_SENT_AGAIN), ended))
                 }
             },
@@ -113,50 +113,53 @@ impl Run<'_> {
     }
 
     /// The API server refused a request. What can be told of that is told, on the version that was read.
-    async fn refused(&self, error: kube::Error) -> Result<Next, kube::Error> {
-        let told = refusal::told(Access::Write, refusal::ANY, error)?;
-        let (_, ended) = Box::pin(self.say(&told)).await?;
+    async fn report_kubernetes_error(&self, error: kube::Error) -> Result<Next, kube::Error> {
+        let condition = refusal::condition(Access::Write, refusal::ANY, error)?;
+        let (_, ended) = Box::pin(self.patch_status(&condition)).await?;
         Ok((Some(decide::NOT_SENT_AGAIN), ended))
     }
 
     /// When to look again at a deployment that another install may work on.
     fn foreign(&self) -> Option<Duration> {
-        (self.object.spec.after.is_some() && self.context.elsewhere.is_shard()).then_some(FOREIGN_AGAIN)
+        (self.object.spec.after.is_some() && self.context.foreign_installs.is_shard()).then_some(FOREIGN_AGAIN)
     }
 
     /// The status, with the install that works on it.
     fn claimed(&self, status: ActionCheckStatus) -> ActionCheckStatus {
-        ActionCheckStatus { controller: self.context.elsewhere.mine(), ..status }
+        ActionCheckStatus { controller: self.context.foreign_installs.mine(), ..status }
     }
 
     /// Everything that a call needs, or why there can be none.
-    async fn prepare(&self) -> Result<Result<Prepared, Told>, kube::Error> {
-        let headers = match observe::headers(self.context, &self.subject.namespace, &self.object.spec).await? {
+    async fn prepare(&self) -> Result<Result<Prepared, ConditionUpdate>, kube::Error> {
+        let headers = match observe::headers(self.context, &self.object_ref.namespace, &self.object.spec).await? {
             Ok(headers) => headers,
-            Err(told) => return Ok(Err(told)),
+            Err(condition) => return Ok(Err(condition)),
         };
         let spec = &self.object.spec;
-        let frontend = match observe::frontend(self.context, &self.subject.namespace, spec).await? {
+        let frontend = match observe::frontend(self.context, &self.object_ref.namespace, spec).await? {
             Ok(frontend) => frontend,
-            Err(told) => return Ok(Err(told)),
+            Err(condition) => return Ok(Err(condition)),
         };
         let desired = match desired::from_spec(spec, &frontend, headers) {
             Ok(desired) => desired,
-            Err(told) => return Ok(Err(told)),
+            Err(condition) => return Ok(Err(condition)),
         };
-        let told = |reason, message| Ok(Err(Told::new(reason, message)));
+        let condition = |reason, message| Ok(Err(ConditionUpdate::new(reason, message)));
         let endpoint = match self.context.actions.endpoint(&desired.url) {
             Ok(endpoint) => endpoint,
-            Err(refused) => {
-                return told(Reason::HostNotAllowed, format!("frontend: {refused} (--allowed-action-hosts)"));
+            Err(report_kubernetes_error) => {
+                return condition(
+                    Reason::HostNotAllowed,
+                    format!("frontend: {report_kubernetes_error} (--allowed-action-hosts)"),
+                );
             }
         };
         if let Err(wrong) = act::check(spec.expect.clone()).await {
-            return told(Reason::ExpectInvalid, wrong);
+            return condition(Reason::ExpectInvalid, wrong);
         }
         let request = match desired.action.request(&desired.preset, &endpoint) {
             Ok(request) => request,
-            Err(bad) => return told(Reason::ConfigurationInvalid, bad.to_string()),
+            Err(bad) => return condition(Reason::ConfigurationInvalid, bad.to_string()),
         };
         let client = self.context.actions.client(endpoint, spec.effective_timeout(), expect::LARGEST_ANSWER);
         Ok(match client {
@@ -164,7 +167,7 @@ impl Run<'_> {
                 let (masker, expected) = (desired.action.masker(), spec.expect.clone());
                 Ok(Prepared { client, request, masker, expected })
             }
-            Err(why) => Err(Told::new(Reason::InternalError, why)),
+            Err(why) => Err(ConditionUpdate::new(Reason::InternalError, why)),
         })
     }
 
@@ -185,15 +188,15 @@ impl Run<'_> {
         } else {
             write_status(&self.api, &*object, &before, &after).await?
         };
-        let told = status::tell(&after, wanted.writes);
+        let condition = status::ready_condition(&after, wanted.writes);
         if let Some(written) = written {
-            self.event(&before, &written, &told).await;
+            self.event(&before, &written, &condition).await;
         }
         let again = match decide::decide(&after, wanted, self.context.clock.now()) {
-            Step::Rest(again) => again,
+            Step::NoOp(again) => again,
             Step::Send | Step::Lost | Step::Held => Some(Duration::ZERO),
         };
-        Ok((again, Ended::Said(Some(told.reason))))
+        Ok((again, ReconcileOutcome::Said(Some(condition.reason))))
     }
 
     /// Writes what came of a call that is not repeated, also if labels or the spec were changed meanwhile: what is not
@@ -208,35 +211,35 @@ impl Run<'_> {
             let before = object.status.clone().unwrap_or_default();
             match write_status(&self.api, &*object, &before, after).await {
                 Err(error) if attempt < WRITES => {
-                    tracing::debug!(subject = %self.subject, %error, "the answer is written once more");
+                    tracing::debug!(object = %self.object_ref, %error, "the answer is written once more");
                     self.context.clock.sleep(AFTER_CONFLICT.saturating_mul(attempt)).await;
                 }
                 written => return written,
             }
-            match self.api.get_opt(&self.subject.name).await {
+            match self.api.get_opt(&self.object_ref.name).await {
                 Ok(Some(newer)) if is_intent(&newer, sent) => object = Arc::new(newer),
                 // Somebody else goes on with it, or it is gone.
                 Ok(_) => return Ok(None),
-                Err(error) => tracing::debug!(subject = %self.subject, %error, "it cannot be read"),
+                Err(error) => tracing::debug!(object = %self.object_ref, %error, "it cannot be read"),
             }
         }
         Ok(None)
     }
 
-    async fn say(&self, told: &Told) -> Result<Next, kube::Error> {
+    async fn patch_status(&self, condition: &ConditionUpdate) -> Result<Next, kube::Error> {
         let before = self.object.status.clone().unwrap_or_default();
         let generation = self.object.metadata.generation.unwrap_or_default();
         let about = (generation, self.object.spec.suspend);
-        let after = self.claimed(status::said(&before, told, about, self.context.clock.now()));
+        let after = self.claimed(status::said(&before, condition, about, self.context.clock.now()));
         if let Some(written) = write_status(&self.api, &*self.object, &before, &after).await? {
-            self.event(&before, &written, told).await;
+            self.event(&before, &written, condition).await;
         }
-        Ok((None, Ended::Said(Some(told.reason))))
+        Ok((None, ReconcileOutcome::Said(Some(condition.reason))))
     }
 
-    async fn event(&self, before: &ActionCheckStatus, object: &ActionCheck, told: &Told) {
-        if conditions::ready_reason(&before.conditions) != Some(told.reason.as_str()) {
-            self.context.event(object, "Check", told).await;
+    async fn event(&self, before: &ActionCheckStatus, object: &ActionCheck, condition: &ConditionUpdate) {
+        if conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str()) {
+            self.context.event(object, "Check", condition).await;
         }
     }
 }

@@ -9,7 +9,7 @@ use kube::api::Api;
 use secrecy::SecretString;
 use sha2::{Digest as _, Sha256};
 
-use crate::controllers::conditions::{self, Told};
+use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::context::Context;
 use crate::controllers::object;
 use crate::controllers::reason::Reason;
@@ -34,24 +34,24 @@ pub(super) async fn frontend(
     context: &Context,
     namespace: &str,
     spec: &ActionCheckSpec,
-) -> Result<Result<Frontend, Told>, kube::Error> {
+) -> Result<Result<Frontend, ConditionUpdate>, kube::Error> {
     let Some(project) = &spec.project_ref else { return Ok(Ok(spec.frontend.clone())) };
     let api = Api::<ConnectProject>::namespaced(context.client.clone(), namespace);
     let Some(object) = api.get_opt(&project.name).await? else {
         let message = format!("ConnectProject {} is missing in this namespace", project.name);
-        return Ok(Err(Told::new(Reason::ProjectMissing, message)));
+        return Ok(Err(ConditionUpdate::new(Reason::ProjectMissing, message)));
     };
     Ok(Ok(spec.frontend.or(&object.spec.frontend.unwrap_or_default())))
 }
 
-/// What a call would be made for, without what it comes after. `remembered`: what the last one was made for.
-fn own_cause(object: &ActionCheck, remembered: Option<&CheckedFor>) -> CheckedFor {
+/// What a call would be made for, without what it comes after. `cache`: what the last one was made for.
+fn own_cause(object: &ActionCheck, cache: Option<&CheckedFor>) -> CheckedFor {
     let request = object::request(object, names::RERUN_REQUESTED_AT);
     CheckedFor {
         generation: object.metadata.generation.unwrap_or_default(),
         spec_digest: Some(spec_digest(&object.spec)),
         // One that is taken away asks for nothing.
-        rerun_request: request.or_else(|| remembered.and_then(|cause| cause.rerun_request.clone())),
+        rerun_request: request.or_else(|| cache.and_then(|cause| cause.rerun_request.clone())),
         ..CheckedFor::default()
     }
 }
@@ -73,17 +73,20 @@ pub(super) async fn cause(
     context: &Context,
     namespace: &str,
     object: &ActionCheck,
-) -> Result<Result<CheckedFor, Told>, kube::Error> {
-    let remembered = object.status.as_ref().and_then(|status| status.checked_for.as_ref());
-    let own = own_cause(object, remembered);
+) -> Result<Result<CheckedFor, ConditionUpdate>, kube::Error> {
+    let cache = object.status.as_ref().and_then(|status| status.checked_for.as_ref());
+    let own = own_cause(object, cache);
     let Some(after) = &object.spec.after else { return Ok(Ok(own)) };
     let name = &after.deployment_ref.name;
     let api = Api::<ConnectorDeployment>::namespaced(context.client.clone(), namespace);
     Ok(match api.get_opt(name).await? {
         Some(deployment) => applied(&deployment, own).ok_or_else(|| {
-            Told::new(Reason::DeploymentNotReady, format!("It waits until ConnectorDeployment {name} is Ready"))
+            ConditionUpdate::new(
+                Reason::DeploymentNotReady,
+                format!("It waits until ConnectorDeployment {name} is Ready"),
+            )
         }),
-        None => Err(Told::new(Reason::DeploymentNotReady, format!("ConnectorDeployment {name} is missing"))),
+        None => Err(ConditionUpdate::new(Reason::DeploymentNotReady, format!("ConnectorDeployment {name} is missing"))),
     })
 }
 
@@ -105,18 +108,18 @@ pub(super) async fn headers(
     context: &Context,
     namespace: &str,
     spec: &ActionCheckSpec,
-) -> Result<Result<Vec<ExtraHeader>, Told>, kube::Error> {
+) -> Result<Result<Vec<ExtraHeader>, ConditionUpdate>, kube::Error> {
     let mut headers = Vec::new();
     // Each once, however many headers come from it.
     let mut secrets = BTreeMap::new();
     for wanted in &spec.headers_from {
         let (name, key) = (&wanted.secret_key_ref.name, &wanted.secret_key_ref.key);
-        let missing = |what: String| Ok(Err(Told::new(Reason::SecretMissing, what)));
+        let missing = |what: String| Ok(Err(ConditionUpdate::new(Reason::SecretMissing, what)));
         let secret = match secrets.entry(name) {
             Entry::Occupied(read) => read.into_mut(),
             Entry::Vacant(unread) => match secret::named(&context.client, context.secrets, namespace, name).await? {
                 Ok(found) => unread.insert(found),
-                Err(told) => return Ok(Err(told)),
+                Err(condition) => return Ok(Err(condition)),
             },
         };
         let Some(secret) = secret else { return missing(format!("Secret {name} is missing in this namespace")) };
@@ -127,7 +130,7 @@ pub(super) async fn headers(
             }
             Some(Err(_)) => {
                 let message = format!("key {key} of Secret {name} is not UTF-8");
-                return Ok(Err(Told::new(Reason::ConfigurationInvalid, message)));
+                return Ok(Err(ConditionUpdate::new(Reason::ConfigurationInvalid, message)));
             }
             Some(Ok(value)) => SecretString::from(value),
         };

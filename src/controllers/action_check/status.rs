@@ -6,7 +6,7 @@ use connect_api::mask::Masker;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::controllers::conditions::{self, Extra, Told, cut, whole_seconds};
+use crate::controllers::conditions::{self, ConditionUpdate, Extra, cut, whole_seconds};
 use crate::controllers::reason::Reason;
 use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};
 use crate::names;
@@ -32,7 +32,7 @@ pub struct Result {
 /// What to report of the last call, if nothing else is known of it than the status. `writes`: whether it changed something,
 /// so that it is not repeated.
 #[must_use]
-pub fn tell(status: &ActionCheckStatus, writes: bool) -> Told {
+pub fn ready_condition(status: &ActionCheckStatus, writes: bool) -> ConditionUpdate {
     let reason = reason(status.outcome, writes);
     // The condition has the whole sentence for as long as it is about this call.
     let before = status.conditions.iter().find(|it| it.type_ == names::READY && it.reason == reason.as_str());
@@ -42,7 +42,7 @@ pub fn tell(status: &ActionCheckStatus, writes: bool) -> Told {
         (None, _, Some(http)) => format!("The last answer, with status {http}, was not as expected"),
         (None, _, None) => "The last call had no answer".to_owned(),
     };
-    Told::new(reason, message)
+    ConditionUpdate::new(reason, message)
 }
 
 fn reason(outcome: Option<CheckOutcome>, writes: bool) -> Reason {
@@ -57,13 +57,13 @@ fn reason(outcome: Option<CheckOutcome>, writes: bool) -> Reason {
 
 /// What to tell of a call that may have been sent and whose answer nobody knows.
 #[must_use]
-pub fn lost() -> Told {
+pub fn lost() -> ConditionUpdate {
     let message = format!(
         "The operator ended before it knew the answer. It is not sent again for this: change the spec, or set the annotation \
          {}, to send it once more",
         names::RERUN_REQUESTED_AT
     );
-    Told::new(Reason::AnswerLost, message)
+    ConditionUpdate::new(Reason::AnswerLost, message)
 }
 
 /// The status from before a call: who reads it knows that it may have been sent.
@@ -77,7 +77,7 @@ pub fn about_to_send(before: &ActionCheckStatus, cause: &CheckedFor, now: Timest
         outcome: Some(CheckOutcome::Sent),
         ..before.clone()
     };
-    said(&status, &Told::new(Reason::Checking, "The action is being called"), (cause.generation, false), now)
+    said(&status, &ConditionUpdate::new(Reason::Checking, "The action is being called"), (cause.generation, false), now)
 }
 
 /// The status after a call.
@@ -89,26 +89,26 @@ pub fn answered(sent: &ActionCheckStatus, result: &Result, writes: bool, now: Ti
         outcome: Some(result.outcome),
         ..sent.clone()
     };
-    let told = Told::new(reason(status.outcome, writes), result.message.clone());
-    said(&status, &told, (sent.observed_generation, false), now)
+    let condition = ConditionUpdate::new(reason(status.outcome, writes), result.message.clone());
+    said(&status, &condition, (sent.observed_generation, false), now)
 }
 
 /// What is reported while a call waits because of `suspend`.
 #[must_use]
-pub fn held() -> Told {
-    Told::new(Reason::Suspended, "The action is called once suspend is false")
+pub fn held() -> ConditionUpdate {
+    ConditionUpdate::new(Reason::Suspended, "The action is called once suspend is false")
 }
 
 /// The same status with these conditions, for this generation, which is suspended or not.
 #[must_use]
 pub fn said(
     before: &ActionCheckStatus,
-    told: &Told,
+    condition: &ConditionUpdate,
     (generation, suspended): (i64, bool),
     now: Timestamp,
 ) -> ActionCheckStatus {
     let extra = vec![Extra::suspended(suspended)];
-    let conditions = conditions::conditions(&before.conditions, told, extra, generation, now);
+    let conditions = conditions::conditions(&before.conditions, condition, extra, generation, now);
     ActionCheckStatus { observed_generation: generation, conditions, ..before.clone() }
 }
 
@@ -123,23 +123,23 @@ pub fn with_excerpt(why: &str, body: &[u8], masker: &Masker) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::reason::Stance;
+    use crate::controllers::reason::ConditionState;
 
     #[test]
     fn a_failed_write_needs_a_person_and_a_failed_read_is_read_again() {
         use CheckOutcome::{Failed, NotSent, Passed, Sent};
-        for (outcome, writes, stance) in [
-            (Passed, true, Stance::Ready),
-            (Passed, false, Stance::Ready),
-            (Failed, true, Stance::Stalled),
-            (Failed, false, Stance::Failing),
-            (NotSent, true, Stance::Waiting),
-            (Sent, true, Stance::Running),
+        for (outcome, writes, state) in [
+            (Passed, true, ConditionState::Ready),
+            (Passed, false, ConditionState::Ready),
+            (Failed, true, ConditionState::Stalled),
+            (Failed, false, ConditionState::Failing),
+            (NotSent, true, ConditionState::Waiting),
+            (Sent, true, ConditionState::Running),
         ] {
             let status = ActionCheckStatus { outcome: Some(outcome), ..ActionCheckStatus::default() };
-            assert_eq!(tell(&status, writes).reason.stance(), stance, "{outcome:?} {writes}");
+            assert_eq!(ready_condition(&status, writes).reason.state(), state, "{outcome:?} {writes}");
         }
-        assert_eq!(lost().reason.stance(), Stance::Stalled);
+        assert_eq!(lost().reason.state(), ConditionState::Stalled);
     }
 
     #[test]

@@ -16,11 +16,11 @@ use crate::names;
 ///
 /// # Errors
 /// Those of the API server; 409 if the object was changed meanwhile.
-pub(super) async fn hold(
+pub(super) async fn add_finalizer(
     api: &Api<ConnectProject>,
     object: Arc<ConnectProject>,
 ) -> Result<Arc<ConnectProject>, kube::Error> {
-    if is_held(&object) {
+    if has_finalizer(&object) {
         return Ok(object);
     }
     let mut finalizers = object.finalizers().to_vec();
@@ -32,8 +32,8 @@ pub(super) async fn hold(
 ///
 /// # Errors
 /// Those of the API server; 409 if the object was changed meanwhile.
-pub(super) async fn release(api: &Api<ConnectProject>, object: &ConnectProject) -> Result<(), kube::Error> {
-    if !is_held(object) {
+pub(super) async fn remove_finalizer(api: &Api<ConnectProject>, object: &ConnectProject) -> Result<(), kube::Error> {
+    if !has_finalizer(object) {
         return Ok(());
     }
     let others: Vec<_> = object.finalizers().iter().filter(|name| *name != names::PROJECT_FINALIZER).cloned().collect();
@@ -43,6 +43,6 @@ pub(super) async fn release(api: &Api<ConnectProject>, object: &ConnectProject) 
     }
 }
 
-fn is_held(object: &ConnectProject) -> bool {
+fn has_finalizer(object: &ConnectProject) -> bool {
     object.finalizers().iter().any(|name| name == names::PROJECT_FINALIZER)
 }

@@ -19,13 +19,13 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
 use crate::controllers::lists::PAGE;
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reason::Reason;
 use crate::controllers::refusal;
 use crate::controllers::secret;
-use crate::controllers::subject::Subject;
 use crate::crd::{ConnectProject, CredentialsRef};
 use crate::names;
 
@@ -38,7 +38,7 @@ type Data = BTreeMap<String, ByteString>;
 #[derive(Debug)]
 pub struct Copies {
     namespace: String,
-    kept: Mutex<BTreeMap<Subject, Kept>>,
+    kept: Mutex<BTreeMap<ObjectRef, Kept>>,
     /// Rung when a project went without its copy.
     left: Notify,
 }
@@ -66,25 +66,25 @@ impl Copies {
         Api::namespaced(client.clone(), &self.namespace)
     }
 
-    fn is_kept(&self, subject: &Subject, kept: &Kept) -> bool {
-        self.lock().get(subject) == Some(kept)
+    fn is_kept(&self, object_ref: &ObjectRef, kept: &Kept) -> bool {
+        self.lock().get(object_ref) == Some(kept)
     }
 
-    fn note(&self, subject: &Subject, kept: Kept) {
+    fn note(&self, object_ref: &ObjectRef, kept: Kept) {
         let uid = kept.uid.clone();
-        if self.lock().insert(subject.clone(), kept).is_some_and(|before| before.uid != uid) {
+        if self.lock().insert(object_ref.clone(), kept).is_some_and(|before| before.uid != uid) {
             self.left.notify_one();
         }
     }
 
     /// Notices that a project is gone. If its copy is not known to be gone too, it is looked for.
-    pub(super) fn gone(&self, subject: &Subject) {
-        if self.lock().remove(subject).is_some() {
+    pub(super) fn gone(&self, object_ref: &ObjectRef) {
+        if self.lock().remove(object_ref).is_some() {
             self.left.notify_one();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Subject, Kept>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectRef, Kept>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -100,18 +100,18 @@ fn name(object: &ConnectProject) -> String {
 /// When the API server cannot be reached, or the copy was changed meanwhile.
 pub(super) async fn keep(
     context: &Context,
-    subject: &Subject,
+    object_ref: &ObjectRef,
     object: &ConnectProject,
     original: &Secret,
-) -> Result<Result<(), Told>, kube::Error> {
+) -> Result<Result<(), ConditionUpdate>, kube::Error> {
     let data = copied(original, &object.spec.credentials_secret_ref);
     let kept = Kept { uid: object.metadata.uid.clone().unwrap_or_default(), fingerprint: fingerprint(&data) };
-    if context.copies.is_kept(subject, &kept) {
+    if context.copies.is_kept(object_ref, &kept) {
         return Ok(Ok(()));
     }
     match write(context, object, data).await {
         Ok(()) => {
-            context.copies.note(subject, kept);
+            context.copies.note(object_ref, kept);
             Ok(Ok(()))
         }
         Err(kube::Error::Api(status)) if status.code != 409 => Ok(Err(not_kept(&context.copies, object, &status))),
@@ -119,7 +119,7 @@ pub(super) async fn keep(
     }
 }
 
-fn not_kept(copies: &Copies, object: &ConnectProject, status: &Status) -> Told {
+fn not_kept(copies: &Copies, object: &ConnectProject, status: &Status) -> ConditionUpdate {
     let message = format!(
         "No copy of the credentials can be kept in the Secret {}, so deployments could not be taken down after this \
          namespace was deleted: let the operator get, list, create, patch and delete Secrets in the namespace {} ({})",
@@ -127,7 +127,7 @@ fn not_kept(copies: &Copies, object: &ConnectProject, status: &Status) -> Told {
         copies.namespace,
         status.message
     );
-    Told::new(Reason::CredentialsNotKept, message)
+    ConditionUpdate::new(Reason::CredentialsNotKept, message)
 }
 
 /// What of the Secret is copied, under the same keys.
@@ -208,17 +208,21 @@ async fn read_by_name(context: &Context, name: &str) -> Result<Option<Secret>, k
 ///
 /// # Errors
 /// When the API server cannot be reached, or is in trouble.
-pub(super) async fn remove(context: &Context, subject: &Subject, object: &ConnectProject) -> Result<(), kube::Error> {
+pub(super) async fn remove(
+    context: &Context,
+    object_ref: &ObjectRef,
+    object: &ConnectProject,
+) -> Result<(), kube::Error> {
     match context.copies.api(&context.client).delete(&name(object), &DeleteParams::default()).await {
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.code == 404 => {}
         Err(kube::Error::Api(status)) if status.code == 403 => {
-            tracing::warn!(%subject, copy = context.copies.place(object), reason = status.message, "a copy is left");
+            tracing::warn!(object = %object_ref, copy = context.copies.place(object), reason = status.message, "a copy is left");
             context.copies.left.notify_one();
         }
         Err(error) => return Err(error),
     }
-    context.copies.lock().remove(subject);
+    context.copies.lock().remove(object_ref);
     Ok(())
 }
 

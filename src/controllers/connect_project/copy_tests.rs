@@ -53,18 +53,18 @@ fn fingerprints_tell_credentials_apart() {
 
 #[tokio::test]
 async fn rule_24_a_copy_that_may_be_left_over_is_looked_for() {
-    let subject = Subject::project("shop", "shop");
+    let object_ref = ObjectRef::project("shop", "shop");
     let kept = |uid: &str| Kept { uid: uid.to_owned(), fingerprint: [0; 32] };
     let rung = |copies: &Copies| futures::FutureExt::now_or_never(copies.left.notified()).is_some();
 
     let copies = Copies::new("operator".to_owned());
-    copies.gone(&subject);
+    copies.gone(&object_ref);
     assert!(!rung(&copies), "one that is not known was removed before, or another process knows it");
-    copies.note(&subject, kept("one"));
-    assert!(copies.is_kept(&subject, &kept("one")) && !copies.is_kept(&subject, &kept("two")));
+    copies.note(&object_ref, kept("one"));
+    assert!(copies.is_kept(&object_ref, &kept("one")) && !copies.is_kept(&object_ref, &kept("two")));
     assert!(!rung(&copies), "nothing is left over");
-    copies.note(&subject, kept("two"));
+    copies.note(&object_ref, kept("two"));
     assert!(rung(&copies), "another project of the same name: the first went unseen");
-    copies.gone(&subject);
+    copies.gone(&object_ref);
     assert!(rung(&copies), "it went while its copy was still there");
 }

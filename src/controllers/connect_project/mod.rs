@@ -25,21 +25,21 @@ use kube::runtime::events::EventType;
 
 use self::observe::Credentials;
 use self::status::{Facts, Mirror, Users};
-use super::conditions::{self, Told};
+use super::conditions::{self, ConditionUpdate};
 use super::connector;
 use super::connector::memory::Outcome;
 use super::context::{Context, Project};
-use super::elsewhere;
 use super::events;
+use super::foreign_installs;
 use super::object;
+use super::object_ref::{Kind, ObjectRef};
 use super::patch::write_status;
 use super::project_quota::Admission;
 use super::reason::Reason;
 use super::references::Named;
 use super::refusal;
 use super::remote::{Remote, Settings};
-use super::subject::{Kind, Subject};
-use super::work::Ended;
+use super::work::ReconcileOutcome;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectProject, ConnectProjectStatus};
 use crate::names;
@@ -55,87 +55,101 @@ const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
 /// One run for one project: what follows, and how it ended. Never fails: whatever goes wrong is said in the status, or
 /// tried again.
-pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> (Action, Ended) {
-    let subject = Subject::project(&object.namespace().unwrap_or_default(), &object.name_any());
+pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = ObjectRef::project(&object.namespace().unwrap_or_default(), &object.name_any());
     // In a box, so that no layer around a run needs its room.
-    let ended = match Box::pin(story(Arc::clone(&object), &context, &subject)).await {
-        Err(error) => refused(&object, &context, &subject, refusal::ANY, error).await,
+    let ended = match Box::pin(reconcile_project(Arc::clone(&object), &context, &object_ref)).await {
+        Err(error) => report_kubernetes_error(&object, &context, &object_ref, refusal::ANY, error).await,
         ended => ended,
     };
     match ended {
         Ok(ended) => (Action::await_change(), ended),
-        Err(error) => object::refused(&context, &subject, &error, AFTER_CLUSTER_ERROR),
+        Err(error) => object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
     }
 }
 
-async fn story(object: Arc<ConnectProject>, context: &Context, subject: &Subject) -> Result<Ended, kube::Error> {
-    let api = Api::<ConnectProject>::namespaced(context.client.clone(), &subject.namespace);
-    let speaks = context.elsewhere.selects(object.labels()) && !elsewhere::is_left(context, subject, &*object).await;
+async fn reconcile_project(
+    object: Arc<ConnectProject>,
+    context: &Context,
+    object_ref: &ObjectRef,
+) -> Result<ReconcileOutcome, kube::Error> {
+    let api = Api::<ConnectProject>::namespaced(context.client.clone(), &object_ref.namespace);
+    let speaks = context.foreign_installs.selects(object.labels())
+        && !foreign_installs::is_left(context, object_ref, &*object).await;
     let users = if object.metadata.deletion_timestamp.is_some() {
-        match let_go(&api, &object, context, subject).await? {
-            Use::None => return Ok(Ended::Gone),
+        match remove_finalizer_when_unused(&api, &object, context, object_ref).await? {
+            Use::None => return Ok(ReconcileOutcome::Gone),
             users => users,
         }
     } else {
-        Use::Known(known_users(context, subject))
+        Use::Known(known_users(context, object_ref))
     };
     if !speaks && matches!(users, Use::Known(users) if users.is_none()) {
-        release(context, subject);
-        return Ok(Ended::Gone);
+        remove_finalizer(context, object_ref);
+        return Ok(ReconcileOutcome::Gone);
     }
-    context.work.inventory.used(subject);
+    context.work.inventory.used(object_ref);
     let secret = object.spec.credentials_secret_ref.name.clone();
-    context.references.set(subject, [(Named::Secret, secret)].into());
-    let admission = context.project_quota.admission(subject, events::created(&*object));
+    context.references.set(object_ref, [(Named::Secret, secret)].into());
+    let admission = context.project_quota.admission(object_ref, events::created(&*object));
     if admission == Admission::Unknown {
-        return Ok(Ended::Said(None));
+        return Ok(ReconcileOutcome::Said(None));
     }
     // Before anybody can use it.
     let going = object.metadata.deletion_timestamp.is_some();
     let object = if going {
         object
     } else {
-        match act::hold(&api, Arc::clone(&object)).await {
+        match act::add_finalizer(&api, Arc::clone(&object)).await {
             Ok(held) => held,
-            Err(error) => return refused(&object, context, subject, refusal::FINALIZERS, error).await,
+            Err(error) => {
+                return report_kubernetes_error(&object, context, object_ref, refusal::FINALIZERS, error).await;
+            }
         }
     };
-    let access = match context.project_quota.told(admission) {
-        Some(told) => {
-            context.remotes.release(subject);
-            Access { remote: Err(told), unkept: None, gone: false }
+    let access = match context.project_quota.condition(admission) {
+        Some(condition) => {
+            context.remotes.release(object_ref);
+            Access { remote: Err(condition), unkept: None, gone: false }
         }
-        None => access(&object, context, subject).await?,
+        None => access(&object, context, object_ref).await?,
     };
-    offer(&object, context, subject, &access.remote);
+    registry_entry(&object, context, object_ref, &access.remote);
     let again = [
         matches!(users, Use::Listed(_)).then_some(COUNT_AGAIN),
         (access.unkept.is_some() || access.gone).then_some(COPY_AGAIN),
-        access.remote.as_ref().is_err_and(|told| told.reason == Reason::KubernetesError).then_some(REFUSED_AGAIN),
+        access
+            .remote
+            .as_ref()
+            .is_err_and(|condition| condition.reason == Reason::KubernetesError)
+            .then_some(REFUSED_AGAIN),
     ];
-    let reason = if speaks { Some(say(&api, &object, context, users, access).await?) } else { None };
-    context.alarms.set(subject, again.into_iter().flatten().min());
-    Ok(Ended::Said(reason))
+    let reason = if speaks { Some(patch_status(&api, &object, context, users, access).await?) } else { None };
+    context.requeue_timers.set(object_ref, again.into_iter().flatten().min());
+    Ok(ReconcileOutcome::Said(reason))
 }
 
 /// The API server refused a request. What can be told of that is told, by the install that speaks for the project.
-async fn refused(
+async fn report_kubernetes_error(
     object: &ConnectProject,
     context: &Context,
-    subject: &Subject,
+    object_ref: &ObjectRef,
     request: &str,
     error: kube::Error,
-) -> Result<Ended, kube::Error> {
-    if !context.elsewhere.selects(object.labels()) || elsewhere::is_left(context, subject, object).await {
+) -> Result<ReconcileOutcome, kube::Error> {
+    if !context.foreign_installs.selects(object.labels())
+        || foreign_installs::is_left(context, object_ref, object).await
+    {
         return Err(error);
     }
-    let told = refusal::told(refusal::Access::Write, request, error)?;
-    let api = Api::<ConnectProject>::namespaced(context.client.clone(), &subject.namespace);
-    let access = Access { remote: Err(told), unkept: None, gone: false };
+    let condition = refusal::condition(refusal::Access::Write, request, error)?;
+    let api = Api::<ConnectProject>::namespaced(context.client.clone(), &object_ref.namespace);
+    let access = Access { remote: Err(condition), unkept: None, gone: false };
     // In a box of its own: it is rare, and its room is needed by no other run.
-    let reason = Box::pin(say(&api, object, context, Use::Known(known_users(context, subject)), access)).await?;
-    context.alarms.set(subject, Some(REFUSED_AGAIN));
-    Ok(Ended::Said(Some(reason)))
+    let reason =
+        Box::pin(patch_status(&api, object, context, Use::Known(known_users(context, object_ref)), access)).await?;
+    context.requeue_timers.set(object_ref, Some(REFUSED_AGAIN));
+    Ok(ReconcileOutcome::Said(Some(reason)))
 }
 
 /// Who names a project.
@@ -149,20 +163,20 @@ enum Use {
     Listed(Users),
 }
 
-fn known_users(context: &Context, subject: &Subject) -> Users {
-    let users = context.references.users(Named::Project, &subject.namespace, &subject.name);
+fn known_users(context: &Context, object_ref: &ObjectRef) -> Users {
+    let users = context.references.users(Named::Project, &object_ref.namespace, &object_ref.name);
     let count = |kind| u32::try_from(users.iter().filter(|user| user.kind == kind).count()).unwrap_or(u32::MAX);
     Users { deployments: count(Kind::Deployment), staged: count(Kind::Staged) }
 }
 
 /// Rule 24: a project that is being deleted goes once nothing names it, and its copy goes first.
-async fn let_go(
+async fn remove_finalizer_when_unused(
     api: &Api<ConnectProject>,
     object: &ConnectProject,
     context: &Context,
-    subject: &Subject,
+    object_ref: &ObjectRef,
 ) -> Result<Use, kube::Error> {
-    let known = known_users(context, subject);
+    let known = known_users(context, object_ref);
     if !known.is_none() {
         return Ok(Use::Known(known));
     }
@@ -171,61 +185,68 @@ async fn let_go(
         return Ok(Use::Listed(listed));
     }
     // No run finds the remote from here on. Counted once more: one that began just before may use it.
-    context.projects.forget(subject);
-    context.remotes.release(subject);
+    context.projects.forget(object_ref);
+    context.remotes.release(object_ref);
     let listed = observe::users(context, object).await?;
     if !listed.is_none() {
         return Ok(Use::Listed(listed));
     }
     connector::clear(context, object).await?;
-    copy::remove(context, subject, object).await?;
-    act::release(api, object).await?;
-    gone(context, subject);
+    copy::remove(context, object_ref, object).await?;
+    act::remove_finalizer(api, object).await?;
+    gone(context, object_ref);
     Ok(Use::None)
 }
 
 /// How a project is reached.
 struct Access {
-    remote: Result<Arc<Remote>, Told>,
+    remote: Result<Arc<Remote>, ConditionUpdate>,
     /// Why its credentials have no copy that is up to date.
-    unkept: Option<Told>,
+    unkept: Option<ConditionUpdate>,
     /// Whether the Secret that it names is gone with its namespace, or before the project.
     gone: bool,
 }
 
-async fn access(object: &ConnectProject, context: &Context, subject: &Subject) -> Result<Access, kube::Error> {
+async fn access(object: &ConnectProject, context: &Context, object_ref: &ObjectRef) -> Result<Access, kube::Error> {
     Ok(match observe::credentials(context, object).await? {
         Credentials::Original(settings, secret) => {
-            let unkept = copy::keep(context, subject, object, &secret).await?.err();
-            Access { remote: claim(context, subject, &settings), unkept, gone: false }
+            let unkept = copy::keep(context, object_ref, object, &secret).await?.err();
+            Access { remote: claim(context, object_ref, &settings), unkept, gone: false }
         }
         Credentials::Copied(settings) => {
-            Access { remote: claim(context, subject, &settings), unkept: None, gone: true }
+            Access { remote: claim(context, object_ref, &settings), unkept: None, gone: true }
         }
         // What this process still holds is all that is left.
-        Credentials::Lost(told) => Access { remote: context.remotes.of(subject).ok_or(told), unkept: None, gone: true },
-        Credentials::Unusable(told) => {
-            context.remotes.release(subject);
-            Access { remote: Err(told), unkept: None, gone: false }
+        Credentials::Lost(condition) => {
+            Access { remote: context.remotes.of(object_ref).ok_or(condition), unkept: None, gone: true }
+        }
+        Credentials::Unusable(condition) => {
+            context.remotes.release(object_ref);
+            Access { remote: Err(condition), unkept: None, gone: false }
         }
     })
 }
 
 /// Keeps what the project came to for those that name it.
-fn offer(object: &ConnectProject, context: &Context, subject: &Subject, remote: &Result<Arc<Remote>, Told>) {
+fn registry_entry(
+    object: &ConnectProject,
+    context: &Context,
+    object_ref: &ObjectRef,
+    remote: &Result<Arc<Remote>, ConditionUpdate>,
+) {
     let login = remote.as_ref().ok().map(|remote| remote.login());
     let admits = remote.as_ref().is_ok_and(|remote| remote.has_answered());
-    context.keys.admitted(subject, &identity(object), admits);
+    context.keys.admitted(object_ref, &identity(object), admits);
     let region = object.spec.region.clone();
     let http_api_url = object.spec.effective_http_api_url();
     let project = Project { identity: identity(object), region, http_api_url, remote: remote.clone(), login };
-    if context.projects.set(subject, project) {
-        context.wake_users(Named::Project, &subject.namespace, &subject.name);
+    if context.projects.set(object_ref, project) {
+        context.enqueue_users(Named::Project, &object_ref.namespace, &object_ref.name);
         if object.spec.registry.is_some() {
-            context.wake(Subject::mirror(&subject.namespace, &subject.name));
+            context.enqueue(ObjectRef::mirror(&object_ref.namespace, &object_ref.name));
         }
         // Once more: if it was deleted during this run, the next one notices.
-        context.wake(subject.clone());
+        context.enqueue(object_ref.clone());
     }
 }
 
@@ -235,15 +256,15 @@ pub fn identity(object: &ConnectProject) -> RemoteIdentity {
     RemoteIdentity { api_url: object.spec.effective_api_url(), project_key: object.spec.project_key.clone() }
 }
 
-fn claim(context: &Context, subject: &Subject, settings: &Settings) -> Result<Arc<Remote>, Told> {
-    context.remotes.claim(subject, settings).map_err(|sentence| {
-        context.remotes.release(subject);
-        Told::new(Reason::ConfigurationInvalid, sentence)
+fn claim(context: &Context, object_ref: &ObjectRef, settings: &Settings) -> Result<Arc<Remote>, ConditionUpdate> {
+    context.remotes.claim(object_ref, settings).map_err(|sentence| {
+        context.remotes.release(object_ref);
+        ConditionUpdate::new(Reason::ConfigurationInvalid, sentence)
     })
 }
 
 /// Writes the status; returns the reason that it has then.
-async fn say(
+async fn patch_status(
     api: &Api<ConnectProject>,
     object: &ConnectProject,
     context: &Context,
@@ -268,21 +289,21 @@ async fn say(
     let before =
         object.status.clone().unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
     let mut after = status::summarize(&before, &facts, context.clock.now());
-    after.controller = context.elsewhere.mine();
-    let told = status::tell(&facts);
-    let Some(written) = write_status(api, object, &before, &after).await? else { return Ok(told.reason) };
-    if conditions::ready_reason(&before.conditions) != Some(told.reason.as_str()) {
-        context.event(&written, "Reconcile", &told).await;
+    after.controller = context.foreign_installs.mine();
+    let condition = status::ready_condition(&facts);
+    let Some(written) = write_status(api, object, &before, &after).await? else { return Ok(condition.reason) };
+    if conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str()) {
+        context.event(&written, "Reconcile", &condition).await;
     }
-    say_mirror(context, &written, &before, &after, &facts.mirror).await;
-    Ok(told.reason)
+    patch_mirror_status(context, &written, &before, &after, &facts.mirror).await;
+    Ok(condition.reason)
 }
 
 /// What is known of the mirror of the registry, and may have been said before.
 fn mirror(object: &ConnectProject, context: &Context) -> Mirror {
-    let subject = Subject::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
+    let object_ref = ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
     let was_there = object.status.as_ref().is_some_and(|status| status.registry.is_some());
-    match (&object.spec.registry, context.mirrors.outcome(&subject)) {
+    match (&object.spec.registry, context.mirrors.outcome(&object_ref)) {
         (Some(_), Some(Outcome::Said(said))) => Mirror::Known(said),
         (Some(_), _) => Mirror::Unknown,
         (None, Some(Outcome::Cleared)) => Mirror::Absent,
@@ -292,7 +313,7 @@ fn mirror(object: &ConnectProject, context: &Context) -> Mirror {
 }
 
 /// Tells what changed about the mirror, and lets it begin once the status says that there is one.
-async fn say_mirror(
+async fn patch_mirror_status(
     context: &Context,
     object: &ConnectProject,
     before: &ConnectProjectStatus,
@@ -300,7 +321,7 @@ async fn say_mirror(
     mirror: &Mirror,
 ) {
     if before.registry.is_none() && after.registry.is_some() {
-        context.wake(Subject::mirror(&object.namespace().unwrap_or_default(), &object.name_any()));
+        context.enqueue(ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any()));
     }
     let Mirror::Known(said) = mirror else { return };
     let reason = |status: &ConnectProjectStatus| {
@@ -309,28 +330,28 @@ async fn say_mirror(
     if reason(before) == reason(after) {
         return;
     }
-    if said.told.reason == Reason::RegistryCut {
+    if said.condition.reason == Reason::RegistryCut {
         // Nothing is wrong, and yet something is missing that people may look for.
-        let (reason, note) = (said.told.reason.as_str(), &said.told.message);
+        let (reason, note) = (said.condition.reason.as_str(), &said.condition.message);
         context.report(object, EventType::Warning, reason, "Mirror", note).await;
     } else {
-        context.event(object, "Mirror", &said.told).await;
+        context.event(object, "Mirror", &said.condition).await;
     }
 }
 
 /// Keeps nothing of a project that nothing of ours names, and that another install speaks for.
-fn release(context: &Context, subject: &Subject) {
-    context.alarms.set(subject, None);
-    context.remotes.release(subject);
-    context.projects.forget(subject);
-    context.project_quota.forget(subject);
-    context.references.forget(subject);
-    context.work.inventory.unused(subject);
+fn remove_finalizer(context: &Context, object_ref: &ObjectRef) {
+    context.requeue_timers.set(object_ref, None);
+    context.remotes.release(object_ref);
+    context.projects.forget(object_ref);
+    context.project_quota.forget(object_ref);
+    context.references.forget(object_ref);
+    context.work.inventory.unused(object_ref);
 }
 
 /// Forgets everything about a project that is gone.
-pub fn gone(context: &Context, subject: &Subject) {
-    context.copies.gone(subject);
-    release(context, subject);
-    context.wake_users(Named::Project, &subject.namespace, &subject.name);
+pub fn gone(context: &Context, object_ref: &ObjectRef) {
+    context.copies.gone(object_ref);
+    remove_finalizer(context, object_ref);
+    context.enqueue_users(Named::Project, &object_ref.namespace, &object_ref.name);
 }

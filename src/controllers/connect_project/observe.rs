@@ -9,7 +9,7 @@ use secrecy::SecretString;
 
 use super::copy;
 use super::status::Users;
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
 use crate::controllers::lists::PAGE;
 use crate::controllers::reason::Reason;
@@ -25,9 +25,9 @@ pub(super) enum Credentials {
     /// From the copy, because project or namespace are being deleted and the Secret is gone (rule 24).
     Copied(Settings),
     /// Project or namespace are being deleted, and neither Secret nor copy can be used.
-    Lost(Told),
+    Lost(ConditionUpdate),
     /// There are none that can be used.
-    Unusable(Told),
+    Unusable(ConditionUpdate),
 }
 
 /// Finds the credentials of a project.
@@ -39,24 +39,25 @@ pub(super) async fn credentials(context: &Context, object: &ConnectProject) -> R
     let namespace = object.namespace().unwrap_or_default();
     let found = match secret::named(&context.client, context.secrets, &namespace, name).await? {
         Ok(found) => found,
-        Err(told) => return Ok(Credentials::Unusable(told)),
+        Err(condition) => return Ok(Credentials::Unusable(condition)),
     };
     if let Some(secret) = found {
         return Ok(match settings(object, name, &secret) {
             Ok(settings) => Credentials::Original(settings, Box::new(secret)),
-            Err(told) => Credentials::Unusable(told),
+            Err(condition) => Credentials::Unusable(condition),
         });
     }
     let missing = format!("Secret {name} is missing in this namespace");
     if !is_going(context, object).await? {
-        return Ok(Credentials::Unusable(Told::new(Reason::SecretMissing, missing)));
+        return Ok(Credentials::Unusable(ConditionUpdate::new(Reason::SecretMissing, missing)));
     }
     let place = context.copies.place(object);
-    let lost = |why: String| Credentials::Lost(Told::new(Reason::SecretMissing, format!("{missing}, and {why}")));
+    let lost =
+        |why: String| Credentials::Lost(ConditionUpdate::new(Reason::SecretMissing, format!("{missing}, and {why}")));
     Ok(match copy::read(context, object).await {
         Ok(Some(secret)) => match settings(object, &place, &secret) {
             Ok(settings) => Credentials::Copied(settings),
-            Err(told) => lost(told.message),
+            Err(condition) => lost(condition.message),
         },
         Ok(None) => lost(format!("there is no copy of it in the Secret {place}: make that one, with the same keys")),
         Err(kube::Error::Api(status)) => lost(format!("its copy {place} cannot be read: {}", status.message)),
@@ -123,7 +124,7 @@ where
 ///
 /// # Errors
 /// What the Secret lacks.
-pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<Settings, Told> {
+pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<Settings, ConditionUpdate> {
     let settings = Settings {
         api_url: object.spec.effective_api_url(),
         auth_url: object.spec.effective_auth_url(),
@@ -149,16 +150,20 @@ pub fn with_credentials(
     credentials: &CredentialsRef,
     name: &str,
     secret: &Secret,
-) -> Result<Settings, Told> {
+) -> Result<Settings, ConditionUpdate> {
     let value = |key: &str| {
         let bytes = secret.data.as_ref().and_then(|data| data.get(key));
         let text = bytes.map(|bytes| std::str::from_utf8(&bytes.0).map(|text| text.trim().to_owned()));
-        text.transpose()
-            .map_err(|_| Told::new(Reason::ConfigurationInvalid, format!("key {key} of Secret {name} is not UTF-8")))
+        text.transpose().map_err(|_| {
+            ConditionUpdate::new(Reason::ConfigurationInvalid, format!("key {key} of Secret {name} is not UTF-8"))
+        })
     };
     let needed = |key: &str| match value(key)? {
         Some(text) if !text.is_empty() => Ok(text),
-        _ => Err(Told::new(Reason::SecretMissing, format!("Secret {name} lacks the key {key}, or it is empty"))),
+        _ => Err(ConditionUpdate::new(
+            Reason::SecretMissing,
+            format!("Secret {name} lacks the key {key}, or it is empty"),
+        )),
     };
     Ok(Settings {
         client_id: needed(credentials.client_id_key())?,

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::controllers::bounds;
-use crate::controllers::conditions::{self, Told, whole_seconds};
+use crate::controllers::conditions::{self, ConditionUpdate, whole_seconds};
 use crate::controllers::connector::status::Said;
 use crate::controllers::problem;
-use crate::controllers::reason::{Reason, Stance};
+use crate::controllers::reason::{ConditionState, Reason};
 use crate::controllers::remote::Health;
 use crate::crd::connect_project::SCOPES_SIZE;
 use crate::crd::shared::RemoteIdentity;
@@ -40,7 +40,7 @@ pub struct Facts {
     /// The remote project that it names.
     pub identity: RemoteIdentity,
     /// How the remote is, or why there is none.
-    pub health: Result<Health, Told>,
+    pub health: Result<Health, ConditionUpdate>,
     /// Scopes of the last token.
     pub scopes: Option<Vec<String>>,
     /// Who names the project.
@@ -48,7 +48,7 @@ pub struct Facts {
     /// Whether the project is being deleted.
     pub deleting: bool,
     /// Why there is no copy of its credentials that is up to date.
-    pub unkept: Option<Told>,
+    pub unkept: Option<ConditionUpdate>,
     /// Where the copy is, if the Secret that the project names is gone and the copy counts.
     pub copied_from: Option<String>,
     /// The mirror of the registry. Whatever is wrong with it does not touch `Ready`: deployments go on.
@@ -57,33 +57,39 @@ pub struct Facts {
 
 /// What to tell people.
 #[must_use]
-pub fn tell(facts: &Facts) -> Told {
-    let mut told = match &facts.health {
-        Err(told) => told.clone(),
-        Ok(Health::Unknown) => Told::new(Reason::Queued, "The project is being looked at"),
-        Ok(Health::Good { .. }) => Told::new(Reason::Available, "The project answers with these credentials"),
-        Ok(Health::Failing(trouble)) => problem::told_of_trouble(trouble, &facts.identity.project_key),
+pub fn ready_condition(facts: &Facts) -> ConditionUpdate {
+    let mut condition = match &facts.health {
+        Err(condition) => condition.clone(),
+        Ok(Health::Unknown) => ConditionUpdate::new(Reason::Queued, "The project is being looked at"),
+        Ok(Health::Good { .. }) => {
+            ConditionUpdate::new(Reason::Available, "The project answers with these credentials")
+        }
+        Ok(Health::Failing(outage)) => problem::condition_of_outage(outage, &facts.identity.project_key),
     };
-    if let (Reason::CredentialsRejected | Reason::PermissionMissing, Some(copy)) = (told.reason, &facts.copied_from) {
-        told.message =
-            format!("{} (the credentials are those of the copy in the Secret {copy}: change it there)", told.message);
+    if let (Reason::CredentialsRejected | Reason::PermissionMissing, Some(copy)) =
+        (condition.reason, &facts.copied_from)
+    {
+        condition.message = format!(
+            "{} (the credentials are those of the copy in the Secret {copy}: change it there)",
+            condition.message
+        );
     }
-    if let Some(unkept) = facts.unkept.as_ref().filter(|_| works(&told)) {
-        told = unkept.clone();
+    if let Some(unkept) = facts.unkept.as_ref().filter(|_| works(&condition)) {
+        condition = unkept.clone();
     }
     if facts.deleting {
-        told = waiting(facts.users, &told);
+        condition = waiting(facts.users, &condition);
     }
-    told
+    condition
 }
 
 /// Nothing is wrong, as far as is known.
-fn works(told: &Told) -> bool {
-    matches!(told.reason.stance(), Stance::Ready | Stance::Running)
+fn works(condition: &ConditionUpdate) -> bool {
+    matches!(condition.reason.state(), ConditionState::Ready | ConditionState::Running)
 }
 
 /// Rule 24: it says what it waits for, and what else is wrong if something is.
-fn waiting(users: Users, told: &Told) -> Told {
+fn waiting(users: Users, condition: &ConditionUpdate) -> ConditionUpdate {
     let some = |count: u32, one: &str, many: &str| match count {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -94,10 +100,10 @@ fn waiting(users: Users, told: &Told) -> Told {
     let them = deployments.into_iter().chain(staged).collect::<Vec<_>>().join(" and ");
     let name = if users.deployments.saturating_add(users.staged) == 1 { "names" } else { "name" };
     let waits = format!("waits for {them} that {name} it");
-    if works(told) {
-        return Told::new(Reason::InUse, format!("It is being deleted and {waits}"));
+    if works(condition) {
+        return ConditionUpdate::new(Reason::InUse, format!("It is being deleted and {waits}"));
     }
-    Told::new(told.reason, format!("{}. It is being deleted and {waits}", told.message))
+    ConditionUpdate::new(condition.reason, format!("{}. It is being deleted and {waits}", condition.message))
 }
 
 /// Who names a project.
@@ -133,7 +139,8 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &Facts, now: Timestamp) -
             status.last_look_at = Some(Time(whole_seconds(*last_look)));
         }
     }
-    status.conditions = conditions::conditions(&before.conditions, &tell(facts), Vec::new(), facts.generation, now);
+    status.conditions =
+        conditions::conditions(&before.conditions, &ready_condition(facts), Vec::new(), facts.generation, now);
     match &facts.mirror {
         Mirror::Absent => status.registry = None,
         Mirror::Unknown => {
@@ -147,7 +154,13 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &Facts, now: Timestamp) -
                 said.size.map_or(kept, |(found, objects)| MirrorStatus { found: Some(found), objects: Some(objects) }),
             );
             let type_ = names::REGISTRY_MIRRORED;
-            status.conditions.push(conditions::about(&before.conditions, type_, &said.told, facts.generation, now));
+            status.conditions.push(conditions::about(
+                &before.conditions,
+                type_,
+                &said.condition,
+                facts.generation,
+                now,
+            ));
         }
     }
     bounded(status)
@@ -164,7 +177,7 @@ pub fn bounded(mut status: ConnectProjectStatus) -> ConnectProjectStatus {
 mod tests {
     use super::*;
 
-    fn facts(health: Result<Health, Told>) -> Facts {
+    fn facts(health: Result<Health, ConditionUpdate>) -> Facts {
         let identity = RemoteIdentity { api_url: "https://connect.test".into(), project_key: "demo".into() };
         Facts {
             generation: 1,
@@ -197,16 +210,16 @@ mod tests {
         for (case, health, reason) in [
             ("not looked at", Ok(Health::Unknown), Reason::Queued),
             ("answers", Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH }), Reason::Available),
-            ("no Secret", Err(Told::new(Reason::SecretMissing, "")), Reason::SecretMissing),
+            ("no Secret", Err(ConditionUpdate::new(Reason::SecretMissing, "")), Reason::SecretMissing),
         ] {
-            assert_eq!(tell(&facts(health)).reason, reason, "{case}");
+            assert_eq!(ready_condition(&facts(health)).reason, reason, "{case}");
         }
     }
 
     #[test]
     fn a_mirror_is_told_beside_ready_and_a_restart_alone_changes_nothing() {
         let with = |mirror| Facts { mirror, ..facts(Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH })) };
-        let said = |reason, size| Mirror::Known(Said { told: Told::new(reason, "so it is"), size });
+        let said = |reason, size| Mirror::Known(Said { condition: ConditionUpdate::new(reason, "so it is"), size });
         let status_of = |status: &ConnectProjectStatus, type_| {
             status.conditions.iter().find(|it| it.type_ == type_).map(|it| (it.status.clone(), it.reason.clone()))
         };
@@ -221,19 +234,19 @@ mod tests {
         let mirrored = summarize(&new, said(Reason::Mirrored, Some((7, 7))));
         assert_eq!(status_of(&mirrored, names::REGISTRY_MIRRORED), word("True", "Mirrored"));
         assert_eq!(summarize(&mirrored, Mirror::Unknown), mirrored, "after a restart");
-        let refused = summarize(&mirrored, said(Reason::PermissionMissing, None));
-        assert_eq!(status_of(&refused, names::REGISTRY_MIRRORED), word("False", "PermissionMissing"));
-        assert_eq!(status_of(&refused, names::READY), word("True", "Available"));
-        assert_eq!(status_of(&refused, names::STALLED), None);
-        assert_eq!(refused.registry, mirrored.registry, "the objects are still there");
-        assert_eq!(summarize(&refused, Mirror::Absent), none);
+        let report_kubernetes_error = summarize(&mirrored, said(Reason::PermissionMissing, None));
+        assert_eq!(status_of(&report_kubernetes_error, names::REGISTRY_MIRRORED), word("False", "PermissionMissing"));
+        assert_eq!(status_of(&report_kubernetes_error, names::READY), word("True", "Available"));
+        assert_eq!(status_of(&report_kubernetes_error, names::STALLED), None);
+        assert_eq!(report_kubernetes_error.registry, mirrored.registry, "the objects are still there");
+        assert_eq!(summarize(&report_kubernetes_error, Mirror::Absent), none);
     }
 
     #[test]
     fn rule_24_a_project_that_is_being_deleted_says_what_it_waits_for() {
         let good = || Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH });
-        let missing = || Err(Told::new(Reason::SecretMissing, "Secret a is missing"));
-        let unkept = || Some(Told::new(Reason::CredentialsNotKept, "No copy"));
+        let missing = || Err(ConditionUpdate::new(Reason::SecretMissing, "Secret a is missing"));
+        let unkept = || Some(ConditionUpdate::new(Reason::CredentialsNotKept, "No copy"));
         for (case, facts, reason, message) in [
             ("all is well", facts(good()), Reason::InUse, "It is being deleted and waits for 2 ConnectorDeployments"),
             (
@@ -255,31 +268,35 @@ mod tests {
                 "No copy. It is being deleted and waits for 2",
             ),
         ] {
-            let told = tell(&Facts { deleting: true, ..facts });
-            assert_eq!(told.reason, reason, "{case}");
-            assert!(told.message.starts_with(message), "{case}: {}", told.message);
+            let condition = ready_condition(&Facts { deleting: true, ..facts });
+            assert_eq!(condition.reason, reason, "{case}");
+            assert!(condition.message.starts_with(message), "{case}: {}", condition.message);
         }
     }
 
     #[test]
     fn rule_24_a_project_without_a_copy_is_not_ready() {
-        let unkept = || Some(Told::new(Reason::CredentialsNotKept, "No copy"));
+        let unkept = || Some(ConditionUpdate::new(Reason::CredentialsNotKept, "No copy"));
         for (case, health, reason) in [
             ("answers", Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH }), Reason::CredentialsNotKept),
             ("not looked at", Ok(Health::Unknown), Reason::CredentialsNotKept),
-            ("refused", Err(Told::new(Reason::ConfigurationInvalid, "a host")), Reason::ConfigurationInvalid),
+            (
+                "refused",
+                Err(ConditionUpdate::new(Reason::ConfigurationInvalid, "a host")),
+                Reason::ConfigurationInvalid,
+            ),
         ] {
-            let told = tell(&Facts { unkept: unkept(), ..facts(health) });
-            assert_eq!(told.reason, reason, "{case}");
-            assert_ne!(told.reason.stance(), Stance::Ready, "{case}");
+            let condition = ready_condition(&Facts { unkept: unkept(), ..facts(health) });
+            assert_eq!(condition.reason, reason, "{case}");
+            assert_ne!(condition.reason.state(), ConditionState::Ready, "{case}");
         }
     }
 
     #[test]
     fn rule_24_refused_credentials_of_the_copy_are_changed_there() {
-        let rejected = || Err(Told::new(Reason::CredentialsRejected, "no"));
+        let rejected = || Err(ConditionUpdate::new(Reason::CredentialsRejected, "no"));
         let copied = Facts { copied_from: Some("operator/connect-project-1".into()), ..facts(rejected()) };
-        assert!(tell(&copied).message.contains("operator/connect-project-1"));
-        assert_eq!(tell(&facts(rejected())).message, "no");
+        assert!(ready_condition(&copied).message.contains("operator/connect-project-1"));
+        assert_eq!(ready_condition(&facts(rejected())).message, "no");
     }
 }

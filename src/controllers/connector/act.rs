@@ -19,7 +19,7 @@ pub(super) struct Written {
     /// Whether it was made, and was not there.
     pub(super) made: bool,
     /// Whether it held what somebody else had written.
-    pub(super) by_hand: bool,
+    pub(super) commands: bool,
 }
 
 /// Makes an object what it is to be; it is made if it is not there. `there`: whether it is known to be there. `None`: it is
@@ -57,11 +57,11 @@ async fn attempt_to_write(
     if object.metadata.deletion_timestamp.is_some() {
         return Ok(None);
     }
-    let by_hand = desired::print(&object).by_hand;
+    let commands = desired::print(&object).commands;
     let object = bring_in_line(api, object, desired).await?;
     let before = object.status.clone();
     let written = write_status(api, &object, &before, &Some(desired.status.clone())).await?;
-    Ok(Some(Written { object: written.unwrap_or(object), made, by_hand }))
+    Ok(Some(Written { object: written.unwrap_or(object), made, commands }))
 }
 
 async fn create(api: &Api<Connector>, name: &str, desired: &Desired) -> Result<Connector, kube::Error> {

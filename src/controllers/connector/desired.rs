@@ -108,7 +108,7 @@ pub struct Print {
     /// Whether that is what the operator wrote last.
     pub intact: bool,
     /// Whether somebody else has changed it since.
-    pub by_hand: bool,
+    pub commands: bool,
 }
 
 /// What this object comes to.
@@ -121,7 +121,7 @@ pub fn print(object: &Connector) -> Print {
     let intact = claimed.as_ref() == Some(&digest);
     // One without a digest was just made, and one of another version was written in another way.
     let ours = claimed.is_some_and(|claimed| claimed.starts_with(DIGEST_VERSION));
-    Print { digest, intact, by_hand: ours && !intact }
+    Print { digest, intact, commands: ours && !intact }
 }
 
 fn digest(spec: &ConnectorSpec, owners: &[OwnerReference], status: &ConnectorStatus) -> String {

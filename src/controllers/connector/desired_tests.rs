@@ -169,7 +169,7 @@ fn an_object_is_known_again_and_whatever_is_changed_in_it_is_noticed() {
     type Row<'r> = (&'r str, Box<dyn Fn(&mut Connector) + 'r>, bool);
     let wanted = desired(&owner(), connector(|_| ()));
     let untouched = stored(&wanted);
-    let expected = Print { digest: wanted.digest.clone(), intact: true, by_hand: false };
+    let expected = Print { digest: wanted.digest.clone(), intact: true, commands: false };
     assert_eq!(print(&untouched), expected, "also after it went through the cluster");
     let status = |object: &mut Connector, change: &dyn Fn(&mut ConnectorStatus)| {
         object.status.iter_mut().for_each(change);
@@ -188,12 +188,12 @@ fn an_object_is_known_again_and_whatever_is_changed_in_it_is_noticed() {
         let mut object = untouched.clone();
         change(&mut object);
         let print = print(&object);
-        assert_eq!((print.intact, print.by_hand), (intact, !intact), "{case}");
+        assert_eq!((print.intact, print.commands), (intact, !intact), "{case}");
     }
     for (case, digest) in [("just made", None), ("written by another version", Some("0-abc".to_owned()))] {
         let mut object = untouched.clone();
         object.status.iter_mut().for_each(|status| status.digest.clone_from(&digest));
-        assert!(!print(&object).intact && !print(&object).by_hand, "{case}");
+        assert!(!print(&object).intact && !print(&object).commands, "{case}");
     }
     let other = desired(&Owner { uid: "u-2".into(), ..owner() }, connector(|_| ()));
     assert_ne!(other.digest, wanted.digest, "a project that was made anew owns them anew");

@@ -14,8 +14,8 @@ use clock::{between, later};
 use jiff::Timestamp;
 
 use super::status::Said;
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::remote::Login;
-use crate::controllers::subject::Subject;
 use crate::crd::RegistryMirror;
 
 /// Shortest pause between two checks because objects were changed by somebody else.
@@ -54,7 +54,7 @@ pub enum Outcome {
 
 /// Every mirror.
 #[derive(Debug, Default)]
-pub struct Mirrors(Mutex<BTreeMap<Subject, Mirror>>);
+pub struct Mirrors(Mutex<BTreeMap<ObjectRef, Mirror>>);
 
 #[derive(Debug, Default)]
 struct Mirror {
@@ -73,8 +73,8 @@ struct Mirror {
 impl Mirrors {
     /// What is to be done now.
     #[must_use]
-    pub fn cause(&self, subject: &Subject, asked: &Asked, now: Timestamp) -> Cause {
-        self.change(subject, |mirror| {
+    pub fn cause(&self, object_ref: &ObjectRef, asked: &Asked, now: Timestamp) -> Cause {
+        self.change(object_ref, |mirror| {
             if mirror.asked.as_ref() != Some(asked) || mirror.next.is_none_or(|next| next <= now) {
                 return Cause::Look;
             }
@@ -90,8 +90,8 @@ impl Mirrors {
     }
 
     /// A run begins that sees every object: what was noted before is done with.
-    pub fn begin(&self, subject: &Subject, cause: Cause, now: Timestamp) {
-        self.change(subject, |mirror| {
+    pub fn begin(&self, object_ref: &ObjectRef, cause: Cause, now: Timestamp) {
+        self.change(object_ref, |mirror| {
             mirror.touched.clear();
             mirror.outcome.take_if(|outcome| *outcome == Outcome::Cleared);
             if cause == Cause::Check {
@@ -101,25 +101,25 @@ impl Mirrors {
     }
 
     /// Takes note of the objects that there are. Returns the names of those that were known.
-    pub fn listed(&self, subject: &Subject, versions: BTreeMap<String, u64>) -> BTreeSet<String> {
-        self.change(subject, |mirror| mem::replace(&mut mirror.versions, versions)).into_keys().collect()
+    pub fn listed(&self, object_ref: &ObjectRef, versions: BTreeMap<String, u64>) -> BTreeSet<String> {
+        self.change(object_ref, |mirror| mem::replace(&mut mirror.versions, versions)).into_keys().collect()
     }
 
     /// An object was written.
-    pub fn wrote(&self, subject: &Subject, name: &str, version: u64) {
-        self.change(subject, |mirror| mirror.versions.insert(name.to_owned(), version));
+    pub fn wrote(&self, object_ref: &ObjectRef, name: &str, version: u64) {
+        self.change(object_ref, |mirror| mirror.versions.insert(name.to_owned(), version));
     }
 
     /// An object is about to be removed.
-    pub fn removing(&self, subject: &Subject, name: &str) {
-        self.change(subject, |mirror| mirror.versions.remove(name));
+    pub fn removing(&self, object_ref: &ObjectRef, name: &str) {
+        self.change(object_ref, |mirror| mirror.versions.remove(name));
     }
 
     /// Takes note of an event. Returns whether the mirror has to run.
-    pub fn event(&self, subject: &Subject, name: &str, version: u64, gone: bool) -> bool {
+    pub fn event(&self, object_ref: &ObjectRef, name: &str, version: u64, gone: bool) -> bool {
         let mut mirrors = self.lock();
         // Before its first look it knows nothing, and will see everything.
-        let Some(mirror) = mirrors.get_mut(subject).filter(|mirror| mirror.asked.is_some()) else { return false };
+        let Some(mirror) = mirrors.get_mut(object_ref).filter(|mirror| mirror.asked.is_some()) else { return false };
         let news = match mirror.versions.get(name) {
             Some(known) => *known < version,
             None => !gone,
@@ -131,63 +131,63 @@ impl Mirrors {
     }
 
     /// A look came to its end. Returns whether that is news.
-    pub fn done(&self, subject: &Subject, asked: Asked, said: Said, next: Timestamp) -> bool {
-        self.change(subject, |mirror| {
+    pub fn done(&self, object_ref: &ObjectRef, asked: Asked, said: Said, next: Timestamp) -> bool {
+        self.change(object_ref, |mirror| {
             mirror.failures = 0;
             mirror.end(asked, said, next)
         })
     }
 
     /// A look failed. Returns whether that is news.
-    pub fn failed(&self, subject: &Subject, asked: Asked, said: Said, next: Timestamp) -> bool {
-        self.change(subject, |mirror| {
+    pub fn failed(&self, object_ref: &ObjectRef, asked: Asked, said: Said, next: Timestamp) -> bool {
+        self.change(object_ref, |mirror| {
             mirror.failures = mirror.failures.saturating_add(1);
             mirror.end(asked, said, next)
         })
     }
 
     /// There was no look. Returns whether that is news.
-    pub fn stopped(&self, subject: &Subject, said: Said) -> bool {
-        self.change(subject, |mirror| mirror.say(Outcome::Said(said)))
+    pub fn stopped(&self, object_ref: &ObjectRef, said: Said) -> bool {
+        self.change(object_ref, |mirror| mirror.patch_status(Outcome::Said(said)))
     }
 
     /// All objects are gone, and none is wanted. Returns whether that is news.
-    pub fn cleared(&self, subject: &Subject) -> bool {
-        self.change(subject, |mirror| {
+    pub fn cleared(&self, object_ref: &ObjectRef) -> bool {
+        self.change(object_ref, |mirror| {
             let outcome = mirror.outcome.take();
             *mirror = Mirror { outcome, ..Mirror::default() };
-            mirror.say(Outcome::Cleared)
+            mirror.patch_status(Outcome::Cleared)
         })
     }
 
     /// Looks that failed in a row.
     #[must_use]
-    pub fn failures(&self, subject: &Subject) -> u32 {
-        self.lock().get(subject).map_or(0, |mirror| mirror.failures)
+    pub fn failures(&self, object_ref: &ObjectRef) -> u32 {
+        self.lock().get(object_ref).map_or(0, |mirror| mirror.failures)
     }
 
     /// What the mirror came to; `None`: it is not known yet in this process.
     #[must_use]
-    pub fn outcome(&self, subject: &Subject) -> Option<Outcome> {
-        self.lock().get(subject).and_then(|mirror| mirror.outcome.clone())
+    pub fn outcome(&self, object_ref: &ObjectRef) -> Option<Outcome> {
+        self.lock().get(object_ref).and_then(|mirror| mirror.outcome.clone())
     }
 
     /// Forgets a mirror whose project is gone.
-    pub fn forget(&self, subject: &Subject) {
-        self.lock().remove(subject);
+    pub fn forget(&self, object_ref: &ObjectRef) {
+        self.lock().remove(object_ref);
     }
 
     /// Every mirror.
     #[must_use]
-    pub fn subjects(&self) -> Vec<Subject> {
+    pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.lock().keys().cloned().collect()
     }
 
-    fn change<T>(&self, subject: &Subject, change: impl FnOnce(&mut Mirror) -> T) -> T {
-        change(self.lock().entry(subject.clone()).or_default())
+    fn change<T>(&self, object_ref: &ObjectRef, change: impl FnOnce(&mut Mirror) -> T) -> T {
+        change(self.lock().entry(object_ref.clone()).or_default())
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Subject, Mirror>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectRef, Mirror>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -196,10 +196,10 @@ impl Mirror {
     fn end(&mut self, asked: Asked, said: Said, next: Timestamp) -> bool {
         self.asked = Some(asked);
         self.next = Some(next);
-        self.say(Outcome::Said(said))
+        self.patch_status(Outcome::Said(said))
     }
 
-    fn say(&mut self, outcome: Outcome) -> bool {
+    fn patch_status(&mut self, outcome: Outcome) -> bool {
         let news = self.outcome.as_ref() != Some(&outcome);
         self.outcome = Some(outcome);
         news
@@ -209,7 +209,7 @@ impl Mirror {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::conditions::Told;
+    use crate::controllers::conditions::ConditionUpdate;
     use crate::controllers::reason::Reason;
 
     fn at(second: i64) -> Timestamp {
@@ -221,16 +221,16 @@ mod tests {
     }
 
     fn said() -> Said {
-        Said { told: Told::new(Reason::Mirrored, "so it is"), size: Some((1, 1)) }
+        Said { condition: ConditionUpdate::new(Reason::Mirrored, "so it is"), size: Some((1, 1)) }
     }
 
     /// A mirror that looked at second 0, looks again at second 600, and knows one object in version 5.
-    fn looked() -> (Mirrors, Subject) {
-        let (mirrors, subject) = (Mirrors::default(), Subject::mirror("here", "shop"));
-        mirrors.begin(&subject, Cause::Look, at(0));
-        assert!(mirrors.listed(&subject, [("shop.a".to_owned(), 5)].into()).is_empty());
-        assert!(mirrors.done(&subject, asked(), said(), at(600)));
-        (mirrors, subject)
+    fn looked() -> (Mirrors, ObjectRef) {
+        let (mirrors, object_ref) = (Mirrors::default(), ObjectRef::mirror("here", "shop"));
+        mirrors.begin(&object_ref, Cause::Look, at(0));
+        assert!(mirrors.listed(&object_ref, [("shop.a".to_owned(), 5)].into()).is_empty());
+        assert!(mirrors.done(&object_ref, asked(), said(), at(600)));
+        (mirrors, object_ref)
     }
 
     fn rest(seconds: u64) -> Cause {
@@ -239,13 +239,13 @@ mod tests {
 
     #[test]
     fn the_registry_is_read_when_it_is_due_or_something_else_is_asked() {
-        let (mirrors, subject) = looked();
-        assert_eq!(mirrors.cause(&subject, &asked(), at(10)), rest(590));
-        assert_eq!(mirrors.cause(&subject, &asked(), at(600)), Cause::Look);
+        let (mirrors, object_ref) = looked();
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), rest(590));
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(600)), Cause::Look);
         let other = Asked { requested: Some("now".into()), ..asked() };
-        assert_eq!(mirrors.cause(&subject, &other, at(10)), Cause::Look);
-        assert_eq!(mirrors.cause(&Subject::mirror("here", "new"), &asked(), at(10)), Cause::Look);
-        assert!(!mirrors.done(&subject, asked(), said(), at(700)), "the same is no news");
+        assert_eq!(mirrors.cause(&object_ref, &other, at(10)), Cause::Look);
+        assert_eq!(mirrors.cause(&ObjectRef::mirror("here", "new"), &asked(), at(10)), Cause::Look);
+        assert!(!mirrors.done(&object_ref, asked(), said(), at(700)), "the same is no news");
     }
 
     #[test]
@@ -258,41 +258,41 @@ mod tests {
             ("an object that nobody knows", "shop.b", 7, false, Cause::Check),
             ("one that nobody knows was deleted", "shop.b", 7, true, rest(590)),
         ] {
-            let (mirrors, subject) = looked();
-            let news = mirrors.event(&subject, name, version, gone);
-            assert_eq!(mirrors.cause(&subject, &asked(), at(10)), expected, "{case}");
+            let (mirrors, object_ref) = looked();
+            let news = mirrors.event(&object_ref, name, version, gone);
+            assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), expected, "{case}");
             assert_eq!(news, expected == Cause::Check, "{case}");
         }
-        let (mirrors, subject) = looked();
-        assert!(mirrors.event(&subject, "shop.a", 6, false), "before the answer to our write");
-        mirrors.wrote(&subject, "shop.a", 6);
-        assert_eq!(mirrors.cause(&subject, &asked(), at(10)), rest(590));
-        mirrors.removing(&subject, "shop.a");
-        assert!(!mirrors.event(&subject, "shop.a", 9, true), "we removed it");
-        assert!(!mirrors.event(&Subject::mirror("here", "new"), "new.a", 1, false), "it has not looked yet");
+        let (mirrors, object_ref) = looked();
+        assert!(mirrors.event(&object_ref, "shop.a", 6, false), "before the answer to our write");
+        mirrors.wrote(&object_ref, "shop.a", 6);
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), rest(590));
+        mirrors.removing(&object_ref, "shop.a");
+        assert!(!mirrors.event(&object_ref, "shop.a", 9, true), "we removed it");
+        assert!(!mirrors.event(&ObjectRef::mirror("here", "new"), "new.a", 1, false), "it has not looked yet");
     }
 
     #[test]
     fn changes_by_others_are_not_checked_all_the_time() {
-        let (mirrors, subject) = looked();
-        mirrors.event(&subject, "shop.a", 6, false);
-        assert_eq!(mirrors.cause(&subject, &asked(), at(100)), Cause::Check);
-        mirrors.begin(&subject, Cause::Check, at(100));
-        assert_eq!(mirrors.cause(&subject, &asked(), at(100)), rest(500));
-        mirrors.event(&subject, "shop.a", 7, false);
-        assert_eq!(mirrors.cause(&subject, &asked(), at(103)), rest(7));
-        assert_eq!(mirrors.cause(&subject, &asked(), at(110)), Cause::Check);
+        let (mirrors, object_ref) = looked();
+        mirrors.event(&object_ref, "shop.a", 6, false);
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(100)), Cause::Check);
+        mirrors.begin(&object_ref, Cause::Check, at(100));
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(100)), rest(500));
+        mirrors.event(&object_ref, "shop.a", 7, false);
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(103)), rest(7));
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(110)), Cause::Check);
     }
 
     #[test]
     fn what_is_not_wanted_any_more_starts_afresh() {
-        let (mirrors, subject) = looked();
-        assert!(mirrors.cleared(&subject) && !mirrors.cleared(&subject));
-        assert_eq!(mirrors.outcome(&subject), Some(Outcome::Cleared));
-        mirrors.begin(&subject, Cause::Look, at(10));
-        assert_eq!(mirrors.outcome(&subject), None, "not cleared as soon as there may be objects again");
-        assert_eq!(mirrors.cause(&subject, &asked(), at(10)), Cause::Look);
-        mirrors.forget(&subject);
-        assert!(mirrors.subjects().is_empty());
+        let (mirrors, object_ref) = looked();
+        assert!(mirrors.cleared(&object_ref) && !mirrors.cleared(&object_ref));
+        assert_eq!(mirrors.outcome(&object_ref), Some(Outcome::Cleared));
+        mirrors.begin(&object_ref, Cause::Look, at(10));
+        assert_eq!(mirrors.outcome(&object_ref), None, "not cleared as soon as there may be objects again");
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), Cause::Look);
+        mirrors.forget(&object_ref);
+        assert!(mirrors.object_refs().is_empty());
     }
 }

@@ -36,15 +36,15 @@ use self::memory::{Asked, Cause, Outcome};
 use self::observe::Look;
 use self::project::MirroredProject;
 use self::status::Said;
-use super::conditions::Told;
+use super::conditions::ConditionUpdate;
 use super::context::{Context, Project};
-use super::elsewhere;
+use super::foreign_installs;
+use super::object_ref::ObjectRef;
 use super::problem;
-use super::reason::{Reason, Stance};
+use super::reason::{ConditionState, Reason};
 use super::refusal;
 use super::remote::Remote;
-use super::subject::Subject;
-use super::work::Ended;
+use super::work::ReconcileOutcome;
 use crate::crd::{ConnectProject, Connector};
 
 /// Pause before a run is done again that the cluster failed.
@@ -58,40 +58,40 @@ const EVENTS: usize = 20;
 
 /// One run for one mirror: what follows, and how it ended. Never fails: whatever goes wrong is said of the project, or
 /// tried again.
-pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> (Action, Ended) {
-    let subject = Subject::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
-    let run = Run {
-        projects: Api::namespaced(context.client.clone(), &subject.namespace),
-        objects: Api::namespaced(context.client.clone(), &subject.namespace),
+pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
+    let run = Reconciler {
+        projects: Api::namespaced(context.client.clone(), &object_ref.namespace),
+        objects: Api::namespaced(context.client.clone(), &object_ref.namespace),
         owner: object.owner(),
         object,
         context: &context,
-        subject: &subject,
+        object_ref: &object_ref,
     };
-    if elsewhere::is_left(&context, &subject, &*run.object).await {
-        gone(&context, &subject);
-        return (Action::await_change(), Ended::Gone);
+    if foreign_installs::is_left(&context, &object_ref, &*run.object).await {
+        gone(&context, &object_ref);
+        return (Action::await_change(), ReconcileOutcome::Gone);
     }
-    match run.story().await {
+    match run.reconcile().await {
         Ok(again) => {
-            context.alarms.set(&subject, again);
-            let reason = match context.mirrors.outcome(&subject) {
-                Some(Outcome::Said(said)) => Some(said.told.reason),
+            context.requeue_timers.set(&object_ref, again);
+            let reason = match context.mirrors.outcome(&object_ref) {
+                Some(Outcome::Said(said)) => Some(said.condition.reason),
                 Some(Outcome::Cleared) | None => None,
             };
-            (Action::await_change(), Ended::Said(reason))
+            (Action::await_change(), ReconcileOutcome::Said(reason))
         }
         Err(error) => {
-            context.alarms.set(&subject, Some(run.refused_by_cluster(&error)));
-            (Action::await_change(), Ended::refused(&error))
+            context.requeue_timers.set(&object_ref, Some(run.refused_by_cluster(&error)));
+            (Action::await_change(), ReconcileOutcome::refused(&error))
         }
     }
 }
 
 /// Forgets everything about the mirror of a project that is gone.
-pub fn gone(context: &Context, subject: &Subject) {
-    context.alarms.set(subject, None);
-    context.mirrors.forget(subject);
+pub fn gone(context: &Context, object_ref: &ObjectRef) {
+    context.requeue_timers.set(object_ref, None);
+    context.mirrors.forget(object_ref);
 }
 
 /// Removes the objects of a project that is about to go, for clusters that do not do it, such as one without a
@@ -112,45 +112,45 @@ pub async fn clear(context: &Context, project: &ConnectProject) -> Result<(), ku
 }
 
 /// The mirror stands still for a reason that is not the registry's; its project says so.
-pub(super) fn stopped(context: &Context, subject: &Subject, told: Told) {
-    if context.mirrors.stopped(subject, Said::stopped(told)) {
-        context.wake(Subject::project(&subject.namespace, &subject.name));
+pub(super) fn stopped(context: &Context, object_ref: &ObjectRef, condition: ConditionUpdate) {
+    if context.mirrors.stopped(object_ref, Said::stopped(condition)) {
+        context.enqueue(ObjectRef::project(&object_ref.namespace, &object_ref.name));
     }
 }
 
-struct Run<'a> {
+struct Reconciler<'a> {
     projects: Api<MirroredProject>,
     objects: Api<Connector>,
     owner: Owner,
     object: Arc<MirroredProject>,
     context: &'a Context,
-    subject: &'a Subject,
+    object_ref: &'a ObjectRef,
 }
 
-impl Run<'_> {
+impl Reconciler<'_> {
     /// Returns when to run again.
-    async fn story(&self) -> Result<Option<Duration>, kube::Error> {
+    async fn reconcile(&self) -> Result<Option<Duration>, kube::Error> {
         let mirrors = &self.context.mirrors;
         if self.object.is_going() {
             // Its own controller removes the objects.
-            mirrors.forget(self.subject);
+            mirrors.forget(self.object_ref);
             return Ok(None);
         }
         let Some(filter) = self.object.spec.registry.clone() else { return self.clear().await };
-        let project = Subject::project(&self.subject.namespace, &self.subject.name);
+        let project = ObjectRef::project(&self.object_ref.namespace, &self.object_ref.name);
         // Its controller wakes the mirror once it knows.
         let Some(Project { remote, login, .. }) = self.context.projects.get(&project) else { return Ok(None) };
         let remote = match remote {
             Ok(remote) => remote,
-            Err(told) => {
-                let message = format!("The ConnectProject cannot be used: {}", told.message);
-                stopped(self.context, self.subject, Told::new(Reason::ProjectNotReady, message));
+            Err(condition) => {
+                let message = format!("The ConnectProject cannot be used: {}", condition.message);
+                stopped(self.context, self.object_ref, ConditionUpdate::new(Reason::ProjectNotReady, message));
                 return Ok(None);
             }
         };
         let asked = Asked { filter, login, requested: self.object.requested() };
         let now = self.context.clock.now();
-        let cause = mirrors.cause(self.subject, &asked, now);
+        let cause = mirrors.cause(self.object_ref, &asked, now);
         if let Cause::Rest(pause) = cause {
             return Ok(pause);
         }
@@ -158,9 +158,9 @@ impl Run<'_> {
         if !self.is_wanted(&asked).await? {
             return Ok(None);
         }
-        mirrors.begin(self.subject, cause, now);
+        mirrors.begin(self.object_ref, cause, now);
         let (kept, versions) = observe::objects(&self.objects, &self.owner).await?;
-        let known = mirrors.listed(self.subject, versions);
+        let known = mirrors.listed(self.object_ref, versions);
         if cause == Cause::Check && known.iter().eq(kept.keys()) && kept.values().all(|kept| kept.print.intact) {
             return Ok(self.rest(&asked));
         }
@@ -169,14 +169,14 @@ impl Run<'_> {
 
     /// What is wanted is known from the object that woke the run; a newer one wakes the next run.
     async fn is_wanted(&self, asked: &Asked) -> Result<bool, kube::Error> {
-        let project = observe::project(&self.projects, &self.subject.name).await?;
+        let project = observe::project(&self.projects, &self.object_ref.name).await?;
         Ok(project.is_some_and(|project| {
             !project.is_going() && project.may_have_objects() && project.spec.registry.as_ref() == Some(&asked.filter)
         }))
     }
 
     fn rest(&self, asked: &Asked) -> Option<Duration> {
-        match self.context.mirrors.cause(self.subject, asked, self.context.clock.now()) {
+        match self.context.mirrors.cause(self.object_ref, asked, self.context.clock.now()) {
             Cause::Rest(pause) => pause,
             Cause::Look | Cause::Check => Some(Duration::ZERO),
         }
@@ -244,17 +244,17 @@ impl Run<'_> {
         let mut writes = stream::iter(writes).buffer_unordered(WRITES_AT_ONCE);
         let (mut undone, mut more) = (0, 0);
         while let Some((name, desired, written)) = writes.try_next().await? {
-            let print = Print { digest: desired.digest.clone(), intact: true, by_hand: false };
+            let print = Print { digest: desired.digest.clone(), intact: true, commands: false };
             kept.insert(name.clone(), Kept { id: desired.identity.id.clone(), print });
-            let Some(Written { object, made, by_hand }) = written else { continue };
-            let what = match (by_hand, made && known.contains(name)) {
+            let Some(Written { object, made, commands }) = written else { continue };
+            let what = match (commands, made && known.contains(name)) {
                 (true, _) => "changed",
                 (_, true) => "deleted",
                 _ => continue,
             };
             if undone < EVENTS {
                 undone += 1;
-                self.say_undone(&object, what).await;
+                self.report_undone(&object, what).await;
             } else {
                 more += 1;
             }
@@ -274,17 +274,17 @@ impl Run<'_> {
     ) -> Result<(&'w String, &'w Desired, Option<Written>), kube::Error> {
         let written = act::write(&self.objects, name, desired, there).await?;
         if let Some(Written { object, .. }) = &written {
-            self.context.mirrors.wrote(self.subject, name, version(object.resource_version().as_deref()));
+            self.context.mirrors.wrote(self.object_ref, name, version(object.resource_version().as_deref()));
         }
         Ok((name, desired, written))
     }
 
     async fn remove_one<'r>(&self, name: &'r String) -> Result<&'r String, kube::Error> {
-        self.context.mirrors.removing(self.subject, name);
+        self.context.mirrors.removing(self.object_ref, name);
         act::remove(&self.objects, name).await.map(|()| name)
     }
 
-    async fn say_undone(&self, object: &Connector, what: &str) {
+    async fn report_undone(&self, object: &Connector, what: &str) {
         let note = format!(
             "It was {what} by hand, and is set back: it is what the registry says. What is mirrored is said by \
              spec.registry of ConnectProject {}",
@@ -304,7 +304,7 @@ impl Run<'_> {
 
     /// The project was deleted, or wants something else, while objects were written. What nobody wants any more goes.
     async fn abandon(&self) -> Result<Option<Duration>, kube::Error> {
-        let project = observe::project(&self.projects, &self.subject.name).await?;
+        let project = observe::project(&self.projects, &self.object_ref.name).await?;
         if project.is_none_or(|project| project.is_going() || project.spec.registry.is_none()) {
             act::remove_all(&self.objects, &self.owner).await?;
         }
@@ -313,13 +313,13 @@ impl Run<'_> {
 
     /// No mirror is wanted.
     async fn clear(&self) -> Result<Option<Duration>, kube::Error> {
-        let project = observe::project(&self.projects, &self.subject.name).await?;
+        let project = observe::project(&self.projects, &self.object_ref.name).await?;
         let Some(project) = project.filter(|project| project.spec.registry.is_none()) else { return Ok(None) };
         if project.may_have_objects() {
             act::remove_all(&self.objects, &self.owner).await?;
-            self.tell(self.context.mirrors.cleared(self.subject));
+            self.tell(self.context.mirrors.cleared(self.object_ref));
         } else {
-            self.context.mirrors.forget(self.subject);
+            self.context.mirrors.forget(self.object_ref);
         }
         Ok(None)
     }
@@ -327,28 +327,28 @@ impl Run<'_> {
     fn done(&self, asked: Asked, said: Said) -> Duration {
         let pause = self.spread(asked.filter.effective_interval());
         let next = later(self.context.clock.now(), pause);
-        self.tell(self.context.mirrors.done(self.subject, asked, said, next));
+        self.tell(self.context.mirrors.done(self.object_ref, asked, said, next));
         pause
     }
 
     /// What a person has to change is looked at at the interval; anything else sooner, with growing pauses.
     fn failed(&self, asked: Asked, error: &ApiError, project: &str) -> Duration {
-        let told = problem::told(error, project);
+        let condition = problem::condition(error, project);
         tracing::warn!(%error, "the registry cannot be read");
         let interval = asked.filter.effective_interval();
-        let pause = match told.reason.stance() {
-            Stance::Stalled => interval,
-            _ => problem::pause(self.context.mirrors.failures(self.subject) + 1).min(interval),
+        let pause = match condition.reason.state() {
+            ConditionState::Stalled => interval,
+            _ => problem::pause(self.context.mirrors.failures(self.object_ref) + 1).min(interval),
         };
         let pause = self.spread(pause).max(error.retry_after.unwrap_or_default());
         let next = later(self.context.clock.now(), pause);
-        self.tell(self.context.mirrors.failed(self.subject, asked, Said::stopped(told), next));
+        self.tell(self.context.mirrors.failed(self.object_ref, asked, Said::stopped(condition), next));
         pause
     }
 
     /// Says why the cluster stands in the way, if it will not come right by itself; returns when to try again.
     fn refused_by_cluster(&self, error: &kube::Error) -> Duration {
-        if Ended::refused(error) == Ended::Conflict {
+        if ReconcileOutcome::refused(error) == ReconcileOutcome::Conflict {
             tracing::debug!("changed meanwhile, run again");
         } else {
             tracing::warn!(%error, "the cluster refused");
@@ -358,14 +358,14 @@ impl Run<'_> {
             return AFTER_CLUSTER_ERROR;
         }
         let message = format!("Connector objects cannot be written: {}", status.message);
-        stopped(self.context, self.subject, Told::new(Reason::KubernetesError, message));
+        stopped(self.context, self.object_ref, ConditionUpdate::new(Reason::KubernetesError, message));
         AFTER_REFUSAL
     }
 
     /// Has the project say it.
     fn tell(&self, news: bool) {
         if news {
-            self.context.wake(Subject::project(&self.subject.namespace, &self.subject.name));
+            self.context.enqueue(ObjectRef::project(&self.object_ref.namespace, &self.object_ref.name));
         }
     }
 

@@ -2,14 +2,14 @@
 
 use connect_api::paging::Extent;
 
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
 
 /// What a look came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     /// Why the mirror is as it is.
-    pub told: Told,
+    pub condition: ConditionUpdate,
     /// Connectors that fit the filter, and objects that there are; `None`: as before.
     pub size: Option<(u32, u32)>,
 }
@@ -17,8 +17,8 @@ pub struct Said {
 impl Said {
     /// The mirror does not follow the registry now; it stays as it is.
     #[must_use]
-    pub fn stopped(told: Told) -> Self {
-        Self { told, size: None }
+    pub fn stopped(condition: ConditionUpdate) -> Self {
+        Self { condition, size: None }
     }
 }
 
@@ -27,21 +27,21 @@ impl Said {
 pub fn looked(extent: Extent, seen: usize, objects: usize, most: usize) -> Said {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let found = u32::try_from(extent.total).unwrap_or(u32::MAX).max(number(seen));
-    let told = if !extent.whole {
+    let condition = if !extent.whole {
         let message = format!(
             "The registry was read in part, {seen} of {found} connectors: it changes just now, has records that cannot be \
              read, or has more than lists reach. What was read is mirrored, and nothing is removed"
         );
-        Told::new(Reason::RegistryReadInPart, message)
+        ConditionUpdate::new(Reason::RegistryReadInPart, message)
     } else if seen > most {
         let message = format!(
             "Of the {found} connectors that fit, the first {most} by key are mirrored (spec.registry.maxObjects)"
         );
-        Told::new(Reason::RegistryCut, message)
+        ConditionUpdate::new(Reason::RegistryCut, message)
     } else {
-        Told::new(Reason::Mirrored, format!("Every connector that fits is mirrored: {found}"))
+        ConditionUpdate::new(Reason::Mirrored, format!("Every connector that fits is mirrored: {found}"))
     };
-    Said { told, size: Some((found, number(objects))) }
+    Said { condition, size: Some((found, number(objects))) }
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
         ] {
             let extent = Extent { total, came, whole };
             let said = looked(extent, usize::try_from(came).expect("few"), objects, 500);
-            assert_eq!((said.told.reason, said.size), (reason, Some(size)), "{case}: {}", said.told.message);
+            assert_eq!((said.condition.reason, said.size), (reason, Some(size)), "{case}: {}", said.condition.message);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Does what was decided: the one call that a run may send, and the metadata that we own.
 //!
-//! Decides nothing. What an answer means is for `decide::answered`.
+//! Decides nothing. What an answer means is for `decide::apply_response`.
 
 use clock::later;
 use connect_api::error::ErrorCode;
@@ -12,19 +12,19 @@ use connect_api::scopes::Right;
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
-use super::decide::{Answer, Call, CallKind, LIMIT};
+use super::decide::{Call, CallKind, LIMIT, Response};
 use super::intent::{self, Target};
 use super::observe::phase;
 use super::status::WantedIdentity;
-use crate::controllers::conditions::Told;
-use crate::controllers::problem::{self, Meaning};
+use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::problem::{self, ErrorClass};
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::ConnectorDeployment;
 
 /// What came of a call.
 pub struct Done {
     /// What it means.
-    pub answer: Answer,
+    pub answer: Response,
     /// The deployment, as the answer showed it.
     pub record: Option<Deployment>,
     /// What went wrong, for people.
@@ -39,7 +39,7 @@ impl Done {
     pub fn without_added(&self, call: &CallKind) -> Option<CallKind> {
         let CallKind::Redeploy { id, version, update_connector: true } = call else { return None };
         let code = self.error.as_ref().and_then(ApiError::code);
-        let added = self.answer == Answer::Refused && code == Some(&ErrorCode::DeploymentApplicationDoNotBelong);
+        let added = self.answer == Response::Refused && code == Some(&ErrorCode::DeploymentApplicationDoNotBelong);
         added.then(|| CallKind::Redeploy { id: id.clone(), version: *version, update_connector: false })
     }
 }
@@ -76,10 +76,10 @@ pub async fn send(
     };
     match answer {
         Ok(Some(record)) => accepted(record),
-        Ok(None) => Done { answer: Answer::NotFound, record: None, error: None },
+        Ok(None) => Done { answer: Response::NotFound, record: None, error: None },
         Err(error) => match failed(error) {
             // Only a create brings a key along.
-            Done { answer: Answer::Duplicate, record, error } => Done { answer: Answer::Refused, record, error },
+            Done { answer: Response::Duplicate, record, error } => Done { answer: Response::Refused, record, error },
             done => done,
         },
     }
@@ -103,17 +103,17 @@ async fn create(
 ) -> Done {
     let Creation { object, wanted, target, values } = creation;
     let Some(connector) = target.map(Target::reference) else {
-        return Done { answer: Answer::NotNow, record: None, error: None };
+        return Done { answer: Response::Retryable, record: None, error: None };
     };
     match api.deployment(&Selector::Key(wanted.key.clone())).await {
         Ok(Some(found)) if gone != Some(found.id.as_str()) => {
             // For an operation from before it may be ours: the next look decides.
-            let answer = if first { Answer::Duplicate } else { Answer::Unknown };
+            let answer = if first { Response::Duplicate } else { Response::Unknown };
             return Done { answer, record: None, error: None };
         }
         Ok(_) => {}
         // Nothing was sent yet in this attempt.
-        Err(error) => return Done { answer: Answer::NotNow, record: None, error: Some(error) },
+        Err(error) => return Done { answer: Response::Retryable, record: None, error: Some(error) },
     }
     let draft = DeploymentDraft {
         key: Some(wanted.key.clone()),
@@ -130,17 +130,17 @@ async fn create(
 }
 
 fn accepted(record: Deployment) -> Done {
-    let answer = Answer::Accepted { id: record.id.clone(), phase: phase(&record.status) };
+    let answer = Response::Accepted { id: record.id.clone(), phase: phase(&record.status) };
     Done { answer, record: Some(record), error: None }
 }
 
 fn failed(error: ApiError) -> Done {
-    let answer = match problem::meaning(&error) {
-        Meaning::Unknown => Answer::Unknown,
-        Meaning::Duplicate => Answer::Duplicate,
-        Meaning::Refused => Answer::Refused,
-        Meaning::NotNow => Answer::NotNow,
-        Meaning::NotFound => Answer::NotFound,
+    let answer = match problem::classify(&error) {
+        ErrorClass::Unknown => Response::Unknown,
+        ErrorClass::Duplicate => Response::Duplicate,
+        ErrorClass::Refused => Response::Refused,
+        ErrorClass::Retryable => Response::Retryable,
+        ErrorClass::NotFound => Response::NotFound,
     };
     Done { answer, record: None, error: Some(error) }
 }
@@ -148,8 +148,8 @@ fn failed(error: ApiError) -> Done {
 /// What to tell people of a call that did not work. `suspects`: the rights whose lack explains a refusal, the likeliest
 /// first; `project`: key of the remote project.
 #[must_use]
-pub fn told(done: &Done, suspects: &[Right], project: &str) -> Option<Told> {
-    problem::told_of_call(done.error.as_ref()?, done.answer == Answer::Duplicate, suspects, project)
+pub fn condition(done: &Done, suspects: &[Right], project: &str) -> Option<ConditionUpdate> {
+    problem::condition_of_call(done.error.as_ref()?, done.answer == Response::Duplicate, suspects, project)
 }
 
 /// Rule 8: every value of every application.

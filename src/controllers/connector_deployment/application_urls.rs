@@ -11,7 +11,7 @@ use connect_api::model::{ApplicationType, Deployment};
 
 use super::desired::Desired;
 use super::status::listed;
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
 use crate::controllers::tags::{GLOBAL, Item};
 use crate::crd::ApplicationUrl;
@@ -47,7 +47,7 @@ impl UrlValue {
 #[must_use]
 pub fn urls(record: Option<&Deployment>, status: &ConnectorDeploymentStatus) -> Urls {
     let Some(record) = record else { return Urls::new() };
-    let mut urls = if status.id.as_ref() == Some(&record.id) { remembered(status) } else { Urls::new() };
+    let mut urls = if status.id.as_ref() == Some(&record.id) { cache(status) } else { Urls::new() };
     let shown = record.applications.iter();
     urls.extend(shown.filter_map(|it| Some((it.application_name.clone(), it.url.clone()?))));
     urls
@@ -55,7 +55,7 @@ pub fn urls(record: Option<&Deployment>, status: &ConnectorDeploymentStatus) -> 
 
 /// The URLs that the status remembers.
 #[must_use]
-pub fn remembered(status: &ConnectorDeploymentStatus) -> Urls {
+pub fn cache(status: &ConnectorDeploymentStatus) -> Urls {
     status.applications.iter().filter_map(|it| Some((it.name.clone(), it.url.clone()?))).collect()
 }
 
@@ -99,7 +99,7 @@ pub fn has_none(kind: &ApplicationType) -> bool {
 
 /// What to tell people of a deployment that runs with placeholders; `None`: it does not.
 #[must_use]
-pub fn waiting(desired: &Desired, record: &Deployment) -> Option<Told> {
+pub fn waiting(desired: &Desired, record: &Deployment) -> Option<ConditionUpdate> {
     let mut by_application: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
     for value in desired.awaited() {
         by_application.entry(&value.application).or_default().push(&value.item);
@@ -127,7 +127,7 @@ pub fn waiting(desired: &Desired, record: &Deployment) -> Option<Told> {
         .collect();
     (!each.is_empty()).then(|| {
         let message = format!("Deployed with placeholders, which wait: {}", each.join("; "));
-        Told::new(Reason::WaitingForApplicationUrl, message)
+        ConditionUpdate::new(Reason::WaitingForApplicationUrl, message)
     })
 }
 

@@ -92,7 +92,7 @@ fn a_url_takes_the_place_of_its_placeholder_once_it_is_known() {
         assert_eq!(desired.values.applications["service"].standard["LEVEL"], "info", "{case}");
     }
     let mut again = desired();
-    again.resolve(&remembered(&before));
+    again.resolve(&cache(&before));
     assert_eq!(values(&again), (resolved, 0), "without a look at the remote");
 }
 
@@ -135,9 +135,12 @@ fn people_learn_which_value_waits_for_which_application_and_why() {
         let record = record(&applications);
         let mut desired = desired();
         desired.resolve(&urls(Some(&record), &ConnectorDeploymentStatus::default()));
-        let told = waiting(&desired, &record);
-        assert!(told.as_ref().is_none_or(|told| told.reason == Reason::WaitingForApplicationUrl), "{case}");
+        let condition = waiting(&desired, &record);
+        assert!(
+            condition.as_ref().is_none_or(|condition| condition.reason == Reason::WaitingForApplicationUrl),
+            "{case}"
+        );
         let expected = expected.map(|why| format!("Deployed with placeholders, which wait: {why}"));
-        assert_eq!(told.map(|told| told.message), expected, "{case}");
+        assert_eq!(condition.map(|condition| condition.message), expected, "{case}");
     }
 }

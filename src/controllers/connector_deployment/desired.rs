@@ -9,8 +9,8 @@ use secrecy::{SecretSlice, SecretString};
 
 use super::application_urls::UrlValue;
 use super::decide::Wanted;
-use super::ledger::{Ledger, OperationKind, Payload, Source, Sources};
-use crate::controllers::conditions::Told;
+use super::persisted::{OperationKind, Payload, PersistedState, Source, Sources};
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::digest::DigestKey;
 use crate::controllers::reason::Reason;
 use crate::controllers::references::{Named, Reference};
@@ -28,7 +28,7 @@ pub struct Content {
 }
 
 /// The objects that a spec names, or why one cannot be used; one that does not exist is not in it.
-pub type Contents = BTreeMap<Reference, Result<Content, Told>>;
+pub type Contents = BTreeMap<Reference, Result<Content, ConditionUpdate>>;
 
 /// Keys that a connector declares, for the `…From` lists (rule 14).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub struct Desired {
 #[derive(Clone, Debug)]
 pub struct Unready {
     /// What a person has to put right.
-    pub told: Told,
+    pub condition: ConditionUpdate,
     /// Every value by its name, to check the names; what is missing stands there empty. Never sent.
     pub names: Box<Desired>,
 }
@@ -85,26 +85,27 @@ pub struct Unready {
 impl Unready {
     /// What to tell, with what else is wrong: all of it is to be put right at once.
     #[must_use]
-    pub fn with(self, problems: &[String]) -> Told {
-        besides(self.told, problems)
+    pub fn with(self, problems: &[String]) -> ConditionUpdate {
+        besides(self.condition, problems)
     }
 }
 
-fn besides(told: Told, problems: &[String]) -> Told {
+fn besides(condition: ConditionUpdate, problems: &[String]) -> ConditionUpdate {
     if problems.is_empty() {
-        return told;
+        return condition;
     }
-    let message = format!("{}. Besides: {}", told.message, problems.join("; "));
-    Told::new(told.reason, message)
+    let message = format!("{}. Besides: {}", condition.message, problems.join("; "));
+    ConditionUpdate::new(condition.reason, message)
 }
 
 /// What was sent from here, as far as it is known, and may still be there.
-fn held(ledger: &Ledger) -> impl Iterator<Item = &Item> {
-    let creates = ledger.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Create);
+fn held(persisted: &PersistedState) -> impl Iterator<Item = &Item> {
+    let creates = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Create);
     // What is created anew has nothing of what was there before.
-    let applied = ledger.applied.iter().filter(move |_| !creates);
+    let applied = persisted.applied.iter().filter(move |_| !creates);
     let sent = applied.flat_map(|applied| applied.sent.iter().chain([&applied.retained]));
-    let begun = ledger.operation.iter().filter_map(|operation| operation.payload.as_ref()).map(|payload| &payload.tags);
+    let begun =
+        persisted.operation.iter().filter_map(|operation| operation.payload.as_ref()).map(|payload| &payload.tags);
     let all = sent.chain(begun).flat_map(Tags::iter);
     all.filter(|(_, tag)| *tag != FOREIGN).map(|(item, _)| item)
 }
@@ -113,10 +114,10 @@ impl Desired {
     /// Makes them fit a deployment that exists. What it lacks is left out. A plain value that was sent once and is not wanted
     /// any more would stay (contract section 6.1), so that it is set to the default that the connector declares, if it
     /// declares one; it is sent from then on like any other value, so that the same is wanted each time.
-    pub fn fit(&mut self, missing: &BTreeSet<String>, declared: Option<&Declared>, ledger: &Ledger) {
+    pub fn fit(&mut self, missing: &BTreeSet<String>, declared: Option<&Declared>, persisted: &PersistedState) {
         self.values.applications.retain(|name, _| !missing.contains(name));
         let Some(declared) = declared else { return };
-        for item in held(ledger).filter(|item| item.kind == Kind::Standard && !missing.contains(&item.application)) {
+        for item in held(persisted).filter(|item| item.kind == Kind::Standard && !missing.contains(&item.application)) {
             let default = declared.of(&item.application).and_then(|keys| keys.defaults.get(&item.key));
             let Some(default) = default else { continue };
             let values = if item.application == GLOBAL {
@@ -222,7 +223,7 @@ struct Gather<'a> {
     contents: &'a Contents,
     desired: Desired,
     missing: BTreeMap<Named, BTreeSet<String>>,
-    unusable: BTreeMap<Reference, Told>,
+    unusable: BTreeMap<Reference, ConditionUpdate>,
     invalid: Vec<String>,
 }
 
@@ -293,7 +294,7 @@ impl<'a> Gather<'a> {
         let reference = (kind, object.to_owned());
         match self.contents.get(&reference) {
             Some(Ok(content)) => return Some(content),
-            Some(Err(told)) => drop(self.unusable.insert(reference, told.clone())),
+            Some(Err(condition)) => drop(self.unusable.insert(reference, condition.clone())),
             None => drop(self.missing.entry(kind).or_default().insert(object.to_owned())),
         }
         None
@@ -351,7 +352,7 @@ impl<'a> Gather<'a> {
             Some(format!("{} {}", word(kind), names.iter().cloned().collect::<Vec<_>>().join(", ")))
         };
         let (secrets, config_maps) = (listed(Named::Secret), listed(Named::ConfigMap));
-        let refused = self.unusable.values().find(|told| told.reason == Reason::KubernetesError);
+        let refused = self.unusable.values().find(|condition| condition.reason == Reason::KubernetesError);
         let reason = match (&secrets, &config_maps) {
             // The operator tries again by itself.
             _ if refused.is_some() => Reason::KubernetesError,
@@ -362,14 +363,15 @@ impl<'a> Gather<'a> {
         };
         let missing: Vec<String> = secrets.into_iter().chain(config_maps).collect();
         let missing = (!missing.is_empty()).then(|| format!("Missing in this namespace: {}", missing.join("; ")));
-        let problems: Vec<_> = self.unusable.into_values().map(|told| told.message).chain(self.invalid).collect();
+        let problems: Vec<_> =
+            self.unusable.into_values().map(|condition| condition.message).chain(self.invalid).collect();
         let names = Box::new(self.desired);
-        let told = if let Some(missing) = missing {
-            besides(Told::new(reason, missing), &problems)
+        let condition = if let Some(missing) = missing {
+            besides(ConditionUpdate::new(reason, missing), &problems)
         } else {
-            Told::new(reason, problems.join("; "))
+            ConditionUpdate::new(reason, problems.join("; "))
         };
-        Err(Unready { told, names })
+        Err(Unready { condition, names })
     }
 }
 

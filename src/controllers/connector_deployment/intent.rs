@@ -9,17 +9,17 @@ use kube::ResourceExt;
 use sha2::{Digest as _, Sha256};
 
 use super::decide::{Deletion, Intent, Version};
-use super::ledger::{ConnectorName, Identity};
+use super::persisted::{ConnectorName, Identity};
 use super::status::WantedIdentity;
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Project;
 use crate::controllers::digest::hex;
-use crate::controllers::keys::{Contender, Contention};
+use crate::controllers::keys::{ClaimRequest, Claimant};
 use crate::controllers::object::{self, Operated};
+use crate::controllers::object_ref::Kind;
 use crate::controllers::reason::Reason;
-use crate::controllers::remote::OfferName;
+use crate::controllers::remote::RegistryKey;
 use crate::controllers::staged_connectors::StagedConnector;
-use crate::controllers::subject::Kind;
 use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationType};
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
@@ -47,13 +47,13 @@ pub fn key(object: &ConnectorDeployment) -> String {
     format!("{}{digits}", &full[..LONGEST_KEY - DIGITS])
 }
 
-impl Contender for ConnectorDeployment {
+impl Claimant for ConnectorDeployment {
     const KIND: Kind = Kind::Deployment;
 
-    fn contends(&self) -> Contention {
+    fn contends(&self) -> ClaimRequest {
         let status = self.status.as_ref();
         let begun = status.and_then(|status| status.operation.as_ref()).map(|operation| operation.operation_type);
-        Contention {
+        ClaimRequest {
             project: self.spec.project_ref.name.clone(),
             key: key(self),
             remote: status.and_then(|status| status.remote.clone()),
@@ -120,7 +120,7 @@ pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region:
 
 /// What cannot be worked with, whatever the remote says.
 #[must_use]
-pub fn unfit(object: &ConnectorDeployment, wanted: &WantedIdentity) -> Option<Told> {
+pub fn unfit(object: &ConnectorDeployment, wanted: &WantedIdentity) -> Option<ConditionUpdate> {
     let status = object.status.as_ref();
     let before = status.filter(|status| status.id.is_some() || status.operation.is_some());
     let before = before.and_then(|status| status.remote.as_ref());
@@ -129,7 +129,7 @@ pub fn unfit(object: &ConnectorDeployment, wanted: &WantedIdentity) -> Option<To
             "This deployment was created in project {} at {}, and the ConnectProject now names project {} at {}: set it back",
             before.project_key, before.api_url, wanted.remote.project_key, wanted.remote.api_url
         );
-        return Some(Told::new(Reason::IdentityChanged, message));
+        return Some(ConditionUpdate::new(Reason::IdentityChanged, message));
     }
     None
 }
@@ -145,7 +145,7 @@ pub fn ignored(object: &ConnectorDeployment) -> BTreeSet<(String, String)> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// How to look it up.
-    pub name: OfferName,
+    pub name: RegistryKey,
     /// For one that `stagedRef` names: since which version it can be deployed, or why it cannot be.
     pub staged: Option<Result<i64, String>>,
 }
@@ -166,30 +166,34 @@ impl Target {
 ///
 /// # Errors
 /// Why it is not known.
-pub fn target(object: &ConnectorDeployment, staged: Option<&StagedConnector>) -> Result<Target, Told> {
+pub fn target(object: &ConnectorDeployment, staged: Option<&StagedConnector>) -> Result<Target, ConditionUpdate> {
     let connector = &object.spec.connector;
-    let named = |selector| Target { name: OfferName { selector, staged: connector.is_staged() }, staged: None };
+    let named = |selector| Target { name: RegistryKey { selector, staged: connector.is_staged() }, staged: None };
     match (&connector.key, &connector.id, &connector.staged_ref) {
         (Some(key), _, _) => Ok(named(Selector::Key(key.clone()))),
         (None, Some(id), _) => Ok(named(Selector::Id(id.clone()))),
         (None, None, Some(reference)) => staged_target(object, &reference.name, staged),
         // The schema refuses it; an object from before the schema may still hold it.
         (None, None, None) => {
-            Err(Told::new(Reason::ConfigurationInvalid, "connector has neither key, id nor stagedRef"))
+            Err(ConditionUpdate::new(Reason::ConfigurationInvalid, "connector has neither key, id nor stagedRef"))
         }
     }
 }
 
 /// What is live stays managed when its `ConnectorStaged` is gone.
-fn staged_target(object: &ConnectorDeployment, name: &str, staged: Option<&StagedConnector>) -> Result<Target, Told> {
+fn staged_target(
+    object: &ConnectorDeployment,
+    name: &str,
+    staged: Option<&StagedConnector>,
+) -> Result<Target, ConditionUpdate> {
     let live = object.status.as_ref().filter(|status| status.id.is_some());
     let live = live.and_then(|status| status.connector.as_ref()).and_then(|connector| connector.id.clone());
-    let not_ready = |why: &str| Told::new(Reason::StagedNotReady, format!("ConnectorStaged {name}: {why}"));
+    let not_ready = |why: &str| ConditionUpdate::new(Reason::StagedNotReady, format!("ConnectorStaged {name}: {why}"));
     let missing = || "it is missing in this namespace".to_owned();
     let known = staged.and_then(|staged| staged.id.clone());
     let waits = staged.map_or_else(|| Err(missing()), |staged| staged.deployable.clone());
     match (live, known) {
-        (Some(live), Some(known)) if live != known => Err(Told::new(
+        (Some(live), Some(known)) if live != known => Err(ConditionUpdate::new(
             Reason::IdentityChanged,
             format!(
                 "ConnectorStaged {name} is another connector now ({known}) than the one that is deployed ({live}): delete \
@@ -197,7 +201,7 @@ fn staged_target(object: &ConnectorDeployment, name: &str, staged: Option<&Stage
             ),
         )),
         (Some(id), _) | (None, Some(id)) => {
-            Ok(Target { name: OfferName { selector: Selector::Id(id), staged: true }, staged: Some(waits) })
+            Ok(Target { name: RegistryKey { selector: Selector::Id(id), staged: true }, staged: Some(waits) })
         }
         (None, None) => Err(not_ready(&waits.err().unwrap_or_else(missing))),
     }
@@ -205,9 +209,9 @@ fn staged_target(object: &ConnectorDeployment, name: &str, staged: Option<&Stage
 
 /// Why a connector of `stagedRef` cannot be deployed yet.
 #[must_use]
-pub fn not_deployable(object: &ConnectorDeployment, why: &str) -> Told {
+pub fn not_deployable(object: &ConnectorDeployment, why: &str) -> ConditionUpdate {
     let name = object.spec.connector.staged_ref.as_ref().map(|reference| reference.name.as_str()).unwrap_or_default();
-    Told::new(Reason::StagedNotReady, format!("ConnectorStaged {name}: {why}"))
+    ConditionUpdate::new(Reason::StagedNotReady, format!("ConnectorStaged {name}: {why}"))
 }
 
 /// Whether the object is being deleted.
@@ -222,7 +226,7 @@ pub fn deletion(object: &ConnectorDeployment, install: Option<DeletionPolicy>) -
     object.metadata.deletion_timestamp.as_ref()?;
     let stays = object.spec.deletion_policy_of(install) == DeletionPolicy::Orphan
         || object.spec.management_policy == ManagementPolicy::ObserveOnly;
-    Some(if stays { Deletion::LetGo } else { Deletion::Undeploy })
+    Some(if stays { Deletion::Orphan } else { Deletion::Undeploy })
 }
 
 /// What people ask for, where the install has no default deletion policy. `target`: the connector, if it is known; `latest`: its version in the registry, if it was read.

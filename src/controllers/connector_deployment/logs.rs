@@ -12,8 +12,8 @@ use connect_api::model::{Deployment, LogEntry, LogSeverity};
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
-use super::decide::Verdict;
-use super::ledger::Phase;
+use super::decide::Outcome;
+use super::persisted::Phase;
 use crate::crd::ConnectorDeployment;
 use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
 
@@ -40,7 +40,7 @@ pub(super) struct Log {
     /// The last lines, masked.
     pub(super) lines: Vec<String>,
     /// Why it could not be read, or not all of it.
-    pub(super) trouble: Option<String>,
+    pub(super) outage: Option<String>,
 }
 
 /// What to read: once for each operation of ours that failed, in the run that sees its end.
@@ -48,7 +48,7 @@ pub(super) fn wanted(
     object: &ConnectorDeployment,
     before: &ConnectorDeploymentStatus,
     record: Option<&Deployment>,
-    verdict: &Verdict,
+    outcome: &Outcome,
     now: Timestamp,
 ) -> Option<Wanted> {
     let lines = usize::try_from(object.spec.failure_log_lines).unwrap_or_default();
@@ -57,7 +57,7 @@ pub(super) fn wanted(
         .as_ref()
         .filter(|operation| matches!(operation.operation_type, OperationType::Create | OperationType::Redeploy))?;
     let record = record?;
-    let failed = matches!(verdict, Verdict::Settled { phase: Phase::Failed, .. });
+    let failed = matches!(outcome, Outcome::Settled { phase: Phase::Failed, .. });
     let oldest = now.saturating_sub(OLDEST).unwrap_or(Timestamp::MIN);
     (lines > 0 && failed).then(|| Wanted {
         id: record.id.clone(),
@@ -71,14 +71,14 @@ pub(super) fn wanted(
 /// Reads it, until it has all or [`LONGEST`] is over.
 pub(super) async fn read(api: &dyn ConnectApi, clock: &Clock, wanted: &Wanted, masker: &Masker) -> Log {
     let began = clock.now();
-    let (mut entries, mut trouble) = (Vec::new(), None);
+    let (mut entries, mut outage) = (Vec::new(), None);
     for (number, application) in wanted.applications.iter().enumerate() {
         let read = match in_time(clock, began, number > 0) {
             Ok(()) => errors(api, clock, began, wanted, application, &mut entries).await,
             late => late,
         };
         if let Err(why) = read {
-            trouble = Some(why);
+            outage = Some(why);
             break;
         }
     }
@@ -86,7 +86,7 @@ pub(super) async fn read(api: &dyn ConnectApi, clock: &Clock, wanted: &Wanted, m
     entries.sort_by(|one, other| one.timestamp.cmp(&other.timestamp));
     let last = entries.len().saturating_sub(wanted.lines);
     let lines = entries[last..].iter().map(|entry| masker.mask(&line(entry))).collect();
-    Log { lines, trouble }
+    Log { lines, outage }
 }
 
 async fn errors(
@@ -171,8 +171,8 @@ mod tests {
         .expect("a record");
         let operation = |kind: &str, at: &str| json!({"type": kind, "state": "Accepted", "attempt": 1, "generation": 1, "startedAt": at});
         let redeploy = || operation("Redeploy", "2026-02-28T23:00:00Z");
-        let settled = |phase| Verdict::Settled { phase, drifted: false };
-        for (case, lines, operation, verdict, start) in [
+        let settled = |phase| Outcome::Settled { phase, drifted: false };
+        for (case, lines, operation, outcome, start) in [
             ("its end", 5, redeploy(), settled(Phase::Failed), Some("2026-02-28T23:00:00Z")),
             (
                 "long ago",
@@ -193,7 +193,7 @@ mod tests {
             .expect("a resource");
             let before: ConnectorDeploymentStatus =
                 serde_json::from_value(json!({"observedGeneration": 1, "operation": operation})).expect("a status");
-            let wanted = wanted(&object, &before, Some(&record), &verdict, now);
+            let wanted = wanted(&object, &before, Some(&record), &outcome, now);
             assert_eq!(wanted.as_ref().map(|wanted| wanted.start.to_string()).as_deref(), start, "{case}");
             assert!(wanted.is_none_or(|wanted| wanted.applications == ["service", "job"]), "{case}");
         }

@@ -14,16 +14,16 @@ use kube::Resource;
 use kube::api::Api;
 use secrecy::SecretSlice;
 
+use super::cache::LocalCache;
 use super::desired::{Content, Contents, Declared, DeclaredKeys};
-use super::ledger::{Ledger, Look, OperationKind, OperationState, Phase, Seen, Source};
-use super::memory::Remembered;
+use super::persisted::{Observation, ObservedDeployment, OperationKind, OperationState, PersistedState, Phase, Source};
 use crate::controllers::conditions::cut;
 use crate::controllers::context::Context;
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::refusal::{self, Access};
 use crate::controllers::remote::Remote;
 use crate::controllers::secret;
-use crate::controllers::subject::Subject;
 use crate::controllers::tags::GLOBAL;
 use crate::controllers::values::{VisibleApplication, VisibleValues, retry_policy_members};
 
@@ -49,7 +49,7 @@ pub async fn contents(
             }
             Named::ConfigMap => match config_maps.get_opt(name).await {
                 Ok(found) => Ok(found.map(of_config_map)),
-                Err(error) => Err(refusal::told(Access::Read, &format!("get ConfigMap {name}"), error)?),
+                Err(error) => Err(refusal::condition(Access::Read, &format!("get ConfigMap {name}"), error)?),
             },
             Named::Project | Named::Deployment | Named::Staged | Named::Check => Ok(None),
         };
@@ -88,7 +88,7 @@ fn source(kind: &str, object: &impl Resource) -> Source {
 }
 
 /// A look at the remote.
-pub struct Looked {
+pub struct RecordRead {
     /// When its request left.
     pub at: Timestamp,
     /// The record, if there is one.
@@ -102,64 +102,64 @@ pub struct Looked {
 ///
 /// # Errors
 /// Those of the Connect API.
-pub async fn look(
+pub async fn read_remote(
     context: &Context,
     remote: &Remote,
     api: &dyn ConnectApi,
-    subject: &Subject,
+    object_ref: &ObjectRef,
     key: &str,
-    ledger: &Ledger,
-    remembered: &Remembered,
-) -> Result<Option<Looked>, ApiError> {
-    let create = ledger
+    persisted: &PersistedState,
+    cache: &LocalCache,
+) -> Result<Option<RecordRead>, ApiError> {
+    let create = persisted
         .operation
         .as_ref()
         .is_some_and(|operation| operation.kind == OperationKind::Create && operation.state == OperationState::Planned);
     let selector = Selector::Key(key.to_owned());
-    let Some(id) = ledger.id.as_ref().filter(|_| !create) else {
+    let Some(id) = persisted.id.as_ref().filter(|_| !create) else {
         let at = context.clock.now();
         let record = api.deployment(&selector).await?.map(Arc::new);
-        return Ok(Some(Looked { at, record, key_held_by: None }));
+        return Ok(Some(RecordRead { at, record, key_held_by: None }));
     };
-    let Some(sighting) = remote.sighting(subject, id, newer_than(context.clock.now(), ledger, remembered)) else {
+    let Some(sighting) = remote.sighting(object_ref, id, newer_than(context.clock.now(), persisted, cache)) else {
         return Ok(None);
     };
-    let mut looked = Looked { at: sighting.at, record: sighting.found, key_held_by: None };
-    let undeploying = ledger.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Undeploy);
-    if looked.record.is_none() && !undeploying {
+    let mut read = RecordRead { at: sighting.at, record: sighting.found, key_held_by: None };
+    let undeploying = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Undeploy);
+    if read.record.is_none() && !undeploying {
         // Rule 3: who has the key now tells what became of it; what we took down ourselves needs no telling.
-        looked.key_held_by = api.deployment(&selector).await?.map(|other| other.id).filter(|other| other != id);
+        read.key_held_by = api.deployment(&selector).await?.map(|other| other.id).filter(|other| other != id);
     }
-    Ok(Some(looked))
+    Ok(Some(read))
 }
 
 /// A view from before our last write is not used (rule 5), nor one that was used before.
-fn newer_than(now: Timestamp, ledger: &Ledger, remembered: &Remembered) -> Timestamp {
+fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache) -> Timestamp {
     // A write in the future was before this process met it; no look would ever be later than what it says of itself.
-    let met = |stamp| match remembered.seen.ahead {
+    let met = |stamp| match cache.seen.ahead {
         Some(ahead) if ahead.stamp == stamp => ahead.since.min(stamp),
         _ => stamp,
     };
-    let started = ledger.operation.as_ref().map(|operation| met(operation.started_at));
-    let asked = remembered.asked.as_ref().map(|(_, at)| *at);
-    let used = remembered.last_look.map(|at| later(at, std::time::Duration::from_millis(1)));
+    let started = persisted.operation.as_ref().map(|operation| met(operation.started_at));
+    let asked = cache.asked.as_ref().map(|(_, at)| *at);
+    let used = cache.last_look.map(|at| later(at, std::time::Duration::from_millis(1)));
     let recent = now.saturating_sub(LONGEST_AGE).unwrap_or(Timestamp::MIN);
-    [started, asked, used, remembered.last_call].into_iter().flatten().fold(recent, Timestamp::max)
+    [started, asked, used, cache.last_call].into_iter().flatten().fold(recent, Timestamp::max)
 }
 
 /// What was looked at, as `decide` takes it. `ignored`: values whose changes elsewhere are fine.
 #[must_use]
-pub fn seen(looked: &Looked, ignored: &BTreeSet<(String, String)>) -> Look {
-    match &looked.record {
-        Some(record) => Look::Present(of_record(record, ignored)),
-        None => Look::Absent { key_held_by: looked.key_held_by.clone() },
+pub fn observation(read: &RecordRead, ignored: &BTreeSet<(String, String)>) -> Observation {
+    match &read.record {
+        Some(record) => Observation::Present(of_record(record, ignored)),
+        None => Observation::Absent { key_held_by: read.key_held_by.clone() },
     }
 }
 
 /// A record, as `decide` takes it.
 #[must_use]
-pub fn of_record(record: &Deployment, ignored: &BTreeSet<(String, String)>) -> Seen {
-    Seen {
+pub fn of_record(record: &Deployment, ignored: &BTreeSet<(String, String)>) -> ObservedDeployment {
+    ObservedDeployment {
         id: record.id.clone(),
         version: record.version,
         phase: phase(&record.status),

@@ -11,7 +11,7 @@ use kube::core::Status;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
-use crate::controllers::conditions::Told;
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
 use crate::controllers::reason::Reason;
 use crate::controllers::refusal::{self, Access};
@@ -26,13 +26,13 @@ pub(super) async fn write(
     context: &Context,
     object: &ConnectorDeployment,
     record: &Deployment,
-) -> Result<Result<(), Told>, kube::Error> {
+) -> Result<Result<(), ConditionUpdate>, kube::Error> {
     let Some(outputs) = &object.spec.outputs else { return Ok(Ok(())) };
     let api = Api::<ConfigMap>::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
     let Outputs { config_map: wanted } = outputs;
     let (data, missing) = data(record, &wanted.keys);
     let refused = |access, verb: &str, error| {
-        refusal::told(access, &format!("{verb} ConfigMap {} of spec.outputs", wanted.name), error).map(Err)
+        refusal::condition(access, &format!("{verb} ConfigMap {} of spec.outputs", wanted.name), error).map(Err)
     };
     let found = match api.get_opt(&wanted.name).await {
         Ok(found) => found,
@@ -53,7 +53,7 @@ pub(super) async fn write(
             // Rule 24: a namespace that is being deleted takes nothing new.
             Err(kube::Error::Api(status)) if is_terminating(&status) => Ok(Ok(())),
             Err(error) => refused(Access::Write, "create", error),
-            Ok(_) => Ok(told(&missing)),
+            Ok(_) => Ok(condition(&missing)),
         };
     };
     let ours = found.owner_references().iter().any(|owner| Some(&owner.uid) == object.metadata.uid.as_ref());
@@ -62,10 +62,10 @@ pub(super) async fn write(
             "ConfigMap {} exists and was not made for this resource: choose another outputs.configMap.name, or delete it",
             wanted.name
         );
-        return Ok(Err(Told::new(Reason::OutputConflict, message)));
+        return Ok(Err(ConditionUpdate::new(Reason::OutputConflict, message)));
     }
     if found.data.as_ref() == Some(&data) {
-        return Ok(told(&missing));
+        return Ok(condition(&missing));
     }
     let gone = found.data.iter().flatten().map(|(key, _)| key).filter(|key| !data.contains_key(*key));
     let mut patch = json!({ "metadata": { "resourceVersion": found.resource_version() }, "data": data });
@@ -74,7 +74,7 @@ pub(super) async fn write(
     }
     let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     match api.patch(&wanted.name, &parameters, &Patch::Merge(patch)).await {
-        Ok(_) => Ok(told(&missing)),
+        Ok(_) => Ok(condition(&missing)),
         Err(error) => refused(Access::Write, "patch", error),
     }
 }
@@ -116,12 +116,12 @@ fn data(record: &Deployment, keys: &[OutputKey]) -> (BTreeMap<String, String>, V
 }
 
 /// What to tell of keys that have no value. The others are written.
-fn told(missing: &[String]) -> Result<(), Told> {
+fn condition(missing: &[String]) -> Result<(), ConditionUpdate> {
     if missing.is_empty() {
         return Ok(());
     }
     let message = format!("outputs.configMap.keys: {}: correct the keys, or remove them", missing.join("; "));
-    Err(Told::new(Reason::ConfigurationInvalid, message))
+    Err(ConditionUpdate::new(Reason::ConfigurationInvalid, message))
 }
 
 #[cfg(test)]
@@ -184,7 +184,7 @@ mod tests {
             let (data, found) = data(&record(), &keys);
             assert_eq!(serde_json::to_value(&data).expect("it is JSON"), expected, "{case}");
             assert_eq!(found.join("; "), missing, "{case}");
-            assert_eq!(told(&found).is_ok(), missing.is_empty(), "{case}");
+            assert_eq!(condition(&found).is_ok(), missing.is_empty(), "{case}");
         }
     }
 }

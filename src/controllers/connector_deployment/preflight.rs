@@ -10,14 +10,14 @@ use connect_api::model::{
 use secrecy::SecretString;
 
 use super::application_urls::{self, UrlValue};
-use crate::controllers::remote::Offering;
+use crate::controllers::remote::RegistryConnector;
 use crate::controllers::values::{ApplicationValues, Values};
 
 /// Least likeness (Jaro-Winkler) of a name that is asked about.
 const LIKENESS: f64 = 0.8;
 
 /// What a connector that is to be created or moved to says of itself beyond its variables.
-pub(super) fn of_offering(values: &Values, region: &str, offering: &Offering) -> Vec<String> {
+pub(super) fn of_offering(values: &Values, region: &str, offering: &RegistryConnector) -> Vec<String> {
     let mut problems = Vec::new();
     if let Some(previewable) = offering.previewable.as_ref().filter(|word| **word != IsPreviewable::Yes) {
         let state = previewable.as_str();
@@ -130,11 +130,11 @@ impl<'a> Keys<'a> {
         place: &str,
         given: impl Iterator<Item = &'k String>,
         (kind, declared): (&str, &BTreeMap<&'a str, bool>),
-        (other_kind, elsewhere): (&str, &BTreeMap<&'a str, bool>),
+        (other_kind, foreign_installs): (&str, &BTreeMap<&'a str, bool>),
         problems: &mut Vec<String>,
     ) {
         for key in given.filter(|key| !declared.contains_key(key.as_str())) {
-            problems.push(if elsewhere.contains_key(key.as_str()) {
+            problems.push(if foreign_installs.contains_key(key.as_str()) {
                 format!("{place} declares {key} as {other_kind}, not as {kind}: move it to the other list")
             } else {
                 let all: BTreeSet<&str> = self.plain.keys().chain(self.hidden.keys()).copied().collect();

@@ -7,7 +7,7 @@ use super::*;
 use crate::controllers::tags::Item;
 
 /// What the connector of these tests declares.
-fn offering(change: &serde_json::Value) -> Offering {
+fn offering(change: &serde_json::Value) -> RegistryConnector {
     let mut record = json!({
         "id": "1", "key": "tax", "version": 3,
         "supportedRegions": ["europe-west1.gcp", "us-east-2.aws"],
@@ -33,7 +33,7 @@ fn offering(change: &serde_json::Value) -> Offering {
     for (name, value) in change.as_object().expect("members") {
         record[name] = value.clone();
     }
-    Offering::from(serde_json::from_value::<connect_api::model::Connector>(record).expect("a connector"))
+    RegistryConnector::from(serde_json::from_value::<connect_api::model::Connector>(record).expect("a connector"))
 }
 
 fn good() -> Values {
@@ -179,8 +179,10 @@ fn each_problem_is_told_with_the_names_that_there_are() {
 
 #[test]
 fn where_and_whether_it_may_be_deployed_is_told_too() {
-    let staged =
-        |word: Option<IsPreviewable>, change: serde_json::Value| Offering { previewable: word, ..offering(&change) };
+    let staged = |word: Option<IsPreviewable>, change: serde_json::Value| RegistryConnector {
+        previewable: word,
+        ..offering(&change)
+    };
     for (case, region, offering, expected) in [
         ("supported", "us-east-2.aws", staged(None, json!({})), ""),
         (

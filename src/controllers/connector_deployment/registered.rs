@@ -11,15 +11,15 @@ use connect_api::scopes::Right;
 use super::decide::CallKind;
 use super::desired::{Declared, Desired, Unready};
 use super::{applications, intent, observe, preflight};
-use crate::controllers::conditions::Told;
-use crate::controllers::remote::{Offer, Offered, Offering};
+use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::remote::{RegistryAnswer, RegistryConnector, RegistryEntry};
 use crate::crd::{ConnectorDeployment, DriftPolicy};
 
 /// What the registry says, as far as it was asked.
 #[derive(Clone, Debug, Default)]
 pub struct Registered {
     /// Its answer; `None`: nothing depends on it.
-    pub offer: Option<Offer>,
+    pub registry_entry: Option<RegistryEntry>,
     /// Since which version the connector of a `stagedRef` can be deployed.
     pub deployable: Option<i64>,
 }
@@ -27,10 +27,10 @@ pub struct Registered {
 impl Registered {
     /// What can be deployed; `None`: that is not known, or there is none.
     #[must_use]
-    pub fn offering(&self) -> Option<&Arc<Offering>> {
-        match &self.offer.as_ref()?.found {
-            Offered::There(offering) => Some(offering),
-            Offered::Absent | Offered::Unreadable => None,
+    pub fn offering(&self) -> Option<&Arc<RegistryConnector>> {
+        match &self.registry_entry.as_ref()?.found {
+            RegistryAnswer::There(offering) => Some(offering),
+            RegistryAnswer::Absent | RegistryAnswer::Unreadable => None,
         }
     }
 
@@ -93,13 +93,13 @@ impl Registered {
 
     /// What to tell of values that cannot be sent yet: also the mistakes in names that can be seen without them.
     #[must_use]
-    pub fn told(
+    pub fn condition(
         &self,
         object: &ConnectorDeployment,
         unready: Unready,
         region: &str,
         record: Option<&Deployment>,
-    ) -> Told {
+    ) -> ConditionUpdate {
         let call = match record {
             None => CallKind::Create { gone: None },
             Some(record) => CallKind::Redeploy {
@@ -126,12 +126,13 @@ impl Registered {
         let wanted = object.spec.connector.version;
         match call {
             CallKind::Create { .. } | CallKind::Recreate { .. } | CallKind::Redeploy { update_connector: true, .. } => {
-                let current = self.offer.as_ref().is_some_and(|offer| offer.current);
-                let will_run = |offering: &&Arc<Offering>| wanted.is_none_or(|wanted| wanted == offering.version);
+                let current = self.registry_entry.as_ref().is_some_and(|registry_entry| registry_entry.current);
+                let will_run =
+                    |offering: &&Arc<RegistryConnector>| wanted.is_none_or(|wanted| wanted == offering.version);
                 let Some(offering) = self.offering().filter(|_| current).filter(will_run) else {
                     return (Vec::new(), false);
                 };
-                let mut offering = Offering::clone(offering);
+                let mut offering = RegistryConnector::clone(offering);
                 if matches!(call, CallKind::Redeploy { .. }) {
                     offering.applications = without(offering.applications, record);
                 }

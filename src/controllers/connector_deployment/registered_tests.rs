@@ -10,9 +10,9 @@ fn a_call_needs_the_rights_of_what_it_does() {
     let create = CallKind::Create { gone: None };
     let redeploy = |update_connector| CallKind::Redeploy { id: "1".into(), version: 1, update_connector };
     let undeploy = CallKind::Undeploy { id: "1".into() };
-    let plain = Offering { applications: Some(Vec::new()), ..Offering::default() };
-    let generating = Offering { api_client: vec!["manage_orders".into()], ..plain.clone() };
-    let undeclared = Offering::default();
+    let plain = RegistryConnector { applications: Some(Vec::new()), ..RegistryConnector::default() };
+    let generating = RegistryConnector { api_client: vec!["manage_orders".into()], ..plain.clone() };
+    let undeclared = RegistryConnector::default();
     for (case, offering, call, needed, suspected) in [
         ("create", Some(&plain), &create, &[ManageDeployments][..], &[ManageDeployments][..]),
         (
@@ -43,9 +43,10 @@ fn a_call_needs_the_rights_of_what_it_does() {
         ),
         ("undeploy", Some(&generating), &undeploy, &[ManageDeployments], &[ManageDeployments]),
     ] {
-        let found = offering.map_or(Offered::Unreadable, |offering| Offered::There(Arc::new(offering.clone())));
-        let offer = Offer { at: Timestamp::UNIX_EPOCH, found, current: true };
-        let registered = Registered { offer: Some(offer), deployable: None };
+        let found =
+            offering.map_or(RegistryAnswer::Unreadable, |offering| RegistryAnswer::There(Arc::new(offering.clone())));
+        let registry_entry = RegistryEntry { at: Timestamp::UNIX_EPOCH, found, current: true };
+        let registered = Registered { registry_entry: Some(registry_entry), deployable: None };
         assert_eq!(registered.rights(call), needed, "{case}");
         assert_eq!(suspects(call, registered.generates_api_client()), suspected, "{case}");
     }

@@ -8,11 +8,11 @@ use jiff::Timestamp;
 
 use super::application_urls::{self, Urls};
 use super::applications;
-use super::decide::Verdict;
-use super::ledger::{Applied, Ledger, OperationKind, Phase};
-use super::stored;
+use super::decide::Outcome;
+use super::persisted::{Applied, OperationKind, PersistedState, Phase};
+use super::status_conversion;
 use crate::controllers::bounds;
-use crate::controllers::conditions::{self, Extra, Told, cut};
+use crate::controllers::conditions::{self, ConditionUpdate, Extra, cut};
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
 use crate::controllers::tags::Item;
@@ -33,9 +33,9 @@ pub struct Facts<'a> {
     /// Generation of the resource that the run was about.
     pub generation: i64,
     /// What is remembered.
-    pub ledger: &'a Ledger,
+    pub persisted: &'a PersistedState,
     /// What to tell.
-    pub told: Told,
+    pub condition: ConditionUpdate,
     /// Whether visible values differ from those that were applied.
     pub comparison: Comparison,
     /// Whether the resource has secured values at all.
@@ -49,7 +49,7 @@ pub struct Facts<'a> {
     /// The deletion policy in force.
     pub deletion_policy: DeletionPolicy,
     /// What was seen in this run.
-    pub seen: Sight<'a>,
+    pub seen: ObservedRecord<'a>,
     /// How to show texts of the service.
     pub texts: Texts<'a>,
     /// The last lines of its log, if they were fetched in this run.
@@ -57,7 +57,7 @@ pub struct Facts<'a> {
     /// The reconcile request that this run has served.
     pub handled_reconcile: Option<String>,
     /// What the condition `Verified` says; `None`: nothing is verified.
-    pub verified: Option<Told>,
+    pub verified: Option<ConditionUpdate>,
 }
 
 /// What the status says of the remote deployment even before it exists.
@@ -75,13 +75,13 @@ pub struct WantedIdentity {
 
 /// What a run saw of the remote deployment.
 #[derive(Clone, Copy, Debug)]
-pub enum Sight<'a> {
+pub enum ObservedRecord<'a> {
     /// It did not look.
-    NotLooked,
+    NotRead,
     /// There is none.
-    Nothing,
+    Absent,
     /// This one.
-    Record(&'a Deployment),
+    Present(&'a Deployment),
 }
 
 /// A version of a connector, for people.
@@ -145,38 +145,38 @@ pub enum Texts<'a> {
 pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Timestamp) -> ConnectorDeploymentStatus {
     let mut status = before.clone();
     status.observed_generation = facts.generation;
-    stored::store(&mut status, facts.ledger);
+    status_conversion::store(&mut status, facts.persisted);
     status.deletion_policy = Some(facts.deletion_policy);
     if let Some(wanted) = &facts.wanted {
         status.key = Some(wanted.key.clone());
         status.deployment_type = Some(wanted.kind);
         status.region = Some(wanted.region.clone());
         // Once something of ours may be there, the project that holds it is fixed.
-        if status.remote.is_none() || (facts.ledger.id.is_none() && facts.ledger.operation.is_none()) {
+        if status.remote.is_none() || (facts.persisted.id.is_none() && facts.persisted.operation.is_none()) {
             status.remote = Some(wanted.remote.clone());
         }
     }
     match facts.seen {
-        Sight::Record(record) => {
+        ObservedRecord::Present(record) => {
             let known = application_urls::urls(Some(record), before);
             show(&mut status, record, &known, &facts.texts);
         }
-        Sight::Nothing => hide(&mut status),
-        Sight::NotLooked => {}
+        ObservedRecord::Absent => hide(&mut status),
+        ObservedRecord::NotRead => {}
     }
     if let Some(lines) = &facts.lines {
         status.last_log_lines = lines.iter().take(LOG_LINES).map(|line| cut(line, LOG_LINE_LENGTH)).collect();
-    } else if !facts.told.reason.is_failed() && !matches!(facts.seen, Sight::NotLooked) {
+    } else if !facts.condition.reason.is_failed() && !matches!(facts.seen, ObservedRecord::NotRead) {
         status.last_log_lines.clear();
     }
     if let Some(handled) = &facts.handled_reconcile {
         status.handled_reconcile_request = Some(handled.clone());
     }
     status.conditions =
-        conditions::conditions(&before.conditions, &facts.told, extra(before, facts), facts.generation, now);
+        conditions::conditions(&before.conditions, &facts.condition, extra(before, facts), facts.generation, now);
     let verified = facts.verified.as_ref();
-    let verified =
-        verified.map(|told| conditions::about(&before.conditions, names::VERIFIED, told, facts.generation, now));
+    let verified = verified
+        .map(|condition| conditions::about(&before.conditions, names::VERIFIED, condition, facts.generation, now));
     status.conditions.extend(verified);
     bounded(status)
 }
@@ -199,7 +199,7 @@ pub fn bounded(mut status: ConnectorDeploymentStatus) -> ConnectorDeploymentStat
 }
 
 fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
-    let unverified = facts.ledger.unverified && facts.secured;
+    let unverified = facts.persisted.unverified && facts.secured;
     let (reason, message) = if unverified {
         (
             "NotSentFromHere",
@@ -221,7 +221,7 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
 /// value is still in force. Unknown while nothing that was sent is remembered.
 fn values_retained(facts: &Facts<'_>) -> Extra {
     let type_ = names::VALUES_RETAINED;
-    let applied = facts.ledger.applied.as_ref();
+    let applied = facts.persisted.applied.as_ref();
     // What this generation removes was not looked for yet, or cannot be.
     let is_behind = applied.is_some_and(|applied| applied.generation != facts.generation);
     let compared = !(is_behind && facts.comparison == Comparison::None);
@@ -254,8 +254,8 @@ fn values_retained(facts: &Facts<'_>) -> Extra {
     Extra::new(type_, Some(true), "NotInSpec", message)
 }
 
-fn drifted(comparison: Comparison, seen: Sight<'_>) -> Extra {
-    if let (Comparison::Different, Sight::Record(Deployment { rollback_revision: Some(revision), .. })) =
+fn drifted(comparison: Comparison, seen: ObservedRecord<'_>) -> Extra {
+    if let (Comparison::Different, ObservedRecord::Present(Deployment { rollback_revision: Some(revision), .. })) =
         (comparison, seen)
     {
         let message = format!(
@@ -351,13 +351,13 @@ fn hide(status: &mut ConnectorDeploymentStatus) {
 
 /// What to tell people of values that the remote does not show as they were sent; names only.
 #[must_use]
-pub fn not_applied(items: &[Item]) -> Told {
+pub fn not_applied(items: &[Item]) -> ConditionUpdate {
     let names = listed(items.iter());
     let message = format!(
         "Live, but with other values than those that were sent: {names}. They are not sent again: look at the deployment, \
          then change the values, or ask for a redeploy"
     );
-    Told::new(Reason::ValuesNotApplied, message)
+    ConditionUpdate::new(Reason::ValuesNotApplied, message)
 }
 
 /// Names of values, as many as fit beside a sentence, and how many more there are.
@@ -376,72 +376,84 @@ pub(super) fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
 
 /// What failed on top of something that works is no outage: the service goes on with what it had (contract section 7).
 #[must_use]
-pub fn of_redeploy(told: Told, ledger: &Ledger) -> Told {
-    let serves = ledger.applied.as_ref().is_some_and(|applied| applied.serves);
-    if told.reason != Reason::DeploymentFailed || !serves {
-        return told;
+pub fn of_redeploy(condition: ConditionUpdate, persisted: &PersistedState) -> ConditionUpdate {
+    let serves = persisted.applied.as_ref().is_some_and(|applied| applied.serves);
+    if condition.reason != Reason::DeploymentFailed || !serves {
+        return condition;
     }
     let message =
-        format!("The last redeploy failed, and what was deployed before it goes on serving: {}", told.message);
-    Told::new(Reason::RedeployFailed, message)
+        format!("The last redeploy failed, and what was deployed before it goes on serving: {}", condition.message);
+    ConditionUpdate::new(Reason::RedeployFailed, message)
 }
 
 /// What to tell people of a verdict. `report`: the entries that the status shows.
 #[must_use]
-pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &[ReportEntry]) -> Told {
+pub fn ready_condition(
+    outcome: &Outcome,
+    key: &str,
+    record: Option<&Deployment>,
+    report: &[ReportEntry],
+) -> ConditionUpdate {
     let phase = record.map_or("nothing", |record| record.status.as_str());
-    match verdict {
-        Verdict::Running(OperationKind::Create) => Told::new(Reason::Creating, running("Creating", record)),
-        Verdict::Running(OperationKind::Redeploy) => Told::new(Reason::Redeploying, running("Deploying again", record)),
-        Verdict::Running(OperationKind::Recreate) => Told::new(
+    match outcome {
+        Outcome::Running(OperationKind::Create) => ConditionUpdate::new(Reason::Creating, running("Creating", record)),
+        Outcome::Running(OperationKind::Redeploy) => {
+            ConditionUpdate::new(Reason::Redeploying, running("Deploying again", record))
+        }
+        Outcome::Running(OperationKind::Recreate) => ConditionUpdate::new(
             Reason::Undeploying,
             running("Taking it down, to create it without the values that were removed", record),
         ),
-        Verdict::Running(OperationKind::Undeploy) | Verdict::Released => {
-            Told::new(Reason::Undeploying, running("Taking it down", record))
+        Outcome::Running(OperationKind::Undeploy) | Outcome::Released => {
+            ConditionUpdate::new(Reason::Undeploying, running("Taking it down", record))
         }
-        Verdict::TakesTooLong => Told::new(
+        Outcome::TakesTooLong => ConditionUpdate::new(
             Reason::TakesTooLong,
             format!("No end after 30 minutes; the deployment is {phase}. The operator goes on looking"),
         ),
-        Verdict::Changing => Told::new(Reason::Redeploying, "A change is about to be sent"),
-        Verdict::Busy => {
-            Told::new(Reason::Redeploying, format!("Somebody else works on it; the deployment is {phase}"))
+        Outcome::Changing => ConditionUpdate::new(Reason::Redeploying, "A change is about to be sent"),
+        Outcome::Busy => {
+            ConditionUpdate::new(Reason::Redeploying, format!("Somebody else works on it; the deployment is {phase}"))
         }
-        Verdict::Settled { phase: settled, .. } => tell_settled(*settled, record, report),
-        Verdict::NotApplied { .. } => lacking(record).unwrap_or_else(|| {
-            Told::new(Reason::ValuesNotApplied, "The deployment shows other values than those that were sent")
+        Outcome::Settled { phase: settled, .. } => settled_condition(*settled, record, report),
+        Outcome::NotApplied { .. } => lacking(record).unwrap_or_else(|| {
+            ConditionUpdate::new(
+                Reason::ValuesNotApplied,
+                "The deployment shows other values than those that were sent",
+            )
         }),
-        Verdict::KeyTaken => Told::new(
+        Outcome::KeyTaken => ConditionUpdate::new(
             Reason::KeyTaken,
             format!(
                 "A deployment with key {key} exists and was not made by this resource: choose another key, or set adoptionPolicy: Adopt"
             ),
         ),
-        Verdict::NotAdoptable => Told::new(Reason::KeyTaken, not_adoptable(key, record)),
-        Verdict::TakingOver => Told::new(
+        Outcome::NotAdoptable => ConditionUpdate::new(Reason::KeyTaken, not_adoptable(key, record)),
+        Outcome::TakingOver => ConditionUpdate::new(
             Reason::Adopting,
             format!("The deployment with key {key} is taken over once nothing has moved in it for a minute"),
         ),
-        Verdict::Missing => {
-            Told::new(Reason::ServiceUnavailable, "The deployment does not show; looking again to be sure")
+        Outcome::Missing => {
+            ConditionUpdate::new(Reason::ServiceUnavailable, "The deployment does not show; looking again to be sure")
         }
-        Verdict::Disappeared => Told::new(
+        Outcome::Disappeared => ConditionUpdate::new(
             Reason::RemoteDisappeared,
             "The deployment was deleted elsewhere: delete and create this resource, or set drift.policy: Correct",
         ),
-        Verdict::Refused | Verdict::ValuesUnknown => {
-            Told::new(Reason::RequestRejected, "The API refused the last request")
+        Outcome::Refused | Outcome::ValuesUnknown => {
+            ConditionUpdate::new(Reason::RequestRejected, "The API refused the last request")
         }
-        Verdict::HeldBySuspend => Told::new(Reason::Suspended, "A change waits: set suspend to false to send it"),
-        Verdict::Observed(Phase::Deployed) => {
-            lacking(record).unwrap_or_else(|| Told::new(Reason::Observed, "Deployed; only observed"))
+        Outcome::HeldBySuspend => {
+            ConditionUpdate::new(Reason::Suspended, "A change waits: set suspend to false to send it")
         }
-        Verdict::Observed(other) => tell_settled(*other, record, report),
-        Verdict::NothingToObserve => {
-            Told::new(Reason::RemoteDisappeared, format!("There is no deployment with key {key} to observe"))
+        Outcome::Observed(Phase::Deployed) => {
+            lacking(record).unwrap_or_else(|| ConditionUpdate::new(Reason::Observed, "Deployed; only observed"))
         }
-        Verdict::VersionUnavailable { wanted, latest } => Told::new(
+        Outcome::Observed(other) => settled_condition(*other, record, report),
+        Outcome::NothingToObserve => {
+            ConditionUpdate::new(Reason::RemoteDisappeared, format!("There is no deployment with key {key} to observe"))
+        }
+        Outcome::VersionUnavailable { wanted, latest } => ConditionUpdate::new(
             Reason::ConnectorVersionUnavailable,
             match latest {
                 Some(latest) => format!(
@@ -450,7 +462,7 @@ pub fn tell(verdict: &Verdict, key: &str, record: Option<&Deployment>, report: &
                 None => format!("The registry does not say whether version {wanted} of the connector is its latest"),
             },
         ),
-        Verdict::VersionMismatch { wanted, running } => Told::new(
+        Outcome::VersionMismatch { wanted, running } => ConditionUpdate::new(
             Reason::ConnectorVersionMismatch,
             format!(
                 "Version {running} of the connector runs, and no redeploy can move it to {wanted}: set connector.version to {running}"
@@ -478,32 +490,34 @@ fn running(what: &str, record: Option<&Deployment>) -> String {
 }
 
 /// A deployment that lives without all of its applications does not do what was asked for.
-fn lacking(record: Option<&Deployment>) -> Option<Told> {
+fn lacking(record: Option<&Deployment>) -> Option<ConditionUpdate> {
     let missing = applications::missing(record?);
-    (!missing.is_empty()).then(|| Told::new(Reason::ApplicationMissing, applications::message(&missing)))
+    (!missing.is_empty()).then(|| ConditionUpdate::new(Reason::ApplicationMissing, applications::message(&missing)))
 }
 
-fn tell_settled(phase: Phase, record: Option<&Deployment>, report: &[ReportEntry]) -> Told {
+fn settled_condition(phase: Phase, record: Option<&Deployment>, report: &[ReportEntry]) -> ConditionUpdate {
     let finding = report::worst(report);
     match phase {
         Phase::Deployed => lacking(record).unwrap_or_else(|| match finding {
-            Some(finding) => Told::new(Reason::DeployedWithWarnings, format!("Deployed, with findings: {finding}")),
-            None => Told::new(Reason::Deployed, "Deployed"),
+            Some(finding) => {
+                ConditionUpdate::new(Reason::DeployedWithWarnings, format!("Deployed, with findings: {finding}"))
+            }
+            None => ConditionUpdate::new(Reason::Deployed, "Deployed"),
         }),
-        Phase::Failed => Told::new(
+        Phase::Failed => ConditionUpdate::new(
             Reason::DeploymentFailed,
             finding.unwrap_or_else(|| "The deployment failed without a report".to_owned()),
         ),
-        Phase::UndeployFailed => Told::new(
+        Phase::UndeployFailed => ConditionUpdate::new(
             Reason::UndeployFailed,
             finding.unwrap_or_else(|| "Taking it down did not work, and something may still run".to_owned()),
         ),
-        Phase::Draft => Told::new(
+        Phase::Draft => ConditionUpdate::new(
             Reason::TakesTooLong,
             format!("The deployment stays in Draft: to start it, set the annotation {}", names::REDEPLOY_REQUESTED_AT),
         ),
         Phase::Queued | Phase::Deploying | Phase::Undeploying | Phase::Other => {
-            Told::new(Reason::Redeploying, running("At work", record))
+            ConditionUpdate::new(Reason::Redeploying, running("At work", record))
         }
     }
 }

@@ -11,8 +11,8 @@ use connect_api::scopes::{self, Right};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use url::Url;
 
-use crate::controllers::conditions::Told;
-use crate::controllers::reason::{Reason, Stance};
+use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::reason::{ConditionState, Reason};
 use crate::controllers::remote::Found;
 use crate::crd::{ReadyWhen, Verify};
 use crate::names;
@@ -41,24 +41,31 @@ fn wanted(verify: &Verify) -> impl Iterator<Item = (ResourceName, Option<&str>)>
 ///
 /// # Errors
 /// Why nothing can be said now: something cannot be read, and nothing else is wrong.
-pub fn evaluate(verify: &Verify, found: &[Found], record: &Deployment, project: &str) -> Result<Told, String> {
+pub fn evaluate(
+    verify: &Verify,
+    found: &[Found],
+    record: &Deployment,
+    project: &str,
+) -> Result<ConditionUpdate, String> {
     let mut findings = Vec::new();
     let mut unreadable = None;
     let mut verified = Vec::new();
     for ((name, application), found) in wanted(verify).zip(found) {
-        let subject = format!("{} {}", name.kind.as_str(), name.key);
+        let object_ref = format!("{} {}", name.kind.as_str(), name.key);
         match found {
             Found::There(destination) => match points_here(&name, destination, application, record) {
-                Ok(note) => verified.push(format!("{subject}{note}")),
-                Err(why) => findings.push((Reason::WrongDestination, format!("{subject} {why}"))),
+                Ok(note) => verified.push(format!("{object_ref}{note}")),
+                Err(why) => findings.push((Reason::WrongDestination, format!("{object_ref} {why}"))),
             },
-            Found::Absent => findings.push((Reason::NotFound, format!("{subject} does not exist"))),
+            Found::Absent => findings.push((Reason::NotFound, format!("{object_ref} does not exist"))),
             Found::Forbidden => findings.push((Reason::PermissionMissing, forbidden(name.kind, project))),
             Found::CredentialsRefused(why) => {
                 let why = format!("the credentials for the lookup were refused: {}", shortened(why));
                 findings.push((Reason::CredentialsRejected, why));
             }
-            Found::Unreadable(why) => unreadable = Some(format!("{subject} cannot be looked up: {}", shortened(why))),
+            Found::Unreadable(why) => {
+                unreadable = Some(format!("{object_ref} cannot be looked up: {}", shortened(why)))
+            }
         }
     }
     let worst = |reason: Reason| findings.iter().any(|(found, _)| *found == reason).then_some(reason);
@@ -67,11 +74,11 @@ pub fn evaluate(verify: &Verify, found: &[Found], record: &Deployment, project: 
         let mut said = BTreeSet::new();
         let lines = findings.iter().map(|(_, line)| line.clone()).chain(unreadable);
         let lines: Vec<_> = lines.filter(|line| said.insert(line.clone())).collect();
-        return Ok(Told::new(reason, lines.join("; ")));
+        return Ok(ConditionUpdate::new(reason, lines.join("; ")));
     }
     match unreadable {
         Some(why) => Err(why),
-        None => Ok(Told::new(Reason::Verified, format!("Verified: {}", verified.join(", ")))),
+        None => Ok(ConditionUpdate::new(Reason::Verified, format!("Verified: {}", verified.join(", ")))),
     }
 }
 
@@ -205,10 +212,11 @@ fn shortened(text: &str) -> String {
 
 /// What the condition says while nothing new is known: what it said of this generation, else that nothing was looked up yet.
 #[must_use]
-pub fn unknown(before: &[Condition], generation: i64, why: String) -> Told {
+pub fn unknown(before: &[Condition], generation: i64, why: String) -> ConditionUpdate {
     let said = before.iter().find(|said| said.type_ == names::VERIFIED && said.observed_generation == Some(generation));
-    let kept = said.and_then(|said| Some(Told::new(Reason::parse(&said.reason)?, said.message.clone())));
-    kept.filter(|kept| kept.reason != Reason::NotChecked).unwrap_or_else(|| Told::new(Reason::NotChecked, why))
+    let kept = said.and_then(|said| Some(ConditionUpdate::new(Reason::parse(&said.reason)?, said.message.clone())));
+    kept.filter(|kept| kept.reason != Reason::NotChecked)
+        .unwrap_or_else(|| ConditionUpdate::new(Reason::NotChecked, why))
 }
 
 /// Whether a report has warnings or errors.
@@ -217,25 +225,30 @@ pub fn has_findings(record: &Deployment) -> bool {
     record.report().iter().any(|entry| matches!(entry.kind, EntryType::Warning | EntryType::Error))
 }
 
-/// What `Ready` says of a deployment of which `told` is the case.
+/// What `Ready` says of a deployment of which `condition` is the case.
 #[must_use]
-pub fn ready(told: Told, when: ReadyWhen, has_findings: bool, verified: Option<&Told>) -> Told {
-    if told.reason.stance() != Stance::Ready {
-        return told;
+pub fn ready(
+    condition: ConditionUpdate,
+    when: ReadyWhen,
+    has_findings: bool,
+    verified: Option<&ConditionUpdate>,
+) -> ConditionUpdate {
+    if condition.reason.state() != ConditionState::Ready {
+        return condition;
     }
     match (when, verified) {
-        (ReadyWhen::NoWarnings, _) if has_findings => Told::new(Reason::WarningsReported, told.message),
-        (ReadyWhen::Deployed | ReadyWhen::NoWarnings, _) => told,
+        (ReadyWhen::NoWarnings, _) if has_findings => ConditionUpdate::new(Reason::WarningsReported, condition.message),
+        (ReadyWhen::Deployed | ReadyWhen::NoWarnings, _) => condition,
         (ReadyWhen::Verified, Some(verified)) => {
             let reason = match verified.reason {
-                Reason::Verified => told.reason,
+                Reason::Verified => condition.reason,
                 Reason::NotFound | Reason::WrongDestination => Reason::NotVerified,
                 other => other,
             };
-            Told::new(reason, format!("{}. {}", told.message, verified.message))
+            ConditionUpdate::new(reason, format!("{}. {}", condition.message, verified.message))
         }
         // The schema asks for `verify`.
-        (ReadyWhen::Verified, None) => Told::new(Reason::NotVerified, "verify names nothing to look for"),
+        (ReadyWhen::Verified, None) => ConditionUpdate::new(Reason::NotVerified, "verify names nothing to look for"),
     }
 }
 

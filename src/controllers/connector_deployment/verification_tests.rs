@@ -79,10 +79,14 @@ fn an_extension_has_to_call_a_host_of_the_deployment() {
         ),
     ] {
         let found = [there(&destination)];
-        let told = evaluate(&verify(ResourceKind::Extension, application), &found, &record(url, None), "shop");
-        let told = told.expect("it could be read");
-        assert_eq!(told.reason, expected, "{case}: {}", told.message);
-        assert!(told.message.contains("Extension tax") && !told.message.contains("canary"), "{case}: {}", told.message);
+        let condition = evaluate(&verify(ResourceKind::Extension, application), &found, &record(url, None), "shop");
+        let condition = condition.expect("it could be read");
+        assert_eq!(condition.reason, expected, "{case}: {}", condition.message);
+        assert!(
+            condition.message.contains("Extension tax") && !condition.message.contains("canary"),
+            "{case}: {}",
+            condition.message
+        );
     }
 }
 
@@ -121,10 +125,11 @@ fn a_subscription_has_to_send_to_a_topic_of_the_deployment() {
         ("nothing", json!({"type": "SNS"}), None, Some(ARN), Reason::WrongDestination),
     ] {
         let found = [there(&destination)];
-        let told = evaluate(&verify(ResourceKind::Subscription, application), &found, &record(None, topic), "shop");
-        let told = told.expect("it could be read");
-        assert_eq!(told.reason, expected, "{case}: {}", told.message);
-        assert!(!told.message.contains("canary"), "{case}: {}", told.message);
+        let condition =
+            evaluate(&verify(ResourceKind::Subscription, application), &found, &record(None, topic), "shop");
+        let condition = condition.expect("it could be read");
+        assert_eq!(condition.reason, expected, "{case}: {}", condition.message);
+        assert!(!condition.message.contains("canary"), "{case}: {}", condition.message);
     }
 }
 
@@ -136,13 +141,13 @@ fn all_findings_are_told_and_the_one_that_comes_first_is_the_reason() {
         credentials_ref: None,
     };
     let good = || there(&json!({"type": "HTTP", "url": SERVICE}));
-    let elsewhere = || there(&json!({"type": "HTTP", "url": "https://elsewhere.example/hook?token=canary"}));
+    let foreign_installs = || there(&json!({"type": "HTTP", "url": "https://elsewhere.example/hook?token=canary"}));
     let unreadable = || Found::Unreadable("status 503".into());
     for (case, found, expected, words) in [
         ("missing", [good(), Found::Absent], Ok(Reason::NotFound), "Subscription orders does not exist"),
         (
             "missing and elsewhere",
-            [elsewhere(), Found::Absent],
+            [foreign_installs(), Found::Absent],
             Ok(Reason::NotFound),
             "Extension cart calls elsewhere.example",
         ),
@@ -167,9 +172,9 @@ fn all_findings_are_told_and_the_one_that_comes_first_is_the_reason() {
         ("missing, and one cannot be read", [Found::Absent, unreadable()], Ok(Reason::NotFound), "status 503"),
         ("one cannot be read", [good(), unreadable()], Err(()), "Subscription orders cannot be looked up"),
     ] {
-        let told = evaluate(&verify, &found, &record(Some(SERVICE), Some(PUB_SUB)), "shop");
-        let (reason, message) = match told {
-            Ok(told) => (Ok(told.reason), told.message),
+        let condition = evaluate(&verify, &found, &record(Some(SERVICE), Some(PUB_SUB)), "shop");
+        let (reason, message) = match condition {
+            Ok(condition) => (Ok(condition.reason), condition.message),
             Err(why) => (Err(()), why),
         };
         assert_eq!(reason, expected, "{case}: {message}");
@@ -180,14 +185,14 @@ fn all_findings_are_told_and_the_one_that_comes_first_is_the_reason() {
 #[test]
 fn ready_waits_for_what_the_spec_asks_for_and_hides_no_finding() {
     use ReadyWhen::{Deployed, NoWarnings, Verified};
-    let deployed = || Told::new(Reason::Deployed, "Deployed");
-    let warned = || Told::new(Reason::DeployedWithWarnings, "Deployed, with findings: slow");
-    let failed = || Told::new(Reason::DeploymentFailed, "no");
-    let verified = Told::new(Reason::Verified, "Verified: Extension tax");
-    let missing = Told::new(Reason::NotFound, "Extension tax does not exist");
-    let unchecked = Told::new(Reason::NotChecked, "Being looked up");
-    let forbidden = Told::new(Reason::PermissionMissing, "lacks");
-    for (case, told, when, findings, found, expected) in [
+    let deployed = || ConditionUpdate::new(Reason::Deployed, "Deployed");
+    let warned = || ConditionUpdate::new(Reason::DeployedWithWarnings, "Deployed, with findings: slow");
+    let failed = || ConditionUpdate::new(Reason::DeploymentFailed, "no");
+    let verified = ConditionUpdate::new(Reason::Verified, "Verified: Extension tax");
+    let missing = ConditionUpdate::new(Reason::NotFound, "Extension tax does not exist");
+    let unchecked = ConditionUpdate::new(Reason::NotChecked, "Being looked up");
+    let forbidden = ConditionUpdate::new(Reason::PermissionMissing, "lacks");
+    for (case, condition, when, findings, found, expected) in [
         ("the default", deployed(), Deployed, false, None, Reason::Deployed),
         ("the default, with warnings", warned(), Deployed, true, None, Reason::DeployedWithWarnings),
         ("the default, not verified", deployed(), Deployed, false, Some(&missing), Reason::Deployed),
@@ -201,12 +206,16 @@ fn ready_waits_for_what_the_spec_asks_for_and_hides_no_finding() {
         ("nothing to verify", deployed(), Verified, false, None, Reason::NotVerified),
         ("a failure stays one", failed(), Verified, false, Some(&missing), Reason::DeploymentFailed),
     ] {
-        let before = told.message.clone();
-        let told = ready(told, when, findings, found);
-        assert_eq!(told.reason, expected, "{case}");
-        assert!(when == Verified && found.is_none() || told.message.contains(&before), "{case}: {}", told.message);
+        let before = condition.message.clone();
+        let condition = ready(condition, when, findings, found);
+        assert_eq!(condition.reason, expected, "{case}");
+        assert!(
+            when == Verified && found.is_none() || condition.message.contains(&before),
+            "{case}: {}",
+            condition.message
+        );
         assert_eq!(
-            told.reason.stance() == Stance::Ready,
+            condition.reason.state() == ConditionState::Ready,
             matches!(expected, Reason::Deployed | Reason::DeployedWithWarnings)
         );
     }

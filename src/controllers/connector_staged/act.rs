@@ -6,16 +6,16 @@ use connect_api::registry::StagedApi;
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
-use super::decide::{Answer, Call, CallKind};
+use super::decide::{Call, CallKind, Response};
 use super::{desired, observe};
 use crate::controllers::operations::LIMIT;
-use crate::controllers::problem::{self, Meaning};
+use crate::controllers::problem::{self, ErrorClass};
 use crate::crd::ConnectorStagedSpec;
 
 /// What came back.
 pub struct Done {
     /// What it says.
-    pub answer: Answer,
+    pub answer: Response,
     /// The record in it.
     pub record: Option<Record>,
     /// The error, if it was one.
@@ -58,10 +58,10 @@ pub async fn send(
     };
     match answer {
         Ok(Some(record)) => accepted(spec, record),
-        Ok(None) => Done { answer: Answer::NotFound, record: None, error: None },
+        Ok(None) => Done { answer: Response::NotFound, record: None, error: None },
         Err(error) => match failed(error) {
             // Only a create brings a key along.
-            Done { answer: Answer::Duplicate, record, error } => Done { answer: Answer::Refused, record, error },
+            Done { answer: Response::Duplicate, record, error } => Done { answer: Response::Refused, record, error },
             done => done,
         },
     }
@@ -72,12 +72,12 @@ async fn create(apis: Apis<'_>, spec: &ConnectorStagedSpec, first: bool, send_be
     match apis.reads.staged(&Selector::Key(spec.key.clone())).await {
         Ok(Some(_)) => {
             // For an operation from before it may be ours: the next look decides.
-            let answer = if first { Answer::Duplicate } else { Answer::Unknown };
+            let answer = if first { Response::Duplicate } else { Response::Unknown };
             return Done { answer, record: None, error: None };
         }
         Ok(None) => {}
         // Nothing was sent yet in this attempt.
-        Err(error) => return Done { answer: Answer::NotNow, record: None, error: Some(error) },
+        Err(error) => return Done { answer: Response::Retryable, record: None, error: Some(error) },
     }
     match apis.changes.stage(&desired::draft(spec), send_before).await {
         Ok(record) => accepted(spec, record),
@@ -86,16 +86,16 @@ async fn create(apis: Apis<'_>, spec: &ConnectorStagedSpec, first: bool, send_be
 }
 
 fn accepted(spec: &ConnectorStagedSpec, record: Record) -> Done {
-    Done { answer: Answer::Accepted(observe::held_against(spec, &record)), record: Some(record), error: None }
+    Done { answer: Response::Accepted(observe::held_against(spec, &record)), record: Some(record), error: None }
 }
 
 fn failed(error: ApiError) -> Done {
-    let answer = match problem::meaning(&error) {
-        Meaning::Unknown => Answer::Unknown,
-        Meaning::Duplicate => Answer::Duplicate,
-        Meaning::Refused => Answer::Refused,
-        Meaning::NotNow => Answer::NotNow,
-        Meaning::NotFound => Answer::NotFound,
+    let answer = match problem::classify(&error) {
+        ErrorClass::Unknown => Response::Unknown,
+        ErrorClass::Duplicate => Response::Duplicate,
+        ErrorClass::Refused => Response::Refused,
+        ErrorClass::Retryable => Response::Retryable,
+        ErrorClass::NotFound => Response::NotFound,
     };
     Done { answer, record: None, error: Some(error) }
 }

@@ -5,21 +5,21 @@ use kube::ResourceExt;
 
 use super::decide::{Deletion, Intent};
 use super::desired::{self, Fields};
-use crate::controllers::conditions::Told;
-use crate::controllers::keys::{Contender, Contention};
+use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::keys::{ClaimRequest, Claimant};
 use crate::controllers::object::{Operated, request};
+use crate::controllers::object_ref::Kind;
 use crate::controllers::reason::Reason;
-use crate::controllers::subject::Kind;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{AdoptionPolicy, ConnectorStaged, ConnectorStagedStatus, DeletionPolicy, Publish, StagedOperation};
 use crate::names;
 
-impl Contender for ConnectorStaged {
+impl Claimant for ConnectorStaged {
     const KIND: Kind = Kind::Staged;
 
-    fn contends(&self) -> Contention {
+    fn contends(&self) -> ClaimRequest {
         let status = self.status.as_ref();
-        Contention {
+        ClaimRequest {
             project: self.spec.project_ref.name.clone(),
             key: self.spec.key.clone(),
             remote: status.and_then(|status| status.remote.clone()),
@@ -57,14 +57,14 @@ impl Operated for ConnectorStaged {
 
 /// What cannot be worked with, whatever the remote says.
 #[must_use]
-pub fn unfit(object: &ConnectorStaged, identity: &RemoteIdentity) -> Option<Told> {
+pub fn unfit(object: &ConnectorStaged, identity: &RemoteIdentity) -> Option<ConditionUpdate> {
     let status = object.status.as_ref().filter(|status| status.id.is_some() || status.operation.is_some())?;
     let before = status.remote.as_ref().filter(|before| *before != identity)?;
     let message = format!(
         "This connector was created in project {} at {}, and the ConnectProject now names project {} at {}: set it back",
         before.project_key, before.api_url, identity.project_key, identity.api_url
     );
-    Some(Told::new(Reason::IdentityChanged, message))
+    Some(ConditionUpdate::new(Reason::IdentityChanged, message))
 }
 
 /// What happens to the remote when the object is deleted.
@@ -72,7 +72,7 @@ pub fn unfit(object: &ConnectorStaged, identity: &RemoteIdentity) -> Option<Told
 pub fn deletion(object: &ConnectorStaged) -> Option<Deletion> {
     object.metadata.deletion_timestamp.as_ref()?;
     Some(match object.spec.effective_deletion_policy() {
-        DeletionPolicy::Orphan => Deletion::LetGo,
+        DeletionPolicy::Orphan => Deletion::Orphan,
         DeletionPolicy::Delete => Deletion::Delete,
     })
 }

@@ -10,9 +10,9 @@ use kube::Client;
 use kube::api::Api;
 
 use super::desired::{self, Fields};
-use super::ledger::{Ledger, Look, Phase, Preview, Seen};
+use super::persisted::{Observation, ObservedConnector, PersistedState, Phase, Preview};
 use super::proof::Objects;
-use super::stored;
+use super::status_conversion;
 use crate::controllers::references::{Named, Reference};
 use crate::crd::{ActionCheck, ConnectorDeployment, ConnectorStagedSpec, PublishAfter};
 
@@ -47,23 +47,27 @@ pub async fn proofs(client: &Client, namespace: &str, after: &PublishAfter) -> R
 ///
 /// # Errors
 /// Those of the Connect API.
-pub async fn look(api: &dyn ConnectApi, key: &str, ledger: &Ledger) -> Result<Option<Record>, ApiError> {
-    let selector = ledger.id.clone().map_or_else(|| Selector::Key(key.to_owned()), Selector::Id);
+pub async fn read_remote(
+    api: &dyn ConnectApi,
+    key: &str,
+    persisted: &PersistedState,
+) -> Result<Option<Record>, ApiError> {
+    let selector = persisted.id.clone().map_or_else(|| Selector::Key(key.to_owned()), Selector::Id);
     api.staged(&selector).await
 }
 
 /// What was read, as `decide` takes it.
 #[must_use]
-pub fn seen(spec: &ConnectorStagedSpec, record: Option<&Record>) -> Look {
-    record.map_or(Look::Absent, |record| Look::Present(held_against(spec, record)))
+pub fn observation(spec: &ConnectorStagedSpec, record: Option<&Record>) -> Observation {
+    record.map_or(Observation::Absent, |record| Observation::Present(held_against(spec, record)))
 }
 
 /// A record, held against what is wanted.
 #[must_use]
-pub fn held_against(spec: &ConnectorStagedSpec, record: &Record) -> Seen {
+pub fn held_against(spec: &ConnectorStagedSpec, record: &Record) -> ObservedConnector {
     let fields = Fields::from(record);
     let changes = desired::changes(spec, record);
-    Seen {
+    ObservedConnector {
         id: record.id.clone(),
         version: record.version,
         phase: phase(record),
@@ -86,5 +90,5 @@ pub fn held_against(spec: &ConnectorStagedSpec, record: &Record) -> Seen {
 }
 
 fn phase(record: &Record) -> Phase {
-    stored::phase(record.status.as_str())
+    status_conversion::phase(record.status.as_str())
 }

@@ -10,7 +10,7 @@ use crate::names;
 
 /// What has to be proven.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
+pub struct ProofTarget<'a> {
     /// Name of the `ConnectorStaged`.
     pub name: &'a str,
     /// Id of its connector.
@@ -32,11 +32,11 @@ pub struct Objects {
 
 /// What publishing still waits for, each in a sentence that names the object; empty: everything is proven.
 #[must_use]
-pub fn missing(after: &PublishAfter, subject: &Subject<'_>, objects: &Objects) -> Vec<String> {
+pub fn missing(after: &PublishAfter, object_ref: &ProofTarget<'_>, objects: &Objects) -> Vec<String> {
     let name = &after.deployment_ref.name;
     let deployment = match &objects.deployment {
         None => Err("is missing".to_owned()),
-        Some(deployment) => proves(deployment, subject).map(|status| (deployment, status)),
+        Some(deployment) => proves(deployment, object_ref).map(|status| (deployment, status)),
     };
     let mut waits = Vec::new();
     if let Err(why) = &deployment {
@@ -56,9 +56,9 @@ pub fn missing(after: &PublishAfter, subject: &Subject<'_>, objects: &Objects) -
 /// The status of a deployment that is Ready with this tag.
 fn proves<'a>(
     deployment: &'a ConnectorDeployment,
-    subject: &Subject<'_>,
+    object_ref: &ProofTarget<'_>,
 ) -> Result<&'a ConnectorDeploymentStatus, String> {
-    let Subject { name, id, tag, deployable } = subject;
+    let ProofTarget { name, id, tag, deployable } = object_ref;
     let staged = deployment.spec.connector.staged_ref.as_ref().map(|reference| reference.name.as_str());
     if staged != Some(*name) {
         return Err(format!("does not deploy this connector: set its spec.connector.stagedRef.name to {name}"));

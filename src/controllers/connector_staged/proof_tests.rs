@@ -60,8 +60,8 @@ fn merge(into: &mut Value, patch: &Value) {
 }
 
 fn waits(checks: &[&str], objects: &Objects) -> String {
-    let subject = Subject { name: "kit", id: "one", tag: "2", deployable: Some(6) };
-    missing(&after(checks), &subject, objects).join("; ")
+    let object_ref = ProofTarget { name: "kit", id: "one", tag: "2", deployable: Some(6) };
+    missing(&after(checks), &object_ref, objects).join("; ")
 }
 
 #[test]

@@ -6,11 +6,11 @@ use connect_api::mask::Masker;
 use connect_api::model::{ConnectorStaged as Record, DeclaredApplication, IsPreviewable, Report};
 use jiff::Timestamp;
 
-use super::decide::{Rest, Verdict};
-use super::ledger::{Ledger, OperationKind, Preview, Seen};
-use super::stored;
+use super::decide::{Outcome, Rest};
+use super::persisted::{ObservedConnector, OperationKind, PersistedState, Preview};
+use super::status_conversion;
 use crate::controllers::bounds;
-use crate::controllers::conditions::{self, Extra, Told, cut};
+use crate::controllers::conditions::{self, ConditionUpdate, Extra, cut};
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
 use crate::crd::ConnectorStagedSpec;
@@ -27,9 +27,9 @@ pub struct Facts<'a> {
     /// Generation of the resource that the run was about.
     pub generation: i64,
     /// What is remembered.
-    pub ledger: &'a Ledger,
+    pub persisted: &'a PersistedState,
     /// What to tell.
-    pub told: Told,
+    pub condition: ConditionUpdate,
     /// `spec.suspend`.
     pub suspended: bool,
     /// Key of the connector.
@@ -37,20 +37,20 @@ pub struct Facts<'a> {
     /// The project that holds it; `None` if that is not known.
     pub remote: Option<RemoteIdentity>,
     /// What was seen in this run.
-    pub seen: Sight<'a>,
+    pub seen: ObservedRecord<'a>,
     /// The reconcile request that this run has served.
     pub handled_reconcile: Option<String>,
 }
 
 /// What a run saw of the staged connector.
 #[derive(Clone, Copy, Debug)]
-pub enum Sight<'a> {
+pub enum ObservedRecord<'a> {
     /// It did not look.
-    NotLooked,
+    NotRead,
     /// There is none.
-    Nothing,
+    Absent,
     /// This one.
-    Record(&'a Record),
+    Present(&'a Record),
 }
 
 /// The new status, from the one before.
@@ -58,23 +58,23 @@ pub enum Sight<'a> {
 pub fn summarize(before: &ConnectorStagedStatus, facts: &Facts<'_>, now: Timestamp) -> ConnectorStagedStatus {
     let mut status = before.clone();
     status.observed_generation = facts.generation;
-    stored::store(&mut status, facts.ledger);
+    status_conversion::store(&mut status, facts.persisted);
     status.key = Some(facts.key.to_owned());
     // Once something of ours may be there, the project that holds it is fixed.
-    let fixed = status.remote.is_some() && (facts.ledger.id.is_some() || facts.ledger.operation.is_some());
+    let fixed = status.remote.is_some() && (facts.persisted.id.is_some() || facts.persisted.operation.is_some());
     if let Some(remote) = facts.remote.as_ref().filter(|_| !fixed) {
         status.remote = Some(remote.clone());
     }
     match facts.seen {
-        Sight::Record(record) => show(&mut status, record),
-        Sight::Nothing => hide(&mut status),
-        Sight::NotLooked => {}
+        ObservedRecord::Present(record) => show(&mut status, record),
+        ObservedRecord::Absent => hide(&mut status),
+        ObservedRecord::NotRead => {}
     }
     if let Some(handled) = &facts.handled_reconcile {
         status.handled_reconcile_request = Some(handled.clone());
     }
     let extra = vec![Extra::suspended(facts.suspended)];
-    status.conditions = conditions::conditions(&before.conditions, &facts.told, extra, facts.generation, now);
+    status.conditions = conditions::conditions(&before.conditions, &facts.condition, extra, facts.generation, now);
     bounded(status)
 }
 
@@ -157,70 +157,82 @@ fn application(declared: &DeclaredApplication) -> StagedApplication {
 
 /// What to tell people of a verdict. `details`: what differs and cannot be changed, or what publishing waits for.
 #[must_use]
-pub fn tell(verdict: Verdict, key: &str, record: Option<&Record>, details: &[String]) -> Told {
+pub fn ready_condition(outcome: Outcome, key: &str, record: Option<&Record>, details: &[String]) -> ConditionUpdate {
     let status = record.map_or_else(|| "not there".to_owned(), |record| record.status.to_string());
-    match verdict {
-        Verdict::Running(OperationKind::Create) => Told::new(Reason::Staging, "Creating the staged connector"),
-        Verdict::Running(OperationKind::Update) => Told::new(Reason::Updating, "Sending the changes of the spec"),
-        Verdict::Running(OperationKind::Preview) => {
-            Told::new(Reason::PreviewRequested, "Asked for the permission to deploy this tag as a preview")
+    match outcome {
+        Outcome::Running(OperationKind::Create) => {
+            ConditionUpdate::new(Reason::Staging, "Creating the staged connector")
         }
-        Verdict::Running(OperationKind::Publish) => {
-            Told::new(Reason::Publishing, format!("Publishing: the connector is {status}"))
+        Outcome::Running(OperationKind::Update) => {
+            ConditionUpdate::new(Reason::Updating, "Sending the changes of the spec")
         }
-        Verdict::Running(OperationKind::Delete) | Verdict::Released => {
-            Told::new(Reason::Deleting, "Deleting the staged connector")
+        Outcome::Running(OperationKind::Preview) => {
+            ConditionUpdate::new(Reason::PreviewRequested, "Asked for the permission to deploy this tag as a preview")
         }
-        Verdict::TakesTooLong => Told::new(
+        Outcome::Running(OperationKind::Publish) => {
+            ConditionUpdate::new(Reason::Publishing, format!("Publishing: the connector is {status}"))
+        }
+        Outcome::Running(OperationKind::Delete) | Outcome::Released => {
+            ConditionUpdate::new(Reason::Deleting, "Deleting the staged connector")
+        }
+        Outcome::TakesTooLong => ConditionUpdate::new(
             Reason::TakesTooLong,
             format!("No end after 30 minutes; the connector is {status}. The operator goes on looking"),
         ),
-        Verdict::Busy => Told::new(
+        Outcome::Busy => ConditionUpdate::new(
             Reason::Updating,
             format!("The connector is {status}; changes of the spec are sent once it is at rest"),
         ),
-        Verdict::Certifying => Told::new(Reason::InCertification, certifying(&status, record)),
-        Verdict::AwaitingProof => {
+        Outcome::Certifying => ConditionUpdate::new(Reason::InCertification, certifying(&status, record)),
+        Outcome::AwaitingProof => {
             let tag = record.map(|record| record.repository.tag.as_str()).unwrap_or_default();
-            Told::new(Reason::AwaitingProof, format!("Tag {tag} is not published yet: {}", details.join("; ")))
+            ConditionUpdate::new(
+                Reason::AwaitingProof,
+                format!("Tag {tag} is not published yet: {}", details.join("; ")),
+            )
         }
-        Verdict::Settled(rest) => settled(rest, record),
-        Verdict::CannotChange => Told::new(Reason::CannotBeChanged, details.join("; ")),
-        Verdict::PreviewRefused => failed(
+        Outcome::Settled(rest) => settled(rest, record),
+        Outcome::CannotChange => ConditionUpdate::new(Reason::CannotBeChanged, details.join("; ")),
+        Outcome::PreviewRefused => failed(
             Reason::PreviewRefused,
             "This tag may not be deployed as a preview",
             record.and_then(|record| record.previewable_report.as_ref()),
         ),
-        Verdict::PublishingFailed => failed(
+        Outcome::PublishingFailed => failed(
             Reason::PublishingFailed,
             "Publishing did not work",
             record.and_then(|record| record.publishing_report.as_ref()),
         ),
-        Verdict::KeyTaken => Told::new(
+        Outcome::KeyTaken => ConditionUpdate::new(
             Reason::KeyTaken,
             format!(
                 "A staged connector with key {key} exists and was not made by this resource: choose another key, or set \
                  adoptionPolicy: Adopt"
             ),
         ),
-        Verdict::Missing => {
-            Told::new(Reason::ServiceUnavailable, "The staged connector does not show; looking again to be sure")
-        }
-        Verdict::Disappeared => Told::new(
+        Outcome::Missing => ConditionUpdate::new(
+            Reason::ServiceUnavailable,
+            "The staged connector does not show; looking again to be sure",
+        ),
+        Outcome::Disappeared => ConditionUpdate::new(
             Reason::RemoteDisappeared,
             "The staged connector was deleted elsewhere: delete and create this resource to have it again",
         ),
-        Verdict::Refused => Told::new(Reason::RequestRejected, "The API refused the last request"),
-        Verdict::HeldBySuspend => Told::new(Reason::Suspended, "A change waits: set suspend to false to send it"),
+        Outcome::Refused => ConditionUpdate::new(Reason::RequestRejected, "The API refused the last request"),
+        Outcome::HeldBySuspend => {
+            ConditionUpdate::new(Reason::Suspended, "A change waits: set suspend to false to send it")
+        }
     }
 }
 
-fn settled(rest: Rest, record: Option<&Record>) -> Told {
+fn settled(rest: Rest, record: Option<&Record>) -> ConditionUpdate {
     let tag = record.map(|record| record.repository.tag.as_str()).unwrap_or_default();
     match rest {
-        Rest::Published => Told::new(Reason::Published, format!("Tag {tag} is published")),
-        Rest::Previewable => Told::new(Reason::Previewable, format!("Tag {tag} may be deployed as a preview")),
-        Rest::Staged => Told::new(Reason::Staged, format!("Tag {tag} is staged")),
+        Rest::Published => ConditionUpdate::new(Reason::Published, format!("Tag {tag} is published")),
+        Rest::Previewable => {
+            ConditionUpdate::new(Reason::Previewable, format!("Tag {tag} may be deployed as a preview"))
+        }
+        Rest::Staged => ConditionUpdate::new(Reason::Staged, format!("Tag {tag} is staged")),
     }
 }
 
@@ -234,7 +246,7 @@ fn certifying(status: &str, record: Option<&Record>) -> String {
 
 /// The status says that it failed; the report only what may be the reason: the service calls checks errors that it skipped
 /// (contract section 15.2), also for a connector that is published.
-fn failed(reason: Reason, what: &str, found: Option<&Report>) -> Told {
+fn failed(reason: Reason, what: &str, found: Option<&Report>) -> ConditionUpdate {
     let entries = found.map(|found| report::newest(&found.entries, &Masker::new([]), true)).unwrap_or_default();
     let errors = report::errors(&entries);
     let finding = match errors.as_slice() {
@@ -242,17 +254,21 @@ fn failed(reason: Reason, what: &str, found: Option<&Report>) -> Told {
         [one] => one.clone(),
         several => format!("{} (checks that were skipped are reported as errors, too)", several.join("; ")),
     };
-    Told::new(reason, format!("{what}: {finding}"))
+    ConditionUpdate::new(reason, format!("{what}: {finding}"))
 }
 
 /// Since which version the tag that is wanted can be deployed while it is staged, or why it cannot be.
 ///
 /// # Errors
 /// The reason, in a sentence for the status of a deployment.
-pub fn deployable(ledger: &Ledger, seen: Option<&Seen>, spec: &ConnectorStagedSpec) -> Result<i64, String> {
+pub fn deployable(
+    persisted: &PersistedState,
+    seen: Option<&ObservedConnector>,
+    spec: &ConnectorStagedSpec,
+) -> Result<i64, String> {
     let Some(seen) = seen else { return Err("it does not exist at the remote yet".to_owned()) };
     let tag = &spec.repository.tag;
-    let known = ledger.deployable.as_ref().filter(|deployable| deployable.source == seen.source);
+    let known = persisted.deployable.as_ref().filter(|deployable| deployable.source == seen.source);
     match (known, seen.preview) {
         _ if !seen.repository_met => Err(format!("its tag is not yet {tag}")),
         (Some(deployable), Preview::Granted) => Ok(deployable.version),

@@ -1,8 +1,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::controllers::connector_staged::decide::{Case, Intent, Memory, decide};
-use crate::controllers::connector_staged::ledger::Look;
+use crate::controllers::connector_staged::decide::{Input, Intent, TransientState, decide};
+use crate::controllers::connector_staged::persisted::Observation;
 use crate::controllers::connector_staged::{intent, observe};
 use crate::crd::ConnectorStaged;
 
@@ -55,26 +55,26 @@ fn errors_in_a_report_are_no_failure_while_the_status_says_none() {
     ] {
         let (object, record) = (object(), record(status, previewable, listed));
         let intent: Intent = intent::intent(&object);
-        let ledger = Ledger {
+        let persisted = PersistedState {
             id: Some("one".into()),
             previewed: Some("1".into()),
-            publication: Some(crate::controllers::connector_staged::ledger::Publication {
+            publication: Some(crate::controllers::connector_staged::persisted::Publication {
                 digest: intent.publication.clone().unwrap_or_default(),
-                outcome: stored::phase(status),
+                outcome: status_conversion::phase(status),
                 at: Timestamp::UNIX_EPOCH,
             }),
-            ..Ledger::default()
+            ..PersistedState::default()
         };
-        let look: Look = observe::seen(&object.spec, Some(&record));
-        let memory = Memory::default();
-        let decision = decide(&Case {
-            ledger: &ledger,
+        let observation: Observation = observe::observation(&object.spec, Some(&record));
+        let transient = TransientState::default();
+        let decision = decide(&Input {
+            persisted: &persisted,
             intent: &intent,
-            look: &look,
-            memory: &memory,
+            observation: &observation,
+            transient: &transient,
             now: Timestamp::UNIX_EPOCH,
         });
-        let told = tell(decision.verdict, "kit", Some(&record), &[]);
-        assert_eq!(format!("{}: {}", told.reason, told.message), expected, "{case}");
+        let condition = ready_condition(decision.outcome, "kit", Some(&record), &[]);
+        assert_eq!(format!("{}: {}", condition.reason, condition.message), expected, "{case}");
     }
 }

@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 
 use jiff::Timestamp;
 
-use crate::controllers::subject::Subject;
+use crate::controllers::object_ref::ObjectRef;
 
 /// What a resource has to say for itself where others want the same key in the same remote project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Whose claim it is.
-    pub subject: Subject,
+    pub object_ref: ObjectRef,
     /// Id of the remote deployment that it owns.
     pub id: Option<String>,
     /// Whether it has begun something that may have reached the remote.
@@ -25,10 +25,10 @@ pub struct Claim {
 impl Claim {
     /// The smaller, the stronger: who owns it, who may have sent something, who owned `there` before a backup was restored,
     /// the older, the smaller namespace and name.
-    fn rank(&self, there: Option<&str>) -> (Reverse<bool>, Reverse<bool>, Reverse<bool>, Timestamp, &Subject) {
+    fn rank(&self, there: Option<&str>) -> (Reverse<bool>, Reverse<bool>, Reverse<bool>, Timestamp, &ObjectRef) {
         let owns = self.id.is_some();
         let owned = there.is_some() && self.annotated.as_deref() == there;
-        (Reverse(owns), Reverse(self.operation), Reverse(owned), self.created, &self.subject)
+        (Reverse(owns), Reverse(self.operation), Reverse(owned), self.created, &self.object_ref)
     }
 
     /// Whether both own a deployment, and not the same one: every call goes by id, so neither can touch the other's.
@@ -60,7 +60,7 @@ mod tests {
 
     fn claim(name: &str, change: fn(&mut Claim)) -> Claim {
         let mut claim = Claim {
-            subject: Subject::deployment("shop", name),
+            object_ref: ObjectRef::deployment("shop", name),
             id: None,
             operation: false,
             annotated: None,
@@ -79,8 +79,8 @@ mod tests {
         type Change = fn(&mut Claim);
         let rows: &[(&str, Change, Change)] = &[
             ("the smaller name", |_| {}, |_| {}),
-            ("the smaller namespace", |claim| claim.subject.namespace = "a".into(), |_| {}),
-            ("the older, whatever its name", older, |claim| claim.subject.name = "a".into()),
+            ("the smaller namespace", |claim| claim.object_ref.namespace = "a".into(), |_| {}),
+            ("the older, whatever its name", older, |claim| claim.object_ref.name = "a".into()),
             ("what was owned, however young", |claim| claim.annotated = Some("1".into()), older),
             (
                 "both restored: the older",
@@ -141,7 +141,7 @@ mod tests {
         let plain = claim("one", older);
         let all = [annotated.clone(), plain.clone()];
         for (there, winner) in [(None, "one"), (Some("1"), "one"), (Some("2"), "two")] {
-            let strongest = strongest(&all, there).map(|claim| claim.subject.name.as_str());
+            let strongest = strongest(&all, there).map(|claim| claim.object_ref.name.as_str());
             assert_eq!(strongest, Some(winner), "{there:?}");
         }
         assert_eq!(rival_unseen(&plain, &all), None, "it may look");

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::{Claim, Named, Place};
-use crate::controllers::object::{Object, is_held};
-use crate::controllers::subject::{Kind, Subject};
+use super::{Claim, Named, RemoteKey};
+use crate::controllers::object::{Object, has_finalizer};
+use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
 
@@ -16,7 +16,7 @@ pub(super) struct Entry {
     /// Resource version, if it is a number; of two copies the one with the higher is the newer.
     version: Option<u64>,
     /// The project that it names.
-    pub(super) project: Subject,
+    pub(super) project: ObjectRef,
     /// What is known of that project.
     named: Option<Named>,
     /// The remote that holds what it owns or has begun, whatever the project names now.
@@ -32,17 +32,17 @@ pub(super) struct Entry {
 }
 
 /// A kind whose resources want keys.
-pub trait Contender: Object {
+pub trait Claimant: Object {
     /// Which one; those of another kind want other keys.
     const KIND: Kind;
 
     /// What it wants, and what it has begun.
-    fn contends(&self) -> Contention;
+    fn contends(&self) -> ClaimRequest;
 }
 
 /// What a resource wants, and what it has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Contention {
+pub struct ClaimRequest {
     /// Name of the project that it names.
     pub project: String,
     /// The key.
@@ -58,14 +58,14 @@ pub struct Contention {
 }
 
 impl Entry {
-    pub(super) fn of<K: Contender>(object: &K) -> Self {
+    pub(super) fn of<K: Claimant>(object: &K) -> Self {
         let namespace = object.namespace().unwrap_or_default();
-        let Contention { project, key, remote, id, operation, claims } = object.contends();
-        let let_go = object.meta().deletion_timestamp.is_some() && !is_held(object);
+        let ClaimRequest { project, key, remote, id, operation, claims } = object.contends();
+        let let_go = object.meta().deletion_timestamp.is_some() && !has_finalizer(object);
         Self {
             uid: object.uid().unwrap_or_default(),
             version: object.resource_version().and_then(|version| version.parse().ok()),
-            project: Subject::project(&namespace, &project),
+            project: ObjectRef::project(&namespace, &project),
             named: None,
             held: remote.filter(|_| id.is_some() || operation),
             key,
@@ -73,7 +73,7 @@ impl Entry {
             operation,
             announced: false,
             claim: Claim {
-                subject: Subject { kind: K::KIND, namespace, name: object.name_any() },
+                object_ref: ObjectRef { kind: K::KIND, namespace, name: object.name_any() },
                 id,
                 operation,
                 annotated: object.annotations().get(names::REMOTE_ID).cloned(),
@@ -112,9 +112,9 @@ impl Entry {
     }
 
     /// Where it wants its key, if it wants one.
-    pub(super) fn place(&self) -> Option<Place> {
+    pub(super) fn place(&self) -> Option<RemoteKey> {
         let named = self.named.as_ref().map(|named| &named.remote);
         let remote = self.held.as_ref().or(named).filter(|_| self.claims)?;
-        Some(Place { kind: self.claim.subject.kind, remote: remote.clone(), key: self.key.clone() })
+        Some(RemoteKey { kind: self.claim.object_ref.kind, remote: remote.clone(), key: self.key.clone() })
     }
 }

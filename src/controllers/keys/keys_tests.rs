@@ -11,8 +11,8 @@ use crate::names;
 mod admission;
 
 struct World {
-    keys: Keys,
-    woken: UnboundedReceiver<Subject>,
+    keys: KeyOwnership,
+    enqueued: UnboundedReceiver<ObjectRef>,
 }
 
 /// A resource that wants the key `tax-eu`, with `change` merged over it.
@@ -54,21 +54,21 @@ fn project(namespace: &str, name: &str, key: &str) -> ConnectProject {
     .expect("a project")
 }
 
-fn place() -> Place {
+fn place() -> RemoteKey {
     let api_url = "https://connect.europe-west1.gcp.commercetools.com".into();
-    Place {
+    RemoteKey {
         kind: Kind::Deployment,
         remote: RemoteIdentity { api_url, project_key: "demo".into() },
         key: "tax-eu".into(),
     }
 }
 
-fn subject(name: &str) -> Subject {
-    Subject::deployment("shop", name)
+fn object_ref(name: &str) -> ObjectRef {
+    ObjectRef::deployment("shop", name)
 }
 
-fn after(name: &str) -> Standing {
-    Standing::After(subject(name))
+fn after(name: &str) -> ClaimStatus {
+    ClaimStatus::HeldBy(object_ref(name))
 }
 
 fn operating() -> Value {
@@ -97,21 +97,21 @@ impl World {
     fn admit(&self, namespace: &str, name: &str, key: &str) {
         self.keys.saw_project(&project(namespace, name, key));
         let remote = RemoteIdentity { project_key: key.into(), ..place().remote };
-        self.keys.admitted(&Subject::project(namespace, name), &remote, true);
+        self.keys.admitted(&ObjectRef::project(namespace, name), &remote, true);
     }
 
     fn empty(lists: usize) -> Self {
-        let (wake, woken) = mpsc::unbounded_channel();
-        Self { keys: Keys::new(lists, wake), woken }
+        let (enqueue, enqueued) = mpsc::unbounded_channel();
+        Self { keys: KeyOwnership::new(lists, enqueue), enqueued }
     }
 
     /// Names of those that were woken since.
-    fn woken(&mut self) -> Vec<String> {
-        let mut woken = BTreeSet::new();
-        while let Ok(subject) = self.woken.try_recv() {
-            woken.insert(subject.name);
+    fn enqueued(&mut self) -> Vec<String> {
+        let mut enqueued = BTreeSet::new();
+        while let Ok(object_ref) = self.enqueued.try_recv() {
+            enqueued.insert(object_ref.name);
         }
-        woken.into_iter().collect()
+        enqueued.into_iter().collect()
     }
 }
 
@@ -120,15 +120,15 @@ fn rule_4_whoever_is_alone_is_first_and_is_not_woken_for_it() {
     let mut world = World::new();
     let one = resource("one", 1, &json!({}));
     world.keys.saw(&one);
-    assert_eq!(world.keys.standing(&one), Standing::First);
-    assert_eq!(world.keys.begin(&one, &place(), Beginning::Create), Standing::First);
+    assert_eq!(world.keys.claim_status(&one), ClaimStatus::Owner);
+    assert_eq!(world.keys.begin(&one, &place(), ClaimReason::Create), ClaimStatus::Owner);
     let written = resource("one", 2, &operating());
     world.keys.wrote(&written);
     world.keys.saw(&written);
-    assert_eq!(world.keys.standing(&written), Standing::First);
-    assert!(world.woken().is_empty());
-    world.keys.gone(&subject("one"));
-    world.keys.gone(&Subject::project("shop", "shop"));
+    assert_eq!(world.keys.claim_status(&written), ClaimStatus::Owner);
+    assert!(world.enqueued().is_empty());
+    world.keys.gone(&object_ref("one"));
+    world.keys.gone(&ObjectRef::project("shop", "shop"));
     let index = world.keys.lock();
     let empty = index.entries.is_empty() && index.places.is_empty() && index.users.is_empty();
     assert!(empty && index.projects.is_empty(), "nothing is kept of what is gone: {index:?}");
@@ -141,7 +141,7 @@ fn half_listed() -> (World, ConnectorDeployment) {
     world.admit("shop", "shop", "demo");
     world.keys.saw(&one);
     world.keys.listed();
-    assert_eq!(world.keys.standing(&one), Standing::Unknown);
+    assert_eq!(world.keys.claim_status(&one), ClaimStatus::Unknown);
     (world, one)
 }
 
@@ -149,13 +149,13 @@ fn half_listed() -> (World, ConnectorDeployment) {
 fn rule_4_a_list_that_is_refused_keeps_nobody_from_creating_but_from_taking_over() {
     let (mut world, one) = half_listed();
     world.keys.refused();
-    assert_eq!((world.woken(), world.keys.standing(&one)), (vec!["two".to_owned()], Standing::First));
-    assert_eq!(world.keys.begin(&one, &place(), Beginning::TakeOver("1")), Standing::Unlisted);
-    assert_eq!(world.keys.begin(&one, &place(), Beginning::Create), Standing::First);
-    world.woken();
+    assert_eq!((world.enqueued(), world.keys.claim_status(&one)), (vec!["two".to_owned()], ClaimStatus::Owner));
+    assert_eq!(world.keys.begin(&one, &place(), ClaimReason::TakeOver("1")), ClaimStatus::Unlisted);
+    assert_eq!(world.keys.begin(&one, &place(), ClaimReason::Create), ClaimStatus::Owner);
+    world.enqueued();
     world.keys.listed_at_last();
-    assert_eq!(world.woken(), ["two"], "who was not let take over");
-    assert_eq!(world.keys.begin(&one, &place(), Beginning::TakeOver("1")), Standing::First);
+    assert_eq!(world.enqueued(), ["two"], "who was not let take over");
+    assert_eq!(world.keys.begin(&one, &place(), ClaimReason::TakeOver("1")), ClaimStatus::Owner);
 }
 
 #[test]
@@ -163,12 +163,12 @@ fn rule_4_nobody_is_first_before_everything_was_listed() {
     let (mut world, one) = half_listed();
     // The other list comes late, and holds a stronger one.
     world.keys.saw(&resource("one", 2, &json!({})));
-    world.woken();
+    world.enqueued();
     world.keys.listed();
-    assert_eq!(world.woken(), ["two"], "who asked too early");
-    assert_eq!(world.keys.standing(&one), after("one"));
+    assert_eq!(world.enqueued(), ["two"], "who asked too early");
+    assert_eq!(world.keys.claim_status(&one), after("one"));
     world.keys.listed();
-    assert!(world.woken().is_empty(), "a later list is no news");
+    assert!(world.enqueued().is_empty(), "a later list is no news");
 }
 
 #[test]
@@ -178,20 +178,20 @@ fn rule_4_of_two_that_come_at_once_one_begins_whatever_the_order() {
         let early = resource(first, 1, &json!({}));
         let late = resource(second, 2, &json!({}));
         world.keys.saw(&early);
-        assert_eq!(world.keys.standing(&early), Standing::First, "{case}");
-        assert_eq!(world.keys.begin(&early, &place(), Beginning::Create), Standing::First, "{case}");
+        assert_eq!(world.keys.claim_status(&early), ClaimStatus::Owner, "{case}");
+        assert_eq!(world.keys.begin(&early, &place(), ClaimReason::Create), ClaimStatus::Owner, "{case}");
         // The write is not there yet, and the other one comes.
         world.keys.saw(&late);
-        assert_eq!(world.keys.standing(&late), after(first), "{case}");
-        assert_eq!(world.keys.begin(&late, &place(), Beginning::Create), after(first), "{case}");
+        assert_eq!(world.keys.claim_status(&late), after(first), "{case}");
+        assert_eq!(world.keys.begin(&late, &place(), ClaimReason::Create), after(first), "{case}");
         world.keys.wrote(&resource(first, 3, &operating()));
-        assert_eq!(world.keys.begin(&late, &place(), Beginning::Create), after(first), "{case}");
+        assert_eq!(world.keys.begin(&late, &place(), ClaimReason::Create), after(first), "{case}");
         world.keys.wrote(&resource(first, 4, &owning("1")));
-        assert_eq!(world.keys.standing(&late), after(first), "{case}");
-        world.woken();
-        world.keys.gone(&subject(first));
-        assert_eq!(world.woken(), [second], "{case}: it goes on by itself");
-        assert_eq!(world.keys.standing(&late), Standing::First, "{case}");
+        assert_eq!(world.keys.claim_status(&late), after(first), "{case}");
+        world.enqueued();
+        world.keys.gone(&object_ref(first));
+        assert_eq!(world.enqueued(), [second], "{case}: it goes on by itself");
+        assert_eq!(world.keys.claim_status(&late), ClaimStatus::Owner, "{case}");
     }
 }
 
@@ -200,15 +200,15 @@ fn rule_4_both_may_have_asked_before_either_begins() {
     let world = World::new();
     let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
     world.keys.saw(&two);
-    assert_eq!(world.keys.standing(&two), Standing::First);
+    assert_eq!(world.keys.claim_status(&two), ClaimStatus::Owner);
     world.keys.saw(&one);
-    assert_eq!(world.keys.standing(&one), Standing::First);
+    assert_eq!(world.keys.claim_status(&one), ClaimStatus::Owner);
     assert_eq!(
-        world.keys.begin(&two, &place(), Beginning::Create),
+        world.keys.begin(&two, &place(), ClaimReason::Create),
         after("one"),
         "asked again in one step with the announcement"
     );
-    assert_eq!(world.keys.begin(&one, &place(), Beginning::Create), Standing::First);
+    assert_eq!(world.keys.begin(&one, &place(), ClaimReason::Create), ClaimStatus::Owner);
 }
 
 #[test]
@@ -216,13 +216,13 @@ fn rule_4_what_was_announced_and_not_written_is_taken_back_by_the_next_run() {
     let mut world = World::new();
     let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
     world.keys.saw(&two);
-    assert_eq!(world.keys.begin(&two, &place(), Beginning::Create), Standing::First);
+    assert_eq!(world.keys.begin(&two, &place(), ClaimReason::Create), ClaimStatus::Owner);
     world.keys.saw(&one);
-    assert_eq!(world.keys.standing(&one), after("two"));
-    world.woken();
-    assert_eq!(world.keys.standing(&two), after("one"), "its write failed, so it begins anew");
-    assert_eq!(world.woken(), ["one", "two"]);
-    assert_eq!(world.keys.standing(&one), Standing::First);
+    assert_eq!(world.keys.claim_status(&one), after("two"));
+    world.enqueued();
+    assert_eq!(world.keys.claim_status(&two), after("one"), "its write failed, so it begins anew");
+    assert_eq!(world.enqueued(), ["one", "two"]);
+    assert_eq!(world.keys.claim_status(&one), ClaimStatus::Owner);
 }
 
 #[test]
@@ -234,19 +234,19 @@ fn rule_4_an_old_copy_says_nothing() {
     let owner = resource("two", 9, &owning("1"));
     world.keys.wrote(&owner);
     world.keys.saw(&resource("two", 3, &json!({})));
-    assert_eq!(world.keys.standing(&one), after("two"), "the watch lags behind our own write");
-    world.keys.gone(&subject("two"));
+    assert_eq!(world.keys.claim_status(&one), after("two"), "the watch lags behind our own write");
+    world.keys.gone(&object_ref("two"));
     world.keys.wrote(&owner);
-    assert_eq!(world.keys.standing(&one), Standing::First, "a run that ends late brings nobody back");
-    assert_eq!(world.keys.standing(&owner), Standing::Unknown);
+    assert_eq!(world.keys.claim_status(&one), ClaimStatus::Owner, "a run that ends late brings nobody back");
+    assert_eq!(world.keys.claim_status(&owner), ClaimStatus::Unknown);
     // Another one of the same name.
     let again = resource("two", 12, &json!({"metadata": {"uid": "another"}}));
     world.keys.saw(&again);
     world.keys.wrote(&owner);
-    assert_eq!(world.keys.standing(&one), Standing::First);
-    assert_eq!(world.keys.standing(&again), after("one"));
-    assert_eq!(world.keys.standing(&owner), Standing::Unknown);
-    assert_eq!(world.keys.begin(&owner, &place(), Beginning::Create), Standing::Unknown);
+    assert_eq!(world.keys.claim_status(&one), ClaimStatus::Owner);
+    assert_eq!(world.keys.claim_status(&again), after("one"));
+    assert_eq!(world.keys.claim_status(&owner), ClaimStatus::Unknown);
+    assert_eq!(world.keys.begin(&owner, &place(), ClaimReason::Create), ClaimStatus::Unknown);
 }
 
 #[test]
@@ -283,8 +283,8 @@ fn rule_4_who_claims_and_who_does_not() {
         world.keys.saw(&mine);
         let other = resource("one", 2, &change);
         world.keys.saw(&other);
-        assert_eq!(world.keys.standing(&mine) != Standing::First, claims, "{case}");
-        assert_eq!(world.keys.standing(&other), Standing::First, "{case}: nobody is before it");
+        assert_eq!(world.keys.claim_status(&mine) != ClaimStatus::Owner, claims, "{case}");
+        assert_eq!(world.keys.claim_status(&other), ClaimStatus::Owner, "{case}: nobody is before it");
     }
 }
 
@@ -295,25 +295,25 @@ fn rule_4_projects_that_come_go_and_change_move_the_claims() {
     let two = resource("two", 2, &json!({"spec": {"projectRef": {"name": "other"}}}));
     world.keys.saw(&one);
     world.keys.saw(&two);
-    assert_eq!(world.keys.standing(&two), Standing::First, "no project is known, so there is nothing to share");
-    assert_eq!(world.keys.begin(&two, &place(), Beginning::Create), Standing::Unknown, "and nothing to begin");
+    assert_eq!(world.keys.claim_status(&two), ClaimStatus::Owner, "no project is known, so there is nothing to share");
+    assert_eq!(world.keys.begin(&two, &place(), ClaimReason::Create), ClaimStatus::Unknown, "and nothing to begin");
     world.admit("shop", "other", "demo");
-    assert_eq!(world.keys.standing(&two), Standing::First);
+    assert_eq!(world.keys.claim_status(&two), ClaimStatus::Owner);
     world.admit("shop", "shop", "demo");
-    assert_eq!(world.woken(), ["one", "two"]);
-    assert_eq!(world.keys.standing(&two), after("one"));
+    assert_eq!(world.enqueued(), ["one", "two"]);
+    assert_eq!(world.keys.claim_status(&two), after("one"));
     // The winner's project is made anew and names another remote.
     world.admit("shop", "shop", "elsewhere");
-    assert_eq!(world.woken(), ["one", "two"]);
-    assert_eq!(world.keys.standing(&two), Standing::First);
+    assert_eq!(world.enqueued(), ["one", "two"]);
+    assert_eq!(world.keys.claim_status(&two), ClaimStatus::Owner);
     assert_eq!(
-        world.keys.begin(&one, &place(), Beginning::Create),
-        Standing::Unknown,
+        world.keys.begin(&one, &place(), ClaimReason::Create),
+        ClaimStatus::Unknown,
         "a run that knew the old remote begins nothing"
     );
     world.admit("shop", "shop", "demo");
-    world.keys.gone(&Subject::project("shop", "shop"));
-    assert_eq!(world.keys.standing(&two), Standing::First);
+    world.keys.gone(&ObjectRef::project("shop", "shop"));
+    assert_eq!(world.keys.claim_status(&two), ClaimStatus::Owner);
 }
 
 #[test]
@@ -329,9 +329,9 @@ fn rule_4_changes_of_the_winner_wake_the_others() {
         let two = resource("two", 1, &json!({}));
         world.keys.saw(&two);
         world.keys.saw(&resource("one", 2, &json!({})));
-        world.woken();
+        world.enqueued();
         world.keys.saw(&resource("one", 3, &change));
-        assert_eq!(world.woken().contains(&"two".to_owned()), wakes, "{case}");
+        assert_eq!(world.enqueued().contains(&"two".to_owned()), wakes, "{case}");
     }
 }
 
@@ -356,20 +356,20 @@ impl Actor {
     }
 
     /// The next step; a run that gives way takes no more.
-    fn go(&mut self, keys: &Keys) {
-        let mut standing = Standing::First;
+    fn go(&mut self, keys: &KeyOwnership) {
+        let mut claim_status = ClaimStatus::Owner;
         match self.step {
-            1 => standing = keys.standing(&self.copy()),
+            1 => claim_status = keys.claim_status(&self.copy()),
             2 => {
-                standing = keys.begin(&self.copy(), &place(), Beginning::Create);
-                self.active = standing == Standing::First;
+                claim_status = keys.begin(&self.copy(), &place(), ClaimReason::Create);
+                self.active = claim_status == ClaimStatus::Owner;
             }
             3 => keys.wrote(&self.written()),
             5 => keys.saw(&self.written()),
             // At first, and once more when it is an old copy.
             _ => keys.saw(&self.copy()),
         }
-        self.step = if standing == Standing::First { self.step + 1 } else { STEPS };
+        self.step = if claim_status == ClaimStatus::Owner { self.step + 1 } else { STEPS };
     }
 }
 
@@ -398,7 +398,7 @@ fn rule_4_however_the_steps_of_two_fall_exactly_one_begins() {
         // Whoever gave way asks again when it is woken.
         let again: Vec<_> = actors.iter().filter(|actor| !actor.active).map(Actor::copy).collect();
         assert_eq!(again.len(), 1, "nobody begins: {bits:b}");
-        assert_ne!(world.keys.standing(&again[0]), Standing::First, "{bits:b}");
+        assert_ne!(world.keys.claim_status(&again[0]), ClaimStatus::Owner, "{bits:b}");
     }
     assert_eq!(orders, 924, "every order of six steps of each");
 }

@@ -1,8 +1,8 @@
 //! Who wants which key in which remote project, so that of several resources one has it (rule 4).
 //!
 //! Fed by the watches of what wants keys and of ConnectProjects before any run sees an object, and by each write of a
-//! run, so that it is never older than what this process did. A run asks twice: [`Keys::standing`] before it does
-//! anything, and [`Keys::begin`] before it creates or takes over. Looks nobody up and decides nothing else; who is the
+//! run, so that it is never older than what this process did. A run asks twice: [`KeyOwnership::claim_status`] before it does
+//! anything, and [`KeyOwnership::begin`] before it creates or takes over. Looks nobody up and decides nothing else; who is the
 //! stronger is in `claim`.
 
 mod claim;
@@ -17,14 +17,14 @@ use tokio::sync::mpsc::UnboundedSender;
 use self::claim::strongest;
 pub use self::claim::{Claim, rival, rival_unseen};
 use self::entry::Entry;
-pub use self::entry::{Contender, Contention};
-use super::subject::{Kind, Subject};
+pub use self::entry::{ClaimRequest, Claimant};
+use super::object_ref::{Kind, ObjectRef};
 use crate::crd::ConnectProject;
 use crate::crd::shared::RemoteIdentity;
 
 /// A key in a remote project: what only one can have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct RemoteKey {
     /// Kind of those that want it: a deployment and a connector may have the same key.
     pub kind: Kind,
     /// The remote project.
@@ -35,11 +35,11 @@ pub struct Place {
 
 /// How a resource stands among those that want the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ClaimStatus {
     /// Nobody is before it, or it wants no key.
-    First,
+    Owner,
     /// This one is. Whatever changes about that wakes the resource.
-    After(Subject),
+    HeldBy(ObjectRef),
     /// Not known: not everything was listed yet, which wakes the resource; or the run works with an old copy, and the
     /// new one is on its way.
     Unknown,
@@ -50,7 +50,7 @@ pub enum Standing {
 
 /// What a resource is about to do at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning<'a> {
+pub enum ClaimReason<'a> {
     /// Create, or go on with what it created.
     Create,
     /// Take over what exists, whoever made it: the remote record with this id.
@@ -59,8 +59,8 @@ pub enum Beginning<'a> {
 
 /// Who wants which key.
 #[derive(Debug)]
-pub struct Keys {
-    wake: UnboundedSender<Subject>,
+pub struct KeyOwnership {
+    enqueue: UnboundedSender<ObjectRef>,
     index: Mutex<Index>,
 }
 
@@ -71,13 +71,13 @@ struct Index {
     /// Lists that the API server refuses.
     refused_lists: usize,
     /// Who asked too early: before these lists, or before the remote answered for its project.
-    early: BTreeSet<Subject>,
-    entries: BTreeMap<Subject, Entry>,
+    early: BTreeSet<ObjectRef>,
+    entries: BTreeMap<ObjectRef, Entry>,
     /// Who wants a place; nothing is kept for what nobody wants.
-    places: BTreeMap<Place, BTreeSet<Subject>>,
-    projects: BTreeMap<Subject, Named>,
+    places: BTreeMap<RemoteKey, BTreeSet<ObjectRef>>,
+    projects: BTreeMap<ObjectRef, Named>,
     /// Who names a project.
-    users: BTreeMap<Subject, BTreeSet<Subject>>,
+    users: BTreeMap<ObjectRef, BTreeSet<ObjectRef>>,
 }
 
 /// The remote project that a `ConnectProject` names.
@@ -88,21 +88,21 @@ struct Named {
     admits: bool,
 }
 
-impl Keys {
+impl KeyOwnership {
     /// Nobody wants anything yet. `lists`: how many first lists of the cluster there are to come, each ended by
-    /// [`Keys::listed`]. `wake` takes those whose standing may have changed.
+    /// [`KeyOwnership::listed`]. `enqueue` takes those whose standing may have changed.
     #[must_use]
-    pub fn new(lists: usize, wake: UnboundedSender<Subject>) -> Self {
-        Self { wake, index: Mutex::new(Index { missing_lists: lists, ..Index::default() }) }
+    pub fn new(lists: usize, enqueue: UnboundedSender<ObjectRef>) -> Self {
+        Self { enqueue, index: Mutex::new(Index { missing_lists: lists, ..Index::default() }) }
     }
 
     /// A watch shows a resource.
-    pub fn saw<K: Contender>(&self, object: &K) {
+    pub fn saw<K: Claimant>(&self, object: &K) {
         self.change(|index| index.put(object, true));
     }
 
     /// A run has a copy of a resource, or has written it. Whatever the watches know to be gone stays gone.
-    pub fn wrote<K: Contender>(&self, object: &K) {
+    pub fn wrote<K: Claimant>(&self, object: &K) {
         self.change(|index| index.put(object, false));
     }
 
@@ -110,7 +110,7 @@ impl Keys {
     pub fn saw_project(&self, object: &ConnectProject) {
         let remote =
             RemoteIdentity { api_url: object.spec.effective_api_url(), project_key: object.spec.project_key.clone() };
-        let project = Subject::project(&object.namespace().unwrap_or_default(), &object.name_any());
+        let project = ObjectRef::project(&object.namespace().unwrap_or_default(), &object.name_any());
         self.change(|index| match index.projects.get(&project) {
             Some(known) if known.remote == remote => BTreeSet::new(),
             _ => index.place_users(&project, Some(Named { remote, admits: false })),
@@ -119,7 +119,7 @@ impl Keys {
 
     /// Whether `remote` has answered for this project with its own credentials. Only then its resources claim keys there;
     /// what one owns or has begun stays claimed. Of a project that names another remote by now this says nothing.
-    pub fn admitted(&self, project: &Subject, remote: &RemoteIdentity, admits: bool) {
+    pub fn admitted(&self, project: &ObjectRef, remote: &RemoteIdentity, admits: bool) {
         self.change(|index| match index.projects.get(project) {
             Some(known) if known.remote == *remote && known.admits != admits => {
                 let remote = remote.clone();
@@ -130,10 +130,10 @@ impl Keys {
     }
 
     /// A watch shows that a resource or a project is gone.
-    pub fn gone(&self, subject: &Subject) {
-        self.change(|index| match subject.kind {
-            Kind::Deployment | Kind::Staged => index.remove(subject),
-            Kind::Project => index.place_users(subject, None),
+    pub fn gone(&self, object_ref: &ObjectRef) {
+        self.change(|index| match object_ref.kind {
+            Kind::Deployment | Kind::Staged => index.remove(object_ref),
+            Kind::Project => index.place_users(object_ref, None),
             Kind::Check | Kind::Mirror => BTreeSet::new(),
         });
     }
@@ -147,7 +147,7 @@ impl Keys {
     ///
     /// That frees the others: of what cannot be listed nothing can be read or written, so no reconcile of it runs, and none
     /// can create what another one creates too. What it has at the remote from earlier is found there under its key, as
-    /// anybody's is, which is `KeyTaken`. It is not taken over meanwhile ([`Standing::Unlisted`]): who owns it cannot be
+    /// anybody's is, which is `KeyTaken`. It is not taken over meanwhile ([`ClaimStatus::Unlisted`]): who owns it cannot be
     /// seen. An API server that does not answer may still show who is stronger, so that frees nobody.
     pub fn refused(&self) {
         self.change(|index| {
@@ -166,71 +166,71 @@ impl Keys {
 
     /// Every resource or project that the watches have shown.
     #[must_use]
-    pub fn subjects(&self, kind: Kind) -> Vec<Subject> {
+    pub fn object_refs(&self, kind: Kind) -> Vec<ObjectRef> {
         let index = self.lock();
         match kind {
             Kind::Deployment | Kind::Staged => {
-                index.entries.keys().filter(|subject| subject.kind == kind).cloned().collect()
+                index.entries.keys().filter(|object_ref| object_ref.kind == kind).cloned().collect()
             }
             Kind::Project => index.projects.keys().cloned().collect(),
             Kind::Check | Kind::Mirror => Vec::new(),
         }
     }
 
-    /// How a resource stands at the beginning of its run. What an earlier run of it announced with [`Keys::begin`] and
+    /// How a resource stands at the beginning of its run. What an earlier run of it announced with [`KeyOwnership::begin`] and
     /// did not write is taken back.
     #[must_use]
-    pub fn standing<K: Contender>(&self, object: &K) -> Standing {
-        let subject = subject(object);
+    pub fn claim_status<K: Claimant>(&self, object: &K) -> ClaimStatus {
+        let object_ref = object_ref(object);
         self.wrote(object);
-        self.change(|index| index.announce(&subject, false));
+        self.change(|index| index.announce(&object_ref, false));
         let mut index = self.lock();
         if index.missing_lists > 0 {
-            index.early.insert(subject);
-            return Standing::Unknown;
+            index.early.insert(object_ref);
+            return ClaimStatus::Unknown;
         }
-        match index.entries.get(&subject).filter(|entry| Some(&entry.uid) == object.meta().uid.as_ref()) {
-            None => Standing::Unknown,
-            Some(entry) => index.standing(entry),
+        match index.entries.get(&object_ref).filter(|entry| Some(&entry.uid) == object.meta().uid.as_ref()) {
+            None => ClaimStatus::Unknown,
+            Some(entry) => index.claim_status(entry),
         }
     }
 
     /// Announces that a resource is about to create or to take over what is at `place`. If the answer is
-    /// [`Standing::First`], nobody else gets that answer until the write that follows shows, or the next run began:
+    /// [`ClaimStatus::Owner`], nobody else gets that answer until the write that follows shows, or the next run began:
     /// asking and announcing are one step.
     #[must_use]
-    pub fn begin<K: Contender>(&self, object: &K, place: &Place, what: Beginning) -> Standing {
-        let subject = subject(object);
-        let mut standing = Standing::Unknown;
+    pub fn begin<K: Claimant>(&self, object: &K, place: &RemoteKey, what: ClaimReason) -> ClaimStatus {
+        let object_ref = object_ref(object);
+        let mut claim_status = ClaimStatus::Unknown;
         self.change(|index| {
             let there = match what {
-                Beginning::TakeOver(_) if index.refused_lists > 0 => {
-                    index.early.insert(subject);
-                    standing = Standing::Unlisted;
+                ClaimReason::TakeOver(_) if index.refused_lists > 0 => {
+                    index.early.insert(object_ref);
+                    claim_status = ClaimStatus::Unlisted;
                     return BTreeSet::new();
                 }
-                Beginning::TakeOver(id) => Some(id),
-                Beginning::Create => None,
+                ClaimReason::TakeOver(id) => Some(id),
+                ClaimReason::Create => None,
             };
-            let here = index.entries.get(&subject).filter(|entry| {
+            let here = index.entries.get(&object_ref).filter(|entry| {
                 Some(&entry.uid) == object.meta().uid.as_ref() && entry.place().as_ref() == Some(place)
             });
             let Some(entry) = here.filter(|entry| entry.counts()) else {
-                index.early.insert(subject);
+                index.early.insert(object_ref);
                 return BTreeSet::new();
             };
             let rival = rival(&entry.claim, index.claims(place), there);
-            standing = rival.map_or(Standing::First, |rival| Standing::After(rival.subject.clone()));
-            if standing == Standing::First { index.announce(&subject, true) } else { BTreeSet::new() }
+            claim_status = rival.map_or(ClaimStatus::Owner, |rival| ClaimStatus::HeldBy(rival.object_ref.clone()));
+            if claim_status == ClaimStatus::Owner { index.announce(&object_ref, true) } else { BTreeSet::new() }
         });
-        standing
+        claim_status
     }
 
-    fn change(&self, change: impl FnOnce(&mut Index) -> BTreeSet<Subject>) {
-        let woken = change(&mut self.lock());
-        for subject in woken {
+    fn change(&self, change: impl FnOnce(&mut Index) -> BTreeSet<ObjectRef>) {
+        let enqueued = change(&mut self.lock());
+        for object_ref in enqueued {
             // Nobody listens any more when the operator ends.
-            let _ = self.wake.send(subject);
+            let _ = self.enqueue.send(object_ref);
         }
     }
 
@@ -242,120 +242,120 @@ impl Keys {
 /// Each change returns those whose standing it may have changed.
 impl Index {
     /// One list less is awaited.
-    fn awaited_less(&mut self) -> BTreeSet<Subject> {
+    fn awaited_less(&mut self) -> BTreeSet<ObjectRef> {
         self.missing_lists = self.missing_lists.saturating_sub(1);
         if self.missing_lists == 0 { std::mem::take(&mut self.early) } else { BTreeSet::new() }
     }
 
-    fn put<K: Contender>(&mut self, object: &K, appears: bool) -> BTreeSet<Subject> {
+    fn put<K: Claimant>(&mut self, object: &K, appears: bool) -> BTreeSet<ObjectRef> {
         let entry = Entry::of(object);
-        let subject = entry.claim.subject.clone();
-        match self.entries.get(&subject) {
+        let object_ref = entry.claim.object_ref.clone();
+        match self.entries.get(&object_ref) {
             Some(before) if !entry.follows(before) => return BTreeSet::new(),
             None if !appears => return BTreeSet::new(),
             _ => {}
         }
         let entry = entry.naming(self.projects.get(&entry.project));
-        self.replace(&subject, Some(entry))
+        self.replace(&object_ref, Some(entry))
     }
 
-    fn remove(&mut self, subject: &Subject) -> BTreeSet<Subject> {
-        self.early.remove(subject);
-        self.replace(subject, None)
+    fn remove(&mut self, object_ref: &ObjectRef) -> BTreeSet<ObjectRef> {
+        self.early.remove(object_ref);
+        self.replace(object_ref, None)
     }
 
-    fn announce(&mut self, subject: &Subject, announced: bool) -> BTreeSet<Subject> {
-        match self.entries.get(subject) {
+    fn announce(&mut self, object_ref: &ObjectRef, announced: bool) -> BTreeSet<ObjectRef> {
+        match self.entries.get(object_ref) {
             Some(entry) if entry.is_announced() != announced => {
                 let entry = entry.announcing(announced);
-                self.replace(subject, Some(entry))
+                self.replace(object_ref, Some(entry))
             }
             _ => BTreeSet::new(),
         }
     }
 
     /// A project names another remote than before, or none, or is admitted there.
-    fn place_users(&mut self, project: &Subject, named: Option<Named>) -> BTreeSet<Subject> {
-        let mut woken = BTreeSet::new();
+    fn place_users(&mut self, project: &ObjectRef, named: Option<Named>) -> BTreeSet<ObjectRef> {
+        let mut enqueued = BTreeSet::new();
         for user in self.users.get(project).cloned().unwrap_or_default() {
             let entry = self.entries.get(&user).map(|entry| entry.naming(named.as_ref()));
-            woken.extend(self.replace(&user, entry));
+            enqueued.extend(self.replace(&user, entry));
             if named.as_ref().is_some_and(|named| named.admits) && self.missing_lists == 0 && self.early.remove(&user) {
-                woken.insert(user);
+                enqueued.insert(user);
             }
         }
         match named {
             Some(named) => self.projects.insert(project.clone(), named),
             None => self.projects.remove(project),
         };
-        woken
+        enqueued
     }
 
-    fn replace(&mut self, subject: &Subject, entry: Option<Entry>) -> BTreeSet<Subject> {
-        let before = self.entries.get(subject);
+    fn replace(&mut self, object_ref: &ObjectRef, entry: Option<Entry>) -> BTreeSet<ObjectRef> {
+        let before = self.entries.get(object_ref);
         let ids = |entry: Option<&Entry>| entry.and_then(|entry| entry.claim.id.clone());
         let other_id = ids(before) != ids(entry.as_ref());
         let left = before.and_then(Entry::place);
         let entered = entry.as_ref().and_then(Entry::place);
-        let places: BTreeSet<Place> = left.iter().chain(&entered).cloned().collect();
+        let places: BTreeSet<RemoteKey> = left.iter().chain(&entered).cloned().collect();
         let first: Vec<_> = places.iter().map(|place| self.firsts(place)).collect();
         let stays = entry.is_some();
-        self.unlink(subject, left.as_ref());
+        self.unlink(object_ref, left.as_ref());
         if let Some(entry) = entry {
-            self.users.entry(entry.project.clone()).or_default().insert(subject.clone());
-            self.entries.insert(subject.clone(), entry);
+            self.users.entry(entry.project.clone()).or_default().insert(object_ref.clone());
+            self.entries.insert(object_ref.clone(), entry);
         }
         if let Some(place) = entered {
-            self.places.entry(place).or_default().insert(subject.clone());
+            self.places.entry(place).or_default().insert(object_ref.clone());
         }
         if !other_id && places.iter().map(|place| self.firsts(place)).eq(first) {
             return BTreeSet::new();
         }
         let there = places.iter().filter_map(|place| self.places.get(place)).flatten();
-        let mut woken: BTreeSet<Subject> = there.filter(|other| *other != subject).cloned().collect();
+        let mut enqueued: BTreeSet<ObjectRef> = there.filter(|other| *other != object_ref).cloned().collect();
         // Whoever is alone needs no run of its own for that.
-        if stays && !woken.is_empty() {
-            woken.insert(subject.clone());
+        if stays && !enqueued.is_empty() {
+            enqueued.insert(object_ref.clone());
         }
-        woken
+        enqueued
     }
 
-    fn unlink(&mut self, subject: &Subject, place: Option<&Place>) {
-        let Some(entry) = self.entries.remove(subject) else { return };
-        take_out(&mut self.users, &entry.project, subject);
+    fn unlink(&mut self, object_ref: &ObjectRef, place: Option<&RemoteKey>) {
+        let Some(entry) = self.entries.remove(object_ref) else { return };
+        take_out(&mut self.users, &entry.project, object_ref);
         if let Some(place) = place {
-            take_out(&mut self.places, place, subject);
+            take_out(&mut self.places, place, object_ref);
         }
     }
 
-    fn claims(&self, place: &Place) -> impl Iterator<Item = &Claim> {
+    fn claims(&self, place: &RemoteKey) -> impl Iterator<Item = &Claim> {
         let there = self.places.get(place).into_iter().flatten();
-        let entries = there.filter_map(|subject| self.entries.get(subject));
+        let entries = there.filter_map(|object_ref| self.entries.get(object_ref));
         entries.filter(|entry| entry.counts()).map(|entry| &entry.claim)
     }
 
     /// Who is first, if nothing is there and if any of the deployments is there that annotations name.
-    fn firsts(&self, place: &Place) -> BTreeMap<Option<String>, Option<Subject>> {
+    fn firsts(&self, place: &RemoteKey) -> BTreeMap<Option<String>, Option<ObjectRef>> {
         let annotated = self.claims(place).map(|claim| claim.annotated.clone());
-        let first = |there: Option<&str>| strongest(self.claims(place), there).map(|claim| claim.subject.clone());
+        let first = |there: Option<&str>| strongest(self.claims(place), there).map(|claim| claim.object_ref.clone());
         annotated.chain([None]).map(|there| (there.clone(), first(there.as_deref()))).collect()
     }
 
-    fn standing(&self, entry: &Entry) -> Standing {
-        let Some(place) = entry.place() else { return Standing::First };
+    fn claim_status(&self, entry: &Entry) -> ClaimStatus {
+        let Some(place) = entry.place() else { return ClaimStatus::Owner };
         let claims: Vec<_> = self.claims(&place).collect();
         let rival = rival_unseen(&entry.claim, claims.iter().copied());
-        rival.map_or(Standing::First, |rival| Standing::After(rival.subject.clone()))
+        rival.map_or(ClaimStatus::Owner, |rival| ClaimStatus::HeldBy(rival.object_ref.clone()))
     }
 }
 
-fn subject<K: Contender>(object: &K) -> Subject {
-    Subject { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
+fn object_ref<K: Claimant>(object: &K) -> ObjectRef {
+    ObjectRef { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }
 
-fn take_out<K: Ord>(sets: &mut BTreeMap<K, BTreeSet<Subject>>, key: &K, subject: &Subject) {
+fn take_out<K: Ord>(sets: &mut BTreeMap<K, BTreeSet<ObjectRef>>, key: &K, object_ref: &ObjectRef) {
     if let Some(set) = sets.get_mut(key) {
-        set.remove(subject);
+        set.remove(object_ref);
         if set.is_empty() {
             sets.remove(key);
         }

@@ -14,14 +14,14 @@ use tokio::sync::mpsc::{self, Receiver};
 
 use super::Scope;
 use crate::controllers::changes::Changes;
-use crate::controllers::events::{self, Lifes, Ours, strip};
+use crate::controllers::events::{self, KnownObjects, ManagedKind, strip};
 use crate::controllers::lists::{List, PAGE};
 use crate::controllers::object::Object;
+use crate::controllers::object_ref::Kind;
 use crate::controllers::readable::{self, Guarded, only_readable};
 use crate::controllers::references::Named;
 use crate::controllers::refusal;
 use crate::controllers::sources::Sources;
-use crate::controllers::subject::Kind;
 use crate::crd::Connector;
 
 /// The watch of one of our kinds.
@@ -45,28 +45,28 @@ impl Scope {
     /// Watches one of our kinds.
     pub(super) fn objects<K>(&self) -> Watched<K>
     where
-        K: Object + Ours,
+        K: Object + ManagedKind,
     {
         let (store, writer) = reflector::store();
-        let (told, unreadable) = mpsc::channel(readable::WAITING);
+        let (condition, unreadable) = mpsc::channel(readable::WAITING);
         // Projects are read by whatever names them, whoever speaks for them.
         let config = match K::KIND {
             Kind::Project => config(),
             Kind::Deployment | Kind::Staged | Kind::Check | Kind::Mirror => config().labels(&self.selector),
         };
         let watcher = watcher(self.api::<Guarded<K>>(), config).default_backoff();
-        let events = watcher.modify(strip).inspect(self.note_lifes::<K>());
-        let stream = only_readable(events, store.clone(), told).reflect(writer).filter_map(self.enqueue_changes());
+        let events = watcher.modify(strip).inspect(self.note_known_objects::<K>());
+        let stream = only_readable(events, store.clone(), condition).reflect(writer).filter_map(self.enqueue_changes());
         Watched { stream: stream.boxed(), store, unreadable }
     }
 
     /// Notes what exists and what is gone, and how the first list stands.
-    fn note_lifes<K>(&self) -> impl FnMut(&watcher::Result<watcher::Event<Guarded<K>>>) + Send + use<K>
+    fn note_known_objects<K>(&self) -> impl FnMut(&watcher::Result<watcher::Event<Guarded<K>>>) + Send + use<K>
     where
-        K: Object + Ours,
+        K: Object + ManagedKind,
     {
         let context = self.context.clone();
-        let mut lifes = Lifes::new(self.namespace.clone());
+        let mut known_objects = KnownObjects::new(self.namespace.clone());
         let list = List { kind: K::KIND, namespace: self.namespace.clone() };
         let mut refused = false;
         move |event| match event {
@@ -74,14 +74,14 @@ impl Scope {
                 if matches!(event, watcher::Event::InitDone) && context.work.listed(&list) && refused {
                     tracing::info!(%list, "the API server lists these again");
                 }
-                for subject in lifes.note(&context, event) {
-                    events::ended(&context, &subject);
+                for object_ref in known_objects.note(&context, event) {
+                    events::ended(&context, &object_ref);
                 }
             }
             Err(watcher::Error::InitialListFailed(error @ kube::Error::Api(status)))
                 if refusal::cannot_be_seen(error) =>
             {
-                lifes.refused::<K>(&context);
+                known_objects.refused::<K>(&context);
                 if context.work.list_refused(&list) {
                     refused = true;
                     tracing::warn!(
@@ -99,7 +99,7 @@ impl Scope {
         &self,
     ) -> impl FnMut(watcher::Result<watcher::Event<K>>) -> future::Ready<Option<watcher::Result<K>>> + Send + use<K>
     where
-        K: Object + Ours,
+        K: Object + ManagedKind,
     {
         let context = self.context.clone();
         let watched = self.namespace.clone().unwrap_or_else(|| "all".to_owned());
@@ -107,11 +107,11 @@ impl Scope {
         move |event| {
             match event {
                 Ok(event) => {
-                    for subject in changes.note(&event) {
-                        context.work.changed(&subject);
+                    for object_ref in changes.note(&event) {
+                        context.work.changed(&object_ref);
                         // From here on, so that the resync does not take it for missed.
-                        context.work.event(&subject);
-                        context.wake(subject);
+                        context.work.event(&object_ref);
+                        context.enqueue(object_ref);
                     }
                 }
                 Err(error) => {

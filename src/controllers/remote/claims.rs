@@ -7,12 +7,12 @@ use jiff::Timestamp;
 
 use super::settings::{Connection, Settings};
 use super::state::{Remote, State};
-use crate::controllers::subject::Subject;
+use crate::controllers::object_ref::ObjectRef;
 
 impl Remote {
     /// Takes up the claim of a project: with the credentials of all others, or with new ones if there are no others, which
     /// needs a client that is made of them. False if there is none; nothing has changed then.
-    pub(super) fn join(&self, project: &Subject, settings: &Settings, made: Option<Arc<dyn Connection>>) -> bool {
+    pub(super) fn join(&self, project: &ObjectRef, settings: &Settings, made: Option<Arc<dyn Connection>>) -> bool {
         let now = self.clock.now();
         self.change(|state| {
             if state.claims.get(project) != Some(settings) {
@@ -28,8 +28,8 @@ impl Remote {
     }
 
     /// Gives up the claim of a project; true if it was the last one.
-    pub(super) fn part(&self, project: &Subject) -> bool {
-        self.dismiss(|subject| subject.namespace == project.namespace);
+    pub(super) fn part(&self, project: &ObjectRef) -> bool {
+        self.dismiss(|object_ref| object_ref.namespace == project.namespace);
         self.change(|state| {
             state.claims.remove(project);
             state.apply_lowest_rate();
@@ -43,7 +43,7 @@ impl Remote {
     }
 
     /// Whether this project alone claims it, and these settings lead to the same remote project.
-    pub(super) fn is_claimed_by(&self, project: &Subject, settings: &Settings) -> bool {
+    pub(super) fn is_claimed_by(&self, project: &ObjectRef, settings: &Settings) -> bool {
         self.change(|state| {
             state.claims.keys().all(|other| other == project) && state.settings.identity() == settings.identity()
         })
@@ -66,8 +66,8 @@ impl State {
     fn reconnect(&mut self, settings: &Settings, client: Arc<dyn Connection>, now: Timestamp) {
         self.client = client;
         self.settings = settings.clone();
-        self.gate.renew();
-        self.offers.distrust(now);
+        self.circuit_breaker.renew();
+        self.registry_cache.distrust(now);
         // Whether they are good is asked at once.
         if let Some((_, at)) = &mut self.counted {
             *at = Timestamp::MIN;

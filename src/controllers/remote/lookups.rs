@@ -14,7 +14,7 @@ use connect_api::model::Destination;
 use jiff::Timestamp;
 
 use super::jitter::Jitter;
-use crate::controllers::subject::Subject;
+use crate::controllers::object_ref::ObjectRef;
 
 /// Pause before what was not verified is looked up for the second time; it grows with the age of the operation.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
@@ -51,7 +51,7 @@ pub enum Found {
 
 /// What a lookup saw.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lookedup {
+pub struct LookupResult {
     /// When its first request left (never later).
     pub at: Timestamp,
     /// One for each resource, in their order.
@@ -81,7 +81,7 @@ struct Entry {
     cadence: Cadence,
     /// A reconcile wants a lookup that is not older than that.
     wanted: Option<Timestamp>,
-    seen: Option<Lookedup>,
+    seen: Option<LookupResult>,
     /// Lookups in a row in which something could not be read.
     failures: u32,
     due: Timestamp,
@@ -89,21 +89,21 @@ struct Entry {
 
 /// What is looked up at one remote.
 #[derive(Default)]
-pub(super) struct Lookups(BTreeMap<Subject, Entry>);
+pub(super) struct Lookups(BTreeMap<ObjectRef, Entry>);
 
 impl Lookups {
     /// Takes what was seen by a lookup that began at `newer_than` or later; if there is none, one is wanted.
     pub(super) fn take(
         &mut self,
-        subject: &Subject,
+        object_ref: &ObjectRef,
         lookup: &Lookup,
         newer_than: Timestamp,
         interval: Duration,
         now: Timestamp,
-    ) -> Option<Lookedup> {
+    ) -> Option<LookupResult> {
         let cadence = Cadence { interval, unverified_since: Some(newer_than) };
         let new = || Entry { lookup: lookup.clone(), cadence, wanted: None, seen: None, failures: 0, due: now };
-        let entry = self.0.entry(subject.clone()).or_insert_with(new);
+        let entry = self.0.entry(object_ref.clone()).or_insert_with(new);
         if entry.lookup != *lookup {
             *entry = new();
         }
@@ -120,17 +120,23 @@ impl Lookups {
     }
 
     /// How often to look from now on.
-    pub(super) fn set_cadence(&mut self, subject: &Subject, cadence: Cadence, now: Timestamp, jitter: &mut Jitter) {
-        let Some(entry) = self.0.get_mut(subject) else { return };
+    pub(super) fn set_cadence(
+        &mut self,
+        object_ref: &ObjectRef,
+        cadence: Cadence,
+        now: Timestamp,
+        jitter: &mut Jitter,
+    ) {
+        let Some(entry) = self.0.get_mut(object_ref) else { return };
         if std::mem::replace(&mut entry.cadence, cadence) != cadence && entry.failures == 0 && entry.wanted.is_none() {
             entry.due = later(now, jitter.stretch(cadence.pause(now)));
         }
     }
 
     /// What to look up now.
-    pub(super) fn due(&self, now: Timestamp) -> Vec<(Subject, Lookup)> {
+    pub(super) fn due(&self, now: Timestamp) -> Vec<(ObjectRef, Lookup)> {
         let due = self.0.iter().filter(|(_, entry)| entry.due <= now);
-        due.map(|(subject, entry)| (subject.clone(), entry.lookup.clone())).collect()
+        due.map(|(object_ref, entry)| (object_ref.clone(), entry.lookup.clone())).collect()
     }
 
     /// When the first lookup is due.
@@ -141,14 +147,14 @@ impl Lookups {
     /// Takes note of a lookup that began at `at`; true if the subject is to be enqueued.
     pub(super) fn see(
         &mut self,
-        subject: &Subject,
+        object_ref: &ObjectRef,
         lookup: &Lookup,
         at: Timestamp,
         mut found: Vec<Found>,
         now: Timestamp,
         jitter: &mut Jitter,
     ) -> bool {
-        let Some(entry) = self.0.get_mut(subject).filter(|entry| entry.lookup == *lookup) else { return false };
+        let Some(entry) = self.0.get_mut(object_ref).filter(|entry| entry.lookup == *lookup) else { return false };
         let failed = found.iter().any(|found| matches!(found, Found::Unreadable(_)));
         if entry.wanted.is_some_and(|wanted| at < wanted) {
             entry.due = now;
@@ -168,22 +174,22 @@ impl Lookups {
             if failed { jitter.growing(entry.failures).min(pause.max(FIRST_PAUSE)) } else { jitter.stretch(pause) },
         );
         let changed = entry.seen.as_ref().is_none_or(|before| before.found != found);
-        entry.seen = Some(Lookedup { at, found });
+        entry.seen = Some(LookupResult { at, found });
         entry.wanted.take().is_some() || changed
     }
 
     /// Who is kept here.
-    pub(super) fn subjects(&self) -> impl Iterator<Item = &Subject> {
+    pub(super) fn object_refs(&self) -> impl Iterator<Item = &ObjectRef> {
         self.0.keys()
     }
 
-    pub(super) fn forget(&mut self, subject: &Subject) {
-        self.0.remove(subject);
+    pub(super) fn forget(&mut self, object_ref: &ObjectRef) {
+        self.0.remove(object_ref);
     }
 
     /// Forgets all that are chosen, and returns them.
-    pub(super) fn dismiss(&mut self, chosen: impl Fn(&Subject) -> bool) -> Vec<Subject> {
-        self.0.extract_if(.., |subject, _| chosen(subject)).map(|(subject, _)| subject).collect()
+    pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
+        self.0.extract_if(.., |object_ref, _| chosen(object_ref)).map(|(object_ref, _)| object_ref).collect()
     }
 }
 

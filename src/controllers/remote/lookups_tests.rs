@@ -5,7 +5,7 @@ use connect_api::commerce::ResourceKind;
 use connect_api::model::{Extension, Subscription};
 
 use super::*;
-use crate::controllers::remote::testing::{START, at, subject};
+use crate::controllers::remote::testing::{START, at, object_ref};
 
 const INTERVAL: Duration = Duration::from_mins(5);
 
@@ -28,7 +28,7 @@ fn lookup() -> Lookup {
 }
 
 fn see(lookups: &mut Lookups, lookup: &Lookup, left: u64, found: [Found; 2], now: u64) -> bool {
-    lookups.see(&subject(0), lookup, at(left), found.into(), at(now), &mut Jitter::new(1))
+    lookups.see(&object_ref(0), lookup, at(left), found.into(), at(now), &mut Jitter::new(1))
 }
 
 fn broken() -> Found {
@@ -37,13 +37,13 @@ fn broken() -> Found {
 
 fn verified(lookups: &mut Lookups, now: u64) {
     let cadence = Cadence { interval: INTERVAL, unverified_since: None };
-    lookups.set_cadence(&subject(0), cadence, at(now), &mut Jitter::new(1));
+    lookups.set_cadence(&object_ref(0), cadence, at(now), &mut Jitter::new(1));
 }
 
 #[test]
 fn what_is_not_verified_is_looked_up_with_growing_pauses_and_else_at_the_interval() {
     let (mut lookups, lookup) = (Lookups::default(), lookup());
-    assert_eq!(lookups.take(&subject(0), &lookup, at(0), INTERVAL, at(0)), None);
+    assert_eq!(lookups.take(&object_ref(0), &lookup, at(0), INTERVAL, at(0)), None);
     assert_eq!(lookups.due(at(0)).len(), 1);
     assert!(see(&mut lookups, &lookup, 0, [Found::Absent, Found::Absent], 1), "it was wanted");
     let mut pauses = Vec::new();
@@ -68,15 +68,15 @@ fn what_is_not_verified_is_looked_up_with_growing_pauses_and_else_at_the_interva
 #[test]
 fn a_read_that_fails_keeps_what_was_seen_unless_something_newer_is_wanted() {
     let (mut lookups, lookup) = (Lookups::default(), lookup());
-    assert_eq!(lookups.take(&subject(0), &lookup, at(0), INTERVAL, at(0)), None);
+    assert_eq!(lookups.take(&object_ref(0), &lookup, at(0), INTERVAL, at(0)), None);
     assert!(see(&mut lookups, &lookup, 0, [broken(), broken()], 1), "whoever waits hears of it");
     assert!(lookups.next() <= at(2), "and it is tried again soon");
     assert!(see(&mut lookups, &lookup, 2, [Found::Absent, Found::Absent], 2));
     assert!(!see(&mut lookups, &lookup, 20, [Found::Absent, broken()], 20), "nothing new");
-    let seen = lookups.take(&subject(0), &lookup, at(1), INTERVAL, at(21)).expect("it was looked up");
+    let seen = lookups.take(&object_ref(0), &lookup, at(1), INTERVAL, at(21)).expect("it was looked up");
     assert_eq!(seen.found, [Found::Absent, Found::Absent]);
     // After an operation what was seen before says nothing.
-    assert_eq!(lookups.take(&subject(0), &lookup, at(30), INTERVAL, at(30)), None);
+    assert_eq!(lookups.take(&object_ref(0), &lookup, at(30), INTERVAL, at(30)), None);
     assert!(!see(&mut lookups, &lookup, 29, [Found::Absent, Found::Absent], 31), "it began before");
     assert_eq!(lookups.due(at(31)).len(), 1, "so it is looked up again");
     assert!(see(&mut lookups, &lookup, 31, [Found::Absent, Found::Absent], 31));
@@ -85,14 +85,14 @@ fn a_read_that_fails_keeps_what_was_seen_unless_something_newer_is_wanted() {
 #[test]
 fn another_client_or_other_resources_begin_anew_and_who_goes_is_not_kept() {
     let (mut lookups, first) = (Lookups::default(), lookup());
-    assert_eq!(lookups.take(&subject(0), &first, at(0), INTERVAL, at(0)), None);
+    assert_eq!(lookups.take(&object_ref(0), &first, at(0), INTERVAL, at(0)), None);
     assert!(see(&mut lookups, &first, 0, [Found::Forbidden, Found::Forbidden], 0));
-    assert!(lookups.take(&subject(0), &first, at(0), INTERVAL, at(1)).is_some());
+    assert!(lookups.take(&object_ref(0), &first, at(0), INTERVAL, at(1)).is_some());
     let other = lookup();
-    assert_eq!(lookups.take(&subject(0), &other, at(0), INTERVAL, at(1)), None, "new credentials");
+    assert_eq!(lookups.take(&object_ref(0), &other, at(0), INTERVAL, at(1)), None, "new credentials");
     assert!(!see(&mut lookups, &first, 1, [Found::Absent, Found::Absent], 1), "of the client before");
     let fewer = Lookup { resources: other.resources[..1].to_vec(), ..other.clone() };
-    assert_eq!(lookups.take(&subject(0), &fewer, at(0), INTERVAL, at(1)), None, "other resources");
-    assert_eq!(lookups.dismiss(|_| true), [subject(0)]);
-    assert_eq!((lookups.subjects().count(), lookups.next()), (0, Timestamp::MAX));
+    assert_eq!(lookups.take(&object_ref(0), &fewer, at(0), INTERVAL, at(1)), None, "other resources");
+    assert_eq!(lookups.dismiss(|_| true), [object_ref(0)]);
+    assert_eq!((lookups.object_refs().count(), lookups.next()), (0, Timestamp::MAX));
 }

@@ -1,37 +1,37 @@
 //! Everything that the controllers share for one remote project.
 //!
-//! A run never polls and never waits for a look: it takes a fresh [`Sighting`] out of the view, or says that it wants
+//! A run never polls and never waits for a look: it takes a fresh [`PolledRecord`] out of the view, or says that it wants
 //! one and ends. One task for each remote, the looker, reads what is wanted or due, few by id and many by LIST, and
 //! sends into a channel whose run is to be done again. Nothing here knows of Kubernetes, nor of HTTP.
 //!
 //! - `settings`: how to reach it, and who makes the client;
 //! - `registry` ([`Remotes`]), `claims`: which projects share which remote, and with what credentials;
 //! - `state` ([`Remote`]): the lock around what is known of one remote, and what its users call;
-//! - `gate`: whether calls go out at all, after failures and inside `Retry-After`;
-//! - `turns`: how many runs at once, and who is next;
+//! - `circuit_breaker`: whether calls go out at all, after failures and inside `Retry-After`;
+//! - `concurrency_limiter`: how many runs at once, and who is next;
 //! - `view`, `fingerprint`: what is watched and what was seen; `plan`: what to read next (all pure);
-//! - `offers`: what the registry says of the connectors that are named (pure);
+//! - `registry_cache`: what the registry says of the connectors that are named (pure);
 //! - `permissions`: which rights the token lacks, and who waits for one that has them;
 //! - `lookups`, `verifier`: what is looked up in the HTTP API, and the task that reads it;
-//! - `looker`: does what `plan` says;
-//! - `door`: the client as everyone gets it, which asks the gate before each call and reports to it after.
+//! - `poller`: does what `plan` says;
+//! - `guarded_client`: the client as everyone gets it, which asks the gate before each call and reports to it after.
 
+mod circuit_breaker;
 mod claims;
-mod door;
+mod concurrency_limiter;
 mod fingerprint;
-mod gate;
+mod guarded_client;
 mod jitter;
-mod looker;
 mod lookups;
-mod offers;
 mod permissions;
 mod plan;
+mod poller;
 mod registry;
+mod registry_cache;
 mod settings;
 mod state;
 #[cfg(test)]
 mod testing;
-mod turns;
 mod verifier;
 mod view;
 
@@ -44,16 +44,16 @@ use connect_api::ApiError;
 use connect_api::model::Deployment;
 
 pub(super) use jitter::Jitter;
-pub use looker::ask;
-pub use lookups::{Cadence, Found, Lookedup, Lookup};
-pub use offers::{Offer, OfferName, Offered, Offering};
+pub use lookups::{Cadence, Found, Lookup, LookupResult};
+pub use poller::ask;
 pub use registry::Remotes;
+pub use registry_cache::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey};
 pub use settings::{ConnectFactory, Connection, Settings};
-pub use state::{Login, Remote, Turn};
+pub use state::{ConcurrencyPermit, Login, Remote};
 
 /// What a look saw.
 #[derive(Clone, Debug)]
-pub struct Sighting {
+pub struct PolledRecord {
     /// When the request left (never later).
     pub at: Timestamp,
     /// The record; `None` if the service itself answered that there is none (404 to a GET by id).
@@ -62,7 +62,7 @@ pub struct Sighting {
 
 /// How often to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum PollRate {
     /// Something moves, since then: every 3 s at first, then with pauses of a fifth of its age, up to 30 s.
     Busy {
         /// Start of the operation.
@@ -74,11 +74,11 @@ pub enum Pace {
 
 /// Why a run does not get a turn. It is woken when it may ask again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotNow {
+pub enum NotAdmitted {
     /// As many as may run do so.
     Queued,
     /// The remote is not to be called.
-    Closed(Trouble),
+    CircuitOpen(Outage),
 }
 
 /// How a remote is.
@@ -92,14 +92,14 @@ pub enum Health {
         last_look: Timestamp,
     },
     /// It cannot be worked with.
-    Failing(Trouble),
+    Failing(Outage),
 }
 
 /// Why a remote cannot be worked with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct Outage {
     /// Who has to act.
-    pub kind: TroubleKind,
+    pub kind: OutageKind,
     /// The error that said so last.
     pub error: Arc<ApiError>,
     /// Since when, over all attempts.
@@ -110,7 +110,7 @@ pub struct Trouble {
 
 /// Who has to act for a remote to work again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TroubleKind {
+pub enum OutageKind {
     /// Nobody: it does not answer, or answers that it is broken.
     Unavailable,
     /// Nobody: it asked to be left alone for a while.

@@ -10,10 +10,10 @@ use clock::{between, later};
 use connect_api::routes::LARGEST_OFFSET;
 use jiff::Timestamp;
 
-use super::gate::Position;
-use super::offers::{OfferName, Offers};
+use super::circuit_breaker::BreakerState;
+use super::registry_cache::{RegistryCache, RegistryKey};
 use super::view::View;
-use crate::controllers::subject::Subject;
+use crate::controllers::object_ref::ObjectRef;
 
 /// Size of a page: each record carries its whole connector, so the largest possible one would be heavy.
 pub(super) const PAGE: u16 = 100;
@@ -30,7 +30,7 @@ pub(super) struct Facts {
     /// The time now.
     pub(super) now: Timestamp,
     /// Where the gate stands.
-    pub(super) gate: Position,
+    pub(super) circuit_breaker: BreakerState,
     /// Deployments in the project, and when that was read.
     pub(super) counted: Option<(u64, Timestamp)>,
     /// Whether connectors were read last.
@@ -43,7 +43,7 @@ pub(super) struct Read {
     /// Id of the deployment.
     pub(super) id: Box<str>,
     /// Who watches it.
-    pub(super) subjects: Vec<Subject>,
+    pub(super) object_refs: Vec<ObjectRef>,
 }
 
 /// What to read next.
@@ -56,18 +56,18 @@ pub(super) enum Plan {
     /// These, by id.
     Read(Vec<Read>),
     /// These connectors, which runs wait for or whose interval is over.
-    Offers(Vec<OfferName>),
+    RegistryCache(Vec<RegistryKey>),
     /// All pages; these are due, and are read by id if they are on none: only that proves absence.
     List(Vec<Read>),
 }
 
 /// Decides what to read next.
-pub(super) fn plan(view: &View, offers: &Offers, facts: Facts) -> Plan {
-    let failures = match facts.gate {
-        Position::Closed(until) => return Plan::Rest(until),
-        Position::ForList => return Plan::Count,
-        Position::HalfOpen(failures) => failures,
-        Position::Open => 0,
+pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: Facts) -> Plan {
+    let failures = match facts.circuit_breaker {
+        BreakerState::Open(until) => return Plan::Rest(until),
+        BreakerState::HalfOpenForList => return Plan::Count,
+        BreakerState::HalfOpen(failures) => failures,
+        BreakerState::Closed => 0,
     };
     let Wanted { mut due, mut soon, next, watched } = wanted(view, facts.now);
     if failures > 0 {
@@ -77,10 +77,10 @@ pub(super) fn plan(view: &View, offers: &Offers, facts: Facts) -> Plan {
     }
     // First, because a run asks for them before it looks; but a few at a time, and not twice in a row while deployments
     // are due: a registry that is slow must hold up no look.
-    let mut connectors = offers.due(facts.now);
+    let mut connectors = registry_cache.due(facts.now);
     if !connectors.is_empty() && (due.is_empty() || !facts.offers_read) {
         connectors.truncate(OFFERS_AT_ONCE);
-        return Plan::Offers(connectors);
+        return Plan::RegistryCache(connectors);
     }
     let count_due = facts.counted.map_or(facts.now, |(_, at)| later(at, COUNT_AGE));
     let reads = due.len() + soon.len();
@@ -92,7 +92,7 @@ pub(super) fn plan(view: &View, offers: &Offers, facts: Facts) -> Plan {
         return Plan::Count;
     }
     if due.is_empty() {
-        return Plan::Rest(next.min(count_due).min(offers.next()));
+        return Plan::Rest(next.min(count_due).min(registry_cache.next()));
     }
     due.append(&mut soon);
     Plan::Read(due)
@@ -119,15 +119,16 @@ fn wanted(view: &View, now: Timestamp) -> Wanted {
     struct Watched<'a> {
         due: Timestamp,
         soon: bool,
-        subjects: Vec<&'a Subject>,
+        object_refs: Vec<&'a ObjectRef>,
     }
     let mut by_id: HashMap<&str, Watched> = HashMap::new();
-    for (subject, entry) in view.entries() {
+    for (object_ref, entry) in view.entries() {
         let soon = entry.pace.is_some_and(|pace| between(now, entry.due) <= pace.period(now) / 5);
-        let watched = by_id.entry(&*entry.id).or_insert_with(|| Watched { due: entry.due, soon, subjects: Vec::new() });
+        let watched =
+            by_id.entry(&*entry.id).or_insert_with(|| Watched { due: entry.due, soon, object_refs: Vec::new() });
         watched.due = watched.due.min(entry.due);
         watched.soon |= soon;
-        watched.subjects.push(subject);
+        watched.object_refs.push(object_ref);
     }
     let next = by_id.values().map(|watched| watched.due).min().unwrap_or(Timestamp::MAX);
     let watched = by_id.len() as u64;
@@ -135,9 +136,9 @@ fn wanted(view: &View, now: Timestamp) -> Wanted {
         by_id.into_iter().filter(|(_, watched)| watched.due <= now || watched.soon).collect();
     chosen.sort_by(|(id, one), (other_id, other)| (one.due, id).cmp(&(other.due, other_id)));
     let read = |(id, watched): &(&str, Watched)| {
-        let mut subjects: Vec<Subject> = watched.subjects.iter().copied().cloned().collect();
-        subjects.sort();
-        Read { id: (*id).into(), subjects }
+        let mut object_refs: Vec<ObjectRef> = watched.object_refs.iter().copied().cloned().collect();
+        object_refs.sort();
+        Read { id: (*id).into(), object_refs }
     };
     let split = chosen.partition_point(|(_, watched)| watched.due <= now);
     let (due, soon) = chosen.split_at(split);

@@ -1,18 +1,18 @@
 use connect_api::Selector;
 
 use super::*;
-use crate::controllers::remote::Pace;
+use crate::controllers::remote::PollRate;
 use crate::controllers::remote::jitter::Jitter;
-use crate::controllers::remote::testing::{START, at, id, subject};
+use crate::controllers::remote::testing::{START, at, id, object_ref};
 
 /// So many watched ids, each to be looked at once a pause of that many seconds is over.
 fn watched(groups: &[(usize, u64)]) -> View {
     let (mut view, mut number) = (View::default(), 0);
     for (count, seconds) in groups {
         for _ in 0..*count {
-            let pace = Pace::Settled(Duration::from_mins(5));
-            view.watch(&subject(number), &id(number), pace, START, &mut Jitter::new(1));
-            assert!(view.take(&subject(number), &id(number), at(*seconds), START).is_none());
+            let pace = PollRate::Settled(Duration::from_mins(5));
+            view.watch(&object_ref(number), &id(number), pace, START, &mut Jitter::new(1));
+            assert!(view.take(&object_ref(number), &id(number), at(*seconds), START).is_none());
             number += 1;
         }
     }
@@ -25,15 +25,15 @@ fn shape(plan: &Plan) -> String {
         Plan::Rest(until) => format!("rest until {}", until.as_second()),
         Plan::Count => "count".into(),
         Plan::Read(reads) => format!("read {}", reads.len()),
-        Plan::Offers(names) => format!("connectors {}", names.len()),
+        Plan::RegistryCache(names) => format!("connectors {}", names.len()),
         Plan::List(due) => format!("list for {}", due.len()),
     }
 }
 
 #[test]
 fn few_are_read_by_id_and_many_by_list() {
-    let open = Position::Open;
-    for (case, groups, gate, total, now, expected) in [
+    let open = BreakerState::Closed;
+    for (case, groups, circuit_breaker, total, now, expected) in [
         ("nothing known: counts first", &[][..], open, None, 0, "count"),
         ("nothing to do until the count is old", &[], open, Some(50), 0, "rest until 600"),
         ("the count is old", &[], open, Some(50), 600, "count"),
@@ -53,15 +53,18 @@ fn few_are_read_by_id_and_many_by_list() {
         ("more than can be listed", &[(102, 0)], open, Some(50_000), 0, "list for 102"),
         ("unknown total, few", &[(3, 0)], open, None, 0, "count"),
         ("unknown total, many", &[(4, 0)], open, None, 0, "list for 4"),
-        ("closed", &[(4, 0)], Position::Closed(at(9)), Some(100), 0, "rest until 9"),
-        ("half open: one call", &[(400, 0)], Position::HalfOpen(1), Some(400), 0, "read 1"),
-        ("half open: the next time another one", &[(400, 0)], Position::HalfOpen(2), Some(400), 0, "count"),
-        ("only a list may be asked for", &[(4, 0)], Position::ForList, Some(100), 0, "count"),
-        ("half open, nothing due", &[(4, 100)], Position::HalfOpen(1), Some(100), 0, "count"),
+        ("closed", &[(4, 0)], BreakerState::Open(at(9)), Some(100), 0, "rest until 9"),
+        ("half open: one call", &[(400, 0)], BreakerState::HalfOpen(1), Some(400), 0, "read 1"),
+        ("half open: the next time another one", &[(400, 0)], BreakerState::HalfOpen(2), Some(400), 0, "count"),
+        ("only a list may be asked for", &[(4, 0)], BreakerState::HalfOpenForList, Some(100), 0, "count"),
+        ("half open, nothing due", &[(4, 100)], BreakerState::HalfOpen(1), Some(100), 0, "count"),
     ] {
         let counted = total.map(|total| (total, START));
-        let plan =
-            plan(&watched(groups), &Offers::default(), Facts { now: at(now), gate, counted, offers_read: false });
+        let plan = plan(
+            &watched(groups),
+            &RegistryCache::default(),
+            Facts { now: at(now), circuit_breaker, counted, offers_read: false },
+        );
         assert_eq!(shape(&plan), expected, "{case}");
     }
 }
@@ -70,43 +73,46 @@ fn few_are_read_by_id_and_many_by_list() {
 fn one_read_serves_all_who_watch_an_id_and_the_longest_waiting_come_first() {
     let mut view = View::default();
     for (number, watched, seconds) in [(3, 1, 5), (1, 1, 9), (2, 2, 1)] {
-        assert!(view.take(&subject(number), &id(watched), at(seconds), START).is_none());
+        assert!(view.take(&object_ref(number), &id(watched), at(seconds), START).is_none());
     }
-    let facts = Facts { now: at(9), gate: Position::Open, counted: Some((1_000, START)), offers_read: false };
-    let read = |number, subjects: &[usize]| Read {
+    let facts =
+        Facts { now: at(9), circuit_breaker: BreakerState::Closed, counted: Some((1_000, START)), offers_read: false };
+    let read = |number, object_refs: &[usize]| Read {
         id: id(number).into(),
-        subjects: subjects.iter().map(|number| subject(*number)).collect(),
+        object_refs: object_refs.iter().map(|number| object_ref(*number)).collect(),
     };
-    assert_eq!(plan(&view, &Offers::default(), facts), Plan::Read(vec![read(2, &[2]), read(1, &[1, 3])]));
+    assert_eq!(plan(&view, &RegistryCache::default(), facts), Plan::Read(vec![read(2, &[2]), read(1, &[1, 3])]));
 }
 
 #[test]
 fn connectors_come_before_looks_but_not_while_the_gate_is_closed() {
-    let name = OfferName { selector: Selector::Key("tax".into()), staged: false };
-    let mut offers = Offers::default();
-    assert!(offers.take(&subject(0), &name, Duration::from_mins(5), START, at(3)).is_none());
-    for (case, groups, gate, offers_read, now, expected) in [
-        ("due", &[(4, 0)][..], Position::Open, false, 3, "connectors 1"),
-        ("not twice while looks are due", &[(4, 0)], Position::Open, true, 3, "list for 4"),
-        ("twice while none is", &[(4, 9)], Position::Open, true, 3, "connectors 1"),
-        ("not yet", &[(4, 9)], Position::Open, false, 2, "rest until 3"),
-        ("closed", &[(4, 0)], Position::Closed(at(9)), false, 3, "rest until 9"),
-        ("half open", &[(4, 0)], Position::HalfOpen(1), false, 3, "read 1"),
+    let name = RegistryKey { selector: Selector::Key("tax".into()), staged: false };
+    let mut registry_cache = RegistryCache::default();
+    assert!(registry_cache.take(&object_ref(0), &name, Duration::from_mins(5), START, at(3)).is_none());
+    for (case, groups, circuit_breaker, offers_read, now, expected) in [
+        ("due", &[(4, 0)][..], BreakerState::Closed, false, 3, "connectors 1"),
+        ("not twice while looks are due", &[(4, 0)], BreakerState::Closed, true, 3, "list for 4"),
+        ("twice while none is", &[(4, 9)], BreakerState::Closed, true, 3, "connectors 1"),
+        ("not yet", &[(4, 9)], BreakerState::Closed, false, 2, "rest until 3"),
+        ("closed", &[(4, 0)], BreakerState::Open(at(9)), false, 3, "rest until 9"),
+        ("half open", &[(4, 0)], BreakerState::HalfOpen(1), false, 3, "read 1"),
     ] {
-        let facts = Facts { now: at(now), gate, counted: Some((100, START)), offers_read };
-        assert_eq!(shape(&plan(&watched(groups), &offers, facts)), expected, "{case}");
+        let facts = Facts { now: at(now), circuit_breaker, counted: Some((100, START)), offers_read };
+        assert_eq!(shape(&plan(&watched(groups), &registry_cache, facts)), expected, "{case}");
     }
 }
 
 #[test]
 fn a_round_reads_a_few_connectors_the_longest_waiting_first() {
-    let mut offers = Offers::default();
-    let name = |number: usize| OfferName { selector: Selector::Key(format!("connector-{number:02}")), staged: false };
+    let mut registry_cache = RegistryCache::default();
+    let name = |number: usize| RegistryKey { selector: Selector::Key(format!("connector-{number:02}")), staged: false };
     for (number, seconds) in (0..20).zip((21..=40).rev()) {
-        let wanted = offers.take(&subject(number), &name(number), Duration::from_mins(5), START, at(seconds));
+        let wanted =
+            registry_cache.take(&object_ref(number), &name(number), Duration::from_mins(5), START, at(seconds));
         assert!(wanted.is_none());
     }
-    let facts = Facts { now: at(60), gate: Position::Open, counted: Some((100, START)), offers_read: false };
+    let facts =
+        Facts { now: at(60), circuit_breaker: BreakerState::Closed, counted: Some((100, START)), offers_read: false };
     let first: Vec<_> = (12..20).rev().map(name).collect();
-    assert_eq!(plan(&View::default(), &offers, facts), Plan::Offers(first));
+    assert_eq!(plan(&View::default(), &registry_cache, facts), Plan::RegistryCache(first));
 }

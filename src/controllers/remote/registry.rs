@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 
 use super::settings::{ConnectFactory, Connection, Settings};
 use super::state::Remote;
-use crate::controllers::subject::Subject;
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::work::Work;
 
 /// Every remote project that a `ConnectProject` names, once for each way in: one for each address, project key and set
@@ -21,7 +21,7 @@ use crate::controllers::work::Work;
 pub struct Remotes {
     clock: Clock,
     factory: Arc<dyn ConnectFactory>,
-    wake: UnboundedSender<Subject>,
+    enqueue: UnboundedSender<ObjectRef>,
     concurrency: usize,
     jitter_seed: u64,
     work: Arc<Work>,
@@ -30,8 +30,8 @@ pub struct Remotes {
 
 #[derive(Default)]
 struct Registry {
-    remotes: Vec<(Arc<Remote>, Looker)>,
-    by_project: HashMap<Subject, Arc<Remote>>,
+    remotes: Vec<(Arc<Remote>, Poller)>,
+    by_project: HashMap<ObjectRef, Arc<Remote>>,
     /// Clients of HTTP APIs that are in use, and what each was made of: one for each address and set of credentials.
     commerce: Vec<(String, Settings, Weak<dyn CommerceApi>)>,
     /// How many there were, so that no two have the same chance.
@@ -48,27 +48,27 @@ impl Registry {
 }
 
 /// The task of a remote; ends with its place in the registry.
-struct Looker(AbortHandle);
+struct Poller(AbortHandle);
 
-impl Drop for Looker {
+impl Drop for Poller {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 impl Remotes {
-    /// None yet. `wake` gets every subject that is to run again; `concurrency` is the number of turns that each
+    /// None yet. `enqueue` gets every subject that is to run again; `concurrency` is the number of turns that each
     /// remote gives out at once, `jitter_seed` the start of its chance; `work` hears of good answers, and watches the looks.
     #[must_use]
     pub fn new(
         clock: Clock,
         factory: Arc<dyn ConnectFactory>,
-        wake: UnboundedSender<Subject>,
+        enqueue: UnboundedSender<ObjectRef>,
         concurrency: usize,
         jitter_seed: u64,
         work: Arc<Work>,
     ) -> Arc<Self> {
-        Arc::new(Self { clock, factory, wake, concurrency, jitter_seed, work, registry: Mutex::default() })
+        Arc::new(Self { clock, factory, enqueue, concurrency, jitter_seed, work, registry: Mutex::default() })
     }
 
     /// Says how `project` reaches its remote: makes it, joins it, or updates it. To be called in every run of the
@@ -78,7 +78,7 @@ impl Remotes {
     ///
     /// # Errors
     /// The sentence of [`ConnectFactory::connect`]; everything is then as it was before.
-    pub fn claim(&self, project: &Subject, settings: &Settings) -> Result<Arc<Remote>, String> {
+    pub fn claim(&self, project: &ObjectRef, settings: &Settings) -> Result<Arc<Remote>, String> {
         let mut made = None;
         loop {
             if let Some(remote) = self.try_claim(project, settings, made.take()) {
@@ -92,7 +92,7 @@ impl Remotes {
     /// The same with a client of these settings, if one is needed; `None`: one is, and nothing has changed.
     fn try_claim(
         &self,
-        project: &Subject,
+        project: &ObjectRef,
         settings: &Settings,
         made: Option<Arc<dyn Connection>>,
     ) -> Option<Arc<Remote>> {
@@ -113,7 +113,7 @@ impl Remotes {
 
     /// Gives up the claim of `project`; the last one ends the looker. What was watched for resources of the
     /// project's namespace is forgotten, and they are woken.
-    pub fn release(&self, project: &Subject) {
+    pub fn release(&self, project: &ObjectRef) {
         let mut registry = self.lock();
         if let Some(remote) = registry.by_project.remove(project) {
             Self::leave(&mut registry, project, &remote);
@@ -122,7 +122,7 @@ impl Remotes {
 
     /// The remote that `project` claimed.
     #[must_use]
-    pub fn of(&self, project: &Subject) -> Option<Arc<Remote>> {
+    pub fn of(&self, project: &ObjectRef) -> Option<Arc<Remote>> {
         self.lock().by_project.get(project).cloned()
     }
 
@@ -145,31 +145,31 @@ impl Remotes {
     }
 
     /// Ends all that is kept for a resource, at whichever remote it was.
-    pub fn forget(&self, subject: &Subject) {
+    pub fn forget(&self, object_ref: &ObjectRef) {
         for (remote, _) in &self.lock().remotes {
-            remote.forget(subject);
+            remote.forget(object_ref);
         }
     }
 
     /// Every subject that something is kept for, at whichever remote, and every project that claims one.
     #[must_use]
-    pub fn subjects(&self) -> Vec<Subject> {
+    pub fn object_refs(&self) -> Vec<ObjectRef> {
         let registry = self.lock();
-        let kept = registry.remotes.iter().flat_map(|(remote, _)| remote.subjects());
+        let kept = registry.remotes.iter().flat_map(|(remote, _)| remote.object_refs());
         kept.chain(registry.by_project.keys().cloned()).collect()
     }
 
     fn open(
         &self,
         registry: &mut Registry,
-        project: &Subject,
+        project: &ObjectRef,
         settings: &Settings,
         client: Arc<dyn Connection>,
     ) -> Arc<Remote> {
         registry.opened = registry.opened.wrapping_add(1);
         let remote = Remote::new(
             self.clock.clone(),
-            self.wake.clone(),
+            self.enqueue.clone(),
             self.concurrency,
             self.jitter_seed.wrapping_add(registry.opened),
             client,
@@ -179,12 +179,12 @@ impl Remotes {
         let remote = Arc::new(remote);
         remote.join(project, settings, None);
         let tasks = futures::future::join(Arc::clone(&remote).look(), Arc::clone(&remote).verify());
-        let looker = Looker(tokio::spawn(tasks).abort_handle());
-        registry.remotes.push((Arc::clone(&remote), looker));
+        let poller = Poller(tokio::spawn(tasks).abort_handle());
+        registry.remotes.push((Arc::clone(&remote), poller));
         remote
     }
 
-    fn leave(registry: &mut Registry, project: &Subject, remote: &Arc<Remote>) {
+    fn leave(registry: &mut Registry, project: &ObjectRef, remote: &Arc<Remote>) {
         if remote.part(project) {
             registry.remotes.retain(|(other, _)| !Arc::ptr_eq(other, remote));
             remote.close();

@@ -5,15 +5,17 @@ use connect_api::error::Failure;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
-use crate::controllers::remote::testing::{Factory, Mood, START, Service, failure, id, settings, subject, until, work};
-use crate::controllers::remote::{Health, NotNow, Pace, TroubleKind};
+use crate::controllers::remote::testing::{
+    Factory, Mood, START, Service, failure, id, object_ref, settings, until, work,
+};
+use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate};
 use crate::patience::in_time;
 
 struct Bench {
     clock: Clock,
     service: Arc<Service>,
     remotes: Arc<Remotes>,
-    woken: UnboundedReceiver<Subject>,
+    enqueued: UnboundedReceiver<ObjectRef>,
 }
 
 impl Bench {
@@ -21,24 +23,24 @@ impl Bench {
         let clock = Clock::stepped(START);
         let service = Service::new(&clock);
         service.world().deployments = (0..10).map(|number| (id(number), 1)).collect();
-        let (wake, woken) = unbounded_channel();
-        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(service.clone())), wake, 16, 1, work(&clock));
-        Self { clock, service, remotes, woken }
+        let (enqueue, enqueued) = unbounded_channel();
+        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(service.clone())), enqueue, 16, 1, work(&clock));
+        Self { clock, service, remotes, enqueued }
     }
 
-    fn claim(&self, project: &Subject, secret: &str, rate: u32) -> Arc<Remote> {
+    fn claim(&self, project: &ObjectRef, secret: &str, rate: u32) -> Arc<Remote> {
         self.remotes.claim(project, &settings(secret, rate)).expect("the settings are good")
     }
 
     /// The next one that is woken; a test that waits for nobody fails.
-    async fn next(&mut self) -> Subject {
-        let next = in_time(self.woken.recv()).await;
+    async fn next(&mut self) -> ObjectRef {
+        let next = in_time(self.enqueued.recv()).await;
         next.expect("somebody is woken").expect("the registry lives")
     }
 
     /// Forgets who was woken so far.
     fn quiet(&mut self) {
-        while self.woken.try_recv().is_ok() {}
+        while self.enqueued.try_recv().is_ok() {}
     }
 
     /// Secret of each client that was made.
@@ -53,8 +55,8 @@ impl Bench {
     }
 }
 
-fn project(name: &str) -> Subject {
-    Subject::project("default", name)
+fn project(name: &str) -> ObjectRef {
+    ObjectRef::project("default", name)
 }
 
 #[tokio::test]
@@ -81,14 +83,14 @@ async fn projects_share_a_remote_and_the_lowest_rate_counts_as_long_as_it_is_cla
 #[tokio::test]
 async fn nobody_works_with_credentials_that_another_project_holds() {
     let bench = Bench::new();
-    let stranger = Subject::project("elsewhere", "one");
-    let mut elsewhere = settings("right", 10);
-    elsewhere.auth_url = "http://auth.elsewhere.test".into();
+    let stranger = ObjectRef::project("elsewhere", "one");
+    let mut foreign_installs = settings("right", 10);
+    foreign_installs.auth_url = "http://auth.elsewhere.test".into();
     let mut narrower = settings("right", 10);
     narrower.scopes = Some("view_connectors:demo".into());
     for (case, other) in [
         ("another secret", settings("wrong", 10)),
-        ("another authorization server", elsewhere),
+        ("another authorization server", foreign_installs),
         ("other scopes", narrower),
     ] {
         let ours = bench.claim(&project("one"), "right", 10);
@@ -134,20 +136,20 @@ async fn new_credentials_open_the_gate_and_what_is_watched_stays() {
     let mut bench = Bench::new();
     bench.service.world().mood = Mood::Fails(failure(Failure::CredentialsRefused));
     let remote = bench.claim(&project("one"), "wrong", 10);
-    assert!(remote.sighting(&subject(1), &id(1), START).is_none());
+    assert!(remote.sighting(&object_ref(1), &id(1), START).is_none());
     assert_eq!(bench.next().await, project("one"));
-    assert_eq!(bench.next().await, subject(1), "it has to say why it waits");
-    assert!(matches!(remote.health(), Health::Failing(why) if why.kind == TroubleKind::CredentialsRejected));
-    assert!(matches!(remote.enter(&subject(2)), Err(NotNow::Closed(_))));
+    assert_eq!(bench.next().await, object_ref(1), "it has to say why it waits");
+    assert!(matches!(remote.health(), Health::Failing(why) if why.kind == OutageKind::CredentialsRejected));
+    assert!(matches!(remote.enter(&object_ref(2)), Err(NotAdmitted::CircuitOpen(_))));
 
     bench.service.world().mood = Mood::Works;
     assert!(Arc::ptr_eq(&bench.claim(&project("one"), "right", 10), &remote));
-    let mut woken = vec![bench.next().await, bench.next().await];
-    while !woken.contains(&subject(1)) {
-        woken.push(bench.next().await);
+    let mut enqueued = vec![bench.next().await, bench.next().await];
+    while !enqueued.contains(&object_ref(1)) {
+        enqueued.push(bench.next().await);
     }
-    assert!(woken.contains(&subject(2)), "whoever waited for the gate");
-    assert!(woken.contains(&project("one")), "whoever tells of it");
+    assert!(enqueued.contains(&object_ref(2)), "whoever waited for the gate");
+    assert!(enqueued.contains(&project("one")), "whoever tells of it");
     assert!(matches!(remote.health(), Health::Good { .. }));
     assert_eq!(bench.clients().len(), 2);
 }
@@ -161,7 +163,7 @@ async fn new_credentials_are_tried_at_once_though_nothing_is_due() {
     bench.service.world().mood = Mood::Fails(failure(Failure::CredentialsRefused));
     bench.claim(&project("one"), "wrong", 10);
     assert_eq!(bench.next().await, project("one"));
-    assert!(matches!(remote.health(), Health::Failing(why) if why.kind == TroubleKind::CredentialsRejected));
+    assert!(matches!(remote.health(), Health::Failing(why) if why.kind == OutageKind::CredentialsRejected));
 }
 
 #[tokio::test]
@@ -169,35 +171,35 @@ async fn a_remote_that_hangs_does_not_slow_another() {
     let mut bench = Bench::new();
     bench.service.world().mood = Mood::Hangs;
     let dead = bench.claim(&project("dead"), "secret", 10);
-    assert!(dead.sighting(&subject(1), &id(1), START).is_none());
+    assert!(dead.sighting(&object_ref(1), &id(1), START).is_none());
     until(|| !bench.service.calls().is_empty()).await;
     bench.service.world().mood = Mood::Works;
     let mut other = settings("secret", 10);
     other.project_key = "other".into();
     let alive = bench.remotes.claim(&project("alive"), &other).expect("the settings are good");
-    assert!(alive.sighting(&subject(2), &id(2), START).is_none());
-    while bench.next().await != subject(2) {}
-    assert!(alive.sighting(&subject(2), &id(2), START).is_some());
-    assert!(dead.sighting(&subject(1), &id(1), START).is_none());
+    assert!(alive.sighting(&object_ref(2), &id(2), START).is_none());
+    while bench.next().await != object_ref(2) {}
+    assert!(alive.sighting(&object_ref(2), &id(2), START).is_some());
+    assert!(dead.sighting(&object_ref(1), &id(1), START).is_none());
 }
 
 #[tokio::test]
 async fn the_last_one_out_ends_the_looker_and_sends_everyone_elsewhere() {
     let mut bench = Bench::new();
     let remote = bench.claim(&project("one"), "secret", 10);
-    let neighbour = Subject::project("elsewhere", "one");
+    let neighbour = ObjectRef::project("elsewhere", "one");
     bench.claim(&neighbour, "secret", 10);
     until(|| remote.has_answered()).await;
     bench.quiet();
-    remote.watch(&subject(1), &id(1), Pace::Settled(Duration::from_mins(5)));
-    let far = Subject::deployment("elsewhere", "tax");
-    remote.watch(&far, &id(2), Pace::Settled(Duration::from_mins(5)));
+    remote.watch(&object_ref(1), &id(1), PollRate::Settled(Duration::from_mins(5)));
+    let far = ObjectRef::deployment("elsewhere", "tax");
+    remote.watch(&far, &id(2), PollRate::Settled(Duration::from_mins(5)));
 
     bench.remotes.release(&project("one"));
-    assert_eq!(bench.next().await, subject(1), "of this namespace");
+    assert_eq!(bench.next().await, object_ref(1), "of this namespace");
     bench.remotes.release(&neighbour);
     assert_eq!(bench.next().await, far);
-    assert!(matches!(remote.enter(&far), Err(NotNow::Queued)));
+    assert!(matches!(remote.enter(&far), Err(NotAdmitted::Queued)));
     assert_eq!(bench.next().await, far, "nobody waits here for ever");
 
     let ended = Arc::downgrade(&remote);

@@ -14,17 +14,19 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::door::Door;
-use super::gate::{Caller, Concern, Gate, Permit, Position};
+use super::circuit_breaker::{BreakerState, CallScope, Caller, CircuitBreaker, Permit};
+use super::concurrency_limiter::ConcurrencyLimiter;
+use super::guarded_client::GuardedClient;
 use super::jitter::Jitter;
 use super::lookups::Lookups;
-use super::offers::Offers;
 use super::permissions::Permissions;
 use super::plan::{COUNT_AGE, Facts, Plan, plan};
-use super::turns::Turns;
+use super::registry_cache::RegistryCache;
 use super::view::View;
-use super::{Connection, Health, NotNow, Offer, OfferName, Pace, Settings, Sighting, Trouble, TroubleKind};
-use crate::controllers::subject::Subject;
+use super::{
+    Connection, Health, NotAdmitted, Outage, OutageKind, PollRate, PolledRecord, RegistryEntry, RegistryKey, Settings,
+};
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::work::Work;
 
 /// Tells remotes apart that came and went in this process.
@@ -45,29 +47,29 @@ pub struct Remote {
     pub(super) bell: Notify,
     /// Rung when a lookup is wanted.
     pub(super) lookup_bell: Notify,
-    wake: UnboundedSender<Subject>,
+    enqueue: UnboundedSender<ObjectRef>,
     pub(super) work: Arc<Work>,
     state: Mutex<State>,
 }
 
 /// What is known of a remote.
 pub(super) struct State {
-    pub(super) gate: Gate,
-    pub(super) turns: Turns,
+    pub(super) circuit_breaker: CircuitBreaker,
+    pub(super) concurrency_limiter: ConcurrencyLimiter,
     pub(super) view: View,
-    pub(super) offers: Offers,
+    pub(super) registry_cache: RegistryCache,
     pub(super) lookups: Lookups,
     pub(super) permissions: Permissions,
     pub(super) jitter: Jitter,
     /// Deployments in the project, and when that was read.
     pub(super) counted: Option<(u64, Timestamp)>,
     /// Those to wake once the lock is free.
-    pub(super) wake: Vec<Subject>,
+    pub(super) enqueue: Vec<ObjectRef>,
     pub(super) client: Arc<dyn Connection>,
     /// What the client was made of.
     pub(super) settings: Settings,
     /// What each project asks for.
-    pub(super) claims: BTreeMap<Subject, Settings>,
+    pub(super) claims: BTreeMap<ObjectRef, Settings>,
     /// Nobody claims it any more.
     pub(super) closed: bool,
     /// Until when the looker rests; `None` while it works.
@@ -80,24 +82,24 @@ pub(super) struct State {
 #[derive(PartialEq, Eq)]
 struct Face {
     health: mem::Discriminant<Health>,
-    trouble: Option<TroubleKind>,
+    outage: Option<OutageKind>,
     total: Option<u64>,
 }
 
 impl State {
     fn face(&self) -> Face {
-        let health = self.gate.health();
-        let trouble = if let Health::Failing(trouble) = &health { Some(trouble.kind) } else { None };
-        Face { health: mem::discriminant(&health), trouble, total: self.counted.map(|(total, _)| total) }
+        let health = self.circuit_breaker.health();
+        let outage = if let Health::Failing(outage) = &health { Some(outage.kind) } else { None };
+        Face { health: mem::discriminant(&health), outage, total: self.counted.map(|(total, _)| total) }
     }
 
     /// Texts of errors are masked before they get here, and names of projects are no secrets.
     fn log_health(&self) {
         let project = &self.settings.project_key;
-        match self.gate.health() {
+        match self.circuit_breaker.health() {
             Health::Unknown => tracing::info!(%project, "asks the remote project with new credentials"),
             Health::Good { .. } => tracing::info!(%project, "the remote project answers"),
-            Health::Failing(Trouble { kind, error, until, .. }) => {
+            Health::Failing(Outage { kind, error, until, .. }) => {
                 tracing::warn!(%project, ?kind, %error, %until, "the remote project cannot be worked with");
             }
         }
@@ -105,19 +107,19 @@ impl State {
 
     /// When the looker has to act because of the gate, the queue, a connector or the age of the count.
     fn next_duty(&self) -> Timestamp {
-        if let Some(trouble) = self.gate.trouble() {
-            return trouble.until;
+        if let Some(outage) = self.circuit_breaker.outage() {
+            return outage.until;
         }
         let count = self.counted.map_or(Timestamp::MIN, |(_, at)| later(at, COUNT_AGE));
-        let lapse = self.turns.next_lapse().unwrap_or(Timestamp::MAX);
-        count.min(lapse).min(self.offers.next())
+        let lapse = self.concurrency_limiter.next_lapse().unwrap_or(Timestamp::MAX);
+        count.min(lapse).min(self.registry_cache.next())
     }
 }
 
 impl Remote {
     pub(super) fn new(
         clock: Clock,
-        wake: UnboundedSender<Subject>,
+        enqueue: UnboundedSender<ObjectRef>,
         concurrency: usize,
         seed: u64,
         client: Arc<dyn Connection>,
@@ -125,15 +127,15 @@ impl Remote {
         work: Arc<Work>,
     ) -> Self {
         let state = State {
-            gate: Gate::default(),
-            turns: Turns::new(concurrency),
+            circuit_breaker: CircuitBreaker::default(),
+            concurrency_limiter: ConcurrencyLimiter::new(concurrency),
             view: View::default(),
-            offers: Offers::default(),
+            registry_cache: RegistryCache::default(),
             lookups: Lookups::default(),
             permissions: Permissions::default(),
             jitter: Jitter::new(seed),
             counted: None,
-            wake: Vec::new(),
+            enqueue: Vec::new(),
             client,
             settings,
             claims: BTreeMap::new(),
@@ -142,52 +144,56 @@ impl Remote {
             offers_read: false,
         };
         let serial = OPENED.fetch_add(1, Ordering::Relaxed);
-        Self { serial, clock, bell: Notify::new(), lookup_bell: Notify::new(), wake, work, state: Mutex::new(state) }
+        Self { serial, clock, bell: Notify::new(), lookup_bell: Notify::new(), enqueue, work, state: Mutex::new(state) }
     }
 
     /// The client. Each call asks the gate first ([`Failure::HeldBack`] if it is closed, with the time left in
     /// `retry_after`) and reports to it after, so nobody has to. Not to be kept for longer than a run.
     #[must_use]
     pub fn api(self: &Arc<Self>) -> Arc<dyn ConnectApi> {
-        Arc::new(self.door(Caller::Run))
+        Arc::new(self.guarded_client(Caller::Run))
     }
 
     /// The same client for the registry of connectors.
     #[must_use]
     pub fn registry(self: &Arc<Self>) -> Arc<dyn RegistryApi> {
-        Arc::new(self.door(Caller::Run))
+        Arc::new(self.guarded_client(Caller::Run))
     }
 
     /// The same client for staged connectors.
     #[must_use]
     pub fn staged(self: &Arc<Self>) -> Arc<dyn StagedApi> {
-        Arc::new(self.door(Caller::Run))
+        Arc::new(self.guarded_client(Caller::Run))
     }
 
     /// Asks for a turn. Whoever is refused stands in the queue, once, and is woken when it may try again.
     ///
     /// # Errors
     /// Why not now.
-    pub fn enter(self: &Arc<Self>, subject: &Subject) -> Result<Turn, NotNow> {
+    pub fn enter(self: &Arc<Self>, object_ref: &ObjectRef) -> Result<ConcurrencyPermit, NotAdmitted> {
         let now = self.clock.now();
         self.change(|state| {
             if state.closed {
-                state.wake.push(subject.clone());
-                return Err(NotNow::Queued);
+                state.enqueue.push(object_ref.clone());
+                return Err(NotAdmitted::Queued);
             }
-            if let Some(trouble) = state.gate.trouble() {
-                let trouble = trouble.clone();
-                state.turns.wait(subject);
-                return Err(NotNow::Closed(trouble));
+            if let Some(outage) = state.circuit_breaker.outage() {
+                let outage = outage.clone();
+                state.concurrency_limiter.wait(object_ref);
+                return Err(NotAdmitted::CircuitOpen(outage));
             }
-            if state.turns.enter(subject, now) { Ok(Turn { remote: Arc::clone(self) }) } else { Err(NotNow::Queued) }
+            if state.concurrency_limiter.enter(object_ref, now) {
+                Ok(ConcurrencyPermit { remote: Arc::clone(self) })
+            } else {
+                Err(NotAdmitted::Queued)
+            }
         })
     }
 
     /// The credentials that it is called with now.
     #[must_use]
     pub fn login(&self) -> Login {
-        Login { remote: self.serial, client: self.lock().gate.client() }
+        Login { remote: self.serial, client: self.lock().circuit_breaker.client() }
     }
 
     /// Key of the project.
@@ -198,74 +204,74 @@ impl Remote {
     /// How the remote is. Each change of its kind wakes the projects that claim it.
     #[must_use]
     pub fn health(&self) -> Health {
-        self.lock().gate.health()
+        self.lock().circuit_breaker.health()
     }
 
     /// Takes what was seen of `id` by a request that left at `newer_than` or later. If there is no such sighting, one
-    /// is wanted from now on (or from `newer_than`, if that is still to come), and `subject` is woken once it is there.
+    /// is wanted from now on (or from `newer_than`, if that is still to come), and `object_ref` is woken once it is there.
     #[must_use]
-    pub fn sighting(&self, subject: &Subject, id: &str, newer_than: Timestamp) -> Option<Sighting> {
+    pub fn sighting(&self, object_ref: &ObjectRef, id: &str, newer_than: Timestamp) -> Option<PolledRecord> {
         let now = self.clock.now();
-        self.schedule(subject, |state| {
+        self.schedule(object_ref, |state| {
             if state.closed {
-                state.wake.push(subject.clone());
+                state.enqueue.push(object_ref.clone());
             }
-            state.view.take(subject, id, newer_than, now)
+            state.view.take(object_ref, id, newer_than, now)
         })
     }
 
     /// Takes what the registry says of a connector, if it was asked at `newer_than` or later; from now on it is read at
-    /// this interval, or more often, and a change wakes `subject`. If there is no such answer, one is wanted, and
-    /// `subject` is woken once it is there. One connector for each subject: another one takes its place.
+    /// this interval, or more often, and a change wakes `object_ref`. If there is no such answer, one is wanted, and
+    /// `object_ref` is woken once it is there. One connector for each subject: another one takes its place.
     #[must_use]
-    pub fn offer(
+    pub fn registry_entry(
         &self,
-        subject: &Subject,
-        name: &OfferName,
+        object_ref: &ObjectRef,
+        name: &RegistryKey,
         interval: Duration,
         newer_than: Timestamp,
-    ) -> Option<Offer> {
+    ) -> Option<RegistryEntry> {
         let now = self.clock.now();
         self.change(|state| {
             if state.closed {
-                state.wake.push(subject.clone());
+                state.enqueue.push(object_ref.clone());
             }
-            state.offers.take(subject, name, interval, newer_than, now)
+            state.registry_cache.take(object_ref, name, interval, newer_than, now)
         })
     }
 
     /// The subject does not depend on a connector any more.
-    pub fn forget_offer(&self, subject: &Subject) {
-        self.change(|state| state.offers.forget(subject));
+    pub fn forget_registry_entry(&self, object_ref: &ObjectRef) {
+        self.change(|state| state.registry_cache.forget(object_ref));
     }
 
-    /// Looks at `id` at this pace from now on, until [`Remote::forget`]. `subject` is woken when what is seen differs
+    /// Looks at `id` at this pace from now on, until [`Remote::forget`]. `object_ref` is woken when what is seen differs
     /// from what was seen before, and only then. One id for each subject: another one takes its place.
-    pub fn watch(&self, subject: &Subject, id: &str, pace: Pace) {
+    pub fn watch(&self, object_ref: &ObjectRef, id: &str, pace: PollRate) {
         let now = self.clock.now();
-        self.schedule(subject, |state| state.view.watch(subject, id, pace, now, &mut state.jitter));
+        self.schedule(object_ref, |state| state.view.watch(object_ref, id, pace, now, &mut state.jitter));
     }
 
-    /// Ends all that is kept for `subject`: watch, wishes and place in the queue.
-    pub fn forget(&self, subject: &Subject) {
+    /// Ends all that is kept for `object_ref`: watch, wishes and place in the queue.
+    pub fn forget(&self, object_ref: &ObjectRef) {
         self.change(|state| {
-            state.view.forget(subject);
-            state.offers.forget(subject);
-            state.lookups.forget(subject);
-            state.permissions.forget(subject);
-            state.turns.forget(subject);
+            state.view.forget(object_ref);
+            state.registry_cache.forget(object_ref);
+            state.lookups.forget(object_ref);
+            state.permissions.forget(object_ref);
+            state.concurrency_limiter.forget(object_ref);
         });
     }
 
     /// Every subject that something is kept for: watch, wishes or place in the queue.
-    pub(super) fn subjects(&self) -> Vec<Subject> {
+    pub(super) fn object_refs(&self) -> Vec<ObjectRef> {
         let state = self.lock();
-        let watched = state.view.entries().map(|(subject, _)| subject);
+        let watched = state.view.entries().map(|(object_ref, _)| object_ref);
         watched
-            .chain(state.offers.subjects())
-            .chain(state.lookups.subjects())
-            .chain(state.permissions.subjects())
-            .chain(state.turns.subjects())
+            .chain(state.registry_cache.object_refs())
+            .chain(state.lookups.object_refs())
+            .chain(state.permissions.object_refs())
+            .chain(state.concurrency_limiter.object_refs())
             .cloned()
             .collect()
     }
@@ -289,10 +295,15 @@ impl Remote {
         self.change(|state| {
             let mut plan = plan(
                 &state.view,
-                &state.offers,
-                Facts { now, gate: state.gate.position(now), counted: state.counted, offers_read: state.offers_read },
+                &state.registry_cache,
+                Facts {
+                    now,
+                    circuit_breaker: state.circuit_breaker.position(now),
+                    counted: state.counted,
+                    offers_read: state.offers_read,
+                },
             );
-            state.offers_read = matches!(plan, Plan::Offers(_));
+            state.offers_read = matches!(plan, Plan::RegistryCache(_));
             if let Plan::Rest(until) = &mut plan {
                 *until = state.next_duty().min(*until);
                 state.resting_until = Some(*until);
@@ -301,29 +312,34 @@ impl Remote {
         })
     }
 
-    pub(super) fn looker_door(self: &Arc<Self>) -> Door {
-        self.door(Caller::Looker)
+    pub(super) fn poller_client(self: &Arc<Self>) -> GuardedClient {
+        self.guarded_client(Caller::Poller)
     }
 
-    fn door(self: &Arc<Self>, caller: Caller) -> Door {
+    fn guarded_client(self: &Arc<Self>, caller: Caller) -> GuardedClient {
         let state = self.lock();
-        Door { remote: Arc::clone(self), client: Arc::clone(&state.client), number: state.gate.client(), caller }
+        GuardedClient {
+            remote: Arc::clone(self),
+            client: Arc::clone(&state.client),
+            number: state.circuit_breaker.client(),
+            caller,
+        }
     }
 
     pub(super) fn admit(
         &self,
         operation: &'static str,
         caller: Caller,
-        concern: Concern,
+        scope: CallScope,
         client: u64,
     ) -> Result<Permit, ApiError> {
         let now = self.clock.now();
-        self.lock().gate.admit(now, caller, concern, client).map_err(|trouble| ApiError {
+        self.lock().circuit_breaker.admit(now, caller, scope, client).map_err(|outage| ApiError {
             operation,
             failure: Failure::HeldBack,
-            message: trouble.error.to_string(),
+            message: outage.error.to_string(),
             correlation_id: None,
-            retry_after: Some(between(now, trouble.until)),
+            retry_after: Some(between(now, outage.until)),
         })
     }
 
@@ -333,33 +349,33 @@ impl Remote {
             state.note_token();
             match error {
                 None => {
-                    state.gate.succeeded(permit);
+                    state.circuit_breaker.succeeded(permit);
                     for project in state.claims.keys() {
                         self.work.inventory.looked(project, now);
                     }
                 }
-                Some(error) => state.gate.failed(permit, error, now, &mut state.jitter),
+                Some(error) => state.circuit_breaker.failed(permit, error, now, &mut state.jitter),
             }
         });
     }
 
     /// Forgets the chosen subjects and wakes them, because they have to turn to another remote.
-    pub(super) fn dismiss(&self, chosen: impl Fn(&Subject) -> bool) {
+    pub(super) fn dismiss(&self, chosen: impl Fn(&ObjectRef) -> bool) {
         self.change(|state| {
             let mut dismissed = state.view.dismiss(&chosen);
-            dismissed.extend(state.offers.dismiss(&chosen));
+            dismissed.extend(state.registry_cache.dismiss(&chosen));
             dismissed.extend(state.lookups.dismiss(&chosen));
             dismissed.extend(state.permissions.dismiss(&chosen));
-            dismissed.extend(state.turns.dismiss(&chosen));
+            dismissed.extend(state.concurrency_limiter.dismiss(&chosen));
             dismissed.sort();
             dismissed.dedup();
-            state.wake.extend(dismissed);
+            state.enqueue.extend(dismissed);
         });
     }
 
-    /// Changes when `subject` is looked at.
-    fn schedule<T>(&self, subject: &Subject, change: impl FnOnce(&mut State) -> T) -> T {
-        self.change_for(Some(subject), change)
+    /// Changes when `object_ref` is looked at.
+    fn schedule<T>(&self, object_ref: &ObjectRef, change: impl FnOnce(&mut State) -> T) -> T {
+        self.change_for(Some(object_ref), change)
     }
 
     /// Changes the state; then wakes whoever has to know, and the looker if it has to act earlier than it thinks.
@@ -367,39 +383,39 @@ impl Remote {
         self.change_for(None, change)
     }
 
-    fn change_for<T>(&self, subject: Option<&Subject>, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change_for<T>(&self, object_ref: Option<&ObjectRef>, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let before = state.face();
         let result = change(&mut state);
         let now = self.clock.now();
-        if state.gate.position(now) == Position::Open {
-            let invited = state.turns.invite(now);
-            state.wake.extend(invited);
+        if state.circuit_breaker.position(now) == BreakerState::Closed {
+            let invited = state.concurrency_limiter.invite(now);
+            state.enqueue.extend(invited);
         }
         let after = state.face();
         if after != before {
-            let turned = (after.health, after.trouble) != (before.health, before.trouble);
+            let turned = (after.health, after.outage) != (before.health, before.outage);
             if turned {
                 state.log_health();
             }
-            let State { claims, wake, turns, view, offers, .. } = &mut *state;
-            wake.extend(claims.keys().cloned());
-            if turned && after.trouble.is_some() {
+            let State { claims, enqueue, concurrency_limiter, view, registry_cache, .. } = &mut *state;
+            enqueue.extend(claims.keys().cloned());
+            if turned && after.outage.is_some() {
                 // Nobody is invited and nothing is looked at any more: who waits for that has to say why.
-                wake.extend(turns.take_unaware());
-                wake.extend(view.take_unaware());
-                wake.extend(offers.waiting().cloned());
+                enqueue.extend(concurrency_limiter.take_unaware());
+                enqueue.extend(view.take_unaware());
+                enqueue.extend(registry_cache.waiting().cloned());
             }
         }
-        let due = subject.and_then(|subject| state.view.due(subject));
+        let due = object_ref.and_then(|object_ref| state.view.due(object_ref));
         let first = due.map_or(state.next_duty(), |due| due.min(state.next_duty()));
         if state.resting_until.is_some_and(|until| first < until) {
             state.resting_until = None;
             self.bell.notify_one();
         }
-        for subject in mem::take(&mut state.wake) {
+        for object_ref in mem::take(&mut state.enqueue) {
             // Nobody listens any more when the operator ends.
-            let _ = self.wake.send(subject);
+            let _ = self.enqueue.send(object_ref);
         }
         result
     }
@@ -412,12 +428,12 @@ impl Remote {
 
 /// A run's right to work with the remote; dropping it lets the next one in.
 #[must_use]
-pub struct Turn {
+pub struct ConcurrencyPermit {
     remote: Arc<Remote>,
 }
 
-impl Drop for Turn {
+impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
-        self.remote.change(|state| state.turns.leave());
+        self.remote.change(|state| state.concurrency_limiter.leave());
     }
 }

@@ -20,7 +20,7 @@ use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{ConnectFactory, Connection, Remote, Settings};
-use crate::controllers::subject::Subject;
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::work::Work;
 use crate::metrics::Metrics;
 
@@ -33,8 +33,8 @@ pub(super) fn at(seconds: u64) -> Timestamp {
 }
 
 /// A subject with that number.
-pub(super) fn subject(number: usize) -> Subject {
-    Subject::deployment("default", &format!("tax-{number}"))
+pub(super) fn object_ref(number: usize) -> ObjectRef {
+    ObjectRef::deployment("default", &format!("tax-{number}"))
 }
 
 /// Id of the remote deployment of that number.
@@ -310,7 +310,7 @@ pub(super) struct Bench {
     pub(super) clock: Clock,
     pub(super) service: Arc<Service>,
     pub(super) remote: Arc<Remote>,
-    woken: UnboundedReceiver<Subject>,
+    enqueued: UnboundedReceiver<ObjectRef>,
 }
 
 /// Nobody looks at what it counts.
@@ -323,10 +323,10 @@ impl Bench {
         let clock = Clock::stepped(START);
         let service = Service::new(&clock);
         service.world().deployments = (0..deployments).map(|number| (id(number), 1)).collect();
-        let (wake, woken) = unbounded_channel();
+        let (enqueue, enqueued) = unbounded_channel();
         let client: Arc<dyn Connection> = service.clone();
-        let remote = Remote::new(clock.clone(), wake, concurrency, 7, client, settings("secret", 10), work(&clock));
-        Self { clock, service, remote: Arc::new(remote), woken }
+        let remote = Remote::new(clock.clone(), enqueue, concurrency, 7, client, settings("secret", 10), work(&clock));
+        Self { clock, service, remote: Arc::new(remote), enqueued }
     }
 
     /// Lets the looker work until it rests; returns until when.
@@ -353,7 +353,7 @@ impl Bench {
     }
 
     /// Those that were woken since this was asked last.
-    pub(super) fn woken(&mut self) -> Vec<Subject> {
-        std::iter::from_fn(|| self.woken.try_recv().ok()).collect()
+    pub(super) fn enqueued(&mut self) -> Vec<ObjectRef> {
+        std::iter::from_fn(|| self.enqueued.try_recv().ok()).collect()
     }
 }

@@ -13,9 +13,9 @@ use futures::{FutureExt, StreamExt, stream};
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
-use super::lookups::{Cadence, Found, Lookedup, Lookup};
+use super::lookups::{Cadence, Found, Lookup, LookupResult};
 use super::{Remote, Settings};
-use crate::controllers::subject::Subject;
+use crate::controllers::object_ref::ObjectRef;
 
 /// Deployments that are looked up at once.
 const LOOKUPS_AT_ONCE: usize = 4;
@@ -27,22 +27,22 @@ impl Remote {
         self.change(|state| state.settings.clone())
     }
 
-    /// Takes what was seen by a lookup that began at `newer_than` or later; `None`: one is wanted, and `subject` is
-    /// enqueued once it is there. From now on it is repeated, and each change enqueues `subject`.
+    /// Takes what was seen by a lookup that began at `newer_than` or later; `None`: one is wanted, and `object_ref` is
+    /// enqueued once it is there. From now on it is repeated, and each change enqueues `object_ref`.
     #[must_use]
     pub fn look_up(
         &self,
-        subject: &Subject,
+        object_ref: &ObjectRef,
         lookup: &Lookup,
         newer_than: Timestamp,
         interval: Duration,
-    ) -> Option<Lookedup> {
+    ) -> Option<LookupResult> {
         let now = self.clock.now();
         let seen = self.change(|state| {
             if state.closed {
-                state.wake.push(subject.clone());
+                state.enqueue.push(object_ref.clone());
             }
-            state.lookups.take(subject, lookup, newer_than, interval, now)
+            state.lookups.take(object_ref, lookup, newer_than, interval, now)
         });
         if seen.is_none() {
             self.lookup_bell.notify_one();
@@ -51,11 +51,11 @@ impl Remote {
     }
 
     /// How often to look up from now on.
-    pub fn set_cadence(&self, subject: &Subject, cadence: Cadence) {
+    pub fn set_cadence(&self, object_ref: &ObjectRef, cadence: Cadence) {
         let now = self.clock.now();
         let sooner = self.change(|state| {
             let before = state.lookups.next();
-            state.lookups.set_cadence(subject, cadence, now, &mut state.jitter);
+            state.lookups.set_cadence(object_ref, cadence, now, &mut state.jitter);
             state.lookups.next() < before
         });
         if sooner {
@@ -64,8 +64,8 @@ impl Remote {
     }
 
     /// Nothing is to be looked up for the subject any more.
-    pub fn forget_lookup(&self, subject: &Subject) {
-        self.change(|state| state.lookups.forget(subject));
+    pub fn forget_lookup(&self, object_ref: &ObjectRef) {
+        self.change(|state| state.lookups.forget(object_ref));
     }
 
     /// Looks up for ever. A panic ends the round that it happens in, not the task.
@@ -106,14 +106,14 @@ impl Remote {
             return Some(next);
         }
         stream::iter(due)
-            .for_each_concurrent(LOOKUPS_AT_ONCE, |(subject, lookup)| async move {
-                self.look_up_one(&subject, &lookup).await;
+            .for_each_concurrent(LOOKUPS_AT_ONCE, |(object_ref, lookup)| async move {
+                self.look_up_one(&object_ref, &lookup).await;
             })
             .await;
         None
     }
 
-    async fn look_up_one(&self, subject: &Subject, lookup: &Lookup) {
+    async fn look_up_one(&self, object_ref: &ObjectRef, lookup: &Lookup) {
         let at = self.clock.now();
         let mut found = Vec::with_capacity(lookup.resources.len());
         for name in &lookup.resources {
@@ -131,8 +131,8 @@ impl Remote {
         }
         let now = self.clock.now();
         self.change(|state| {
-            if state.lookups.see(subject, lookup, at, found, now, &mut state.jitter) {
-                state.wake.push(subject.clone());
+            if state.lookups.see(object_ref, lookup, at, found, now, &mut state.jitter) {
+                state.enqueue.push(object_ref.clone());
             }
         });
     }

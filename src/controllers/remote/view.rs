@@ -14,15 +14,15 @@ use jiff::Timestamp;
 
 use super::fingerprint::fingerprint;
 use super::jitter::Jitter;
-use super::{Pace, Sighting};
-use crate::controllers::subject::Subject;
+use super::{PollRate, PolledRecord};
+use crate::controllers::object_ref::ObjectRef;
 
 /// Shortest pause between two looks at something that moves: with the calls of a create, at most 6 calls in 10 s.
 const SHORTEST_BUSY: Duration = Duration::from_secs(3);
 /// Longest one.
 const LONGEST_BUSY: Duration = Duration::from_secs(30);
 
-impl Pace {
+impl PollRate {
     /// Time between two looks.
     pub(super) fn period(self, now: Timestamp) -> Duration {
         match self {
@@ -44,7 +44,7 @@ impl Pace {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) id: Box<str>,
-    pub(super) pace: Option<Pace>,
+    pub(super) pace: Option<PollRate>,
     /// When to look next.
     pub(super) due: Timestamp,
     /// A run wants a sighting that is not older than that.
@@ -56,7 +56,7 @@ pub(super) struct Entry {
     /// Fingerprint of what was seen last.
     seen: Option<u64>,
     /// News that nobody took yet; boxed, because hardly any entry has some.
-    news: Option<Box<Sighting>>,
+    news: Option<Box<PolledRecord>>,
 }
 
 impl Entry {
@@ -72,7 +72,7 @@ impl Entry {
     }
 
     /// Takes note of what was seen; true if the subject is to be woken.
-    fn see(&mut self, sighting: Sighting, now: Timestamp, jitter: &mut Jitter, hasher: &RandomState) -> bool {
+    fn see(&mut self, sighting: PolledRecord, now: Timestamp, jitter: &mut Jitter, hasher: &RandomState) -> bool {
         (self.misses, self.aware) = (0, false);
         // Too old for the run that waits, or older than what it will find: it would only be thrown away there.
         let useless = self.wish.is_some_and(|wish| sighting.at < wish)
@@ -98,24 +98,24 @@ impl Entry {
 #[derive(Debug, Default)]
 pub(super) struct View {
     /// In order, so that chance falls to each in the same order whenever a test runs.
-    entries: BTreeMap<Subject, Entry>,
+    entries: BTreeMap<ObjectRef, Entry>,
     hasher: RandomState,
 }
 
 impl View {
-    pub(super) fn entries(&self) -> impl Iterator<Item = (&Subject, &Entry)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&ObjectRef, &Entry)> {
         self.entries.iter()
     }
 
     /// Takes the news, or notes the wish; then [`View::due`] tells when.
     pub(super) fn take(
         &mut self,
-        subject: &Subject,
+        object_ref: &ObjectRef,
         id: &str,
         newer_than: Timestamp,
         now: Timestamp,
-    ) -> Option<Sighting> {
-        let entry = self.entry(subject, id);
+    ) -> Option<PolledRecord> {
+        let entry = self.entry(object_ref, id);
         if let Some(news) = entry.news.take_if(|news| news.at >= newer_than) {
             entry.wish = None;
             return Some(*news);
@@ -131,33 +131,40 @@ impl View {
     }
 
     /// Looks at `id` at this pace from now on.
-    pub(super) fn watch(&mut self, subject: &Subject, id: &str, pace: Pace, now: Timestamp, jitter: &mut Jitter) {
-        let entry = self.entry(subject, id);
+    pub(super) fn watch(
+        &mut self,
+        object_ref: &ObjectRef,
+        id: &str,
+        pace: PollRate,
+        now: Timestamp,
+        jitter: &mut Jitter,
+    ) {
+        let entry = self.entry(object_ref, id);
         if entry.pace.replace(pace) != Some(pace) && entry.misses == 0 {
             entry.schedule(now, jitter);
         }
     }
 
     /// When the subject is looked at next.
-    pub(super) fn due(&self, subject: &Subject) -> Option<Timestamp> {
-        self.entries.get(subject).map(|entry| entry.due)
+    pub(super) fn due(&self, object_ref: &ObjectRef) -> Option<Timestamp> {
+        self.entries.get(object_ref).map(|entry| entry.due)
     }
 
     /// Takes note of the answer to a GET by id; returns those to wake.
     pub(super) fn see(
         &mut self,
-        subjects: &[Subject],
+        object_refs: &[ObjectRef],
         id: &str,
-        sighting: &Sighting,
+        sighting: &PolledRecord,
         now: Timestamp,
         jitter: &mut Jitter,
-    ) -> Vec<Subject> {
+    ) -> Vec<ObjectRef> {
         let Self { entries, hasher } = self;
-        let seen = |subject: &&Subject| {
-            let entry = entries.get_mut(*subject).filter(|entry| *entry.id == *id);
+        let seen = |object_ref: &&ObjectRef| {
+            let entry = entries.get_mut(*object_ref).filter(|entry| *entry.id == *id);
             entry.is_some_and(|entry| entry.see(sighting.clone(), now, jitter, hasher))
         };
-        subjects.iter().filter(seen).cloned().collect()
+        object_refs.iter().filter(seen).cloned().collect()
     }
 
     /// Takes note of a page of a LIST, whose request left at `at`; returns those to wake.
@@ -167,33 +174,39 @@ impl View {
         at: Timestamp,
         now: Timestamp,
         jitter: &mut Jitter,
-    ) -> Vec<Subject> {
+    ) -> Vec<ObjectRef> {
         let Self { entries, hasher } = self;
         let found: HashMap<&str, &Arc<Deployment>> = page.iter().map(|found| (found.id.as_str(), found)).collect();
-        let mut woken = Vec::new();
-        for (subject, entry) in entries.iter_mut() {
+        let mut enqueued = Vec::new();
+        for (object_ref, entry) in entries.iter_mut() {
             if let Some(deployment) = found.get(&*entry.id) {
-                let sighting = Sighting { at, found: Some(Arc::clone(deployment)) };
+                let sighting = PolledRecord { at, found: Some(Arc::clone(deployment)) };
                 if entry.see(sighting, now, jitter, hasher) {
-                    woken.push(subject.clone());
+                    enqueued.push(object_ref.clone());
                 }
             }
         }
-        woken
+        enqueued
     }
 
     /// Takes note of a look that failed: the next one comes after a growing pause. Returns those to wake: who waited for
     /// it has to say, once, why it waits longer.
     #[must_use]
-    pub(super) fn miss(&mut self, subjects: &[Subject], id: &str, now: Timestamp, jitter: &mut Jitter) -> Vec<Subject> {
+    pub(super) fn miss(
+        &mut self,
+        object_refs: &[ObjectRef],
+        id: &str,
+        now: Timestamp,
+        jitter: &mut Jitter,
+    ) -> Vec<ObjectRef> {
         let mut waiting = Vec::new();
-        for subject in subjects {
-            if let Some(entry) = self.entries.get_mut(subject).filter(|entry| *entry.id == *id) {
+        for object_ref in object_refs {
+            if let Some(entry) = self.entries.get_mut(object_ref).filter(|entry| *entry.id == *id) {
                 entry.misses = entry.misses.saturating_add(1);
                 entry.due = later(now, jitter.growing(entry.misses));
                 if entry.wish.is_some() && !entry.aware {
                     entry.aware = true;
-                    waiting.push(subject.clone());
+                    waiting.push(object_ref.clone());
                 }
             }
         }
@@ -201,28 +214,28 @@ impl View {
     }
 
     /// Those who wait for a look and think that it comes soon, each once.
-    pub(super) fn take_unaware(&mut self) -> Vec<Subject> {
+    pub(super) fn take_unaware(&mut self) -> Vec<ObjectRef> {
         let unaware = self.entries.iter_mut().filter(|(_, entry)| entry.wish.is_some() && !entry.aware);
         unaware
-            .map(|(subject, entry)| {
+            .map(|(object_ref, entry)| {
                 entry.aware = true;
-                subject.clone()
+                object_ref.clone()
             })
             .collect()
     }
 
-    pub(super) fn forget(&mut self, subject: &Subject) {
-        self.entries.remove(subject);
+    pub(super) fn forget(&mut self, object_ref: &ObjectRef) {
+        self.entries.remove(object_ref);
     }
 
     /// Forgets all that are chosen, and returns them.
-    pub(super) fn dismiss(&mut self, chosen: impl Fn(&Subject) -> bool) -> Vec<Subject> {
-        self.entries.extract_if(.., |subject, _| chosen(subject)).map(|(subject, _)| subject).collect()
+    pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
+        self.entries.extract_if(.., |object_ref, _| chosen(object_ref)).map(|(object_ref, _)| object_ref).collect()
     }
 
     /// The entry of the subject for that id; one for another id is thrown away.
-    fn entry(&mut self, subject: &Subject, id: &str) -> &mut Entry {
-        let entry = self.entries.entry(subject.clone()).or_insert_with(|| Entry::new(id));
+    fn entry(&mut self, object_ref: &ObjectRef, id: &str) -> &mut Entry {
+        let entry = self.entries.entry(object_ref.clone()).or_insert_with(|| Entry::new(id));
         if *entry.id != *id {
             *entry = Entry::new(id);
         }

@@ -1,12 +1,12 @@
 use serde_json::json;
 
 use super::*;
-use crate::controllers::remote::testing::{START, at, deployment, id, subject};
+use crate::controllers::remote::testing::{START, at, deployment, id, object_ref};
 
-const SETTLED: Pace = Pace::Settled(Duration::from_mins(5));
+const SETTLED: PollRate = PollRate::Settled(Duration::from_mins(5));
 
-fn saw(version: i64, seconds: u64) -> Sighting {
-    Sighting { at: at(seconds), found: Some(Arc::new(deployment(&id(1), version))) }
+fn saw(version: i64, seconds: u64) -> PolledRecord {
+    PolledRecord { at: at(seconds), found: Some(Arc::new(deployment(&id(1), version))) }
 }
 
 struct Watching {
@@ -17,23 +17,23 @@ struct Watching {
 impl Watching {
     fn new() -> Self {
         let (mut view, mut jitter) = (View::default(), Jitter::new(1));
-        view.watch(&subject(1), &id(1), SETTLED, START, &mut jitter);
+        view.watch(&object_ref(1), &id(1), SETTLED, START, &mut jitter);
         Self { view, jitter }
     }
 
     /// Whether subject 1 is woken by that sighting.
-    fn see(&mut self, sighting: &Sighting) -> bool {
-        let woken = self.view.see(&[subject(1)], &id(1), sighting, sighting.at, &mut self.jitter);
-        !woken.is_empty()
+    fn see(&mut self, sighting: &PolledRecord) -> bool {
+        let enqueued = self.view.see(&[object_ref(1)], &id(1), sighting, sighting.at, &mut self.jitter);
+        !enqueued.is_empty()
     }
 
     fn take(&mut self, newer_than: u64, now: u64) -> Option<i64> {
-        let sighting = self.view.take(&subject(1), &id(1), at(newer_than), at(now))?;
+        let sighting = self.view.take(&object_ref(1), &id(1), at(newer_than), at(now))?;
         Some(sighting.found.map_or(0, |found| found.version))
     }
 
     fn due(&self) -> Timestamp {
-        self.view.due(&subject(1)).expect("it is watched")
+        self.view.due(&object_ref(1)).expect("it is watched")
     }
 
     fn keeps_a_record(&self) -> bool {
@@ -52,10 +52,10 @@ fn a_look_that_shows_no_change_wakes_nobody_and_keeps_no_record() {
     }
     assert!(watching.see(&saw(2, 40)));
     assert!(!watching.see(&saw(2, 50)), "it was woken for that already");
-    assert!(watching.see(&Sighting { at: at(60), found: None }), "absence is a change");
+    assert!(watching.see(&PolledRecord { at: at(60), found: None }), "absence is a change");
     assert_eq!(watching.take(60, 60), Some(0), "the newest is kept until it is taken");
     assert!(!watching.keeps_a_record());
-    assert!(!watching.see(&Sighting { at: at(70), found: None }));
+    assert!(!watching.see(&PolledRecord { at: at(70), found: None }));
 }
 
 #[test]
@@ -74,11 +74,11 @@ fn a_wish_is_served_by_what_left_late_enough_and_only_once() {
 #[test]
 fn a_wish_for_later_is_looked_at_then() {
     let mut watching = Watching::new();
-    assert!(watching.see(&Sighting { at: at(10), found: None }));
+    assert!(watching.see(&PolledRecord { at: at(10), found: None }));
     assert_eq!(watching.take(10, 10), Some(0));
     assert_eq!(watching.take(40, 10), None);
     assert_eq!(watching.due(), at(40));
-    assert!(watching.see(&Sighting { at: at(40), found: None }), "the same, but wanted");
+    assert!(watching.see(&PolledRecord { at: at(40), found: None }), "the same, but wanted");
 }
 
 #[test]
@@ -87,15 +87,15 @@ fn looks_that_fail_come_after_growing_pauses_also_if_runs_ask() {
     assert_eq!(watching.take(0, 0), None);
     let mut now = START;
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-        let told = watching.view.miss(&[subject(1)], &id(1), now, &mut watching.jitter);
-        assert_eq!(told.len(), usize::from(seconds == 1), "whoever waits is told once");
+        let condition = watching.view.miss(&[object_ref(1)], &id(1), now, &mut watching.jitter);
+        assert_eq!(condition.len(), usize::from(seconds == 1), "whoever waits is told once");
         let (whole, pause) = (Duration::from_secs(seconds), between(now, watching.due()));
         assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{seconds} s: {pause:?}");
-        assert!(watching.view.take(&subject(1), &id(1), now, now).is_none());
+        assert!(watching.view.take(&object_ref(1), &id(1), now, now).is_none());
         assert_eq!(between(now, watching.due()), pause, "asking does not shorten it");
         now = watching.due();
     }
-    assert!(watching.see(&Sighting { at: now, found: None }));
+    assert!(watching.see(&PolledRecord { at: now, found: None }));
     assert!(between(now, watching.due()) >= Duration::from_mins(5));
 }
 
@@ -103,21 +103,21 @@ fn looks_that_fail_come_after_growing_pauses_also_if_runs_ask() {
 fn settled_ones_are_looked_at_after_the_interval_and_up_to_a_tenth_later() {
     let (mut view, mut jitter) = (View::default(), Jitter::new(1));
     for number in 0..200 {
-        view.watch(&subject(number), &id(number), SETTLED, START, &mut jitter);
-        let due = view.due(&subject(number)).expect("it is watched");
+        view.watch(&object_ref(number), &id(number), SETTLED, START, &mut jitter);
+        let due = view.due(&object_ref(number)).expect("it is watched");
         assert!((at(300)..=at(330)).contains(&due), "{due}");
-        view.watch(&subject(number), &id(number), SETTLED, at(200), &mut jitter);
-        assert_eq!(view.due(&subject(number)), Some(due), "said again, nothing moves");
+        view.watch(&object_ref(number), &id(number), SETTLED, at(200), &mut jitter);
+        assert_eq!(view.due(&object_ref(number)), Some(due), "said again, nothing moves");
     }
 }
 
 #[test]
 fn busy_ones_are_looked_at_less_often_the_older_they_are() {
     for (age, seconds) in [(0, 3), (10, 3), (20, 4), (100, 20), (150, 30), (3_600, 30)] {
-        assert_eq!(Pace::Busy { since: START }.period(at(age)).as_secs(), seconds, "{age}");
+        assert_eq!(PollRate::Busy { since: START }.period(at(age)).as_secs(), seconds, "{age}");
     }
     let mut watching = Watching::new();
-    watching.view.watch(&subject(1), &id(1), Pace::Busy { since: START }, START, &mut watching.jitter);
+    watching.view.watch(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, &mut watching.jitter);
     assert_eq!(watching.due(), at(3));
 }
 
@@ -125,15 +125,15 @@ fn busy_ones_are_looked_at_less_often_the_older_they_are() {
 fn all_who_watch_one_id_see_it_and_nobody_sees_another() {
     let (mut view, mut jitter) = (View::default(), Jitter::new(1));
     for (number, watched) in [(1, 1), (2, 1), (3, 3)] {
-        view.watch(&subject(number), &id(watched), SETTLED, START, &mut jitter);
+        view.watch(&object_ref(number), &id(watched), SETTLED, START, &mut jitter);
     }
     let page = [Arc::new(deployment(&id(1), 1)), Arc::new(deployment(&id(9), 1))];
-    let mut woken = view.see_page(&page, at(1), at(1), &mut jitter);
-    woken.sort();
-    assert_eq!(woken, [subject(1), subject(2)]);
-    assert!(view.take(&subject(1), &id(3), START, at(1)).is_none(), "what is kept is of another id");
-    let late = Sighting { at: at(2), found: None };
-    assert_eq!(view.see(&[subject(1)], &id(1), &late, at(2), &mut jitter), [], "and a late answer too");
+    let mut enqueued = view.see_page(&page, at(1), at(1), &mut jitter);
+    enqueued.sort();
+    assert_eq!(enqueued, [object_ref(1), object_ref(2)]);
+    assert!(view.take(&object_ref(1), &id(3), START, at(1)).is_none(), "what is kept is of another id");
+    let late = PolledRecord { at: at(2), found: None };
+    assert_eq!(view.see(&[object_ref(1)], &id(1), &late, at(2), &mut jitter), [], "and a late answer too");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{LONGEST_PAUSE, LONGEST_SILENCE, Running, Work};
-use crate::controllers::subject::Kind;
+use crate::controllers::object_ref::Kind;
 
 impl Work {
     /// Whether every first list is there that the API server does not refuse, or how many are.
@@ -43,8 +43,8 @@ impl Work {
     pub fn runs_go_on(&self) -> Result<(), String> {
         let now = self.clock.elapsed();
         let silent = |running: &Running| {
-            let woken = Duration::from_millis(running.woken.load(Ordering::Relaxed));
-            Some(now.saturating_sub(woken)).filter(|silence| *silence > LONGEST_SILENCE)
+            let enqueued = Duration::from_millis(running.enqueued.load(Ordering::Relaxed));
+            Some(now.saturating_sub(enqueued)).filter(|silence| *silence > LONGEST_SILENCE)
         };
         let state = self.lock();
         let hung: Vec<_> =
@@ -67,7 +67,8 @@ impl Work {
         for kind in Kind::ALL {
             let still = state.kinds.get(&kind).filter(|it| it.waiting > 0 && it.running == 0).map(|it| it.moved);
             let Some(moved) = still else { continue };
-            let waiting = state.waiting.iter().filter(|(subject, _)| subject.kind == kind).map(|(_, since)| *since);
+            let waiting =
+                state.waiting.iter().filter(|(object_ref, _)| object_ref.kind == kind).map(|(_, since)| *since);
             let since = waiting.min().unwrap_or(now).max(moved);
             let silence = now.saturating_sub(since);
             if silence > LONGEST_SILENCE {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use connect_operator::controllers::reason::Stance;
+use connect_operator::controllers::reason::ConditionState;
 use connect_operator::crd;
 use serde_json::{Value, json};
 
@@ -22,10 +22,12 @@ fn argo_cd_shows_every_state_of_every_kind_as_it_is_meant() {
     assert_eq!(verdicts.len(), states.len());
     for (state, verdict) in states.iter().zip(&verdicts) {
         let expected = match state.means {
-            Means::Said(Stance::Ready) => "Healthy",
-            Means::Said(Stance::Running | Stance::Waiting) | Means::NotSeenYet | Means::BeingDeleted => "Progressing",
-            Means::Said(Stance::Stalled | Stance::Failing) => "Degraded",
-            Means::Said(Stance::Paused) => "Suspended",
+            Means::Said(ConditionState::Ready) => "Healthy",
+            Means::Said(ConditionState::Running | ConditionState::Waiting)
+            | Means::NotSeenYet
+            | Means::BeingDeleted => "Progressing",
+            Means::Said(ConditionState::Stalled | ConditionState::Failing) => "Degraded",
+            Means::Said(ConditionState::Paused) => "Suspended",
         };
         assert_eq!(verdict.status, expected, "{}: {}", state.name, verdict.message);
         if matches!(state.means, Means::Said(_)) && state.object["kind"] != "Connector" {

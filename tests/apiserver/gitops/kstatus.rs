@@ -1,6 +1,6 @@
 //! What Flux makes of every state, asked of the library that it is made of; and what `docs/conditions.md` says of that.
 
-use connect_operator::controllers::reason::Stance;
+use connect_operator::controllers::reason::ConditionState;
 
 use super::Verdict;
 use super::states::{self, Means};
@@ -16,16 +16,17 @@ fn flux_reads_every_state_of_every_kind_as_it_is_meant() {
     assert_eq!(verdicts.len(), states.len());
     for (state, verdict) in states.iter().zip(&verdicts) {
         let expected = match state.means {
-            Means::Said(Stance::Ready) => "Current",
-            Means::Said(Stance::Running | Stance::Waiting | Stance::Paused | Stance::Failing) | Means::NotSeenYet => {
-                "InProgress"
-            }
-            Means::Said(Stance::Stalled) => "Failed",
+            Means::Said(ConditionState::Ready) => "Current",
+            Means::Said(
+                ConditionState::Running | ConditionState::Waiting | ConditionState::Paused | ConditionState::Failing,
+            )
+            | Means::NotSeenYet => "InProgress",
+            Means::Said(ConditionState::Stalled) => "Failed",
             Means::BeingDeleted => "Terminating",
         };
         assert_eq!(verdict.status, expected, "{}: {}", state.name, verdict.message);
         // Flux shows the message, so what the operator says must come through.
-        if matches!(state.means, Means::Said(stance) if stance != Stance::Ready) {
+        if matches!(state.means, Means::Said(stance) if stance != ConditionState::Ready) {
             assert_eq!(verdict.message, "so it is", "{}", state.name);
         }
     }

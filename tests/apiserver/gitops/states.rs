@@ -1,9 +1,9 @@
 //! Every state that the operator can write, as objects: each kind with each reason, made by the code that makes statuses.
 
 use connect_api::mask::Masker;
-use connect_operator::controllers::conditions::{Told, conditions};
+use connect_operator::controllers::conditions::{ConditionUpdate, conditions};
 use connect_operator::controllers::connector_deployment::status::Comparison;
-use connect_operator::controllers::reason::{Reason, Stance};
+use connect_operator::controllers::reason::{ConditionState, Reason};
 use connect_operator::controllers::{action_check, connect_project, connector_deployment, connector_staged};
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::shared::{RemoteIdentity, UNSEEN};
@@ -32,7 +32,7 @@ pub(crate) struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Means {
     /// The operator has said it of what is wanted now.
-    Said(Stance),
+    Said(ConditionState),
     /// The operator has not seen what is wanted now.
     NotSeenYet,
     /// It is being deleted.
@@ -46,7 +46,7 @@ pub(crate) fn all() -> Vec<State> {
         for reason in Reason::ALL {
             for beside in [false, true] {
                 let name = format!("{kind} {reason}{}", if beside { " with more conditions" } else { "" });
-                let said = Means::Said(reason.stance());
+                let said = Means::Said(reason.state());
                 all.push(State { name, means: said, object: object(kind, GENERATION, &status(kind, *reason, beside)) });
             }
         }
@@ -72,7 +72,7 @@ pub(crate) fn all() -> Vec<State> {
     let mirrored = json!({"version": 2, "name": "Tax", "certified": true, "private": false});
     all.push(State {
         name: "Connector".to_owned(),
-        means: Means::Said(Stance::Ready),
+        means: Means::Said(ConditionState::Ready),
         object: object("Connector", 1, &mirrored),
     });
     all
@@ -90,11 +90,12 @@ fn object(kind: &str, generation: i64, status: &Value) -> Value {
 
 /// The status that the operator writes for this reason; `beside`: with every condition that may stand beside the main ones.
 fn status(kind: &str, reason: Reason, beside: bool) -> Value {
-    let (now, told) = (Timestamp::UNIX_EPOCH, Told::new(reason, "so it is"));
+    let (now, condition) = (Timestamp::UNIX_EPOCH, ConditionUpdate::new(reason, "so it is"));
     match kind {
         "ConnectorDeployment" => {
-            let mut ledger = connector_deployment::ledger::Ledger { unverified: beside, ..Default::default() };
-            ledger.id = Some("1".to_owned());
+            let mut persisted =
+                connector_deployment::persisted::PersistedState { unverified: beside, ..Default::default() };
+            persisted.id = Some("1".to_owned());
             let release = |version| connector_deployment::status::Release { version, tag: String::new() };
             let newer = if beside {
                 connector_deployment::status::Newer::Yes { running: release(1), latest: release(2) }
@@ -104,43 +105,43 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
             let masker = Masker::new([]);
             let facts = connector_deployment::status::Facts {
                 generation: GENERATION,
-                ledger: &ledger,
-                told,
+                persisted: &persisted,
+                condition,
                 comparison: if beside { Comparison::Different } else { Comparison::Same },
                 secured: beside,
                 suspended: beside,
                 newer,
                 wanted: None,
                 deletion_policy: DeletionPolicy::Delete,
-                seen: connector_deployment::status::Sight::NotLooked,
+                seen: connector_deployment::status::ObservedRecord::NotRead,
                 texts: connector_deployment::status::Texts::Masked(&masker),
                 lines: None,
                 handled_reconcile: None,
-                verified: beside.then(|| Told::new(Reason::NotFound, "Extension tax does not exist")),
+                verified: beside.then(|| ConditionUpdate::new(Reason::NotFound, "Extension tax does not exist")),
             };
             json!(connector_deployment::status::summarize(&ConnectorDeploymentStatus::default(), &facts, now))
         }
         "ConnectorStaged" => {
             let facts = connector_staged::status::Facts {
                 generation: GENERATION,
-                ledger: &connector_staged::ledger::Ledger::default(),
-                told,
+                persisted: &connector_staged::persisted::PersistedState::default(),
+                condition,
                 suspended: beside,
                 key: "tax",
                 remote: None,
-                seen: connector_staged::status::Sight::NotLooked,
+                seen: connector_staged::status::ObservedRecord::NotRead,
                 handled_reconcile: None,
             };
             json!(connector_staged::status::summarize(&ConnectorStagedStatus::default(), &facts, now))
         }
         "ActionCheck" => {
-            json!(action_check::status::said(&ActionCheckStatus::default(), &told, (GENERATION, false), now))
+            json!(action_check::status::said(&ActionCheckStatus::default(), &condition, (GENERATION, false), now))
         }
         _ => {
             let mirror = if beside {
-                let told = Told::new(Reason::RegistryReadInPart, "so it is");
+                let condition = ConditionUpdate::new(Reason::RegistryReadInPart, "so it is");
                 connect_project::status::Mirror::Known(connect_operator::controllers::connector::status::Said::stopped(
-                    told,
+                    condition,
                 ))
             } else {
                 connect_project::status::Mirror::Absent
@@ -148,7 +149,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
             let facts = connect_project::status::Facts {
                 generation: GENERATION,
                 identity: RemoteIdentity { api_url: "https://connect.test".to_owned(), project_key: "demo".to_owned() },
-                health: Err(told.clone()),
+                health: Err(condition.clone()),
                 scopes: None,
                 users: connect_project::status::Users::default(),
                 deleting: false,
@@ -157,7 +158,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 mirror,
             };
             let status = connect_project::status::summarize(&ConnectProjectStatus::default(), &facts, now);
-            let same = conditions(&[], &told, Vec::new(), GENERATION, now);
+            let same = conditions(&[], &condition, Vec::new(), GENERATION, now);
             assert_eq!(status.conditions[..same.len()], same, "{reason} is told as it is");
             json!(status)
         }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::Fence;
+use connect_api::client_context::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::Limits;
-use connect_api::surroundings::Surroundings;
 use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
@@ -66,7 +66,7 @@ impl Install {
         let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
         let metrics = Metrics::new(clock.now());
         let work = Work::new(clock.clone(), Arc::clone(&metrics));
-        let around = Surroundings { observer: metrics, ..Surroundings::plain(clock.clone()) };
+        let around = ClientContext { observer: metrics, ..ClientContext::plain(clock.clone()) };
         let actions =
             HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
         let factory = HttpFactory { allowed_hosts, around, limits: Limits::default(), extra_ca_pem: None };

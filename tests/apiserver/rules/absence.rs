@@ -7,7 +7,7 @@ use dev_server::{Fault, FaultAnswer};
 use kube::ResourceExt;
 use serde_json::json;
 
-use super::{CALM, Leaping, QUIET, ready, status};
+use super::{Leaping, QUIET, QUIET_PERIOD, ready, status};
 
 /// After this time nothing of the last write is expected any more.
 const LATE: Duration = Duration::from_mins(5);
@@ -68,7 +68,7 @@ async fn rule_05_a_read_by_id_that_is_wrong_for_long_changes_nothing_at_the_remo
         // What is told meanwhile goes by who was asked last: a LIST that shows it proves that it is there.
         shop.pass(APART).await;
         shop.dev.clear_faults();
-        shop.pass(CALM).await;
+        shop.pass(QUIET_PERIOD).await;
         shop.pass(QUIET).await;
         let found = shop.until_reason("Deployed").await;
         assert_eq!(status(&found).id, id, "{policy}");

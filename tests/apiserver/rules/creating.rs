@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{CALM, DEPLOYING, Leaping, QUIET, condition, is, is_accepted, level, message, ready, status};
+use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, condition, is, is_accepted, level, message, ready, status};
 use crate::patience::in_time;
 use crate::shop::NAME;
 
@@ -222,7 +222,7 @@ async fn rule_02_a_key_that_is_taken_between_lookup_and_post_is_not_ours() {
     let taken = shop.until_reason("KeyTaken").await;
     assert_eq!((status(&taken).id, status(&taken).operation), (None, None));
     let theirs = shop.make_elsewhere("info");
-    assert_eq!(ready(&shop.pass(CALM).await), ("False", "KeyTaken"));
+    assert_eq!(ready(&shop.pass(QUIET_PERIOD).await), ("False", "KeyTaken"));
     assert_eq!(shop.sent(), [1, 0, 0]);
     assert_eq!(shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()), Some(theirs));
 }
@@ -268,7 +268,7 @@ async fn rule_03_the_key_with_another_id_is_taken() {
     let id = status(&shop.get().await).id.expect("an id");
     shop.dev.world().remove(&id, shop.dev.now()).unwrap();
     let theirs = shop.make_elsewhere("info");
-    shop.pass(CALM).await;
+    shop.pass(QUIET_PERIOD).await;
     shop.pass(QUIET).await;
     shop.until_reason("KeyTaken").await;
     shop.delete().await;

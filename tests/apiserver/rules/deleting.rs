@@ -147,7 +147,6 @@ async fn rule_22_an_outstanding_create_that_never_arrived_is_waited_for_until_it
     let waiting = shop.pass(Duration::from_secs(110)).await;
     assert_eq!(ready(&waiting), ("Unknown", "Undeploying"));
     shop.clock.step(Duration::from_secs(15));
-    shop.annotate(names::RECONCILE_REQUESTED_AT, "now").await;
     shop.until_gone().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
 }

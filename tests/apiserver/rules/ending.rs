@@ -185,7 +185,7 @@ async fn rule_24_a_namespace_waits_for_an_outstanding_create() {
         shop.start_operator();
         let waiting = shop.until(case, |object| ready(object) == ("Unknown", "Undeploying")).await;
         assert!(waiting.metadata.deletion_timestamp.is_some(), "{case}");
-        shop.clock.step(super::CALM);
+        shop.clock.step(super::QUIET_PERIOD);
         if arrives {
             shop.until_calls("deleteDeploymentById", 1).await;
             shop.clock.step(DEPLOYING);

@@ -12,7 +12,7 @@ use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{CALM, DEPLOYING, Leaping, QUIET, condition, is, is_accepted, level, message, ready, status};
+use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, condition, is, is_accepted, level, message, ready, status};
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
@@ -125,7 +125,7 @@ async fn rule_04_one_has_the_key_and_the_other_touches_nothing_until_it_is_gone(
     let annotated = json!({"metadata": {"annotations": {names::REDEPLOY_REQUESTED_AT: "now"}}, "spec": level("debug")});
     shop.sandbox.change(&aside_manifest(&shop), &annotated).await.unwrap();
     until_reason(&shop.sandbox, "second", "KeyConflict").await;
-    shop.pass(CALM).await;
+    shop.pass(QUIET_PERIOD).await;
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     // Deleted, it goes at once; the other one keeps what it has.
@@ -176,7 +176,7 @@ async fn rule_04_of_two_in_different_namespaces_that_come_at_once_one_creates_an
     let (before, looks) = (shop.get().await, shop.looks());
     shop.start_operator();
     shop.until_so("a look after the restart", || shop.looks() > looks).await;
-    shop.clock.step(CALM);
+    shop.clock.step(QUIET_PERIOD);
     for sandbox in [first, second] {
         // Runs of one resource come one after the other, so the one of the start is over once the next has written.
         let policy = json!({"spec": {"deletionPolicy": "Orphan"}});

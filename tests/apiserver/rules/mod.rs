@@ -50,7 +50,7 @@ pub(crate) const DEPLOYING: Duration = Duration::from_secs(10);
 /// Changes within this time become one redeploy (rule 9).
 pub(crate) const GATHER: Duration = Duration::from_secs(2);
 /// After this time nothing of an earlier call is expected any more.
-pub(crate) const CALM: Duration = Duration::from_mins(2);
+pub(crate) const QUIET_PERIOD: Duration = Duration::from_mins(2);
 /// How long something must be quiet before it is taken for settled.
 pub(crate) const QUIET: Duration = Duration::from_mins(1);
 

@@ -8,7 +8,7 @@ use connect_operator::crd::connector_deployment_status::OperationState;
 use dev_server::{BuildIds, Fault, FaultAnswer, Options, Variant};
 use serde_json::json;
 
-use super::{CALM, DEPLOYING, GATHER, Leaping, QUIET, is, is_accepted, level, ready, status};
+use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, ready, status};
 use crate::patience::in_time;
 use crate::shop::SECRET;
 
@@ -122,7 +122,7 @@ async fn rule_06_an_operator_that_dies_during_a_redeploy_neither_forgets_nor_red
         shop.pass(Duration::from_secs(1)).await;
         shop.pass(DEPLOYING).await;
         shop.pass(QUIET).await;
-        shop.pass(CALM).await;
+        shop.pass(QUIET_PERIOD).await;
         let live = shop.until_reason("Deployed").await;
         assert_eq!(status(&live).version, Some(2), "secured: {secured}");
         assert_eq!(shop.sent(), [1, 1, 0], "secured: {secured}: no call but the one that was never answered");

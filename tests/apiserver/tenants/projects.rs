@@ -6,7 +6,7 @@ use std::time::Duration;
 use clock::Clock;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::Limits;
-use connect_api::{CommerceApi, Surroundings};
+use connect_api::{ClientContext, CommerceApi};
 use connect_operator::controllers::conditions::{is_true, ready_message, ready_reason};
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::project_quota::ProjectLimits;
@@ -70,7 +70,7 @@ fn count_clients(shop: &mut Shop) -> Made {
     let made = Made::default();
     let factory = HttpFactory {
         allowed_hosts: AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host"),
-        around: Surroundings::plain(shop.clock.clone()),
+        around: ClientContext::plain(shop.clock.clone()),
         limits: Limits::default(),
         extra_ca_pem: None,
     };

@@ -1,7 +1,7 @@
 //! A namespace whose reconciles hang holds the slots of its kind only until another namespace needs one.
 
 use clock::Clock;
-use connect_operator::controllers::subject::Subject;
+use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::crd;
 use connect_operator::names;
 use dev_server::Options;
@@ -24,7 +24,7 @@ const MORE: u64 = 20;
 /// A kind, and how its objects behave here.
 struct Kind {
     /// The name that an object of this kind has in the log.
-    subject: fn(&str, &str) -> Subject,
+    subject: fn(&str, &str) -> ObjectRef,
     /// Reconciles at once.
     slots: u64,
     /// An object whose reconcile reads this Secret.
@@ -35,19 +35,19 @@ struct Kind {
 
 const KINDS: [Kind; 3] = [
     Kind {
-        subject: Subject::check,
+        subject: ObjectRef::check,
         slots: 16,
         reading: check_with,
         quick: (|shop| check_with(shop, "none"), "SecretMissing"),
     },
     Kind {
-        subject: Subject::project,
+        subject: ObjectRef::project,
         slots: 32,
         reading: project_with,
         quick: (|shop| project_with(shop, "none"), "SecretMissing"),
     },
     Kind {
-        subject: Subject::deployment,
+        subject: ObjectRef::deployment,
         slots: 128,
         reading: deployment_with,
         quick: (without_project, "ProjectMissing"),
@@ -116,7 +116,7 @@ async fn rule_27_the_slot_that_becomes_free_first_goes_to_the_namespace_that_hol
 }
 
 /// Returns once an event waits for a reconcile of this object.
-async fn until_waiting(shop: &Shop, subject: Subject) {
+async fn until_waiting(shop: &Shop, subject: ObjectRef) {
     let work = shop.work.clone().expect("an operator runs");
     let waiting = async {
         while !work.not_waiting(std::slice::from_ref(&subject)).is_empty() {

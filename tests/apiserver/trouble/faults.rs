@@ -40,7 +40,7 @@ pub(super) async fn life_with((case, effect, answer): Row<'_>) -> Vec<Call> {
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     let clock = shop.clock.clone();
 
-    let trouble = Trouble { case, effect, answer };
+    let trouble = Outage { case, effect, answer };
     trouble.at(&shop, &["createDeployment"]).await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     trouble.is_over(&shop, "createDeployment", BEARABLE).await;
@@ -92,13 +92,13 @@ async fn until_redeployed(shop: &Shop, version: i64) {
     meanwhile(&shop.clock, FINE, live).await;
 }
 
-struct Trouble<'a> {
+struct Outage<'a> {
     case: &'a str,
     effect: FaultEffect,
     answer: FaultAnswer,
 }
 
-impl Trouble<'_> {
+impl Outage<'_> {
     /// Begins.
     async fn at(&self, shop: &Shop, operations: &[&str]) {
         // What went before is no part of it.

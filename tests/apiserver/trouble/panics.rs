@@ -8,7 +8,7 @@ use clock::Clock;
 use connect_api::action::ActionApi;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use connect_api::http::Limits;
-use connect_api::{CommerceApi, Surroundings};
+use connect_api::{ClientContext, CommerceApi};
 use connect_operator::controllers::action_factory::{ActionFactory, HttpActionFactory};
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
@@ -31,7 +31,7 @@ struct Buggy {
 impl Buggy {
     fn new(clock: &Clock) -> Arc<Self> {
         let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
-        let (around, extra_ca_pem, limits) = (Surroundings::plain(clock.clone()), None, Limits::default());
+        let (around, extra_ca_pem, limits) = (ClientContext::plain(clock.clone()), None, Limits::default());
         let actions =
             HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
         let remotes = HttpFactory { allowed_hosts, around, limits, extra_ca_pem };

@@ -6,7 +6,7 @@ use connect_api::model::StandardKey;
 use dev_server::{Fault, FaultAnswer};
 use serde_json::{Value, json};
 
-use crate::rules::{CALM, Leaping, message};
+use crate::rules::{Leaping, QUIET_PERIOD, message};
 use crate::shop::SECRET;
 
 fn secured(key: &str) -> Value {
@@ -44,7 +44,7 @@ async fn every_mistake_is_told_at_once_and_nothing_is_sent() {
     shop.change(&json!({"spec": {"configurations": [application("service", &["FEATURE"], &["API_TOKEN"])]}})).await;
     let told = shop.until_reason("ConfigurationInvalid").await;
     assert!(message(&told).contains("did you mean FEATURES?"));
-    shop.pass(CALM).await;
+    shop.pass(QUIET_PERIOD).await;
     shop.change(&json!({"spec": {"configurations": [application("service", &["LOG_LEVEL"], &["API_TOKEN"])]}})).await;
     shop.until_reason("Deployed").await;
     assert_eq!(shop.sent(), [1, 0, 0], "as it was");

@@ -9,8 +9,8 @@ use connect_api::mask::{LONGEST_TEXT, Masker};
 use connect_api::model::{
     Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, ErrorResponse,
 };
-use connect_operator::controllers::connector_deployment::ledger::Look;
-use connect_operator::controllers::connector_deployment::observe::{self, Looked};
+use connect_operator::controllers::connector_deployment::observe::{self, RecordRead};
+use connect_operator::controllers::connector_deployment::persisted::Observation;
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::Timestamp;
@@ -30,8 +30,8 @@ pub(crate) fn records(data: &[u8]) {
         let written = serde_json::to_vec(&record).expect("a record can be written");
         let again: Deployment = serde_json::from_slice(&written).expect("what was written can be read");
         assert_eq!(serde_json::to_vec(&again).expect("a record can be written"), written);
-        let looked = Looked { at: Timestamp::UNIX_EPOCH, record: Some(Arc::new(record)), key_held_by: None };
-        let Look::Present(seen) = observe::seen(&looked, &[].into()) else { panic!("a record is seen") };
+        let looked = RecordRead { at: Timestamp::UNIX_EPOCH, record: Some(Arc::new(record)), key_held_by: None };
+        let Observation::Present(seen) = observe::observation(&looked, &[].into()) else { panic!("a record is seen") };
         assert_eq!(seen.phase.is_busy(), again.status.is_busy(), "an unknown status counts as busy, on both sides");
     }
     if let Ok(connector) = serde_json::from_slice::<Connector>(data) {

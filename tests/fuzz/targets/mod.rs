@@ -9,7 +9,7 @@ mod answers;
 mod bytes;
 mod decisions;
 mod files;
-mod scene;
+mod inputs;
 mod stored;
 mod texts;
 

@@ -1,6 +1,6 @@
 //! What is read back from the cluster: the status, and the digests in it. Whoever may edit a status may write anything.
 
-use connect_operator::controllers::connector_deployment::stored::{ledger, store};
+use connect_operator::controllers::connector_deployment::status_conversion::{persisted, store};
 use connect_operator::controllers::digest::{Comparison, Digest};
 use connect_operator::crd::ConnectProjectStatus;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
@@ -12,24 +12,24 @@ const YEAR_ZERO: i64 = -62_167_219_200;
 pub(crate) fn status(data: &[u8]) {
     let _ = serde_json::from_slice::<ConnectProjectStatus>(data);
     let Ok(status) = serde_json::from_slice::<ConnectorDeploymentStatus>(data) else { return };
-    let remembered = ledger(&status);
+    let cache = persisted(&status);
     let times =
         [status.applied.as_ref().and_then(|it| it.at.as_ref()), status.operation.as_ref().map(|it| &it.started_at)];
     if times.into_iter().flatten().any(|time| time.0.as_second() < YEAR_ZERO) {
         return;
     }
     let mut written = status.clone();
-    store(&mut written, &remembered);
+    store(&mut written, &cache);
     let text = serde_json::to_vec(&written).expect("a status can be written");
     let read: ConnectorDeploymentStatus = serde_json::from_slice(&text).expect("what was written can be read");
-    let again = ledger(&read);
+    let again = persisted(&read);
     let mut twice = read.clone();
     store(&mut twice, &again);
     assert_eq!(twice, read, "once written, it stays the same");
-    assert_eq!((&again.id, &again.handled_redeploy), (&remembered.id, &remembered.handled_redeploy));
+    assert_eq!((&again.id, &again.handled_redeploy), (&cache.id, &cache.handled_redeploy));
     assert_eq!(
         again.operation.map(|it| (it.kind, it.state, it.attempt)),
-        remembered.operation.map(|it| (it.kind, it.state, it.attempt))
+        cache.operation.map(|it| (it.kind, it.state, it.attempt))
     );
 }
 

@@ -21,22 +21,22 @@ use self::staged::Made;
 use crate::gate::lock;
 use crate::history::Reading;
 use crate::play::stage;
-use crate::simulation::{Simulation, Trouble};
+use crate::simulation::{Outage, Simulation};
 
 /// Longer than after which nothing of an earlier write can arrive or be hidden.
-const CALM: Duration = Duration::from_secs(150);
+const QUIET_PERIOD: Duration = Duration::from_secs(150);
 
 /// Longer than the time between two looks at what is settled.
 const LOOKS: Duration = Duration::from_mins(6);
 
 /// How long it is away, and how many changes old its first lists are then.
-const WAYS: [(Duration, u64); 4] = [(Duration::ZERO, 0), (CALM, 3), (Duration::ZERO, 3), (CALM, 0)];
+const WAYS: [(Duration, u64); 4] = [(Duration::ZERO, 0), (QUIET_PERIOD, 3), (Duration::ZERO, 3), (QUIET_PERIOD, 0)];
 
 /// Where and how an operator is stopped and started again.
 #[derive(Clone, Debug)]
 struct Plan {
     /// At which calls, each counted from the one before, and what becomes of it.
-    cuts: Vec<(usize, Trouble)>,
+    cuts: Vec<(usize, Outage)>,
     /// How long it is away.
     pause: Duration,
     /// How old its first lists are, in changes.
@@ -170,11 +170,11 @@ impl Walked {
 
 /// Where to stop: before each call, and after each that may change something. Nothing but memory differs between the
 /// time after a read and the time before the call that follows, and memory is lost.
-fn cuts(seen: &Seen) -> Vec<(usize, Trouble)> {
+fn cuts(seen: &Seen) -> Vec<(usize, Outage)> {
     let calls = seen.calls.iter().enumerate();
     calls
         .flat_map(|(number, (_, changes))| {
-            [Some((number, Trouble::DieBefore)), changes.then_some((number, Trouble::DieAfter))]
+            [Some((number, Outage::DieBefore)), changes.then_some((number, Outage::DieAfter))]
         })
         .flatten()
         .collect()

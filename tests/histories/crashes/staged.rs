@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::kinds::Wanted;
 use crate::gate::Place;
-use crate::makers::{Elsewhere, Plan};
-use crate::simulation::{Armed, Simulation, Trouble};
+use crate::makers::{ForeignInstalls, Plan};
+use crate::simulation::{Armed, Outage, Simulation};
 
 /// Tags of [`crate::makers::TAGS`].
 const SECOND: u8 = 1;
@@ -14,7 +14,7 @@ const NOT_PUBLISHED: u8 = 3;
 const NOT_CERTIFIED: u8 = 4;
 
 /// The next change of the remote arrives when its caller has given up.
-const LATE: Armed = Armed { place: Place::Remote, changes: true, skip: 0, trouble: Trouble::Late(25) };
+const LATE: Armed = Armed { place: Place::Remote, changes: true, skip: 0, outage: Outage::Late(25) };
 
 /// A kind of operation.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ pub(super) enum Making {
     /// A name that was changed elsewhere is set back.
     SetBack,
     Delete,
-    LetGo,
+    Orphan,
     /// Deleted while the create is under way.
     DeleteAtOnce,
     /// A deployment follows a new tag, which is published as well.
@@ -62,7 +62,7 @@ impl Making {
         Self::Adopt,
         Self::SetBack,
         Self::Delete,
-        Self::LetGo,
+        Self::Orphan,
         Self::DeleteAtOnce,
         Self::Follow,
     ];
@@ -76,7 +76,7 @@ impl Making {
             Self::CertifyInVain => (0, 1, 0, 1, 0, 1),
             Self::PreviewInVain => (0, 1, 1, 0, 0, 1),
             Self::Delete => (0, 0, 0, 0, 1, 0),
-            Self::LetGo => (0, 0, 0, 0, 0, 1),
+            Self::Orphan => (0, 0, 0, 0, 0, 1),
             Self::DeleteAtOnce => (1, 0, 0, 0, 1, 0),
         };
         let made = Made { stagings, updates, previews, publishes, discards, there };
@@ -92,7 +92,7 @@ impl Making {
     }
 
     fn plan(self) -> Plan {
-        Plan { delete: !matches!(self, Self::LetGo), ..Plan::default() }
+        Plan { delete: !matches!(self, Self::Orphan), ..Plan::default() }
     }
 
     /// What is there before.
@@ -100,7 +100,7 @@ impl Making {
         match self {
             Self::Create | Self::DeleteAtOnce => {}
             Self::Adopt => {
-                simulation.elsewhere(Elsewhere::Create, 0);
+                simulation.foreign_installs(ForeignInstalls::Create, 0);
                 simulation.pass(Duration::from_secs(100)).await;
             }
             Self::NewTag | Self::PublishInVain => {
@@ -129,10 +129,10 @@ impl Making {
             Self::PublishInVain => simulation.plan(Plan { tag: NOT_PUBLISHED, ..ready }),
             Self::Adopt => simulation.plan(Plan { adopt: true, ..plan }),
             Self::SetBack => {
-                simulation.elsewhere(Elsewhere::Rename, 1);
+                simulation.foreign_installs(ForeignInstalls::Rename, 1);
                 simulation.ask_again(connect_operator::names::RECONCILE_REQUESTED_AT, 1);
             }
-            Self::Delete | Self::LetGo => simulation.drop_plan(),
+            Self::Delete | Self::Orphan => simulation.drop_plan(),
             Self::DeleteAtOnce => {
                 simulation.plan(plan);
                 simulation.armed.push(LATE.clone());

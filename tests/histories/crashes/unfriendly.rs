@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::kinds::Kind;
-use super::{CALM, Plan, Seen, Walked, cuts};
-use crate::simulation::{Chooser, Trouble};
+use super::{Plan, QUIET_PERIOD, Seen, Walked, cuts};
+use crate::simulation::{Chooser, Outage};
 
 /// What a remote may do as well, in the words of the dev server's variants.
 const CHOICES: [&str; 10] = [
@@ -26,9 +26,9 @@ const FEW: usize = 2;
 const SEED: u64 = 7;
 
 /// Where to cut, and how: also without a death, by an answer that is lost or an error after the effect.
-fn all(seen: &Seen) -> Vec<(usize, Trouble)> {
+fn all(seen: &Seen) -> Vec<(usize, Outage)> {
     let changing = seen.calls.iter().enumerate().filter(|(_, (_, changes))| *changes);
-    let lost = changing.map(|(number, _)| (number, Trouble::LostBack));
+    let lost = changing.map(|(number, _)| (number, Outage::LostBack));
     cuts(seen).into_iter().chain(lost).collect()
 }
 
@@ -47,7 +47,7 @@ impl Walked {
             let some = if whole { all } else { (0..FEW).map(|_| all[chooser.choose(all.len())]).collect() };
             for (number, cut) in some.into_iter().enumerate() {
                 // In turns: away until nothing can arrive or be hidden, or not at all.
-                let pause = if number % 2 == 0 { Duration::ZERO } else { CALM };
+                let pause = if number % 2 == 0 { Duration::ZERO } else { QUIET_PERIOD };
                 if self.walk(kind, &Plan { cuts: vec![cut], pause, ..plan.clone() }).is_none() {
                     return;
                 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clock::between;
-use connect_operator::controllers::connector_deployment::decide::CALM;
+use connect_operator::controllers::connector_deployment::decide::QUIET_PERIOD;
 use connect_operator::crd::connector_deployment_status::{
     Applied, ConnectorDeploymentStatus, Operation, OperationState, OperationType,
 };
@@ -78,7 +78,7 @@ impl Judge {
             .as_ref()
             .is_none_or(|new| new.operation_type == OperationType::Redeploy && new.from_version != old.from_version);
         // Refused at its first call: nothing was sent, nothing is unknown that was not before.
-        let calm = between(old.started_at.0, now) + self.skew >= CALM;
+        let calm = between(old.started_at.0, now) + self.skew >= QUIET_PERIOD;
         if !(forgotten && another && calm) {
             return false;
         }
@@ -89,11 +89,11 @@ impl Judge {
     /// Whether what is taken over shows other visible values than are asked for (rule 13), or may have: what is missing is not
     /// known to be the same.
     pub(super) fn shows_other_than_asked(&self, life: &Life, id: &str, now: Timestamp) -> bool {
-        let began = self.began.get(&life.subject).copied().unwrap_or(now);
+        let began = self.began.get(&life.object_ref).copied().unwrap_or(now);
         let asked: Vec<_> = life.asked_of(i64::MAX, began).map(|ask| ask.values.as_ref()).collect();
         let same = |state: &State, values: &Values| state.of(&values.plain) == values.plain;
         self.truth
-            .since(id, self.since(&life.subject, now))
+            .since(id, self.since(&life.object_ref, now))
             .any(|state| asked.iter().any(|values| values.is_none_or(|values| !same(state, values))))
     }
 
@@ -103,7 +103,9 @@ impl Judge {
         let Some(sent) = life.asks.get(life.planned).and_then(|ask| ask.values.as_ref()) else { return true };
         let other =
             |plain: &BTreeMap<String, String>| sent.plain.iter().any(|(key, value)| plain.get(key) != Some(value));
-        self.truth.since(id, self.since(&life.subject, now)).any(|state| state.status == "gone" || other(&state.plain))
+        self.truth
+            .since(id, self.since(&life.object_ref, now))
+            .any(|state| state.status == "gone" || other(&state.plain))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_operator::controllers::subject::Subject;
+use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use jiff::Timestamp;
 
@@ -33,7 +33,7 @@ pub(crate) struct Ask {
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Life {
-    pub(crate) subject: Subject,
+    pub(crate) object_ref: ObjectRef,
     pub(crate) asks: Vec<Ask>,
     /// The newest ask that was served.
     pub(super) served: Option<usize>,
@@ -68,9 +68,9 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    pub(super) fn new(subject: Subject) -> Self {
+    pub(super) fn new(object_ref: ObjectRef) -> Self {
         Self {
-            subject,
+            object_ref,
             asks: Vec::new(),
             served: None,
             planned: 0,

@@ -18,7 +18,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use connect_operator::controllers::conditions;
-use connect_operator::controllers::subject::Subject;
+use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState};
 use connect_operator::crd::{
     AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, UpdatePolicy,
@@ -64,7 +64,7 @@ pub(crate) struct Judge {
     pub(crate) counts: BTreeMap<String, u64>,
     storm: storm::Storm,
     /// When the oldest run that is under way for a subject began; what it says may be as old as that.
-    pub(crate) began: BTreeMap<Subject, Timestamp>,
+    pub(crate) began: BTreeMap<ObjectRef, Timestamp>,
 }
 
 impl Judge {
@@ -138,9 +138,9 @@ impl Judge {
     fn changed(&mut self, change: &Change, now: Timestamp) {
         let object = ConnectorDeployment::deserialize(&*change.object).expect("what is stored is of its kind");
         let uid = object.uid().unwrap_or_default();
-        let subject = Subject::deployment(&change.key.namespace, &change.key.name);
+        let object_ref = ObjectRef::deployment(&change.key.namespace, &change.key.name);
         let status = object.status.clone().unwrap_or_default();
-        let life = self.lives.entry(uid.clone()).or_insert_with(|| Life::new(subject));
+        let life = self.lives.entry(uid.clone()).or_insert_with(|| Life::new(object_ref));
         life.alive = !change.deleted;
         life.observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
         life.follows |= object.spec.connector.update_policy == UpdatePolicy::Latest;
@@ -188,7 +188,7 @@ impl Judge {
     /// Rule 4: another one has this deployment, and is there.
     fn held_by_another(&self, uid: &str, id: &str) -> Option<String> {
         let mut others = self.lives.iter().filter(|(other, life)| *other != uid && life.alive && !life.observes);
-        others.find(|(_, life)| life.status.id.as_deref() == Some(id)).map(|(_, life)| life.subject.to_string())
+        others.find(|(_, life)| life.status.id.as_deref() == Some(id)).map(|(_, life)| life.object_ref.to_string())
     }
 
     fn judge_claim(&mut self, uid: &str, id: &str, object: &ConnectorDeployment, now: Timestamp) {
@@ -224,12 +224,12 @@ impl Judge {
             (Verb::Undeploy { .. }, true) => "undeploys",
             (_, false) => "refused by the remote",
         });
-        let (subject, uid) = &arrived.run;
-        let key = crate::cluster::Key::new(Kind::Deployment, &subject.namespace, &subject.name);
+        let (object_ref, uid) = &arrived.run;
+        let key = crate::cluster::Key::new(Kind::Deployment, &object_ref.namespace, &object_ref.name);
         let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
         let written = self.written_for(uid, verb, now);
         if written.is_none() {
-            return self.wrong(format!("{subject} sent {verb:?} without writing it first"));
+            return self.wrong(format!("{object_ref} sent {verb:?} without writing it first"));
         }
         let owned = |id: &str| self.owners.get(id).is_some_and(|owners| owners.contains(uid));
         match verb {
@@ -246,12 +246,12 @@ impl Judge {
                     life.disguised = self.truth.trims && blanks;
                 }
                 if object.is_none() && !torn_out {
-                    self.wrong(format!("{subject} is gone, and {id} was created for it"));
+                    self.wrong(format!("{object_ref} is gone, and {id} was created for it"));
                 }
             }
             Verb::Redeploy { id, values, moves } => {
                 if !owned(id) {
-                    self.wrong(format!("{subject} asked for a redeploy of {id}, which is not its own"));
+                    self.wrong(format!("{object_ref} asked for a redeploy of {id}, which is not its own"));
                 } else if arrived.changed.is_some() {
                     self.truth.ours(id);
                     self.serve(uid, id, values, if *moves { Sent::Move } else { Sent::Redeploy });
@@ -259,7 +259,7 @@ impl Judge {
             }
             Verb::Undeploy { id } => {
                 if !owned(id) {
-                    self.wrong(format!("{subject} asked to take down {id}, which is not its own"));
+                    self.wrong(format!("{object_ref} asked to take down {id}, which is not its own"));
                 }
             }
         }
@@ -277,7 +277,7 @@ impl Judge {
         let before = std::mem::replace(&mut life.connector, running);
         let asked = life.follows || life.asks.iter().any(|ask| ask.version.is_some_and(|version| version > before));
         if sent == Sent::Move && !asked {
-            let text = format!("{} moved {id} from {before} to {running}, and nobody asked for that", life.subject);
+            let text = format!("{} moved {id} from {before} to {running}, and nobody asked for that", life.object_ref);
             return self.wrong(text);
         }
         if sent == Sent::Move && life.follows && running > before {
@@ -318,7 +318,7 @@ impl Judge {
                 let Some(allowance) = allowed.next().copied() else {
                     let text = format!(
                         "{} was redeployed with {values:?} for no change: served {:?}, planned {}, asks {:?}",
-                        life.subject, life.served, life.planned, life.asks
+                        life.object_ref, life.served, life.planned, life.asks
                     );
                     return self.wrong(text);
                 };
@@ -328,7 +328,7 @@ impl Judge {
         let plain = sent == Sent::Redeploy && used.is_none() && life.allowed.is_empty() && !life.is_new_request(served);
         life.allowed.clear();
         if plain && had.is_some_and(|had| had.has_already(values)) {
-            let text = format!("{} was redeployed with {values:?}, which {id} had already", life.subject);
+            let text = format!("{} was redeployed with {values:?}, which {id} had already", life.object_ref);
             return self.wrong(text);
         }
         if let Some(used) = used {
@@ -338,8 +338,8 @@ impl Judge {
 
     /// From when on what a run uses that is under way may have been seen: a run that began earlier may use a look that is as
     /// old as that, and what a read shows may be older still.
-    fn since(&self, subject: &Subject, now: Timestamp) -> Timestamp {
-        let began = self.began.get(subject).copied().unwrap_or(now);
+    fn since(&self, object_ref: &ObjectRef, now: Timestamp) -> Timestamp {
+        let began = self.began.get(object_ref).copied().unwrap_or(now);
         began.saturating_sub(Duration::from_secs(30) + self.truth.lag).unwrap_or(Timestamp::MIN)
     }
 
@@ -366,14 +366,14 @@ impl Judge {
         now: Timestamp,
     ) {
         let Some(life) = self.lives.get(uid) else { return };
-        let subject = life.subject.clone();
+        let object_ref = life.object_ref.clone();
         let generation = object.metadata.generation.unwrap_or_default();
         let written = conditions::ready_reason(&status.conditions).unwrap_or_default().to_owned();
         if status.observed_generation > generation {
-            return self.wrong(format!("{subject} is Ready of a generation to come"));
+            return self.wrong(format!("{object_ref} is Ready of a generation to come"));
         }
-        let began = self.began.get(&subject).copied().unwrap_or(now);
-        let since = self.since(&subject, now);
+        let began = self.began.get(&object_ref).copied().unwrap_or(now);
+        let since = self.since(&object_ref, now);
         let has = |type_: &str| conditions::is_true(&status.conditions, type_);
         let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
         let any_plain = observed || has(names::DRIFTED) || object.spec.drift.policy == DriftPolicy::Ignore;
@@ -384,7 +384,7 @@ impl Judge {
         let id = match (&status.id, observed) {
             (Some(id), _) => id.clone(),
             (None, true) => return,
-            (None, false) => return self.wrong(format!("{subject} is Ready without an id")),
+            (None, false) => return self.wrong(format!("{object_ref} is Ready without an id")),
         };
         let fits = self.truth.since(&id, since).any(|truth| {
             truth.status == "Deployed"
@@ -398,7 +398,7 @@ impl Judge {
         });
         if !fits {
             let seen: Vec<_> = self.truth.since(&id, since).collect();
-            self.wrong(format!("{subject} is Ready ({written}), but wanted {wanted:?} and there was {seen:?}"));
+            self.wrong(format!("{object_ref} is Ready ({written}), but wanted {wanted:?} and there was {seen:?}"));
         }
     }
 }

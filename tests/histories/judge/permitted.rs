@@ -67,8 +67,8 @@ impl Judge {
         let under_way = before.operation.as_ref().map(|before| before.operation_type);
         let again = matches!(under_way, Some(OperationType::Create | OperationType::Recreate));
         if let Some(why) = forbidden(object, kind, before.id.is_some() && !again) {
-            let subject = self.lives.get(uid).map(|life| life.subject.to_string()).unwrap_or_default();
-            self.wrong(format!("{subject} is about to send {kind:?}, though {why}"));
+            let object_ref = self.lives.get(uid).map(|life| life.object_ref.to_string()).unwrap_or_default();
+            self.wrong(format!("{object_ref} is about to send {kind:?}, though {why}"));
         }
         if let Some(life) = self.lives.get_mut(uid) {
             life.written.push(Written { at: now, kind });

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use connect_api::model::{ConnectorStaged as Record, ConnectorUpdateAction, IsPreviewable};
 use connect_operator::controllers::conditions;
-use connect_operator::controllers::subject::Subject;
+use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
     AdoptionPolicy, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, OperationState, Publish, StagedOperationType,
@@ -40,7 +40,7 @@ pub(crate) struct Row {
 /// One resource, from its creation to its end.
 #[derive(Debug)]
 pub(crate) struct Making {
-    subject: Subject,
+    object_ref: ObjectRef,
     /// Every spec that it ever had, and since when.
     specs: Vec<(Timestamp, ConnectorStagedSpec)>,
     /// Every operation that was ever written: what it does, from which version, and the request that it serves.
@@ -166,7 +166,7 @@ impl Makers {
         }
         let mut others = self.lives.iter().filter(|(other, life)| *other != uid && life.alive);
         if let Some((_, other)) = others.find(|(_, life)| life.status.id.as_deref() == Some(id)) {
-            return Err(format!("{name} claims {id}, which {} has", other.subject));
+            return Err(format!("{name} claims {id}, which {} has", other.object_ref));
         }
         if !created {
             self.owners.entry(id.to_owned()).or_default().insert(uid.to_owned());
@@ -243,7 +243,7 @@ impl Judge {
         let status = object.status.clone().unwrap_or_default();
         let going = object.metadata.deletion_timestamp.is_some();
         let life = self.makers.lives.entry(uid.clone()).or_insert_with(|| Making {
-            subject: Subject::staged(&change.key.namespace, &change.key.name),
+            object_ref: ObjectRef::staged(&change.key.namespace, &change.key.name),
             specs: Vec::new(),
             written: BTreeMap::new(),
             answered: BTreeSet::new(),
@@ -282,14 +282,14 @@ impl Judge {
 
     /// A call that wants to change a staged connector arrived.
     pub(super) fn maker_arrived(&mut self, cluster: &Cluster, arrived: &Arrived, make: &Make, now: Timestamp) {
-        let (subject, uid) = &arrived.run;
-        let key = Key::new(Kind::Staged, &subject.namespace, &subject.name);
+        let (object_ref, uid) = &arrived.run;
+        let key = Key::new(Kind::Staged, &object_ref.namespace, &object_ref.name);
         let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
-        let since = self.since(subject, now);
+        let since = self.since(object_ref, now);
         let owned = |id: &str| self.makers.owners.get(id).is_some_and(|owners| owners.contains(uid));
         let result = match (make, &arrived.changed) {
             (Make::Update { id, .. } | Make::Discard { id }, _) if !owned(id) => {
-                Err(format!("{subject} asked to change {id}, which is not its own"))
+                Err(format!("{object_ref} asked to change {id}, which is not its own"))
             }
             (_, None) => Ok("refused by the remote"),
             (Make::Stage, Some(id)) => {
@@ -297,7 +297,7 @@ impl Judge {
                 let life = self.makers.lives.get(uid);
                 let written = life.is_some_and(|life| life.written.contains_key(&("Create".to_owned(), None)));
                 match object {
-                    None => Err(format!("{subject} is gone, and {id} was created for it")),
+                    None => Err(format!("{object_ref} is gone, and {id} was created for it")),
                     Some(_) if !written => Err(format!("{id} was created without that being written")),
                     Some(_) => Ok("stagings"),
                 }
@@ -307,7 +307,7 @@ impl Judge {
             }
             (Make::Discard { id }, Some(_)) => {
                 let going = object.is_none_or(|object| object["metadata"].get("deletionTimestamp").is_some());
-                if going { Ok("discards") } else { Err(format!("{id} was deleted, and {subject} is not")) }
+                if going { Ok("discards") } else { Err(format!("{id} was deleted, and {object_ref} is not")) }
             }
         };
         match result {
@@ -327,7 +327,7 @@ impl Judge {
         let Some(life) = self.makers.lives.get(uid) else { return };
         let name = object.name_any();
         let Some(id) = &status.id else { return self.wrong(format!("{name} is Ready without an id")) };
-        let since = self.since(&life.subject, now);
+        let since = self.since(&life.object_ref, now);
         let reason = conditions::ready_reason(&status.conditions).unwrap_or_default().to_owned();
         let is_far = |row: &Row, spec: &ConnectorStagedSpec| {
             row.record.as_ref().is_some_and(|record| {

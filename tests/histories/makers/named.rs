@@ -6,11 +6,11 @@ use connect_operator::names;
 use dev_server::Variant;
 
 use super::random::CHOICES;
-use super::{Elsewhere, Plan};
+use super::{ForeignInstalls, Plan};
 use crate::gate::Place;
 use crate::history::Reading;
 use crate::play::stage;
-use crate::simulation::{Armed, Simulation, Trouble};
+use crate::simulation::{Armed, Outage, Simulation};
 
 /// What somebody does; after each of it everything settles.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ enum Act {
     Plan(Plan),
     Follow,
     /// Both, one after the other, and time for what they began to end.
-    Elsewhere(Elsewhere, Elsewhere),
+    ForeignInstalls(ForeignInstalls, ForeignInstalls),
     Again,
 }
 
@@ -30,9 +30,9 @@ async fn story(simulation: &mut Simulation, acts: &[Act]) -> Result<(), String> 
         match act {
             Act::Plan(plan) => simulation.plan(*plan),
             Act::Follow => simulation.follow(),
-            Act::Elsewhere(first, second) => {
+            Act::ForeignInstalls(first, second) => {
                 for act in [*first, *second] {
-                    simulation.elsewhere(act, number);
+                    simulation.foreign_installs(act, number);
                 }
                 simulation.pass(Duration::from_secs(100)).await;
                 simulation.ask_again(names::RECONCILE_REQUESTED_AT, number);
@@ -83,13 +83,13 @@ fn each_named_history_of_a_staged_connector_comes_to_what_was_asked_for_whatever
         (
             "what was published elsewhere under another name is set back, and published",
             1,
-            &[Act::Plan(published), Act::Elsewhere(Elsewhere::Rename, Elsewhere::Publish)],
+            &[Act::Plan(published), Act::ForeignInstalls(ForeignInstalls::Rename, ForeignInstalls::Publish)],
             [1, 0, 2, 0],
         ),
         (
             "what was renamed and renamed back is not published again",
             1,
-            &[Act::Plan(published), Act::Elsewhere(Elsewhere::Rename, Elsewhere::Bump)],
+            &[Act::Plan(published), Act::ForeignInstalls(ForeignInstalls::Rename, ForeignInstalls::Bump)],
             [1, 0, 1, 0],
         ),
         (
@@ -135,13 +135,13 @@ fn a_permission_of_the_tag_before_is_never_taken_for_that_of_the_new_one() {
             simulation.plan(plan);
             simulation.quiet_for_long().await?;
             simulation.calls.clear();
-            simulation.armed.push(Armed { place: Place::Remote, changes: true, skip: 1, trouble: Trouble::Late(25) });
+            simulation.armed.push(Armed { place: Place::Remote, changes: true, skip: 1, outage: Outage::Late(25) });
             simulation.plan(Plan { tag: 1, ..plan });
             while !simulation.calls.iter().any(|(call, _)| call.ends_with("updatePreviewable")) {
                 simulation.pass(Duration::from_secs(1)).await;
                 simulation.rest().await;
             }
-            simulation.elsewhere(Elsewhere::Bump, 0);
+            simulation.foreign_installs(ForeignInstalls::Bump, 0);
             simulation.quiet_for_long().await
         });
         let told = simulation.told.join("\n");

@@ -7,10 +7,10 @@ use connect_operator::names;
 use dev_server::Variant;
 use proptest::prelude::*;
 
-use super::{Elsewhere, FOLLOWER, Plan};
+use super::{FOLLOWER, ForeignInstalls, Plan};
 use crate::Played;
 use crate::gate::lock;
-use crate::history::{Reading, Step, trouble};
+use crate::history::{Reading, Step, outage};
 use crate::play::stage;
 use crate::simulation::Simulation;
 
@@ -41,7 +41,7 @@ enum Made {
     Drop,
     Again,
     Look,
-    Elsewhere(Elsewhere),
+    ForeignInstalls(ForeignInstalls),
     Common(Step),
 }
 
@@ -87,7 +87,7 @@ impl Simulation {
             Made::Drop => self.drop_plan(),
             Made::Again => self.ask_again(names::REDEPLOY_REQUESTED_AT, number),
             Made::Look => self.ask_again(names::RECONCILE_REQUESTED_AT, number),
-            Made::Elsewhere(act) => self.elsewhere(*act, number),
+            Made::ForeignInstalls(act) => self.foreign_installs(*act, number),
             Made::Common(step) => self.step(step, number).await,
         }
     }
@@ -150,17 +150,17 @@ fn plan() -> impl Strategy<Value = Plan> {
     )
 }
 
-fn elsewhere() -> impl Strategy<Value = Elsewhere> {
+fn foreign_installs() -> impl Strategy<Value = ForeignInstalls> {
     prop_oneof![
-        2 => Just(Elsewhere::Rename),
-        2 => Just(Elsewhere::Retag),
-        1 => Just(Elsewhere::Preview),
-        2 => Just(Elsewhere::Publish),
-        1 => Just(Elsewhere::Bump),
-        1 => Just(Elsewhere::Remove),
-        1 => Just(Elsewhere::Create),
-        1 => Just(Elsewhere::Finish),
-        2 => Just(Elsewhere::Fail),
+        2 => Just(ForeignInstalls::Rename),
+        2 => Just(ForeignInstalls::Retag),
+        1 => Just(ForeignInstalls::Preview),
+        2 => Just(ForeignInstalls::Publish),
+        1 => Just(ForeignInstalls::Bump),
+        1 => Just(ForeignInstalls::Remove),
+        1 => Just(ForeignInstalls::Create),
+        1 => Just(ForeignInstalls::Finish),
+        2 => Just(ForeignInstalls::Fail),
     ]
 }
 
@@ -172,8 +172,8 @@ fn made() -> impl Strategy<Value = Made> {
         3 => Just(Made::Drop),
         4 => Just(Made::Again),
         2 => Just(Made::Look),
-        6 => elsewhere().prop_map(Made::Elsewhere),
-        8 => trouble().prop_map(move |armed| common(Step::Trouble(armed))),
+        6 => foreign_installs().prop_map(Made::ForeignInstalls),
+        8 => outage().prop_map(move |armed| common(Step::Outage(armed))),
         1 => number().prop_map(move |number| common(Step::Stop(number))),
         4 => (number(), 0..6_u8).prop_map(move |(number, behind)| common(Step::Start(number, behind))),
         1 => number().prop_map(move |number| common(Step::Cut(number))),

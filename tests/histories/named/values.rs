@@ -1,9 +1,9 @@
 //! Histories of values of every kind, of outputs, and of versions that are taken back.
 
-use super::{all_come_to, live, trouble};
+use super::{all_come_to, live, outage};
 use crate::gate::Place;
 use crate::history::{Foreign, History, Shape, Step};
-use crate::simulation::Trouble;
+use crate::simulation::Outage;
 
 #[test]
 fn rule_8_15_and_18_each_named_history_of_values_and_versions_comes_to_what_was_asked_for() {
@@ -41,7 +41,7 @@ fn rule_8_15_and_18_each_named_history_of_values_and_versions_comes_to_what_was_
             "rule 15: a version that is named and taken back before the move was sent costs nothing",
             live(vec![
                 Step::Publish,
-                trouble(Place::Remote, 0, Trouble::DieBefore),
+                outage(Place::Remote, 0, Outage::DieBefore),
                 Step::Write(0, Shape { version: 2, ..shape }),
                 Step::Pass(20),
                 Step::Write(0, shape),

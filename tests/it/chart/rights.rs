@@ -61,10 +61,14 @@ fn given(set: &str) -> BTreeSet<String> {
     let manifests = helm::manifests(&["--set", set]);
     let mut given = BTreeSet::new();
     for binding in manifests.iter().filter(|it| it["kind"].as_str().unwrap().ends_with("Binding")) {
-        let subjects = binding["subjects"].as_array().unwrap();
+        let object_refs = binding["subjects"].as_array().unwrap();
         let [name, namespace] = helm::RELEASE;
-        assert_eq!(subjects.len(), 1, "{binding}");
-        assert_eq!((&subjects[0]["name"], &subjects[0]["namespace"]), (&name.into(), &namespace.into()), "{binding}");
+        assert_eq!(object_refs.len(), 1, "{binding}");
+        assert_eq!(
+            (&object_refs[0]["name"], &object_refs[0]["namespace"]),
+            (&name.into(), &namespace.into()),
+            "{binding}"
+        );
         let namespace = &binding["metadata"]["namespace"];
         let role = manifests.iter().find(|it| {
             it["kind"] == binding["roleRef"]["kind"]

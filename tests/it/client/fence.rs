@@ -5,11 +5,11 @@ use std::time::Duration;
 use clock::Clock;
 use connect_api::action::{Action, ActionApi, ActionMethod, Preset};
 use connect_api::api::{ConnectApi, PageRequest, Selector};
+use connect_api::client_context::ClientContext;
 use connect_api::error::Failure;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::{ActionClient, ActionLimits, ActionSettings};
 use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, RedeployAction};
-use connect_api::surroundings::Surroundings;
 use connect_api::{ApiError, Fence, HttpConnect, StagedApi};
 use serde_json::json;
 
@@ -24,8 +24,8 @@ async fn fenced() -> (Remote, HttpConnect, Fence, Clock) {
     (remote, api, fence, clock)
 }
 
-fn around(clock: &Clock, fence: &Fence) -> Surroundings {
-    Surroundings { fence: fence.clone(), ..Surroundings::plain(clock.clone()) }
+fn around(clock: &Clock, fence: &Fence) -> ClientContext {
+    ClientContext { fence: fence.clone(), ..ClientContext::plain(clock.clone()) }
 }
 
 fn failure<T>(result: Result<T, ApiError>) -> Failure {

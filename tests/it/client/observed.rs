@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::api::{ConnectApi, PageRequest, Selector};
+use connect_api::client_context::ClientContext;
 use connect_api::http::{HttpConnect, Settings};
 use connect_api::observer::{Observer, RequestEnd, TokenEnd};
-use connect_api::surroundings::Surroundings;
 use connect_api::trace;
 use tokio::net::TcpListener;
 
@@ -58,7 +58,7 @@ impl Observer for Ear {
 }
 
 fn client(settings: Settings, ear: &Arc<Ear>) -> HttpConnect {
-    let around = Surroundings { observer: ear.clone(), ..Surroundings::plain(Clock::system()) };
+    let around = ClientContext { observer: ear.clone(), ..ClientContext::plain(Clock::system()) };
     HttpConnect::within(settings, around).expect("a client for plain HTTP")
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect_operator::controllers::connector_deployment::desired::{
     Content, Contents, Declared, DeclaredKeys, Desired, from_spec, references,
 };
-use connect_operator::controllers::connector_deployment::ledger::{
-    Applied, Ledger, Operation, OperationKind, OperationState, Phase, Source, Sources,
+use connect_operator::controllers::connector_deployment::persisted::{
+    Applied, Operation, OperationKind, OperationState, PersistedState, Phase, Source, Sources,
 };
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::references::Named;
@@ -62,16 +62,16 @@ fn rule_08_what_was_sent_and_is_removed_is_set_to_the_default_that_is_declared()
     }
     let mut retained = Tags::default();
     retained.set(Item::standard("service", "OLD"), FOREIGN);
-    let mut ledger = Ledger::default();
+    let mut persisted = PersistedState::default();
     let spec = resource(&service(&json!({"standardConfiguration": [{"key": "MODE", "value": "fast"}]}))).spec;
-    let fitted = |ledger: &Ledger, declared: Option<&Declared>| {
+    let fitted = |persisted: &PersistedState, declared: Option<&Declared>| {
         let mut desired = from_spec(&spec, &Contents::new(), None).unwrap();
-        desired.fit(&BTreeSet::from(["lost".to_owned()]), declared, ledger);
+        desired.fit(&BTreeSet::from(["lost".to_owned()]), declared, persisted);
         desired
     };
-    assert_eq!(shown(&fitted(&ledger, Some(&declared))), ["service: MODE=fast"], "nothing was sent before");
-    ledger.operation = None;
-    ledger.applied = Some(Applied {
+    assert_eq!(shown(&fitted(&persisted, Some(&declared))), ["service: MODE=fast"], "nothing was sent before");
+    persisted.operation = None;
+    persisted.applied = Some(Applied {
         generation: 1,
         digest: None,
         outcome: Phase::Deployed,
@@ -86,13 +86,17 @@ fn rule_08_what_was_sent_and_is_removed_is_set_to_the_default_that_is_declared()
         sources: Sources::default(),
         at: jiff::Timestamp::UNIX_EPOCH,
     });
-    let desired = fitted(&ledger, Some(&declared));
+    let desired = fitted(&persisted, Some(&declared));
     assert_eq!(shown(&desired), ["export: TARGET=ftp", "service: LEVEL=info", "service: MODE=fast", "SHOP=eu"]);
     let reset: Vec<_> = desired.reset.iter().map(ToString::to_string).collect();
     assert_eq!(reset, ["globalConfiguration/SHOP", "export/TARGET", "service/LEVEL"]);
-    assert_eq!(shown(&fitted(&ledger, None)), ["service: MODE=fast"], "no default is known");
-    ledger.operation = Some(creating());
-    assert_eq!(shown(&fitted(&ledger, Some(&declared))), ["service: MODE=fast"], "what is created has nothing of that");
+    assert_eq!(shown(&fitted(&persisted, None)), ["service: MODE=fast"], "no default is known");
+    persisted.operation = Some(creating());
+    assert_eq!(
+        shown(&fitted(&persisted, Some(&declared))),
+        ["service: MODE=fast"],
+        "what is created has nothing of that"
+    );
 }
 
 /// An object with its data.
@@ -326,10 +330,10 @@ fn rule_19_what_is_missing_may_come_by_itself_and_is_named_all_at_once() {
             &["Secret gone"],
         ),
     ] {
-        let told = from_spec(&resource(&spec).spec, &contents(&[TAX, SETTINGS]), None).expect_err(case).told;
-        assert_eq!(told.reason, reason, "{case}");
+        let condition = from_spec(&resource(&spec).spec, &contents(&[TAX, SETTINGS]), None).expect_err(case).condition;
+        assert_eq!(condition.reason, reason, "{case}");
         for name in named {
-            assert!(told.message.contains(name), "{case}: {}", told.message);
+            assert!(condition.message.contains(name), "{case}: {}", condition.message);
         }
     }
 }
@@ -346,10 +350,10 @@ fn names_are_known_while_values_are_missing() {
     let service = &unready.names.values.applications["service"];
     assert_eq!(service.standard.keys().collect::<Vec<_>>(), ["A", "B"]);
     assert_eq!(service.secured.keys().collect::<Vec<_>>(), ["T", "U"], "a Secret that comes may bring any of them");
-    let told = unready.with(&["the connector has no application other".to_owned()]);
-    assert_eq!(told.reason, Reason::SecretMissing);
+    let condition = unready.with(&["the connector has no application other".to_owned()]);
+    assert_eq!(condition.reason, Reason::SecretMissing);
     for named in ["Secret gone", "ConfigMap lost", "B has neither", "no application other"] {
-        assert!(told.message.contains(named), "{}", told.message);
+        assert!(condition.message.contains(named), "{}", condition.message);
     }
 }
 
@@ -381,12 +385,17 @@ fn values_that_cannot_be_used_are_named_without_showing_them() {
             &["A has neither", "T is both", "Secret raw is not UTF-8"],
         ),
     ] {
-        let told = from_spec(&resource(&service(&lists)).spec, &contents(&[TAX, broken]), None).expect_err(case).told;
-        assert_eq!(told.reason, Reason::ConfigurationInvalid, "{case}");
+        let condition =
+            from_spec(&resource(&service(&lists)).spec, &contents(&[TAX, broken]), None).expect_err(case).condition;
+        assert_eq!(condition.reason, Reason::ConfigurationInvalid, "{case}");
         for name in named {
-            assert!(told.message.contains(name), "{case}: {}", told.message);
+            assert!(condition.message.contains(name), "{case}: {}", condition.message);
         }
-        assert!(!told.message.contains("hidden") && !told.message.contains("s3cret"), "{case}: {}", told.message);
+        assert!(
+            !condition.message.contains("hidden") && !condition.message.contains("s3cret"),
+            "{case}: {}",
+            condition.message
+        );
     }
 }
 

@@ -1,16 +1,16 @@
 //! What people ask for apart from values.
 
 use connect_api::Selector;
-use connect_operator::controllers::conditions::Told;
+use connect_operator::controllers::conditions::ConditionUpdate;
 use connect_operator::controllers::connector_deployment::decide::Deletion;
 use connect_operator::controllers::connector_deployment::intent::{
     Target, deletion, intent, kind, target, wanted_identity,
 };
-use connect_operator::controllers::connector_deployment::ledger::ConnectorName;
+use connect_operator::controllers::connector_deployment::persisted::ConnectorName;
 use connect_operator::controllers::context::Project;
 use connect_operator::controllers::object::request;
 use connect_operator::controllers::reason::Reason;
-use connect_operator::controllers::remote::OfferName;
+use connect_operator::controllers::remote::RegistryKey;
 use connect_operator::controllers::staged_connectors::StagedConnector;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{DeletionPolicy, DeploymentType};
@@ -26,7 +26,7 @@ fn project() -> Project {
         identity: RemoteIdentity { api_url: "https://connect.test".into(), project_key: "demo".into() },
         region: "europe-west1.gcp".into(),
         http_api_url: "https://api.europe-west1.gcp.commercetools.com".into(),
-        remote: Err(Told::new(Reason::Queued, "not needed here")),
+        remote: Err(ConditionUpdate::new(Reason::Queued, "not needed here")),
         login: None,
     }
 }
@@ -80,7 +80,7 @@ fn a_connector_is_named_as_people_named_it() {
         assert_eq!(reference.staged, staged, "{case}");
         assert_eq!(reference.version, None, "{case}: deprecated");
         let (selector, staged) = looked_up;
-        assert_eq!(target, Target { name: OfferName { selector, staged }, staged: None }, "{case}");
+        assert_eq!(target, Target { name: RegistryKey { selector, staged }, staged: None }, "{case}");
     }
 }
 
@@ -89,9 +89,9 @@ fn a_staged_ref_is_what_its_connector_staged_came_to() {
     let refused = || Err("its tag is not yet v2".to_owned());
     let of = |id: Option<&str>, deployable| Some(StagedConnector { id: id.map(Into::into), deployable });
     let found = |id: &str, staged| {
-        Ok(Target { name: OfferName { selector: Selector::Id(id.into()), staged: true }, staged: Some(staged) })
+        Ok(Target { name: RegistryKey { selector: Selector::Id(id.into()), staged: true }, staged: Some(staged) })
     };
-    let told = |reason, message: &str| Err(Told::new(reason, message));
+    let condition = |reason, message: &str| Err(ConditionUpdate::new(reason, message));
     let missing = || Err("it is missing in this namespace".to_owned());
     for (case, live, staged, expected) in [
         ("deployable", None, of(Some("one"), Ok(4)), found("one", Ok(4))),
@@ -100,16 +100,21 @@ fn a_staged_ref_is_what_its_connector_staged_came_to() {
             "not created yet",
             None,
             of(None, refused()),
-            told(Reason::StagedNotReady, "ConnectorStaged mine: its tag is not yet v2"),
+            condition(Reason::StagedNotReady, "ConnectorStaged mine: its tag is not yet v2"),
         ),
-        ("missing", None, None, told(Reason::StagedNotReady, "ConnectorStaged mine: it is missing in this namespace")),
+        (
+            "missing",
+            None,
+            None,
+            condition(Reason::StagedNotReady, "ConnectorStaged mine: it is missing in this namespace"),
+        ),
         ("live", Some("one"), of(Some("one"), Ok(4)), found("one", Ok(4))),
         ("live, and missing", Some("one"), None, found("one", missing())),
         (
             "live, and another one",
             Some("one"),
             of(Some("two"), Ok(4)),
-            told(
+            condition(
                 Reason::IdentityChanged,
                 "ConnectorStaged mine is another connector now (two) than the one that is deployed (one): delete this \
                  resource and create it anew",
@@ -130,10 +135,10 @@ fn rules_20_22_and_23_what_a_deletion_does_to_the_remote() {
     let policy = |policy: &str| json!({"deletionPolicy": policy});
     for (case, spec, expected) in [
         ("by default", json!({}), Deletion::Undeploy),
-        ("of production by default", json!({"type": "production"}), Deletion::LetGo),
+        ("of production by default", json!({"type": "production"}), Deletion::Orphan),
         ("Delete of production", json!({"type": "production", "deletionPolicy": "Delete"}), Deletion::Undeploy),
-        ("Orphan", policy("Orphan"), Deletion::LetGo),
-        ("only observed", json!({"managementPolicy": "ObserveOnly", "deletionPolicy": "Delete"}), Deletion::LetGo),
+        ("Orphan", policy("Orphan"), Deletion::Orphan),
+        ("only observed", json!({"managementPolicy": "ObserveOnly", "deletionPolicy": "Delete"}), Deletion::Orphan),
         ("suspended", json!({"suspend": true}), Deletion::Undeploy),
     ] {
         let mut object = resource(&spec);
@@ -147,11 +152,11 @@ fn rules_20_22_and_23_what_a_deletion_does_to_the_remote() {
 fn rule_23_an_install_may_have_another_default_which_what_is_written_comes_before() {
     for (case, spec, install, expected) in [
         ("sandbox", json!({}), None, Deletion::Undeploy),
-        ("sandbox, kept by the install", json!({}), Some(DeletionPolicy::Orphan), Deletion::LetGo),
-        ("production", json!({"type": "production"}), None, Deletion::LetGo),
+        ("sandbox, kept by the install", json!({}), Some(DeletionPolicy::Orphan), Deletion::Orphan),
+        ("production", json!({"type": "production"}), None, Deletion::Orphan),
         ("production, not kept", json!({"type": "production"}), Some(DeletionPolicy::Delete), Deletion::Undeploy),
         ("written", json!({"deletionPolicy": "Delete"}), Some(DeletionPolicy::Orphan), Deletion::Undeploy),
-        ("only observed", json!({"managementPolicy": "ObserveOnly"}), Some(DeletionPolicy::Delete), Deletion::LetGo),
+        ("only observed", json!({"managementPolicy": "ObserveOnly"}), Some(DeletionPolicy::Delete), Deletion::Orphan),
     ] {
         let mut object = resource(&spec);
         assert_eq!(deletion(&object, install), None, "{case}: not deleted");

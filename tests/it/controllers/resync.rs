@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
-use connect_api::Surroundings;
+use connect_api::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::Limits;
 use connect_operator::controllers::action_factory::HttpActionFactory;
@@ -13,9 +13,9 @@ use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::events;
 use connect_operator::controllers::manager::{self, Options};
+use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::resync::{INTERVAL, resync};
-use connect_operator::controllers::subject::Subject;
 use connect_operator::controllers::work::Work;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::leader::Scope;
@@ -32,10 +32,10 @@ use super::resource;
 use crate::patience::in_time;
 
 /// A context whose cluster answers nothing, and what it enqueues.
-fn context(clock: &Clock) -> (Arc<Context>, UnboundedReceiver<Subject>) {
+fn context(clock: &Clock) -> (Arc<Context>, UnboundedReceiver<ObjectRef>) {
     let asked =
         tower::service_fn(async |_: http::Request<Body>| Err::<http::Response<Body>, _>("the cluster is asked"));
-    let (allowed_hosts, around) = (AllowedHosts::parse([]).unwrap(), Surroundings::plain(clock.clone()));
+    let (allowed_hosts, around) = (AllowedHosts::parse([]).unwrap(), ClientContext::plain(clock.clone()));
     let options = Options {
         client: Client::new(asked, "default"),
         scope: Scope::default(),
@@ -57,8 +57,8 @@ fn context(clock: &Clock) -> (Arc<Context>, UnboundedReceiver<Subject>) {
         work: Work::new(clock.clone(), Metrics::new(clock.now())),
         jitter_seed: 1,
     };
-    let (wake, woken) = mpsc::unbounded_channel();
-    (manager::context(&options, 1, &wake), woken)
+    let (enqueue, enqueued) = mpsc::unbounded_channel();
+    (manager::context(&options, 1, &enqueue), enqueued)
 }
 
 fn named(name: &str, generation: i64) -> ConnectorDeployment {
@@ -71,7 +71,7 @@ fn named(name: &str, generation: i64) -> ConnectorDeployment {
 #[tokio::test]
 async fn what_no_event_has_enqueued_is_found_within_minutes_and_everything_else_left_alone() {
     let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
-    let (context, mut woken) = context(&clock);
+    let (context, mut enqueued) = context(&clock);
     let (store, mut writer) = reflector::store();
     for name in ["as-it-was", "edited", "never-ran"] {
         let object = named(name, 1);
@@ -82,21 +82,21 @@ async fn what_no_event_has_enqueued_is_found_within_minutes_and_everything_else_
     }
     writer.apply_watcher_event(&Event::Apply(named("edited", 2)));
     let resync = tokio::spawn(resync(store, Arc::clone(&context), 1));
-    let [edited, never_ran] = ["edited", "never-ran"].map(|name| Subject::deployment("shop", name));
+    let [edited, never_ran] = ["edited", "never-ran"].map(|name| ObjectRef::deployment("shop", name));
 
     // Its first time is drawn once it begins to wait.
     let first = async {
         loop {
             tokio::task::yield_now().await;
             clock.step(Duration::from_secs(30));
-            if let Ok(subject) = woken.try_recv() {
-                return subject;
+            if let Ok(object_ref) = enqueued.try_recv() {
+                return object_ref;
             }
         }
     };
     assert_eq!(in_time(first).await.unwrap(), edited);
-    assert_eq!(woken.try_recv(), Ok(never_ran.clone()));
-    assert!(woken.is_empty());
+    assert_eq!(enqueued.try_recv(), Ok(never_ran.clone()));
+    assert!(enqueued.is_empty());
 
     // One has run since, the other one is gone.
     context.given.note(&named("edited", 2));
@@ -113,13 +113,13 @@ async fn what_no_event_has_enqueued_is_found_within_minutes_and_everything_else_
         loop {
             tokio::task::yield_now().await;
             clock.step(INTERVAL);
-            if let Ok(subject) = woken.try_recv() {
-                return subject;
+            if let Ok(object_ref) = enqueued.try_recv() {
+                return object_ref;
             }
         }
     };
     assert_eq!(in_time(next).await.unwrap(), edited);
-    let kept: Vec<_> = context.given.subjects();
+    let kept: Vec<_> = context.given.object_refs();
     assert_eq!(kept.len(), 2, "{kept:?}");
     resync.abort();
 }

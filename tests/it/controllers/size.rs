@@ -2,7 +2,7 @@
 //! operator bounds what it writes.
 
 use connect_operator::controllers::bounds::{LARGEST_STATUS, size};
-use connect_operator::controllers::conditions::{Extra, Told, conditions};
+use connect_operator::controllers::conditions::{ConditionUpdate, Extra, conditions};
 use connect_operator::controllers::connect_project;
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::{connector_deployment, connector_staged};
@@ -61,11 +61,11 @@ fn status_schema(kind: &str) -> Value {
 
 fn fits<S: DeserializeOwned + Serialize>(kind: &str, bounded: impl Fn(S) -> S) {
     let mut status = largest(kind, &status_schema(kind), false);
-    let told = Told::new(Reason::DeploymentFailed, "\"".repeat(5_000));
+    let condition = ConditionUpdate::new(Reason::DeploymentFailed, "\"".repeat(5_000));
     let main = [names::READY, names::RECONCILING, names::STALLED];
     let beside = names::CONDITIONS.iter().filter(|type_| !main.contains(type_));
     let beside = beside.map(|type_| Extra::new(type_, None, &"r".repeat(64), "x".repeat(512))).collect();
-    status["conditions"] = json!(conditions(&[], &told, beside, i64::MAX, Timestamp::UNIX_EPOCH));
+    status["conditions"] = json!(conditions(&[], &condition, beside, i64::MAX, Timestamp::UNIX_EPOCH));
     let whole: S = serde_json::from_value(status).unwrap_or_else(|error| panic!("{kind}: {error}"));
     let bytes = size(&bounded(whole));
     assert!(bytes <= LARGEST_STATUS, "{kind}: {bytes} bytes");

@@ -2,12 +2,12 @@
 
 use connect_api::mask::Masker;
 use connect_api::model::Deployment;
-use connect_operator::controllers::conditions::Told;
-use connect_operator::controllers::connector_deployment::ledger::{
-    Applied, Ledger, Operation, OperationKind, OperationState, Phase, Sources,
+use connect_operator::controllers::conditions::ConditionUpdate;
+use connect_operator::controllers::connector_deployment::persisted::{
+    Applied, Operation, OperationKind, OperationState, PersistedState, Phase, Sources,
 };
 use connect_operator::controllers::connector_deployment::status::{
-    Comparison, Facts, Newer, Release, Sight, Texts, WantedIdentity, summarize,
+    Comparison, Facts, Newer, ObservedRecord, Release, Texts, WantedIdentity, summarize,
 };
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::tags::{Item, Tags};
@@ -32,18 +32,18 @@ fn wanted(project_key: &str) -> WantedIdentity {
 }
 
 /// What is the case when nothing is: live, nothing seen in this run.
-fn facts(ledger: &Ledger) -> Facts<'_> {
+fn facts(persisted: &PersistedState) -> Facts<'_> {
     Facts {
         generation: 4,
-        ledger,
-        told: Told::new(Reason::Deployed, "Deployed"),
+        persisted,
+        condition: ConditionUpdate::new(Reason::Deployed, "Deployed"),
         comparison: Comparison::Same,
         secured: true,
         suspended: false,
         newer: Newer::No,
         wanted: Some(wanted("demo")),
         deletion_policy: DeletionPolicy::Delete,
-        seen: Sight::NotLooked,
+        seen: ObservedRecord::NotRead,
         texts: Texts::Unchanged,
         lines: None,
         handled_reconcile: None,
@@ -57,8 +57,8 @@ fn after(facts: &Facts<'_>) -> ConnectorDeploymentStatus {
 
 /// The status after a look at a record, with these texts.
 fn shown(record: &Deployment, texts: Texts<'_>) -> ConnectorDeploymentStatus {
-    let ledger = Ledger::default();
-    after(&Facts { seen: Sight::Record(record), texts, ..facts(&ledger) })
+    let persisted = PersistedState::default();
+    after(&Facts { seen: ObservedRecord::Present(record), texts, ..facts(&persisted) })
 }
 
 fn finding(title: &str, message: &str, at: &str) -> Value {
@@ -82,22 +82,22 @@ fn what_was_seen_is_shown_and_what_is_gone_is_not() {
     assert_eq!(application.url.as_deref(), Some("https://service.test"));
     assert_eq!(status.report.len(), 1);
 
-    let ledger = Ledger::default();
-    let gone = summarize(&status, &Facts { seen: Sight::Nothing, ..facts(&ledger) }, Timestamp::UNIX_EPOCH);
+    let persisted = PersistedState::default();
+    let gone = summarize(&status, &Facts { seen: ObservedRecord::Absent, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
     assert_eq!((gone.deployment_status, gone.version, gone.connector), (None, None, None));
     assert!(gone.applications.is_empty() && gone.report.is_empty());
 
-    let unseen = summarize(&status, &facts(&ledger), Timestamp::UNIX_EPOCH);
+    let unseen = summarize(&status, &facts(&persisted), Timestamp::UNIX_EPOCH);
     assert_eq!(unseen, status, "without a look everything stays");
 }
 
 #[test]
 fn a_url_that_does_not_show_is_the_one_that_this_deployment_showed_last() {
     let record = record("Deployed", &json!([]));
-    let ledger = Ledger { id: Some(record.id.clone()), ..Ledger::default() };
+    let persisted = PersistedState { id: Some(record.id.clone()), ..PersistedState::default() };
     let look = |before: &ConnectorDeploymentStatus, record: &Deployment| {
-        let ledger = Ledger { id: Some(record.id.clone()), ..ledger.clone() };
-        summarize(before, &Facts { seen: Sight::Record(record), ..facts(&ledger) }, Timestamp::UNIX_EPOCH)
+        let persisted = PersistedState { id: Some(record.id.clone()), ..persisted.clone() };
+        summarize(before, &Facts { seen: ObservedRecord::Present(record), ..facts(&persisted) }, Timestamp::UNIX_EPOCH)
     };
     let before = look(&ConnectorDeploymentStatus::default(), &record);
     let mut hidden = record.clone();
@@ -156,12 +156,12 @@ fn a_report_is_shown_newest_first_and_within_bounds() {
 #[test]
 fn rule_21_the_same_facts_give_the_same_status_whenever_that_is() {
     let record = record("Deployed", &json!([]));
-    let (ledger, masker) = (Ledger::default(), Masker::new([]));
-    let facts = || Facts { seen: Sight::Record(&record), texts: Texts::Masked(&masker), ..facts(&ledger) };
+    let (persisted, masker) = (PersistedState::default(), Masker::new([]));
+    let facts = || Facts { seen: ObservedRecord::Present(&record), texts: Texts::Masked(&masker), ..facts(&persisted) };
     let first = summarize(&ConnectorDeploymentStatus::default(), &facts(), Timestamp::UNIX_EPOCH);
     let later = Timestamp::from_second(86_400).unwrap();
     assert_eq!(summarize(&first, &facts(), later), first);
-    let failed = Facts { told: Told::new(Reason::DeploymentFailed, "no"), ..facts() };
+    let failed = Facts { condition: ConditionUpdate::new(Reason::DeploymentFailed, "no"), ..facts() };
     assert_ne!(summarize(&first, &failed, later), first);
 }
 
@@ -171,7 +171,8 @@ fn release(version: i64) -> Release {
 
 #[test]
 fn conditions_beside_the_main_ones_are_always_there() {
-    let (known, unverified) = (Ledger::default(), Ledger { unverified: true, ..Ledger::default() });
+    let (known, unverified) =
+        (PersistedState::default(), PersistedState { unverified: true, ..PersistedState::default() });
     let newer = Newer::Yes { running: release(1), latest: release(2) };
     let compared = |comparison| Facts { comparison, ..facts(&known) };
     let (nothing_retained, retained) = (applied(&[]), applied(&["OLD", ""]));
@@ -225,7 +226,7 @@ fn conditions_beside_the_main_ones_are_always_there() {
 }
 
 /// Something was applied, and these plain values are retained.
-fn applied(retained: &[&str]) -> Ledger {
+fn applied(retained: &[&str]) -> PersistedState {
     let mut tags = Tags::default();
     for key in retained {
         tags.set(Item::standard("service", key), "1a2b3c4d");
@@ -245,18 +246,18 @@ fn applied(retained: &[&str]) -> Ledger {
         sources: Sources::default(),
         at: Timestamp::UNIX_EPOCH,
     };
-    Ledger { applied: Some(applied), ..Ledger::default() }
+    PersistedState { applied: Some(applied), ..PersistedState::default() }
 }
 
 #[test]
 fn rule_19_reconciling_and_stalled_are_there_only_while_true() {
-    let known = Ledger::default();
-    for (case, told, expected) in [
-        ("live", Told::new(Reason::Deployed, ""), None),
-        ("running", Told::new(Reason::Creating, ""), Some(names::RECONCILING)),
-        ("a person has to act", Told::new(Reason::KeyTaken, ""), Some(names::STALLED)),
+    let known = PersistedState::default();
+    for (case, condition, expected) in [
+        ("live", ConditionUpdate::new(Reason::Deployed, ""), None),
+        ("running", ConditionUpdate::new(Reason::Creating, ""), Some(names::RECONCILING)),
+        ("a person has to act", ConditionUpdate::new(Reason::KeyTaken, ""), Some(names::STALLED)),
     ] {
-        let status = after(&Facts { told, ..facts(&known) });
+        let status = after(&Facts { condition, ..facts(&known) });
         let main = |condition: &&str| [names::RECONCILING, names::STALLED].contains(condition);
         let types: Vec<_> = status.conditions.iter().map(|condition| condition.type_.as_str()).filter(main).collect();
         assert_eq!(types, Vec::from_iter(expected), "{case}");
@@ -280,14 +281,18 @@ fn rule_3_the_project_that_holds_a_deployment_is_fixed_once_something_of_ours_ma
         redeploy_request: None,
         started_at: Timestamp::UNIX_EPOCH,
     };
-    for (case, ledger, expected) in [
-        ("nothing there", Ledger::default(), "other"),
-        ("the id is known", Ledger { id: Some("id".into()), ..Ledger::default() }, "demo"),
-        ("a create may have arrived", Ledger { operation: Some(operation), ..Ledger::default() }, "demo"),
+    for (case, persisted, expected) in [
+        ("nothing there", PersistedState::default(), "other"),
+        ("the id is known", PersistedState { id: Some("id".into()), ..PersistedState::default() }, "demo"),
+        (
+            "a create may have arrived",
+            PersistedState { operation: Some(operation), ..PersistedState::default() },
+            "demo",
+        ),
     ] {
-        let nothing = Ledger::default();
+        let nothing = PersistedState::default();
         let before = after(&facts(&nothing));
-        let facts = Facts { wanted: Some(wanted("other")), ..facts(&ledger) };
+        let facts = Facts { wanted: Some(wanted("other")), ..facts(&persisted) };
         let status = summarize(&before, &facts, Timestamp::UNIX_EPOCH);
         assert_eq!(status.remote.unwrap().project_key, expected, "{case}");
     }
@@ -295,40 +300,45 @@ fn rule_3_the_project_that_holds_a_deployment_is_fixed_once_something_of_ours_ma
 
 #[test]
 fn log_lines_stay_as_long_as_the_failure_and_are_bounded() {
-    let (ledger, record) = (Ledger::default(), record("Failed", &json!([])));
-    let failed = || Told::new(Reason::DeploymentFailed, "no");
+    let (persisted, record) = (PersistedState::default(), record("Failed", &json!([])));
+    let failed = || ConditionUpdate::new(Reason::DeploymentFailed, "no");
     let lines = (0..50).map(|number| format!("{number} {}", "z".repeat(2_000))).collect();
-    let first = after(&Facts { told: failed(), lines: Some(lines), seen: Sight::Record(&record), ..facts(&ledger) });
+    let first = after(&Facts {
+        condition: failed(),
+        lines: Some(lines),
+        seen: ObservedRecord::Present(&record),
+        ..facts(&persisted)
+    });
     assert_eq!(first.last_log_lines.len(), LOG_LINES);
     assert!(first.last_log_lines.iter().all(|line| line.len() <= 512));
-    for (case, told, seen, stay) in [
-        ("still failed", failed(), Sight::Record(&record), true),
-        ("not looked at", Told::new(Reason::ServiceUnavailable, ""), Sight::NotLooked, true),
-        ("another try", Told::new(Reason::Redeploying, ""), Sight::Record(&record), false),
-        ("gone", Told::new(Reason::RemoteDisappeared, ""), Sight::Nothing, false),
+    for (case, condition, seen, stay) in [
+        ("still failed", failed(), ObservedRecord::Present(&record), true),
+        ("not looked at", ConditionUpdate::new(Reason::ServiceUnavailable, ""), ObservedRecord::NotRead, true),
+        ("another try", ConditionUpdate::new(Reason::Redeploying, ""), ObservedRecord::Present(&record), false),
+        ("gone", ConditionUpdate::new(Reason::RemoteDisappeared, ""), ObservedRecord::Absent, false),
     ] {
-        let status = summarize(&first, &Facts { told, seen, ..facts(&ledger) }, Timestamp::UNIX_EPOCH);
+        let status = summarize(&first, &Facts { condition, seen, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
         assert_eq!(!status.last_log_lines.is_empty(), stay, "{case}");
     }
 }
 
 #[test]
 fn messages_are_cut_and_requests_are_kept() {
-    let ledger = Ledger { handled_redeploy: Some("monday".into()), ..Ledger::default() };
-    let long = Told::new(Reason::RequestRejected, "é".repeat(3_000));
-    let status = after(&Facts { told: long, handled_reconcile: Some("now".into()), ..facts(&ledger) });
+    let persisted = PersistedState { handled_redeploy: Some("monday".into()), ..PersistedState::default() };
+    let long = ConditionUpdate::new(Reason::RequestRejected, "é".repeat(3_000));
+    let status = after(&Facts { condition: long, handled_reconcile: Some("now".into()), ..facts(&persisted) });
     assert!(status.conditions.iter().all(|condition| condition.message.len() <= 1024));
     assert_eq!(status.handled_reconcile_request.as_deref(), Some("now"));
     assert_eq!(status.handled_redeploy_request.as_deref(), Some("monday"));
-    let later = summarize(&status, &facts(&ledger), Timestamp::UNIX_EPOCH);
+    let later = summarize(&status, &facts(&persisted), Timestamp::UNIX_EPOCH);
     assert_eq!(later.handled_reconcile_request.as_deref(), Some("now"), "it stays served");
 }
 
 #[test]
 fn rule_15_a_newer_version_is_said_until_it_is_known_that_there_is_none() {
-    let ledger = Ledger::default();
+    let persisted = PersistedState::default();
     let said = |before: &ConnectorDeploymentStatus, newer: Newer| {
-        let status = summarize(before, &Facts { newer, ..facts(&ledger) }, Timestamp::UNIX_EPOCH);
+        let status = summarize(before, &Facts { newer, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
         let condition = status.conditions.iter().find(|condition| condition.type_ == names::UPDATE_AVAILABLE).cloned();
         let condition = condition.expect("it is always there");
         (status, (condition.status, condition.reason, condition.message))

@@ -1,9 +1,9 @@
 //! What people are told of each verdict: the reason, and a message that helps.
 
-use connect_operator::controllers::connector_deployment::decide::Verdict;
-use connect_operator::controllers::connector_deployment::ledger::{OperationKind, Phase};
-use connect_operator::controllers::connector_deployment::status::tell;
-use connect_operator::controllers::reason::{Reason, Stance};
+use connect_operator::controllers::connector_deployment::decide::Outcome;
+use connect_operator::controllers::connector_deployment::persisted::{OperationKind, Phase};
+use connect_operator::controllers::connector_deployment::status::ready_condition;
+use connect_operator::controllers::reason::{ConditionState, Reason};
 use connect_operator::crd::ReportEntry;
 use serde_json::json;
 
@@ -17,8 +17,8 @@ fn entry(kind: &str, title: &str, message: Option<&str>) -> ReportEntry {
     serde_json::from_value(entry).unwrap()
 }
 
-fn settled(phase: Phase) -> Verdict {
-    Verdict::Settled { phase, drifted: false }
+fn settled(phase: Phase) -> Outcome {
+    Outcome::Settled { phase, drifted: false }
 }
 
 #[test]
@@ -43,13 +43,13 @@ fn rule_17_ready_is_said_only_of_what_is_live_and_applied() {
             Reason::DeployedWithWarnings,
             "service: Health check (no answer)",
         ),
-        ("observed and live", Verdict::Observed(Phase::Deployed), vec![], Reason::Observed, "only observed"),
-        ("a change waits to be sent", Verdict::Changing, vec![], Reason::Redeploying, "about to be sent"),
-        ("a change is held", Verdict::HeldBySuspend, vec![], Reason::Suspended, "suspend to false"),
+        ("observed and live", Outcome::Observed(Phase::Deployed), vec![], Reason::Observed, "only observed"),
+        ("a change waits to be sent", Outcome::Changing, vec![], Reason::Redeploying, "about to be sent"),
+        ("a change is held", Outcome::HeldBySuspend, vec![], Reason::Suspended, "suspend to false"),
     ] {
-        let told = tell(&verdict, "shop_tax", Some(&record("Deployed", &json!([]))), &report);
-        assert_eq!(told.reason, reason, "{case}");
-        assert!(told.message.contains(words), "{case}: {}", told.message);
+        let condition = ready_condition(&verdict, "shop_tax", Some(&record("Deployed", &json!([]))), &report);
+        assert_eq!(condition.reason, reason, "{case}");
+        assert!(condition.message.contains(words), "{case}: {}", condition.message);
     }
 }
 
@@ -68,13 +68,13 @@ fn rule_18_a_failure_shows_its_report_and_what_does_not_end_is_said() {
         ("failed, silently", settled(Phase::Failed), "Failed", vec![], Reason::DeploymentFailed, "without a report"),
         (
             "observed and failed",
-            Verdict::Observed(Phase::Failed),
+            Outcome::Observed(Phase::Failed),
             "Failed",
             vec![error],
             Reason::DeploymentFailed,
             "postDeploy",
         ),
-        ("no end", Verdict::TakesTooLong, "Deploying", vec![], Reason::TakesTooLong, "is Deploying"),
+        ("no end", Outcome::TakesTooLong, "Deploying", vec![], Reason::TakesTooLong, "is Deploying"),
         ("a draft", settled(Phase::Draft), "Draft", vec![], Reason::TakesTooLong, "redeploy-requested-at"),
         (
             "undeploying failed",
@@ -85,58 +85,82 @@ fn rule_18_a_failure_shows_its_report_and_what_does_not_end_is_said() {
             "may still run",
         ),
     ] {
-        let told = tell(&verdict, "shop_tax", Some(&record(status, &json!([]))), &report);
-        assert_eq!(told.reason, reason, "{case}");
-        assert!(told.message.contains(words), "{case}: {}", told.message);
+        let condition = ready_condition(&verdict, "shop_tax", Some(&record(status, &json!([]))), &report);
+        assert_eq!(condition.reason, reason, "{case}");
+        assert!(condition.message.contains(words), "{case}: {}", condition.message);
     }
 }
 
 #[test]
 fn rule_19_stalled_is_what_needs_a_person_and_its_message_says_what_to_do() {
-    for (case, verdict, reason, stance, words) in [
-        ("creating", Verdict::Running(OperationKind::Create), Reason::Creating, Stance::Running, "Creating"),
-        ("redeploying", Verdict::Running(OperationKind::Redeploy), Reason::Redeploying, Stance::Running, "again"),
-        ("undeploying", Verdict::Running(OperationKind::Undeploy), Reason::Undeploying, Stance::Running, "down"),
-        ("gone", Verdict::Released, Reason::Undeploying, Stance::Running, "down"),
-        ("busy elsewhere", Verdict::Busy, Reason::Redeploying, Stance::Running, "Somebody else"),
-        ("an unknown status", settled(Phase::Other), Reason::Redeploying, Stance::Running, "At work"),
-        ("taking over", Verdict::TakingOver, Reason::Adopting, Stance::Running, "shop_tax"),
-        ("not to be seen", Verdict::Missing, Reason::ServiceUnavailable, Stance::Waiting, "to be sure"),
-        ("key taken", Verdict::KeyTaken, Reason::KeyTaken, Stance::Stalled, "adoptionPolicy: Adopt"),
+    for (case, verdict, reason, state, words) in [
+        ("creating", Outcome::Running(OperationKind::Create), Reason::Creating, ConditionState::Running, "Creating"),
+        (
+            "redeploying",
+            Outcome::Running(OperationKind::Redeploy),
+            Reason::Redeploying,
+            ConditionState::Running,
+            "again",
+        ),
+        (
+            "undeploying",
+            Outcome::Running(OperationKind::Undeploy),
+            Reason::Undeploying,
+            ConditionState::Running,
+            "down",
+        ),
+        ("gone", Outcome::Released, Reason::Undeploying, ConditionState::Running, "down"),
+        ("busy elsewhere", Outcome::Busy, Reason::Redeploying, ConditionState::Running, "Somebody else"),
+        ("an unknown status", settled(Phase::Other), Reason::Redeploying, ConditionState::Running, "At work"),
+        ("taking over", Outcome::TakingOver, Reason::Adopting, ConditionState::Running, "shop_tax"),
+        ("not to be seen", Outcome::Missing, Reason::ServiceUnavailable, ConditionState::Waiting, "to be sure"),
+        ("key taken", Outcome::KeyTaken, Reason::KeyTaken, ConditionState::Stalled, "adoptionPolicy: Adopt"),
         (
             "cannot be adopted",
-            Verdict::NotAdoptable,
+            Outcome::NotAdoptable,
             Reason::KeyTaken,
-            Stance::Stalled,
+            ConditionState::Stalled,
             "create one that names the same",
         ),
-        ("disappeared", Verdict::Disappeared, Reason::RemoteDisappeared, Stance::Stalled, "drift.policy: Correct"),
-        ("refused", Verdict::Refused, Reason::RequestRejected, Stance::Stalled, "refused"),
-        ("nothing to observe", Verdict::NothingToObserve, Reason::RemoteDisappeared, Stance::Stalled, "shop_tax"),
+        (
+            "disappeared",
+            Outcome::Disappeared,
+            Reason::RemoteDisappeared,
+            ConditionState::Stalled,
+            "drift.policy: Correct",
+        ),
+        ("refused", Outcome::Refused, Reason::RequestRejected, ConditionState::Stalled, "refused"),
+        (
+            "nothing to observe",
+            Outcome::NothingToObserve,
+            Reason::RemoteDisappeared,
+            ConditionState::Stalled,
+            "shop_tax",
+        ),
         (
             "not the latest",
-            Verdict::VersionUnavailable { wanted: 3, latest: Some(5) },
+            Outcome::VersionUnavailable { wanted: 3, latest: Some(5) },
             Reason::ConnectorVersionUnavailable,
-            Stance::Stalled,
+            ConditionState::Stalled,
             "set connector.version to 5",
         ),
         (
             "latest unknown",
-            Verdict::VersionUnavailable { wanted: 3, latest: None },
+            Outcome::VersionUnavailable { wanted: 3, latest: None },
             Reason::ConnectorVersionUnavailable,
-            Stance::Stalled,
+            ConditionState::Stalled,
             "version 3",
         ),
         (
             "another runs",
-            Verdict::VersionMismatch { wanted: 3, running: 4 },
+            Outcome::VersionMismatch { wanted: 3, running: 4 },
             Reason::ConnectorVersionMismatch,
-            Stance::Stalled,
+            ConditionState::Stalled,
             "set connector.version to 4",
         ),
     ] {
-        let told = tell(&verdict, "shop_tax", None, &[]);
-        assert_eq!((told.reason, told.reason.stance()), (reason, stance), "{case}");
-        assert!(told.message.contains(words), "{case}: {}", told.message);
+        let condition = ready_condition(&verdict, "shop_tax", None, &[]);
+        assert_eq!((condition.reason, condition.reason.state()), (reason, state), "{case}");
+        assert!(condition.message.contains(words), "{case}: {}", condition.message);
     }
 }

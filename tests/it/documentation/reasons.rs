@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use connect_operator::controllers::reason::{Reason, Stance};
+use connect_operator::controllers::reason::{ConditionState, Reason};
 
 use crate::golden::assert_golden_parts;
 use crate::sources;
@@ -172,7 +172,7 @@ fn the_page_of_each_kind_lists_its_reasons_and_links_to_what_helps() {
     for (kind, reasons) in of_kinds() {
         let mut table = String::from("| Reason | `Ready` | kstatus |\n|---|---|---|\n");
         for reason in reasons {
-            let [_, ready, _, kstatus] = looks(reason.stance());
+            let [_, ready, _, kstatus] = looks(reason.state());
             let anchor = reason.as_str().to_lowercase();
             writeln!(table, "| [`{reason}`](../troubleshooting.md#{anchor}) | `{ready}` | `{kstatus}` |").unwrap();
         }
@@ -193,7 +193,7 @@ fn every_sentence_says_enough_to_act_on() {
     for reason in Reason::ALL {
         let sentence = reason.sentence();
         assert!(sentence.len() > 20 && sentence.ends_with('.') && !sentence.contains(['|', '\n']), "{reason}");
-        if reason.stance() == Stance::Stalled {
+        if reason.state() == ConditionState::Stalled {
             assert!(sentence.contains(':'), "{reason} needs a person, and does not say what to do");
         }
     }
@@ -221,23 +221,32 @@ fn not_given(given: &BTreeSet<String>) -> String {
 
 /// What a stance looks like: `Ready`, the condition beside it, and what kstatus makes of the two (kstatus reads
 /// `Reconciling` and `Stalled` first, then `Ready`).
-pub(super) fn looks(stance: Stance) -> [&'static str; 4] {
-    match stance {
-        Stance::Ready => ["it is as wanted", "True", "", "Current"],
-        Stance::Running => ["something runs", "Unknown", "Reconciling", "InProgress"],
-        Stance::Waiting => ["something is missing that may come by itself", "False", "Reconciling", "InProgress"],
-        Stance::Stalled => ["a person has to act", "False", "Stalled", "Failed"],
-        Stance::Paused => ["a person wanted it so", "False", "", "InProgress"],
-        Stance::Failing => ["it does not work now, and is tried at its interval", "False", "", "InProgress"],
+pub(super) fn looks(state: ConditionState) -> [&'static str; 4] {
+    match state {
+        ConditionState::Ready => ["it is as wanted", "True", "", "Current"],
+        ConditionState::Running => ["something runs", "Unknown", "Reconciling", "InProgress"],
+        ConditionState::Waiting => {
+            ["something is missing that may come by itself", "False", "Reconciling", "InProgress"]
+        }
+        ConditionState::Stalled => ["a person has to act", "False", "Stalled", "Failed"],
+        ConditionState::Paused => ["a person wanted it so", "False", "", "InProgress"],
+        ConditionState::Failing => ["it does not work now, and is tried at its interval", "False", "", "InProgress"],
     }
 }
 
 fn stances() -> String {
     let mut table =
         String::from("| What is the case | `Ready` | Also there, as `True` | kstatus |\n|---|---|---|---|\n");
-    for stance in [Stance::Ready, Stance::Running, Stance::Waiting, Stance::Stalled, Stance::Paused, Stance::Failing] {
-        let [meaning, ready, beside, kstatus] = looks(stance);
-        writeln!(table, "| {meaning} | `{ready}` | {} | `{kstatus}` |", code(beside)).unwrap();
+    for state in [
+        ConditionState::Ready,
+        ConditionState::Running,
+        ConditionState::Waiting,
+        ConditionState::Stalled,
+        ConditionState::Paused,
+        ConditionState::Failing,
+    ] {
+        let [classify, ready, beside, kstatus] = looks(state);
+        writeln!(table, "| {classify} | `{ready}` | {} | `{kstatus}` |", code(beside)).unwrap();
     }
     table
 }
@@ -246,7 +255,7 @@ fn table(reasons: &[Reason]) -> String {
     let mut table = String::from("| Reason | `Ready` | Also there | kstatus | What it means and what to do |\n");
     table.push_str("|---|---|---|---|---|\n");
     for reason in reasons {
-        let [_, ready, beside, kstatus] = looks(reason.stance());
+        let [_, ready, beside, kstatus] = looks(reason.state());
         let sentence = reason.sentence();
         writeln!(table, "| `{reason}` | `{ready}` | {} | `{kstatus}` | {sentence} |", code(beside)).unwrap();
     }
@@ -257,7 +266,7 @@ fn table(reasons: &[Reason]) -> String {
 fn beside(type_: &str, reasons: &[Reason]) -> String {
     let mut table = format!("| Reason | `{type_}` | What it means and what to do |\n|---|---|---|\n");
     for reason in reasons {
-        let [_, status, ..] = looks(reason.stance());
+        let [_, status, ..] = looks(reason.state());
         writeln!(table, "| `{reason}` | `{status}` | {} |", reason.sentence()).unwrap();
     }
     table

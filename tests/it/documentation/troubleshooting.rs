@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use connect_operator::controllers::reason::{Reason, Stance};
+use connect_operator::controllers::reason::{ConditionState, Reason};
 
 use super::reasons::{condition_of, looks, of_kinds};
 use crate::golden::assert_golden_parts;
@@ -10,12 +10,12 @@ use crate::golden::assert_golden_parts;
 const PAGE: &str = include_str!("../../../docs/troubleshooting.md");
 
 /// What Argo CD shows, with the health check of `examples/argocd/`; a test runs that on every reason.
-fn argo_cd(stance: Stance) -> &'static str {
-    match stance {
-        Stance::Ready => "Healthy",
-        Stance::Running | Stance::Waiting => "Progressing",
-        Stance::Stalled | Stance::Failing => "Degraded",
-        Stance::Paused => "Suspended",
+fn argo_cd(state: ConditionState) -> &'static str {
+    match state {
+        ConditionState::Ready => "Healthy",
+        ConditionState::Running | ConditionState::Waiting => "Progressing",
+        ConditionState::Stalled | ConditionState::Failing => "Degraded",
+        ConditionState::Paused => "Suspended",
     }
 }
 
@@ -26,10 +26,10 @@ fn every_reason_has_a_section_that_begins_with_what_the_code_says() {
         let kinds: Vec<_> =
             of_kinds().iter().filter(|(_, reasons)| reasons.contains(reason)).map(|(kind, _)| *kind).collect();
         let place = if kinds.is_empty() { format!("condition `{}`", condition_of(*reason)) } else { kinds.join(", ") };
-        let [_, ready, _, kstatus] = looks(reason.stance());
+        let [_, ready, _, kstatus] = looks(reason.state());
         let mut head = format!("{}\n\n", reason.sentence());
         write!(head, "| On | `Ready` | Flux | Argo CD |\n|---|---|---|---|\n").unwrap();
-        write!(head, "| {place} | `{ready}` | `{kstatus}` | `{}` |", argo_cd(reason.stance())).unwrap();
+        write!(head, "| {place} | `{ready}` | `{kstatus}` | `{}` |", argo_cd(reason.state())).unwrap();
         heads.push((reason.as_str(), head));
     }
     assert_golden_parts("docs/troubleshooting.md", &heads);
@@ -45,7 +45,7 @@ fn every_section_says_more_than_the_code_and_there_is_none_too_many() {
         let (_, written) = section.split_once(&format!("<!-- end: {reason} -->")).expect("a head");
         let said = written.split_whitespace().count();
         assert!(said >= 8, "{reason}: {said} words beside what the code says");
-        if reason.stance() == Stance::Stalled {
+        if reason.state() == ConditionState::Stalled {
             assert!(said >= 20, "{reason} needs a person, and is explained in {said} words");
         }
     }

@@ -7,12 +7,12 @@ use connect_api::api::{ConnectApi, DeploymentPaths, LogRequest, PageRequest, Sel
 use connect_api::model::DeploymentStatus;
 use connect_api::{ApiError, http::HttpConnect};
 use connect_operator::controllers::connector_deployment::act;
-use connect_operator::controllers::connector_deployment::decide::{Answer, Outcome, Verdict};
-use connect_operator::controllers::connector_deployment::ledger::{OperationKind, OperationState};
+use connect_operator::controllers::connector_deployment::decide::{AppliedResponse, Outcome, Response};
+use connect_operator::controllers::connector_deployment::persisted::{OperationKind, OperationState};
 use connect_operator::controllers::connector_deployment::status;
 use connect_operator::controllers::problem;
 use connect_operator::controllers::reason::Reason;
-use connect_operator::controllers::remote::{Trouble, TroubleKind};
+use connect_operator::controllers::remote::{Outage, OutageKind};
 use dev_server::{Fault as Wrong, FaultAnswer, Options};
 use futures::FutureExt as _;
 use jiff::Timestamp;
@@ -113,7 +113,7 @@ pub(super) enum Knows {
 /// Who is not to call the project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Closed {
-    pub(super) kind: TroubleKind,
+    pub(super) kind: OutageKind,
     pub(super) pause: Pause,
 }
 
@@ -173,8 +173,8 @@ async fn go_wrong(dev: &mut DevServer, client: &HttpConnect, operation: Operatio
         let last = FaultAnswer::with_the_right_body(200).with_header("Connection", "close");
         dev.fault(Wrong::of("queryDeployments", last)).unwrap();
         client.deployments(PageRequest { limit: 1, offset: 0 }).await.expect("it still answers");
-        let elsewhere = DevServer::start(Options::default(), dev.clock().clone()).await.unwrap();
-        std::mem::replace(dev, elsewhere).stop().await.unwrap();
+        let foreign_installs = DevServer::start(Options::default(), dev.clock().clone()).await.unwrap();
+        std::mem::replace(dev, foreign_installs).stop().await.unwrap();
     }
 }
 
@@ -209,14 +209,14 @@ async fn read(operation: Operation, clock: Clock, fault: &Fault) -> Cell {
         Operation::StagedByKey => found(api.staged(&Selector::Key("demo-staged".into())).await),
         other => panic!("{other:?} changes something"),
     };
-    let closed = desk.closed().map(|trouble| closed(&desk, &trouble));
+    let closed = desk.closed().map(|outage| closed(&desk, &outage));
     come_right(&mut desk, fault).await;
     let (knows, reason) = match answer {
         Ok(true) => (Knows::Worked, None),
         Ok(false) => (Knows::Absent, None),
         // What the registry or a log would have said is not missed.
         Err(_) if operation.is_aside() => (Knows::Nothing, None),
-        Err(error) => (Knows::Nothing, Some(problem::told(&error, "demo").reason)),
+        Err(error) => (Knows::Nothing, Some(problem::condition(&error, "demo").reason)),
     };
     Cell { knows, again: None, reason, closed }
 }
@@ -245,26 +245,27 @@ async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: 
     }
     let (sent_at, call) = sent(&mut desk, operation, fault).await;
     let (done, outcome) = &*call;
-    let trouble = desk.closed();
-    let verdict = if outcome.key_taken { Verdict::KeyTaken } else { Verdict::Running(kind) };
-    let told = act::told(done, &[], "demo").filter(|_| !outcome.key_taken);
-    let told = told.unwrap_or_else(|| status::tell(&verdict, &desk.identity.key, done.record.as_ref(), &[]));
-    let knows = match (&done.answer, desk.stored()) {
-        (Answer::Accepted { .. }, Some(OperationState::Accepted)) => Knows::Worked,
-        (Answer::NotFound, _) if outcome.release => Knows::Absent,
+    let outage = desk.closed();
+    let verdict = if outcome.key_taken { Outcome::KeyTaken } else { Outcome::Running(kind) };
+    let condition = act::condition(done, &[], "demo").filter(|_| !outcome.key_taken);
+    let condition =
+        condition.unwrap_or_else(|| status::ready_condition(&verdict, &desk.identity.key, done.record.as_ref(), &[]));
+    let knows = match (&done.answer, desk.status_conversion()) {
+        (Response::Accepted { .. }, Some(OperationState::Accepted)) => Knows::Worked,
+        (Response::NotFound, _) if outcome.remove_finalizer => Knows::Absent,
         (_, None) if outcome.key_taken => Knows::KeyTaken,
-        (_, None) if outcome.memory.refused.is_some() => Knows::Refused,
-        (_, None) if outcome.memory.pause.is_some() => Knows::NotNow,
-        (Answer::Unknown, Some(OperationState::Planned)) => Knows::Open,
+        (_, None) if outcome.transient.refused.is_some() => Knows::Refused,
+        (_, None) if outcome.transient.pause.is_some() => Knows::NotNow,
+        (Response::Unknown, Some(OperationState::Planned)) => Knows::Open,
         other => panic!("{}: {other:?}, {outcome:?}", fault.name),
     };
-    let closed = trouble.as_ref().map(|trouble| closed(&desk, trouble));
-    let at_first = Cell { knows, again: None, reason: Some(told.reason), closed };
+    let closed = outage.as_ref().map(|outage| closed(&desk, outage));
+    let at_first = Cell { knows, again: None, reason: Some(condition.reason), closed };
     come_right(&mut desk, fault).await;
     if knows == Knows::Absent {
         return Cell { reason: None, ..at_first };
     }
-    let open_again = trouble.map(|trouble| between(desk.clock.now(), trouble.until));
+    let open_again = outage.map(|outage| between(desk.clock.now(), outage.until));
     desk.pass(desk.after(&call).max(open_again.unwrap_or_default()));
     let again = desk.follow_to_the_end().await.map(|at| between(sent_at, at));
     happened_once(&desk, kind, &fault.name);
@@ -272,7 +273,7 @@ async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: 
 }
 
 /// Looks until the call is sent, which goes wrong. Returns when that was, and what it came to.
-async fn sent(desk: &mut Desk, operation: Operation, fault: &Fault) -> (Timestamp, Box<(act::Done, Outcome)>) {
+async fn sent(desk: &mut Desk, operation: Operation, fault: &Fault) -> (Timestamp, Box<(act::Done, AppliedResponse)>) {
     // A redeploy gathers changes first.
     for _ in 0..5 {
         let sent_at = desk.clock.now();
@@ -307,12 +308,12 @@ pub(super) fn happened_once(desk: &Desk, kind: OperationKind, case: &str) {
     assert_eq!(found, expected, "{kind:?}, {case}: {:?}", desk.dev.counts());
 }
 
-fn closed(desk: &Desk, trouble: &Trouble) -> Closed {
-    let left = between(desk.clock.now(), trouble.until);
+fn closed(desk: &Desk, outage: &Outage) -> Closed {
+    let left = between(desk.clock.now(), outage.until);
     let pause = match left.as_millis() {
         750..=1000 => Pause::Growing,
         300_000..=330_000 => Pause::UntilRepaired,
         _ => Pause::Asked(left),
     };
-    Closed { kind: trouble.kind, pause }
+    Closed { kind: outage.kind, pause }
 }

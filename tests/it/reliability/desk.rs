@@ -16,18 +16,22 @@ use connect_api::model::Deployment;
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::connector_deployment::act::{self, Done};
 use connect_operator::controllers::connector_deployment::decide::{
-    Answer, Case, Cause, Memory, Outcome, Step, Verdict, Wanted, answered, decide,
+    AppliedResponse, Cause, Input, Outcome, Response, Step, TransientState, Wanted, apply_response, decide,
 };
 use connect_operator::controllers::connector_deployment::desired::{self, Content, Contents, Desired};
 use connect_operator::controllers::connector_deployment::intent::{self, intent, target};
-use connect_operator::controllers::connector_deployment::ledger::{Ledger, OperationKind, OperationState, Source};
-use connect_operator::controllers::connector_deployment::observe::{self, Looked};
+use connect_operator::controllers::connector_deployment::observe::{self, RecordRead};
+use connect_operator::controllers::connector_deployment::persisted::{
+    OperationKind, OperationState, PersistedState, Source,
+};
 use connect_operator::controllers::connector_deployment::status::WantedIdentity;
 use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::problem;
 use connect_operator::controllers::references::Named;
-use connect_operator::controllers::remote::{ConnectFactory, Connection, NotNow, Remote, Remotes, Settings, Trouble};
-use connect_operator::controllers::subject::Subject;
+use connect_operator::controllers::remote::{
+    ConnectFactory, Connection, NotAdmitted, Outage, Remote, Remotes, Settings,
+};
 use connect_operator::controllers::work::Work;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::shared::RemoteIdentity;
@@ -91,9 +95,9 @@ impl ConnectFactory for Factory {
 /// What a look led to.
 pub(super) enum Turn {
     /// Nothing is sent; look again after this time.
-    Rest(Verdict, Option<Duration>),
+    Rest(Outcome, Option<Duration>),
     /// A call was sent.
-    Sent(Box<(Done, Outcome)>),
+    Sent(Box<(Done, AppliedResponse)>),
     /// The resource may go.
     Released,
     /// The look failed.
@@ -108,14 +112,14 @@ pub(super) struct Desk {
     /// Past the gate, for looks whose fate is no part of a test.
     pub(super) client: Arc<HttpConnect>,
     pub(super) identity: WantedIdentity,
-    pub(super) ledger: Ledger,
+    pub(super) persisted: PersistedState,
     pub(super) options: Options,
     address: SocketAddr,
-    subject: Subject,
+    object_ref: ObjectRef,
     object: ConnectorDeployment,
     secret: String,
     digest_key: DigestKey,
-    memory: Memory,
+    transient: TransientState,
     /// Keeps the looker at work.
     _remotes: Arc<Remotes>,
     /// Keeps the state file.
@@ -171,9 +175,9 @@ impl Desk {
             extra_ca_pem: None,
         };
         let client = Arc::new(HttpConnect::new(settings, clock.clone()).unwrap());
-        let (wake, mut woken) = unbounded_channel();
+        let (enqueue, mut enqueued) = unbounded_channel();
         let work = Work::new(clock.clone(), Metrics::new(clock.now()));
-        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), wake, 16, 7, work);
+        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), enqueue, 16, 7, work);
         let claimed = Settings {
             api_url: dev.url(),
             auth_url: dev.url(),
@@ -184,9 +188,9 @@ impl Desk {
             scopes: None,
             requests_per_second: rate,
         };
-        let remote = remotes.claim(&Subject::project("shop", "shop"), &claimed).unwrap();
+        let remote = remotes.claim(&ObjectRef::project("shop", "shop"), &claimed).unwrap();
         while !remote.has_answered() {
-            woken.recv().await;
+            enqueued.recv().await;
         }
         let (object, address) = (resource("info"), dev.address());
         let identity = WantedIdentity {
@@ -201,14 +205,14 @@ impl Desk {
             remote,
             client,
             identity,
-            ledger: Ledger::default(),
+            persisted: PersistedState::default(),
             options,
             address,
-            subject: Subject::deployment("shop", "tax"),
+            object_ref: ObjectRef::deployment("shop", "tax"),
             object,
             secret: "first-token-of-the-shop".into(),
             digest_key: DigestKey::new([7; 32]),
-            memory: Memory::default(),
+            transient: TransientState::default(),
             _remotes: remotes,
             _folder: None,
         }
@@ -238,7 +242,7 @@ impl Desk {
     }
 
     pub(super) fn id(&self) -> String {
-        self.ledger.id.clone().expect("it is live")
+        self.persisted.id.clone().expect("it is live")
     }
 
     /// Where the remote is, also while it is not there.
@@ -247,8 +251,8 @@ impl Desk {
     }
 
     /// How far the operation that runs is known to have come.
-    pub(super) fn stored(&self) -> Option<OperationState> {
-        self.ledger.operation.as_ref().map(|operation| operation.state)
+    pub(super) fn status_conversion(&self) -> Option<OperationState> {
+        self.persisted.operation.as_ref().map(|operation| operation.state)
     }
 
     /// Lets this time pass, here and at the remote.
@@ -262,10 +266,10 @@ impl Desk {
     }
 
     /// Why the project is not called, if it is not.
-    pub(super) fn closed(&self) -> Option<Trouble> {
-        match self.remote.enter(&self.subject) {
-            Ok(_) | Err(NotNow::Queued) => None,
-            Err(NotNow::Closed(trouble)) => Some(trouble),
+    pub(super) fn closed(&self) -> Option<Outage> {
+        match self.remote.enter(&self.object_ref) {
+            Ok(_) | Err(NotAdmitted::Queued) => None,
+            Err(NotAdmitted::CircuitOpen(outage)) => Some(outage),
         }
     }
 
@@ -275,7 +279,7 @@ impl Desk {
         api: &dyn ConnectApi,
         before_the_call: impl AsyncFnOnce(&mut DevServer),
     ) -> Turn {
-        let looked = match self.look().await {
+        let looked = match self.observation().await {
             Ok(looked) => looked,
             Err(error) => return Turn::Blind(error),
         };
@@ -283,24 +287,24 @@ impl Desk {
         let wanted = self.wanted(&desired);
         let target = target(&self.object, None).expect("it is named by its key");
         let intent = intent(&self.object, &self.identity, Some(&target), None);
-        let look = observe::seen(&looked, &std::collections::BTreeSet::new());
-        let decision = decide(&Case {
-            ledger: &self.ledger,
+        let observation = observe::observation(&looked, &std::collections::BTreeSet::new());
+        let decision = decide(&Input {
+            persisted: &self.persisted,
             intent: &intent,
             wanted: Some(&wanted),
-            look: &look,
-            memory: &self.memory,
+            observation: &observation,
+            transient: &self.transient,
             now: self.clock.now(),
         });
-        self.ledger = decision.ledger.clone();
-        self.memory = decision.memory.clone();
+        self.persisted = decision.persisted.clone();
+        self.transient = decision.transient.clone();
         let call = match decision.step {
-            Step::Rest => return Turn::Rest(decision.verdict, decision.again),
-            Step::Release => return Turn::Released,
+            Step::NoOp => return Turn::Rest(decision.outcome, decision.again),
+            Step::RemoveFinalizer => return Turn::Released,
             Step::Send(call) => call,
         };
         before_the_call(&mut self.dev).await;
-        let started = self.ledger.operation.as_ref().expect("it is stored before it is sent").started_at;
+        let started = self.persisted.operation.as_ref().expect("it is stored before it is sent").started_at;
         let done = act::send(api, &self.object, &self.identity, Some(&target), &call, &desired.values, started).await;
         let cause = Cause {
             digest: wanted.payload.digest,
@@ -308,9 +312,10 @@ impl Desk {
             request: None,
             latest: intent.version.latest,
         };
-        let outcome = answered(&self.ledger, &self.memory, &call, Some(cause), &done.answer, self.clock.now());
-        self.ledger = outcome.ledger.clone();
-        self.memory = outcome.memory.clone();
+        let outcome =
+            apply_response(&self.persisted, &self.transient, &call, Some(cause), &done.answer, self.clock.now());
+        self.persisted = outcome.persisted.clone();
+        self.transient = outcome.transient.clone();
         Turn::Sent(Box::new((done, outcome)))
     }
 
@@ -320,12 +325,12 @@ impl Desk {
         for _ in 0..MOST_LOOKS {
             let client = Arc::clone(&self.client);
             let pause = match self.turn(&*client, async |_| {}).await {
-                Turn::Rest(Verdict::Settled { .. }, _) | Turn::Released => return sent,
+                Turn::Rest(Outcome::Settled { .. }, _) | Turn::Released => return sent,
                 Turn::Rest(_, again) => again.unwrap_or(INTERVAL),
                 Turn::Blind(error) => error.retry_after.unwrap_or(Duration::from_secs(1)),
                 Turn::Sent(call) => {
                     sent = sent.or(Some(self.clock.now()));
-                    if call.1.release {
+                    if call.1.remove_finalizer {
                         return sent;
                     }
                     self.after(&call)
@@ -333,14 +338,14 @@ impl Desk {
             };
             self.pass(pause);
         }
-        panic!("it comes to no end: {:?}, {:?}", self.ledger, self.memory);
+        panic!("it comes to no end: {:?}, {:?}", self.persisted, self.transient);
     }
 
-    /// How long a run waits after a call: as `connector_deployment/run/carry_out.rs` does.
-    pub(super) fn after(&self, (done, outcome): &(Done, Outcome)) -> Duration {
-        let refused = outcome.memory.refused.as_ref().is_some_and(|refused| refused.cause.is_some());
-        match (&done.answer, outcome.memory.pause, &done.error) {
-            (Answer::Accepted { .. }, ..) => Duration::from_secs(3),
+    /// How long a run waits after a call: as `connector_deployment/reconciler/execute.rs` does.
+    pub(super) fn after(&self, (done, outcome): &(Done, AppliedResponse)) -> Duration {
+        let refused = outcome.transient.refused.as_ref().is_some_and(|refused| refused.cause.is_some());
+        match (&done.answer, outcome.transient.pause, &done.error) {
+            (Response::Accepted { .. }, ..) => Duration::from_secs(3),
             _ if outcome.key_taken || refused => INTERVAL,
             (_, Some(pause), _) => between(self.clock.now(), pause.until),
             (_, None, Some(error)) => problem::pause(1).max(error.retry_after.unwrap_or_default()),
@@ -350,21 +355,21 @@ impl Desk {
 
     /// From here on it is another leader, whose clock differs from that of the one who wrote the operation.
     pub(super) fn take_over(&mut self, started_at: Timestamp) {
-        self.ledger.operation.as_mut().expect("an operation runs").started_at = started_at;
-        self.memory = Memory::default();
+        self.persisted.operation.as_mut().expect("an operation runs").started_at = started_at;
+        self.transient = TransientState::default();
     }
 
     /// As `observe` looks, but without the shared view.
-    async fn look(&self) -> Result<Looked, ApiError> {
-        let creating = self.ledger.operation.as_ref().is_some_and(|operation| {
+    async fn observation(&self) -> Result<RecordRead, ApiError> {
+        let creating = self.persisted.operation.as_ref().is_some_and(|operation| {
             operation.kind == OperationKind::Create && operation.state == OperationState::Planned
         });
-        let selector = match &self.ledger.id {
+        let selector = match &self.persisted.id {
             Some(id) if !creating => Selector::Id(id.clone()),
             _ => Selector::Key(self.identity.key.clone()),
         };
         let record: Option<Deployment> = self.client.deployment(&selector).await?;
-        Ok(Looked { at: self.clock.now(), record: record.map(Arc::new), key_held_by: None })
+        Ok(RecordRead { at: self.clock.now(), record: record.map(Arc::new), key_held_by: None })
     }
 
     fn desired(&self) -> Desired {

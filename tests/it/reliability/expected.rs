@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use connect_operator::controllers::reason::Reason;
-use connect_operator::controllers::remote::TroubleKind;
+use connect_operator::controllers::remote::OutageKind;
 
 use super::cells::{Cell, Closed, Knows, Operation, Pause};
-use super::faults::{Fault, Happened, Says};
+use super::faults::{Fault, Happened, ReportedState};
 
 /// What passes by itself is looked at again after this time, doubling to a minute.
 const SOON: Duration = Duration::from_secs(5);
@@ -25,14 +25,14 @@ const REFUSED: Duration = Duration::from_mins(10);
 /// Somebody else's key is looked at again after the interval of the resource.
 const TAKEN: Duration = Duration::from_mins(5);
 
-const UNAVAILABLE: Closed = Closed { kind: TroubleKind::Unavailable, pause: Pause::Growing };
-const CREDENTIALS: Closed = Closed { kind: TroubleKind::CredentialsRejected, pause: Pause::UntilRepaired };
-const PROJECT: Closed = Closed { kind: TroubleKind::ProjectNotFound, pause: Pause::UntilRepaired };
-const PERMISSION: Closed = Closed { kind: TroubleKind::PermissionMissing, pause: Pause::UntilRepaired };
+const UNAVAILABLE: Closed = Closed { kind: OutageKind::Unavailable, pause: Pause::Growing };
+const CREDENTIALS: Closed = Closed { kind: OutageKind::CredentialsRejected, pause: Pause::UntilRepaired };
+const PROJECT: Closed = Closed { kind: OutageKind::ProjectNotFound, pause: Pause::UntilRepaired };
+const PERMISSION: Closed = Closed { kind: OutageKind::PermissionMissing, pause: Pause::UntilRepaired };
 
 fn throttled(seconds: Option<u64>) -> Closed {
     let pause = seconds.map_or(Pause::Growing, |seconds| Pause::Asked(Duration::from_secs(seconds)));
-    Closed { kind: TroubleKind::Throttled, pause }
+    Closed { kind: OutageKind::Throttled, pause }
 }
 
 /// What is to come of a fault at an operation.
@@ -50,45 +50,56 @@ pub(super) fn expected(operation: Operation, fault: &Fault) -> Cell {
 }
 
 /// Without looks nothing can be done, so whatever is wrong with them concerns the whole project.
-fn look(operation: Operation, says: Says) -> Cell {
+fn look(operation: Operation, says: ReportedState) -> Cell {
     let fails =
         |reason, closed| Cell { knows: Knows::Nothing, again: None, reason: Some(reason), closed: Some(closed) };
     match says {
-        Says::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
+        ReportedState::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
         // A list that is not there is no answer about a deployment.
-        Says::Absent if operation == Operation::List => fails(Reason::RequestRejected, PROJECT),
-        Says::AbsentPerhaps if operation == Operation::List => fails(Reason::ServiceUnavailable, UNAVAILABLE),
-        Says::Absent | Says::AbsentPerhaps => Cell { knows: Knows::Absent, again: None, reason: None, closed: None },
-        Says::Taken => fails(Reason::RequestRejected, UNAVAILABLE),
-        Says::Fix(reason) | Says::FixPerhaps(reason) => fails(reason, UNAVAILABLE),
-        Says::Forbidden => fails(Reason::PermissionMissing, PERMISSION),
-        Says::Credentials => fails(Reason::CredentialsRejected, CREDENTIALS),
-        Says::Throttled(seconds) if operation.needs_token() => fails(Reason::ServiceUnavailable, throttled(seconds)),
-        Says::Throttled(seconds) => fails(Reason::Throttled, throttled(seconds)),
-        Says::Away(seconds) => fails(Reason::ServiceUnavailable, throttled(Some(seconds))),
-        Says::Passing | Says::NotThere | Says::Broken(_) | Says::Unreadable(_) | Says::Open(_) => {
-            fails(Reason::ServiceUnavailable, UNAVAILABLE)
+        ReportedState::Absent if operation == Operation::List => fails(Reason::RequestRejected, PROJECT),
+        ReportedState::AbsentPerhaps if operation == Operation::List => fails(Reason::ServiceUnavailable, UNAVAILABLE),
+        ReportedState::Absent | ReportedState::AbsentPerhaps => {
+            Cell { knows: Knows::Absent, again: None, reason: None, closed: None }
         }
+        ReportedState::Taken => fails(Reason::RequestRejected, UNAVAILABLE),
+        ReportedState::Fix(reason) | ReportedState::FixPerhaps(reason) => fails(reason, UNAVAILABLE),
+        ReportedState::Forbidden => fails(Reason::PermissionMissing, PERMISSION),
+        ReportedState::Credentials => fails(Reason::CredentialsRejected, CREDENTIALS),
+        ReportedState::Throttled(seconds) if operation.needs_token() => {
+            fails(Reason::ServiceUnavailable, throttled(seconds))
+        }
+        ReportedState::Throttled(seconds) => fails(Reason::Throttled, throttled(seconds)),
+        ReportedState::Away(seconds) => fails(Reason::ServiceUnavailable, throttled(Some(seconds))),
+        ReportedState::Passing
+        | ReportedState::NotThere
+        | ReportedState::Broken(_)
+        | ReportedState::Unreadable(_)
+        | ReportedState::Open(_) => fails(Reason::ServiceUnavailable, UNAVAILABLE),
     }
 }
 
 /// The operator goes on without logs and without the registry; only what says something of the whole service counts.
-fn aside(says: Says) -> Cell {
+fn aside(says: ReportedState) -> Cell {
     let without = |closed| Cell { knows: Knows::Nothing, again: None, reason: None, closed };
     match says {
-        Says::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
-        Says::Absent | Says::AbsentPerhaps => Cell { knows: Knows::Absent, again: None, reason: None, closed: None },
-        Says::Taken | Says::Fix(_) | Says::FixPerhaps(_) | Says::Forbidden | Says::Passing | Says::Open(_) => {
-            without(None)
+        ReportedState::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
+        ReportedState::Absent | ReportedState::AbsentPerhaps => {
+            Cell { knows: Knows::Absent, again: None, reason: None, closed: None }
         }
-        Says::Credentials => without(Some(CREDENTIALS)),
-        Says::Throttled(seconds) => without(Some(throttled(seconds))),
-        Says::Away(seconds) => without(Some(throttled(Some(seconds)))),
-        Says::NotThere | Says::Broken(_) | Says::Unreadable(_) => without(Some(UNAVAILABLE)),
+        ReportedState::Taken
+        | ReportedState::Fix(_)
+        | ReportedState::FixPerhaps(_)
+        | ReportedState::Forbidden
+        | ReportedState::Passing
+        | ReportedState::Open(_) => without(None),
+        ReportedState::Credentials => without(Some(CREDENTIALS)),
+        ReportedState::Throttled(seconds) => without(Some(throttled(seconds))),
+        ReportedState::Away(seconds) => without(Some(throttled(Some(seconds)))),
+        ReportedState::NotThere | ReportedState::Broken(_) | ReportedState::Unreadable(_) => without(Some(UNAVAILABLE)),
     }
 }
 
-fn change(operation: Operation, running: Reason, says: Says) -> Cell {
+fn change(operation: Operation, running: Reason, says: ReportedState) -> Cell {
     let creates = matches!(operation, Operation::Create | Operation::CreateUnscoped);
     let anew = if operation == Operation::Redeploy { GATHERED } else { Duration::ZERO };
     let refused =
@@ -108,47 +119,47 @@ fn change(operation: Operation, running: Reason, says: Says) -> Cell {
         (_, Happened::Yes) => None,
     };
     match says {
-        Says::Fine => Cell { knows: Knows::Worked, again: None, reason: Some(running), closed: None },
-        Says::Absent | Says::AbsentPerhaps if operation == Operation::Undeploy => {
+        ReportedState::Fine => Cell { knows: Knows::Worked, again: None, reason: Some(running), closed: None },
+        ReportedState::Absent | ReportedState::AbsentPerhaps if operation == Operation::Undeploy => {
             Cell { knows: Knows::Absent, again: None, reason: None, closed: None }
         }
         // It is looked at again until it is sure (rule 5).
-        Says::Absent | Says::AbsentPerhaps if operation == Operation::Redeploy => soon(running, None),
-        Says::Fix(reason) => refused(reason, None),
-        Says::Forbidden => refused(Reason::PermissionMissing, None),
-        Says::Credentials => refused(Reason::CredentialsRejected, Some(CREDENTIALS)),
-        Says::Passing => soon(running, None),
-        Says::Taken if creates => {
+        ReportedState::Absent | ReportedState::AbsentPerhaps if operation == Operation::Redeploy => soon(running, None),
+        ReportedState::Fix(reason) => refused(reason, None),
+        ReportedState::Forbidden => refused(Reason::PermissionMissing, None),
+        ReportedState::Credentials => refused(Reason::CredentialsRejected, Some(CREDENTIALS)),
+        ReportedState::Passing => soon(running, None),
+        ReportedState::Taken if creates => {
             Cell { knows: Knows::KeyTaken, again: Some(TAKEN), reason: Some(Reason::KeyTaken), closed: None }
         }
-        Says::Absent | Says::Taken => refused(Reason::RequestRejected, None),
-        Says::NotThere | Says::AbsentPerhaps => soon(Reason::ServiceUnavailable, Some(UNAVAILABLE)),
-        Says::Throttled(seconds) => {
+        ReportedState::Absent | ReportedState::Taken => refused(Reason::RequestRejected, None),
+        ReportedState::NotThere | ReportedState::AbsentPerhaps => soon(Reason::ServiceUnavailable, Some(UNAVAILABLE)),
+        ReportedState::Throttled(seconds) => {
             let again = seconds.map_or(SOON, Duration::from_secs);
             Cell { again: Some(again + anew), ..soon(Reason::Throttled, Some(throttled(seconds))) }
         }
-        Says::Away(seconds) => {
+        ReportedState::Away(seconds) => {
             let again = lost(Happened::No).map(|after| after.max(Duration::from_secs(seconds)));
             open(Reason::ServiceUnavailable, Some(throttled(Some(seconds))), again)
         }
-        Says::FixPerhaps(reason) => open(reason, None, lost(Happened::No)),
+        ReportedState::FixPerhaps(reason) => open(reason, None, lost(Happened::No)),
         // A DELETE was accepted, whatever its answer looks like; reading tells what became of it.
-        Says::Unreadable(happened) if operation == Operation::Undeploy => {
+        ReportedState::Unreadable(happened) if operation == Operation::Undeploy => {
             let again = (happened == Happened::No).then_some(UNDEPLOY_AGAIN);
             Cell { knows: Knows::Worked, again, reason: Some(running), closed: None }
         }
-        Says::Broken(happened) | Says::Unreadable(happened) => {
+        ReportedState::Broken(happened) | ReportedState::Unreadable(happened) => {
             open(Reason::ServiceUnavailable, Some(UNAVAILABLE), lost(happened))
         }
-        Says::Open(happened) => open(Reason::ServiceUnavailable, None, lost(happened)),
+        ReportedState::Open(happened) => open(Reason::ServiceUnavailable, None, lost(happened)),
     }
 }
 
 /// Nothing was sent to the API.
-fn without_a_token(says: Says) -> Cell {
+fn without_a_token(says: ReportedState) -> Cell {
     match says {
         // By the token endpoint, not by the API.
-        Says::Throttled(_) => {
+        ReportedState::Throttled(_) => {
             Cell { reason: Some(Reason::ServiceUnavailable), ..change(Operation::Redeploy, Reason::Redeploying, says) }
         }
         says => change(Operation::Redeploy, Reason::Redeploying, says),

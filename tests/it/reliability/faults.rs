@@ -9,7 +9,7 @@ use crate::described::DevServer;
 
 /// What a fault says, for an operation of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Says {
+pub(super) enum ReportedState {
     /// It worked: only the form is odd.
     Fine,
     /// Somebody has to change something, for this reason; nothing happened.
@@ -52,7 +52,7 @@ pub(super) enum Happened {
 /// How a call is made to go wrong.
 pub(super) enum How {
     /// Each call is answered like this.
-    Answer(FaultEffect, Box<FaultAnswer>),
+    Response(FaultEffect, Box<FaultAnswer>),
     /// Its token has been revoked meanwhile.
     Revoked,
     /// Nobody listens.
@@ -64,87 +64,87 @@ pub(super) struct Fault {
     /// For people.
     pub(super) name: String,
     /// What it says as the answer to an operation.
-    pub(super) says: Says,
+    pub(super) says: ReportedState,
     /// What it says as the answer to a request for a token.
-    pub(super) token: Says,
+    pub(super) token: ReportedState,
     pub(super) how: How,
 }
 
 use Happened::{No, Yes};
 
 /// The codes of contract section 8.2 with the reaction that it names, and the reason that people are told.
-pub(super) const CODES: [(&str, Says); 39] = [
-    ("AuthenticationError", Says::Credentials),
-    ("AuthorizationError", Says::Forbidden),
-    ("BadGateway", Says::Broken(No)),
-    ("ConcurrentModification", Says::Passing),
-    ("DuplicateField", Says::Taken),
-    ("FieldValueNotFound", Says::Fix(Reason::RequestRejected)),
-    ("General", Says::Broken(No)),
-    ("InvalidJsonInput", Says::Fix(Reason::RequestRejected)),
-    ("InvalidPathParam", Says::Fix(Reason::RequestRejected)),
-    ("InvalidQueryParam", Says::Fix(Reason::RequestRejected)),
-    ("ResourceNotFound", Says::Absent),
-    ("ConnectorAlreadyCertified", Says::Fix(Reason::RequestRejected)),
-    ("ConnectorReferenceNotFound", Says::Fix(Reason::ConnectorNotFound)),
-    ("ConnectorSpecificationFileNotFound", Says::Fix(Reason::RepositoryInvalid)),
-    ("ConnectorSpecificationFileNotValid", Says::Fix(Reason::RepositoryInvalid)),
-    ("ConnectorStagedInCertification", Says::Passing),
-    ("ConnectorStagedNotPreviewable", Says::Fix(Reason::RequestRejected)),
-    ("ConnectorStagedNotPrivate", Says::Fix(Reason::RequestRejected)),
-    ("ConnectorStagedPreviewRequestUnderProcess", Says::Passing),
-    ("GitRepositoryNotReachable", Says::Fix(Reason::RepositoryInvalid)),
-    ("DeploymentApplicationDoNotBelong", Says::Fix(Reason::ApplicationMissing)),
-    ("DeploymentApplicationRequired", Says::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentConnectorUpdateFailure", Says::Open(No)),
-    ("DeploymentEmptyRequiredGlobalConfigurationKey", Says::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentInvalidStatusTransition", Says::Passing),
-    ("DeploymentInvalidType", Says::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentMissingGlobalConfigurationKey", Says::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentProductionDeactivated", Says::Fix(Reason::RequestRejected)),
-    ("DeploymentUnknownApplicationConfiguration", Says::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentUnknownApplicationConfigurationKey", Says::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentUnknownGlobalConfigurationKey", Says::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentUnsupportedRegion", Says::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentInvalidRetryPolicy", Says::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentRetryPolicyOverrideNotAllowed", Says::Fix(Reason::ConfigurationInvalid)),
-    ("DeploymentRollbackNotAllowed", Says::Fix(Reason::RequestRejected)),
-    ("DeploymentApplicationDoesNotExist", Says::Fix(Reason::RequestRejected)),
-    ("DeploymentLogInvalidDate", Says::Fix(Reason::RequestRejected)),
-    ("DeploymentLogInvalidPageToken", Says::Fix(Reason::RequestRejected)),
-    ("DeploymentLogMissingApplicationName", Says::Fix(Reason::RequestRejected)),
+pub(super) const CODES: [(&str, ReportedState); 39] = [
+    ("AuthenticationError", ReportedState::Credentials),
+    ("AuthorizationError", ReportedState::Forbidden),
+    ("BadGateway", ReportedState::Broken(No)),
+    ("ConcurrentModification", ReportedState::Passing),
+    ("DuplicateField", ReportedState::Taken),
+    ("FieldValueNotFound", ReportedState::Fix(Reason::RequestRejected)),
+    ("General", ReportedState::Broken(No)),
+    ("InvalidJsonInput", ReportedState::Fix(Reason::RequestRejected)),
+    ("InvalidPathParam", ReportedState::Fix(Reason::RequestRejected)),
+    ("InvalidQueryParam", ReportedState::Fix(Reason::RequestRejected)),
+    ("ResourceNotFound", ReportedState::Absent),
+    ("ConnectorAlreadyCertified", ReportedState::Fix(Reason::RequestRejected)),
+    ("ConnectorReferenceNotFound", ReportedState::Fix(Reason::ConnectorNotFound)),
+    ("ConnectorSpecificationFileNotFound", ReportedState::Fix(Reason::RepositoryInvalid)),
+    ("ConnectorSpecificationFileNotValid", ReportedState::Fix(Reason::RepositoryInvalid)),
+    ("ConnectorStagedInCertification", ReportedState::Passing),
+    ("ConnectorStagedNotPreviewable", ReportedState::Fix(Reason::RequestRejected)),
+    ("ConnectorStagedNotPrivate", ReportedState::Fix(Reason::RequestRejected)),
+    ("ConnectorStagedPreviewRequestUnderProcess", ReportedState::Passing),
+    ("GitRepositoryNotReachable", ReportedState::Fix(Reason::RepositoryInvalid)),
+    ("DeploymentApplicationDoNotBelong", ReportedState::Fix(Reason::ApplicationMissing)),
+    ("DeploymentApplicationRequired", ReportedState::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentConnectorUpdateFailure", ReportedState::Open(No)),
+    ("DeploymentEmptyRequiredGlobalConfigurationKey", ReportedState::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentInvalidStatusTransition", ReportedState::Passing),
+    ("DeploymentInvalidType", ReportedState::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentMissingGlobalConfigurationKey", ReportedState::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentProductionDeactivated", ReportedState::Fix(Reason::RequestRejected)),
+    ("DeploymentUnknownApplicationConfiguration", ReportedState::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentUnknownApplicationConfigurationKey", ReportedState::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentUnknownGlobalConfigurationKey", ReportedState::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentUnsupportedRegion", ReportedState::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentInvalidRetryPolicy", ReportedState::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentRetryPolicyOverrideNotAllowed", ReportedState::Fix(Reason::ConfigurationInvalid)),
+    ("DeploymentRollbackNotAllowed", ReportedState::Fix(Reason::RequestRejected)),
+    ("DeploymentApplicationDoesNotExist", ReportedState::Fix(Reason::RequestRejected)),
+    ("DeploymentLogInvalidDate", ReportedState::Fix(Reason::RequestRejected)),
+    ("DeploymentLogInvalidPageToken", ReportedState::Fix(Reason::RequestRejected)),
+    ("DeploymentLogMissingApplicationName", ReportedState::Fix(Reason::RequestRejected)),
 ];
 
 /// HTTP statuses without a code, from an empty body.
-const STATUSES: [(u16, Says); 20] = [
-    (301, Says::Fix(Reason::RequestRejected)),
-    (302, Says::Fix(Reason::RequestRejected)),
-    (303, Says::Fix(Reason::RequestRejected)),
-    (307, Says::Fix(Reason::RequestRejected)),
-    (308, Says::Fix(Reason::RequestRejected)),
-    (400, Says::Fix(Reason::RequestRejected)),
-    (401, Says::Credentials),
-    (403, Says::Forbidden),
-    (404, Says::NotThere),
-    (405, Says::Fix(Reason::RequestRejected)),
-    (408, Says::Broken(No)),
-    (409, Says::Passing),
-    (413, Says::Fix(Reason::RequestRejected)),
-    (429, Says::Throttled(None)),
-    (500, Says::Broken(No)),
-    (501, Says::Broken(No)),
-    (502, Says::Broken(No)),
-    (503, Says::Broken(No)),
-    (504, Says::Broken(No)),
-    (599, Says::Broken(No)),
+const STATUSES: [(u16, ReportedState); 20] = [
+    (301, ReportedState::Fix(Reason::RequestRejected)),
+    (302, ReportedState::Fix(Reason::RequestRejected)),
+    (303, ReportedState::Fix(Reason::RequestRejected)),
+    (307, ReportedState::Fix(Reason::RequestRejected)),
+    (308, ReportedState::Fix(Reason::RequestRejected)),
+    (400, ReportedState::Fix(Reason::RequestRejected)),
+    (401, ReportedState::Credentials),
+    (403, ReportedState::Forbidden),
+    (404, ReportedState::NotThere),
+    (405, ReportedState::Fix(Reason::RequestRejected)),
+    (408, ReportedState::Broken(No)),
+    (409, ReportedState::Passing),
+    (413, ReportedState::Fix(Reason::RequestRejected)),
+    (429, ReportedState::Throttled(None)),
+    (500, ReportedState::Broken(No)),
+    (501, ReportedState::Broken(No)),
+    (502, ReportedState::Broken(No)),
+    (503, ReportedState::Broken(No)),
+    (504, ReportedState::Broken(No)),
+    (599, ReportedState::Broken(No)),
 ];
 
 /// What a token endpoint says with an error status: 401 refuses the client, as does a 400 that names an `error` (RFC 6749
 /// section 5.2); anything else leaves the operator without a token, so that nothing was sent.
-fn token(status: u16) -> Says {
+fn token(status: u16) -> ReportedState {
     match status {
-        401 => Says::Credentials,
-        _ => Says::NotThere,
+        401 => ReportedState::Credentials,
+        _ => ReportedState::NotThere,
     }
 }
 
@@ -158,24 +158,24 @@ pub(super) fn all() -> Vec<Fault> {
     all
 }
 
-fn before(name: impl Into<String>, says: Says, token: Says, answer: FaultAnswer) -> Fault {
-    Fault { name: name.into(), says, token, how: How::Answer(FaultEffect::Before, Box::new(answer)) }
+fn before(name: impl Into<String>, says: ReportedState, token: ReportedState, answer: FaultAnswer) -> Fault {
+    Fault { name: name.into(), says, token, how: How::Response(FaultEffect::Before, Box::new(answer)) }
 }
 
-fn after(name: impl Into<String>, says: Says, token: Says, answer: FaultAnswer) -> Fault {
-    Fault { name: name.into(), says, token, how: How::Answer(FaultEffect::After, Box::new(answer)) }
+fn after(name: impl Into<String>, says: ReportedState, token: ReportedState, answer: FaultAnswer) -> Fault {
+    Fault { name: name.into(), says, token, how: How::Response(FaultEffect::After, Box::new(answer)) }
 }
 
 /// The same before and after the effect.
 fn both(name: &str, answer: &FaultAnswer) -> [Fault; 2] {
     [
-        before(name, Says::Broken(No), Says::NotThere, answer.clone()),
-        after(name, Says::Broken(Yes), Says::NotThere, answer.clone()),
+        before(name, ReportedState::Broken(No), ReportedState::NotThere, answer.clone()),
+        after(name, ReportedState::Broken(Yes), ReportedState::NotThere, answer.clone()),
     ]
 }
 
 fn codes() -> Vec<Fault> {
-    let named = |(code, says): (&str, Says)| {
+    let named = |(code, says): (&str, ReportedState)| {
         let status = match code {
             "AuthenticationError" => 401,
             "AuthorizationError" => 403,
@@ -188,21 +188,31 @@ fn codes() -> Vec<Fault> {
         before(format!("`{code}`"), says, token(status), FaultAnswer::error(status, code))
     };
     let mut codes: Vec<_> = CODES.into_iter().map(named).collect();
-    codes.push(after("`General`", Says::Broken(Yes), Says::NotThere, FaultAnswer::error(500, "General")));
-    codes.push(after("`BadGateway`", Says::Broken(Yes), Says::NotThere, FaultAnswer::error(502, "BadGateway")));
+    codes.push(after(
+        "`General`",
+        ReportedState::Broken(Yes),
+        ReportedState::NotThere,
+        FaultAnswer::error(500, "General"),
+    ));
+    codes.push(after(
+        "`BadGateway`",
+        ReportedState::Broken(Yes),
+        ReportedState::NotThere,
+        FaultAnswer::error(502, "BadGateway"),
+    ));
     let moved = "DeploymentConnectorUpdateFailure";
-    codes.push(after(format!("`{moved}`"), Says::Open(Yes), token(400), FaultAnswer::error(400, moved)));
+    codes.push(after(format!("`{moved}`"), ReportedState::Open(Yes), token(400), FaultAnswer::error(400, moved)));
     let open = "`General` with 400";
-    codes.push(before(open, Says::Open(No), token(400), FaultAnswer::error(400, "General")));
-    codes.push(after(open, Says::Open(Yes), token(400), FaultAnswer::error(400, "General")));
+    codes.push(before(open, ReportedState::Open(No), token(400), FaultAnswer::error(400, "General")));
+    codes.push(after(open, ReportedState::Open(Yes), token(400), FaultAnswer::error(400, "General")));
     let refusal = FaultAnswer::error(500, "DeploymentInvalidType");
-    let says = Says::FixPerhaps(Reason::ConfigurationInvalid);
-    codes.push(before("the code of a refusal with 500", says, Says::NotThere, refusal));
+    let says = ReportedState::FixPerhaps(Reason::ConfigurationInvalid);
+    codes.push(before("the code of a refusal with 500", says, ReportedState::NotThere, refusal));
     for (status, says) in [
-        (400, Says::Fix(Reason::RequestRejected)),
-        (401, Says::Credentials),
-        (409, Says::Passing),
-        (500, Says::Broken(No)),
+        (400, ReportedState::Fix(Reason::RequestRejected)),
+        (401, ReportedState::Credentials),
+        (409, ReportedState::Passing),
+        (500, ReportedState::Broken(No)),
     ] {
         let answer = FaultAnswer::error(status, "SurprisinglyNew");
         codes.push(before(format!("an unknown code with {status}"), says, token(status), answer));
@@ -211,7 +221,7 @@ fn codes() -> Vec<Fault> {
 }
 
 fn statuses() -> Vec<Fault> {
-    let named = |(status, says): (u16, Says)| {
+    let named = |(status, says): (u16, ReportedState)| {
         let mut answer = FaultAnswer::text(status, "");
         if (300..400).contains(&status) {
             answer = answer.with_header("Location", "http://127.0.0.1:9/elsewhere");
@@ -221,12 +231,12 @@ fn statuses() -> Vec<Fault> {
     let mut statuses: Vec<_> = STATUSES.into_iter().map(named).collect();
     for status in [500, 502, 503, 504] {
         let name = format!("{status} without a code");
-        statuses.push(after(name, Says::Broken(Yes), Says::NotThere, FaultAnswer::text(status, "")));
+        statuses.push(after(name, ReportedState::Broken(Yes), ReportedState::NotThere, FaultAnswer::text(status, "")));
     }
     let paused = |status, value: &str| FaultAnswer::text(status, "").with_header("Retry-After", value);
-    let asked = Says::Throttled(Some(30));
+    let asked = ReportedState::Throttled(Some(30));
     statuses.push(before("429 with `Retry-After: 30`", asked, asked, paused(429, "30")));
-    statuses.push(before("503 with `Retry-After: 30`", Says::Away(30), asked, paused(503, "30")));
+    statuses.push(before("503 with `Retry-After: 30`", ReportedState::Away(30), asked, paused(503, "30")));
     // An answer whose date and pause are by a clock that is an hour wrong.
     for (clock, date, until) in [
         ("an hour ahead", "Thu, 01 Jan 2026 01:00:00 GMT", "Thu, 01 Jan 2026 01:00:30 GMT"),
@@ -249,8 +259,8 @@ fn json_body(status: u16, body: Value) -> FaultAnswer {
 
 /// Bodies of errors that are not quite those of the contract.
 fn bodies() -> Vec<Fault> {
-    let rejected = Says::Fix(Reason::RequestRejected);
-    let invalid = Says::Fix(Reason::ConfigurationInvalid);
+    let rejected = ReportedState::Fix(Reason::RequestRejected);
+    let invalid = ReportedState::Fix(Reason::ConfigurationInvalid);
     let unknown = "DeploymentUnknownApplicationConfigurationKey";
     let invalid_token = json!({
         "statusCode": 401, "message": "invalid_token", "error": "invalid_token",
@@ -264,21 +274,36 @@ fn bodies() -> Vec<Fault> {
         ("400, `errors` missing", rejected, 400, json!({"statusCode": 400, "message": "no"})),
         ("400, `errors` empty", rejected, 400, errors(400, &[])),
         ("400, `errors` of another type", rejected, 400, json!({"statusCode": 400, "errors": 5})),
-        ("404 of the service, `errors` missing", Says::AbsentPerhaps, 404, json!({"statusCode": 404, "message": "no"})),
-        ("409, `errors` missing", Says::Passing, 409, json!({"statusCode": 409, "message": "no"})),
-        ("500, `errors` missing", Says::Broken(No), 500, json!({"statusCode": 500, "message": "no"})),
-        ("401 with `invalid_token`, again and again", Says::Credentials, 401, invalid_token),
-        ("401 with `invalid_client`", Says::Credentials, 401, oauth),
+        (
+            "404 of the service, `errors` missing",
+            ReportedState::AbsentPerhaps,
+            404,
+            json!({"statusCode": 404, "message": "no"}),
+        ),
+        ("409, `errors` missing", ReportedState::Passing, 409, json!({"statusCode": 409, "message": "no"})),
+        ("500, `errors` missing", ReportedState::Broken(No), 500, json!({"statusCode": 500, "message": "no"})),
+        ("401 with `invalid_token`, again and again", ReportedState::Credentials, 401, invalid_token),
+        ("401 with `invalid_client`", ReportedState::Credentials, 401, oauth),
         ("a JSON list with 400", rejected, 400, json!([1, 2])),
     ] {
         bodies.push(before(name, says, token(status), json_body(status, body)));
     }
     let grant = json!({"error": "invalid_scope", "error_description": "not yours"});
-    bodies.push(before("400 with `invalid_scope`", rejected, Says::Credentials, json_body(400, grant)));
+    bodies.push(before("400 with `invalid_scope`", rejected, ReportedState::Credentials, json_body(400, grant)));
     let text = |status, text: &str| FaultAnswer::text(status, text).with_header("Content-Type", "application/json");
     bodies.push(before("400 with a body that is not JSON", rejected, token(400), text(400, "{\"errors\": ")));
-    bodies.push(before("404 with a page of a gateway", Says::NotThere, token(404), FaultAnswer::text(404, "<html>")));
-    bodies.push(before("403 with a page of a gateway", Says::Forbidden, token(403), FaultAnswer::text(403, "<html>")));
+    bodies.push(before(
+        "404 with a page of a gateway",
+        ReportedState::NotThere,
+        token(404),
+        FaultAnswer::text(404, "<html>"),
+    ));
+    bodies.push(before(
+        "403 with a page of a gateway",
+        ReportedState::Forbidden,
+        token(403),
+        FaultAnswer::text(403, "<html>"),
+    ));
     bodies.extend(both("502 with a page of a gateway", &FaultAnswer::text(502, "<html>")));
     let long = FaultAnswer { status: Some(502), body_bytes: Some(1 << 20), ..FaultAnswer::default() };
     bodies.extend(both("an error of more than 256 KiB", &long));
@@ -289,12 +314,12 @@ fn bodies() -> Vec<Fault> {
 fn odd_successes() -> Vec<Fault> {
     let right = |status| FaultAnswer::with_the_right_body(status);
     let mut odd = vec![
-        before("200 where the contract has 201 or 202", Says::Fine, Says::Fine, right(200)),
-        before("202 where the contract has 200 or 201", Says::Fine, Says::Fine, right(202)),
+        before("200 where the contract has 201 or 202", ReportedState::Fine, ReportedState::Fine, right(200)),
+        before("202 where the contract has 200 or 201", ReportedState::Fine, ReportedState::Fine, right(202)),
         before(
             "the right answer with a wrong content type",
-            Says::Fine,
-            Says::Fine,
+            ReportedState::Fine,
+            ReportedState::Fine,
             right(200).with_header("Content-Type", "text/html"),
         ),
     ];
@@ -309,8 +334,8 @@ fn odd_successes() -> Vec<Fault> {
         ("200 with JSON that lacks what is needed", json(r#"{"access_token": "", "id": null, "data": 5}"#)),
     ] {
         let [no, yes] = both(name, &answer);
-        odd.push(Fault { says: Says::Unreadable(No), ..no });
-        odd.push(Fault { says: Says::Unreadable(Yes), ..yes });
+        odd.push(Fault { says: ReportedState::Unreadable(No), ..no });
+        odd.push(Fault { says: ReportedState::Unreadable(Yes), ..yes });
     }
     odd
 }
@@ -332,10 +357,10 @@ fn connections() -> Vec<Fault> {
         all.extend(both(name, &answer));
     }
     let cut = FaultAnswer { cut_at: Some(5), ..FaultAnswer::default() };
-    all.push(after("the right answer breaks off", Says::Broken(Yes), Says::NotThere, cut));
-    let (says, token) = (Says::Fine, Says::Fine);
+    all.push(after("the right answer breaks off", ReportedState::Broken(Yes), ReportedState::NotThere, cut));
+    let (says, token) = (ReportedState::Fine, ReportedState::Fine);
     all.push(Fault { name: "the token has expired".into(), says, token, how: How::Revoked });
-    let (says, token) = (Says::NotThere, Says::NotThere);
+    let (says, token) = (ReportedState::NotThere, ReportedState::NotThere);
     all.push(Fault { name: "the connection is refused".into(), says, token, how: How::Refused });
     all
 }
@@ -343,19 +368,19 @@ fn connections() -> Vec<Fault> {
 impl Fault {
     /// Whether the change was made all the same, of a fault that leaves it open.
     pub(super) fn happened(&self) -> bool {
-        matches!(self.how, How::Answer(FaultEffect::After, _))
+        matches!(self.how, How::Response(FaultEffect::After, _))
     }
 
     /// Whether it lasts as long as a limit of time.
     pub(super) fn takes_time(&self) -> bool {
-        let How::Answer(_, answer) = &self.how else { return false };
+        let How::Response(_, answer) = &self.how else { return false };
         answer.delay_ms > 0 || answer.stall_at.is_some() || answer.endless
     }
 
     /// Lets calls of this operation go wrong from now on.
     pub(super) fn begin(&self, dev: &DevServer, operation: &str) {
         match &self.how {
-            How::Answer(effect, answer) => {
+            How::Response(effect, answer) => {
                 let wrong = Wrong { effect: *effect, ..Wrong::of(operation, (**answer).clone()) };
                 dev.fault(wrong).unwrap();
             }

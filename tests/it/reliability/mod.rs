@@ -3,7 +3,7 @@
 //! is made of the same cells.
 //!
 //! `faults` is what goes wrong, `cells` lets an operation meet it, on a `desk` without a cluster. What only a cluster can
-//! show is in `tests/apiserver/trouble/`.
+//! show is in `tests/apiserver/outage/`.
 
 mod cells;
 mod desk;

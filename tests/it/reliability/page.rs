@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use connect_operator::controllers::remote::TroubleKind;
+use connect_operator::controllers::remote::OutageKind;
 
 use super::Met;
 use super::cells::{Cell, Closed, Knows, Operation, Pause};
@@ -144,11 +144,11 @@ fn next(operation: Operation, cell: &Cell) -> String {
 fn project(closed: Option<Closed>) -> String {
     let Some(Closed { kind, pause }) = closed else { return "is called as before".to_owned() };
     let reason = match kind {
-        TroubleKind::Unavailable => "ServiceUnavailable",
-        TroubleKind::Throttled => "Throttled",
-        TroubleKind::CredentialsRejected => "CredentialsRejected",
-        TroubleKind::PermissionMissing => "PermissionMissing",
-        TroubleKind::ProjectNotFound => "ProjectNotFound",
+        OutageKind::Unavailable => "ServiceUnavailable",
+        OutageKind::Throttled => "Throttled",
+        OutageKind::CredentialsRejected => "CredentialsRejected",
+        OutageKind::PermissionMissing => "PermissionMissing",
+        OutageKind::ProjectNotFound => "ProjectNotFound",
     };
     let pause = match pause {
         Pause::Growing => "for 1 s, doubling to 1 min".to_owned(),

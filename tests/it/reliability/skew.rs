@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use clock::{Clock, later};
-use connect_operator::controllers::connector_deployment::ledger::{OperationKind, OperationState};
+use connect_operator::controllers::connector_deployment::persisted::{OperationKind, OperationState};
 use dev_server::{Fault, FaultAnswer};
 use jiff::{SignedDuration, Timestamp};
 
@@ -66,7 +66,7 @@ async fn lose(desk: &mut Desk, operation: &str, happens: bool) {
         }
     }
     desk.dev.clear_faults();
-    assert_eq!(desk.stored(), Some(OperationState::Planned));
+    assert_eq!(desk.status_conversion(), Some(OperationState::Planned));
 }
 
 /// What is under way when another leader takes over.

@@ -8,7 +8,7 @@ use clock::Clock;
 use connect_operator::cli::run::health::{Health, Stage};
 use connect_operator::cli::run::listen::{Addresses, Listening, listen};
 use connect_operator::controllers::lists::List;
-use connect_operator::controllers::subject::Kind;
+use connect_operator::controllers::object_ref::Kind;
 use connect_operator::controllers::work::{LONGEST_PAUSE, Work};
 use connect_operator::leader::State;
 use connect_operator::metrics::Metrics;
@@ -115,20 +115,20 @@ async fn probes_name_each_check() {
         (status, answer.split_once("\r\n\r\n").expect("a body").1.to_owned())
     };
     let leader = || bench.metrics.encode().contains("\nconnect_operator_leader 1\n");
-    let told = |status: &str, text: &str| (status.to_owned(), text.to_owned());
+    let condition = |status: &str, text: &str| (status.to_owned(), text.to_owned());
     let waits = "[+]ping ok\n[-]crds failed: the CRDs of this version are not served yet\nreadyz check failed\n";
-    assert_eq!(get("/readyz").await, told("503", waits));
+    assert_eq!(get("/readyz").await, condition("503", waits));
     let alive = "[+]ping ok\n[+]main-loop ok\n[+]runs ok\n[+]events ok\n[+]election ok\nlivez check passed\n";
-    assert_eq!(get("/livez").await, told("200", alive));
+    assert_eq!(get("/livez").await, condition("200", alive));
 
     bench.health.set_stage(Stage::StandsBy);
     bench.health.set_election(State::alone(bench.clock.clone()));
     let standby = "[+]ping ok\n[+]crds ok\n[+]election ok\nreadyz check passed\n";
-    assert_eq!((get("/readyz").await, leader()), (told("200", standby), false));
+    assert_eq!((get("/readyz").await, leader()), (condition("200", standby), false));
 
     bench.health.set_stage(Stage::Leads);
     let new = "[+]ping ok\n[+]crds ok\n[-]first-lists failed: the controllers have not started\nreadyz check failed\n";
-    assert_eq!((get("/readyz").await, leader()), (told("503", new), true));
+    assert_eq!((get("/readyz").await, leader()), (condition("503", new), true));
     let list = |namespace: &str| List { kind: Kind::Deployment, namespace: Some(namespace.to_owned()) };
     bench.work.start([list("shop"), list("yard")]);
     bench.work.listed(&list("shop"));
@@ -136,13 +136,13 @@ async fn probes_name_each_check() {
     let in_part = "[+]ping ok\n[+]crds ok\n[+]first-lists ok\n\
                    [!]first-lists: the API server refuses to list ConnectorDeployment in namespace yard\n\
                    readyz check passed\n";
-    assert_eq!(get("/readyz").await, told("200", in_part));
+    assert_eq!(get("/readyz").await, condition("200", in_part));
     bench.work.listed(&list("yard"));
     let ready = "[+]ping ok\n[+]crds ok\n[+]first-lists ok\nreadyz check passed\n";
-    assert_eq!(get("/readyz").await, told("200", ready));
+    assert_eq!(get("/readyz").await, condition("200", ready));
     bench.clock.step(LONGEST_PAUSE + Duration::from_secs(1));
     let hangs = alive.replace("[+]main-loop ok", "[-]main-loop failed: the main loop was not run for 121 s");
-    assert_eq!(get("/livez").await, told("503", &hangs.replace("passed", "failed")));
+    assert_eq!(get("/livez").await, condition("503", &hangs.replace("passed", "failed")));
 }
 
 #[tokio::test]

@@ -12,11 +12,11 @@ use super::settings::BuildError;
 use super::wire::NOT_PERMITTED;
 use crate::action::{ActionAnswer, ActionApi, ActionRequest};
 use crate::api::Answer;
+use crate::client_context::ClientContext;
 use crate::error::{ApiError, Failure};
 use crate::fence::Fence;
 use crate::hosts::Endpoint;
 use crate::observer::{Observer, RequestEnd};
-use crate::surroundings::Surroundings;
 use clock::Clock;
 
 /// Memory that is set aside for a body before it arrives, in bytes: announcing a large one costs a server nothing.
@@ -66,20 +66,20 @@ impl ActionClient {
     /// # Errors
     /// When TLS cannot be set up, or the extra certificates cannot be read.
     pub fn new(settings: ActionSettings, clock: Clock) -> Result<Self, BuildError> {
-        Self::within(settings, Surroundings::plain(clock))
+        Self::within(settings, ClientContext::plain(clock))
     }
 
     /// The same with a permission that may end, and somebody who hears of each call.
     ///
     /// # Errors
     /// As [`ActionClient::new`].
-    pub fn within(mut settings: ActionSettings, around: Surroundings) -> Result<Self, BuildError> {
+    pub fn within(mut settings: ActionSettings, around: ClientContext) -> Result<Self, BuildError> {
         settings.limits.connect = settings.limits.connect.min(settings.limits.call);
         let endpoints = [&settings.endpoint];
         let extra = settings.extra_ca_pem.as_deref();
         let builder = connection::builder(&endpoints, settings.limits.connect, extra)?;
         let client = builder.pool_max_idle_per_host(0).build()?;
-        let Surroundings { clock, fence, observer } = around;
+        let ClientContext { clock, fence, observer } = around;
         Ok(Self { settings, clock, fence, client, observer })
     }
 

@@ -39,7 +39,7 @@ use super::model::{
 };
 use super::routes;
 use crate::Rate;
-use crate::surroundings::Surroundings;
+use crate::client_context::ClientContext;
 use clock::Clock;
 
 /// The Connect API of one project over HTTP. Share it: connections, token, rate and pauses belong to it.
@@ -58,14 +58,14 @@ impl HttpConnect {
     /// When TLS cannot be set up, the extra certificates cannot be read, or the authorization URL has a path that cannot be
     /// continued.
     pub fn new(settings: Settings, clock: Clock) -> Result<Self, BuildError> {
-        Self::within(settings, Surroundings::plain(clock))
+        Self::within(settings, ClientContext::plain(clock))
     }
 
     /// The same with a permission that may end, and somebody who hears of each request.
     ///
     /// # Errors
     /// As [`HttpConnect::new`].
-    pub fn within(mut settings: Settings, around: Surroundings) -> Result<Self, BuildError> {
+    pub fn within(mut settings: Settings, around: ClientContext) -> Result<Self, BuildError> {
         let clock = around.clock.clone();
         let wire = Arc::new(Wire::new(&settings, around)?);
         // Of no use any more, and large.

@@ -14,11 +14,11 @@ use super::answer::{self, CORRELATION_ID};
 use super::connection::{self, Sent};
 use super::pace::Pace;
 use super::settings::{BuildError, Limits, Settings};
+use crate::client_context::ClientContext;
 use crate::error::Failure;
 use crate::fence::Fence;
 use crate::mask::Masker;
 use crate::observer::{Observer, RequestEnd};
-use crate::surroundings::Surroundings;
 use crate::trace;
 use clock::Clock;
 
@@ -87,12 +87,12 @@ impl Lost {
 }
 
 impl Wire {
-    pub(super) fn new(settings: &Settings, around: Surroundings) -> Result<Self, BuildError> {
+    pub(super) fn new(settings: &Settings, around: ClientContext) -> Result<Self, BuildError> {
         let endpoints = [&settings.api_url, &settings.auth_url];
         let builder = connection::builder(&endpoints, settings.limits.connect, settings.extra_ca_pem.as_deref())?;
         let builder = builder.pool_idle_timeout(IDLE_CONNECTION);
         let client = builder.build()?;
-        let Surroundings { clock, fence, observer } = around;
+        let ClientContext { clock, fence, observer } = around;
         let pace = Pace::new(clock.clone(), settings.requests_per_second);
         Ok(Self { client, clock, limits: settings.limits, fence, pace, observer })
     }

@@ -5,7 +5,7 @@ use connect_api::Selector;
 use kube::api::DeleteParams;
 
 use super::{Demo, REMOTE_PROJECT, live, settled};
-use crate::cli::by_hand;
+use crate::cli::commands;
 use crate::cli::demo::Error;
 use crate::cli::demo::manifests::{self, LOG_LEVEL, Manifests, TOKEN};
 use crate::cli::demo::seen::{CATALOGUE, DEPLOYMENT, LIVE, PREVIEW, READING, Seen, Shown, WRITING};
@@ -21,7 +21,7 @@ impl Demo<'_> {
     pub(in crate::cli::demo) async fn search(&self) -> Result<(), Error> {
         self.step("the registry is searched", async {
             let told = |name: &str| self.variable(name);
-            let table = by_hand::search(told, WORDS).await.map_err(|error| Error::Otherwise(error.to_string()))?;
+            let table = commands::search(told, WORDS).await.map_err(|error| Error::Otherwise(error.to_string()))?;
             table.lines().for_each(|line| self.display.detail(line));
             let rows = table.lines().skip(1);
             if !rows.clone().any(|row| row.split_whitespace().next() == Some(CONNECTOR)) {

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::{GONE, NEW, OTHER, PLAIN, Problem, WRONG, line, quoted};
-use crate::cli::plan::scene::PlannedStaged;
-use crate::cli::plan::staged::{Action, Difference, Outcome};
-use crate::controllers::subject::Subject;
+use crate::cli::plan::projected_cluster::PlannedStaged;
+use crate::cli::plan::staged::{Action, Difference, Projection};
+use crate::controllers::object_ref::ObjectRef;
 
 /// What is planned for one staged connector.
 #[derive(Clone, Debug, Serialize)]
@@ -25,15 +25,15 @@ pub(in crate::cli::plan) struct Staging {
 }
 
 impl Staging {
-    pub(in crate::cli::plan) fn of(subject: &Subject, planned: &PlannedStaged, outcome: Outcome) -> Self {
-        let Outcome { actions, problem, differences, waits, notes, moves: _, not_deployable: _ } = outcome;
+    pub(in crate::cli::plan) fn of(object_ref: &ObjectRef, planned: &PlannedStaged, outcome: Projection) -> Self {
+        let Projection { actions, problem, differences, waits, notes, moves: _, not_deployable: _ } = outcome;
         Self {
-            namespace: subject.namespace.clone(),
-            name: subject.name.clone(),
+            namespace: object_ref.namespace.clone(),
+            name: object_ref.name.clone(),
             key: planned.after.spec.key.clone(),
             tag: planned.after.spec.repository.tag.clone(),
             actions,
-            problem: problem.map(|told| Problem { reason: told.reason.as_str(), message: told.message }),
+            problem: problem.map(|condition| Problem { reason: condition.reason.as_str(), message: condition.message }),
             differences,
             waits,
             notes,

@@ -57,10 +57,10 @@ mod tests {
             (long.as_str(), "longer than 256"),
             (nested.as_str(), "no regular expression"),
         ] {
-            let refused = compile(pattern, false).err();
+            let report_kubernetes_error = compile(pattern, false).err();
             assert!(
-                refused.as_ref().is_some_and(|why| why.contains(words)) || words.is_empty(),
-                "{pattern}: {refused:?}"
+                report_kubernetes_error.as_ref().is_some_and(|why| why.contains(words)) || words.is_empty(),
+                "{pattern}: {report_kubernetes_error:?}"
             );
         }
     }

@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 
-use super::super::ledger::{Ledger, OperationKind, OperationState, Phase};
-use super::{Call, Cause, Memory, Pause, Refused};
+use super::super::persisted::{OperationKind, OperationState, PersistedState, Phase};
+use super::{Call, Cause, Pause, Refused, TransientState};
 use crate::controllers::operations;
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Response {
     /// Accepted; the deployment as the answer shows it.
     Accepted {
         /// Its id.
@@ -19,7 +19,7 @@ pub enum Answer {
     /// Nothing happened, and the input has to change.
     Refused,
     /// Nothing happened, and the same may work soon: busy, another version, throttled, not sent.
-    NotNow,
+    Retryable,
     /// The key exists.
     Duplicate,
     /// There is no such deployment.
@@ -29,72 +29,77 @@ pub enum Answer {
 }
 
 /// What an answer comes to.
-pub type Outcome = operations::Outcome<Ledger, Memory>;
+pub type AppliedResponse = operations::AppliedResponse<PersistedState, TransientState>;
 
-/// Takes in the answer to `call`, which `ledger` was written for; `cause` is what was asked for.
+/// Takes in the answer to `call`, which `persisted` was written for; `cause` is what was asked for.
 #[must_use]
-pub fn answered(
-    ledger: &Ledger,
-    memory: &Memory,
+pub fn apply_response(
+    persisted: &PersistedState,
+    transient: &TransientState,
     call: &Call,
     cause: Option<Cause>,
-    answer: &Answer,
+    answer: &Response,
     now: Timestamp,
-) -> Outcome {
-    let mut outcome = Outcome { ledger: ledger.clone(), memory: memory.clone(), release: false, key_taken: false };
-    let Some(operation) = &mut outcome.ledger.operation else { return outcome };
+) -> AppliedResponse {
+    let mut applied = AppliedResponse {
+        persisted: persisted.clone(),
+        transient: transient.clone(),
+        remove_finalizer: false,
+        key_taken: false,
+    };
+    let Some(operation) = &mut applied.persisted.operation else { return applied };
     let kind = operation.kind;
     let takes_down = matches!(kind, OperationKind::Undeploy | OperationKind::Recreate);
     let cause = cause.filter(|_| kind != OperationKind::Undeploy);
     match answer {
-        Answer::Accepted { id, phase } => {
+        Response::Accepted { id, phase } => {
             operation.state = OperationState::Accepted;
             operation.seen_busy |= phase.is_busy();
             if kind == OperationKind::Create {
-                outcome.ledger.id = Some(id.clone());
+                applied.persisted.id = Some(id.clone());
             }
-            outcome.ledger.unverified &= takes_down;
-            outcome.memory.refused = None;
-            outcome.memory.pause = None;
+            applied.persisted.unverified &= takes_down;
+            applied.transient.refused = None;
+            applied.transient.pause = None;
         }
-        Answer::NotFound if kind == OperationKind::Undeploy => outcome.release = true,
+        Response::NotFound if kind == OperationKind::Undeploy => applied.remove_finalizer = true,
         // Gone already: what follows is to create it.
-        Answer::NotFound if kind == OperationKind::Recreate => operation.state = OperationState::Accepted,
-        Answer::Unknown => {}
-        Answer::Duplicate if kind == OperationKind::Create => {
+        Response::NotFound if kind == OperationKind::Recreate => operation.state = OperationState::Accepted,
+        Response::Unknown => {}
+        Response::Duplicate if kind == OperationKind::Create => {
             if call.first {
-                settle(&mut outcome, call);
-                outcome.key_taken = true;
+                settle(&mut applied, call);
+                applied.key_taken = true;
             }
         }
-        Answer::NotFound if kind == OperationKind::Redeploy => passing(&mut outcome, call, now),
-        Answer::NotNow => passing(&mut outcome, call, now),
-        Answer::Refused | Answer::Duplicate | Answer::NotFound => {
-            settle(&mut outcome, call);
-            outcome.memory.refused = Some(Refused::after(memory.refused.as_ref(), cause, now));
+        Response::NotFound if kind == OperationKind::Redeploy => passing(&mut applied, call, now),
+        Response::Retryable => passing(&mut applied, call, now),
+        Response::Refused | Response::Duplicate | Response::NotFound => {
+            settle(&mut applied, call);
+            applied.transient.refused = Some(Refused::after(transient.refused.as_ref(), cause, now));
         }
     }
-    outcome
+    applied
 }
 
 /// Nothing happened, so the operation never was. The refusal of a repeated call says nothing of the first one.
-fn settle(outcome: &mut Outcome, call: &Call) {
+fn settle(applied: &mut AppliedResponse, call: &Call) {
     if call.first {
-        let begun = outcome.ledger.operation.take();
+        let begun = applied.persisted.operation.take();
         // Rule 15: nothing was moved to the latest version either.
-        outcome.memory.followed = None;
+        applied.transient.followed = None;
         // It was to take the place of one that is gone, so nothing is ours any more.
         if begun.is_some_and(|operation| operation.kind == OperationKind::Create) {
-            outcome.ledger.id = None;
-            outcome.ledger.applied = None;
+            applied.persisted.id = None;
+            applied.persisted.applied = None;
         }
     }
 }
 
 /// A repeated call waits longer with each attempt anyway.
-fn passing(outcome: &mut Outcome, call: &Call, now: Timestamp) {
-    settle(outcome, call);
+fn passing(applied: &mut AppliedResponse, call: &Call, now: Timestamp) {
+    settle(applied, call);
     if call.first {
-        outcome.memory.pause = Some(Pause::after(outcome.memory.pause, now));
+        applied.transient.pause = Some(Pause::after(applied.transient.pause, now));
     }
 }

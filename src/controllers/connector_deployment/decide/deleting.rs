@@ -4,56 +4,63 @@
 
 use std::time::Duration;
 
-use super::super::ledger::{Ledger, Look, Operation, OperationKind, OperationState, Seen};
+use super::super::persisted::{
+    Observation, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState,
+};
 use super::taking_down::{self, UNDEPLOY};
-use super::{CALM, Case, Decision, Deletion, Verdict};
+use super::{Decision, Deletion, Input, Outcome, QUIET_PERIOD};
 use crate::controllers::operations::left;
 
-pub(super) fn decide(case: &Case<'_>, deletion: Deletion) -> Decision {
-    if deletion == Deletion::LetGo || case.intent.observe_only {
-        return case.release();
+pub(super) fn decide(input: &Input<'_>, deletion: Deletion) -> Decision {
+    if deletion == Deletion::Orphan || input.intent.observe_only {
+        return input.remove_finalizer();
     }
-    match (&case.ledger.id, &case.ledger.operation, case.look) {
+    match (&input.persisted.id, &input.persisted.operation, input.observation) {
         (_, Some(operation), _)
             if operation.kind == OperationKind::Create && operation.state == OperationState::Planned =>
         {
-            outstanding_create(case, operation)
+            outstanding_create(input, operation)
         }
-        (None, _, Look::Present(seen)) if restored(case, seen) => claim(case, seen),
-        (None, _, _) => case.release(),
+        (None, _, Observation::Present(observed)) if restored(input, observed) => claim(input, observed),
+        (None, _, _) => input.remove_finalizer(),
         // One 404 is enough once a DELETE was answered.
-        (Some(_), Some(operation), Look::Absent { .. }) if answered(operation) => case.release(),
-        (Some(id), _, Look::Absent { .. }) => taking_down::send(case, case.ledger.clone(), id, &UNDEPLOY),
-        (Some(id), _, Look::Present(seen)) => taking_down::present(case, id, seen, &UNDEPLOY),
+        (Some(_), Some(operation), Observation::Absent { .. }) if apply_response(operation) => input.remove_finalizer(),
+        (Some(id), _, Observation::Absent { .. }) => taking_down::send(input, input.persisted.clone(), id, &UNDEPLOY),
+        (Some(id), _, Observation::Present(observed)) => taking_down::present(input, id, observed, &UNDEPLOY),
     }
 }
 
 /// Rule 3: the status was lost with a restored backup, and the annotation says that this one is ours.
-fn restored(case: &Case<'_>, seen: &Seen) -> bool {
-    case.intent.remote_id.as_ref() == Some(&seen.id) && case.intent.identity.fits(seen)
+fn restored(input: &Input<'_>, observed: &ObservedDeployment) -> bool {
+    input.intent.remote_id.as_ref() == Some(&observed.id) && input.intent.identity.fits(observed)
 }
 
-fn answered(operation: &Operation) -> bool {
+fn apply_response(operation: &Operation) -> bool {
     operation.kind == OperationKind::Undeploy && operation.state == OperationState::Accepted
 }
 
 /// A create of ours may still arrive: absence counts when calm, and so does somebody else's deployment.
-fn outstanding_create(case: &Case<'_>, operation: &Operation) -> Decision {
-    if let Look::Present(seen) = case.look
-        && case.ledger.id.as_ref() != Some(&seen.id)
-        && operation.payload.as_ref().is_some_and(|payload| seen.is_what_was_sent(&payload.tags))
-        && case.intent.identity.fits(seen)
+fn outstanding_create(input: &Input<'_>, operation: &Operation) -> Decision {
+    if let Observation::Present(observed) = input.observation
+        && input.persisted.id.as_ref() != Some(&observed.id)
+        && operation.payload.as_ref().is_some_and(|payload| observed.is_what_was_sent(&payload.tags))
+        && input.intent.identity.fits(observed)
     {
-        return claim(case, seen);
+        return claim(input, observed);
     }
-    let age = case.age(operation);
-    if age >= CALM {
-        return case.release();
+    let age = input.age(operation);
+    if age >= QUIET_PERIOD {
+        return input.remove_finalizer();
     }
-    case.rest(Verdict::Running(OperationKind::Undeploy), Some(left(age, CALM).min(Duration::from_secs(10))))
+    input.no_op(Outcome::Running(OperationKind::Undeploy), Some(left(age, QUIET_PERIOD).min(Duration::from_secs(10))))
 }
 
 /// It is ours, and its id was not known.
-fn claim(case: &Case<'_>, seen: &Seen) -> Decision {
-    taking_down::send(case, Ledger { id: Some(seen.id.clone()), ..case.ledger.clone() }, &seen.id, &UNDEPLOY)
+fn claim(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
+    taking_down::send(
+        input,
+        PersistedState { id: Some(observed.id.clone()), ..input.persisted.clone() },
+        &observed.id,
+        &UNDEPLOY,
+    )
 }

@@ -1,35 +1,35 @@
 //! What to do next, by what is stored and what is seen: the operation table of the design, and nothing beside it.
 //!
-//! Pure: no cluster, no network, no clock, no memory of its own. [`decide`] plans and [`answered`] takes in what came
+//! Pure: no cluster, no network, no clock, no memory of its own. [`decide`] plans and [`apply_response`] takes in what came
 //! back from the one call that a run may send. Rows that may not be concluded from what is *not* seen wait until it is
-//! [`CALM`]. Whoever changes a rule here explores what follows: `tests/explore/` says how
-//! (`EXPLORE=full cargo test --release --lib explore`).
+//! [`QUIET_PERIOD`]. Whoever changes a rule here explores what follows: `tests/explore/` says how
+//! (`EXPLORE=full cargo test --remove_finalizer --lib explore`).
 
 mod answer;
-mod case;
 mod deleting;
 mod idle;
-mod memory;
+mod input;
 mod operation;
 mod recreating;
 mod retained;
 mod taking_down;
 #[cfg(test)]
 mod tests;
+mod transient;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use answer::{Answer, Outcome, answered};
+pub use answer::{AppliedResponse, Response, apply_response};
 pub use idle::not_applied;
-pub use memory::{Cause, Change, Memory, Refused, Resting};
 pub use retained::holds;
+pub use transient::{Cause, Change, Refused, Resting, TransientState};
 
 use crate::controllers::operations;
-pub use crate::controllers::operations::{ABSENCE, Ahead, CALM, LAG, LIMIT, Pause, TOO_LONG};
+pub use crate::controllers::operations::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG};
 
-use super::ledger::{Identity, Ledger, Look, OperationKind, OperationState, Payload, Phase};
+use super::persisted::{Identity, Observation, OperationKind, OperationState, Payload, PersistedState, Phase};
 
 /// Changes within this time become one redeploy (rule 9).
 pub const GATHER: Duration = Duration::from_secs(2);
@@ -70,7 +70,7 @@ pub enum Deletion {
     /// It is taken down.
     Undeploy,
     /// It stays.
-    LetGo,
+    Orphan,
 }
 
 /// Which version of the connector is to run, and which one the registry has.
@@ -109,7 +109,7 @@ pub struct Wanted {
 }
 
 /// What to do.
-pub type Decision = operations::Decision<Ledger, Memory, CallKind, Verdict>;
+pub type Decision = operations::Decision<PersistedState, TransientState, CallKind, Outcome>;
 /// What to send.
 pub type Step = operations::Step<CallKind>;
 /// A call that changes something at the remote.
@@ -154,7 +154,7 @@ impl CallKind {
 
 /// What to tell people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Outcome {
     /// An operation of ours runs.
     Running(OperationKind),
     /// It runs for more than [`TOO_LONG`].
@@ -215,17 +215,17 @@ pub enum Verdict {
 
 /// Everything that a decision is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Case<'a> {
+pub struct Input<'a> {
     /// What is stored.
-    pub ledger: &'a Ledger,
+    pub persisted: &'a PersistedState,
     /// What people asked for.
     pub intent: &'a Intent,
     /// The desired values; `None` if they cannot be known now.
     pub wanted: Option<&'a Wanted>,
     /// What is seen.
-    pub look: &'a Look,
+    pub observation: &'a Observation,
     /// What this process has seen before.
-    pub memory: &'a Memory,
+    pub transient: &'a TransientState,
     /// The time of the look.
     pub now: Timestamp,
 }
@@ -237,52 +237,52 @@ const STEPS: usize = 6;
 /// Decides what to do next. What a look ends (an operation, an adoption) is decided anew from the same look, so that
 /// it is one write.
 #[must_use]
-pub fn decide(case: &Case<'_>) -> Decision {
-    let memory = case.memory.at(case::last_write(case.ledger), case.now);
-    let look = by_id(case);
-    let case = &Case { memory: &memory, look: &look, ..*case };
-    let mut decision = decide_once(case);
+pub fn decide(input: &Input<'_>) -> Decision {
+    let transient = input.transient.at(input::last_write(input.persisted), input.now);
+    let observation = by_id(input);
+    let input = &Input { transient: &transient, observation: &observation, ..*input };
+    let mut decision = decide_once(input);
     for _ in 1..STEPS {
-        if decision.again != Some(Duration::ZERO) || decision.ledger == *case.ledger {
+        if decision.again != Some(Duration::ZERO) || decision.persisted == *input.persisted {
             break;
         }
-        let (ledger, memory) = (decision.ledger.clone(), decision.memory.clone());
-        decision = decide_once(&Case { ledger: &ledger, memory: &memory, ..*case });
+        let (persisted, transient) = (decision.persisted.clone(), decision.transient.clone());
+        decision = decide_once(&Input { persisted: &persisted, transient: &transient, ..*input });
     }
     decision
 }
 
 /// Rule 3: once the id is known, another deployment under the key is not ours, whatever it looks like; only a create
 /// goes by the key again.
-fn by_id(case: &Case<'_>) -> Look {
+fn by_id(input: &Input<'_>) -> Observation {
     let creating =
-        case.ledger.operation.as_ref().is_some_and(|operation| {
+        input.persisted.operation.as_ref().is_some_and(|operation| {
             operation.kind == OperationKind::Create && operation.state == OperationState::Planned
         });
-    match (&case.ledger.id, case.look) {
-        (Some(id), Look::Present(seen)) if seen.id != *id && !creating => {
-            Look::Absent { key_held_by: Some(seen.id.clone()) }
+    match (&input.persisted.id, input.observation) {
+        (Some(id), Observation::Present(observed)) if observed.id != *id && !creating => {
+            Observation::Absent { key_held_by: Some(observed.id.clone()) }
         }
-        (_, look) => look.clone(),
+        (_, observation) => observation.clone(),
     }
 }
 
-fn decide_once(case: &Case<'_>) -> Decision {
-    let mut decision = if let Some(deletion) = case.intent.deletion {
-        deleting::decide(case, deletion)
-    } else if case.intent.observe_only {
-        idle::observe(case)
+fn decide_once(input: &Input<'_>) -> Decision {
+    let mut decision = if let Some(deletion) = input.intent.deletion {
+        deleting::decide(input, deletion)
+    } else if input.intent.observe_only {
+        idle::observe(input)
     } else {
-        match &case.ledger.operation {
-            None => idle::decide(case),
-            Some(operation) => operation::decide(case, operation),
+        match &input.persisted.operation {
+            None => idle::decide(input),
+            Some(operation) => operation::decide(input, operation),
         }
     };
-    if case.intent.suspended && case.intent.deletion.is_none() && matches!(decision.step, Step::Send(_)) {
-        decision = case.rest(Verdict::HeldBySuspend, None);
+    if input.intent.suspended && input.intent.deletion.is_none() && matches!(decision.step, Step::Send(_)) {
+        decision = input.no_op(Outcome::HeldBySuspend, None);
     }
-    if let Look::Present(_) = case.look {
-        decision.memory.absent_since = None;
+    if let Observation::Present(_) = input.observation {
+        decision.transient.absent_since = None;
     }
     decision
 }

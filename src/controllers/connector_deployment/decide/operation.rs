@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use clock::between;
 
-use super::super::ledger::{Ledger, Look, Operation, OperationKind, OperationState, Phase, Seen};
-use super::case::{ended, forget_digest, serve};
+use super::super::persisted::{
+    Observation, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState, Phase,
+};
+use super::input::{ended, forget_digest, serve};
 use super::recreating;
-use super::{CALM, CallKind, Case, Decision, LAG, LIMIT, Step, TOO_LONG, Verdict, Wanted};
+use super::{CallKind, Decision, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, Step, TOO_LONG, Wanted};
 use crate::controllers::digest::Comparison;
 use crate::controllers::operations::{Gone, left, pace, repeat_after};
 
@@ -18,18 +20,18 @@ use crate::controllers::operations::{Gone, left, pace, repeat_after};
 /// the call, the call that finds out whether the service works again, and a look: at most 6 calls in any 10 s.
 const REDEPLOY_AGAIN: Duration = Duration::from_secs(10);
 
-pub(super) fn decide(case: &Case<'_>, operation: &Operation) -> Decision {
+pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
     match (operation.kind, operation.state) {
-        (OperationKind::Create, OperationState::Planned) => create_planned(case, operation),
+        (OperationKind::Create, OperationState::Planned) => create_planned(input, operation),
         // A status that was edited: what it is about is not known.
-        (OperationKind::Redeploy | OperationKind::Recreate, _) if case.ledger.id.is_none() => case.give_up(),
-        (OperationKind::Redeploy, OperationState::Planned) => redeploy_planned(case, operation),
-        (OperationKind::Create | OperationKind::Redeploy, OperationState::Accepted) => accepted(case, operation),
-        (OperationKind::Recreate, _) => recreating::decide(case, operation),
+        (OperationKind::Redeploy | OperationKind::Recreate, _) if input.persisted.id.is_none() => input.give_up(),
+        (OperationKind::Redeploy, OperationState::Planned) => redeploy_planned(input, operation),
+        (OperationKind::Create | OperationKind::Redeploy, OperationState::Accepted) => accepted(input, operation),
+        (OperationKind::Recreate, _) => recreating::decide(input, operation),
         // The deletion that began it is over: the resource was let go and came back by a restored backup. Look anew,
         // once its call can no longer arrive.
-        (OperationKind::Undeploy, _) if case.age(operation) < CALM => wait(case, operation, CALM),
-        (OperationKind::Undeploy, _) => case.give_up(),
+        (OperationKind::Undeploy, _) if input.age(operation) < QUIET_PERIOD => wait(input, operation, QUIET_PERIOD),
+        (OperationKind::Undeploy, _) => input.give_up(),
     }
 }
 
@@ -39,124 +41,127 @@ fn unchanged(operation: &Operation, wanted: &Wanted) -> bool {
 }
 
 /// Waits for an age, and looks meanwhile.
-fn wait(case: &Case<'_>, operation: &Operation, age: Duration) -> Decision {
-    running(case, operation, left(case.age(operation), age).min(Duration::from_secs(10)))
+fn wait(input: &Input<'_>, operation: &Operation, age: Duration) -> Decision {
+    running(input, operation, left(input.age(operation), age).min(Duration::from_secs(10)))
 }
 
 /// Waits for something that has no time.
-fn look(case: &Case<'_>, operation: &Operation) -> Decision {
-    running(case, operation, pace(case.age(operation)))
+fn observation(input: &Input<'_>, operation: &Operation) -> Decision {
+    running(input, operation, pace(input.age(operation)))
 }
 
-fn running(case: &Case<'_>, operation: &Operation, again: Duration) -> Decision {
-    let verdict =
-        if case.age(operation) >= TOO_LONG { Verdict::TakesTooLong } else { Verdict::Running(operation.kind) };
-    case.rest(verdict, Some(again))
+fn running(input: &Input<'_>, operation: &Operation, again: Duration) -> Decision {
+    let outcome =
+        if input.age(operation) >= TOO_LONG { Outcome::TakesTooLong } else { Outcome::Running(operation.kind) };
+    input.no_op(outcome, Some(again))
 }
 
 /// Writes the operation again, with a new start, and sends its call again.
-fn again(case: &Case<'_>, operation: &Operation, wanted: &Wanted, call: CallKind) -> Decision {
-    if let Some(held) = case.held(Some(&case.cause(wanted))) {
+fn again(input: &Input<'_>, operation: &Operation, wanted: &Wanted, call: CallKind) -> Decision {
+    if let Some(held) = input.held(Some(&input.cause(wanted))) {
         return held;
     }
     let repeated = Operation {
         attempt: operation.attempt.saturating_add(1),
         seen_busy: false,
-        started_at: case.now,
+        started_at: input.now,
         ..operation.clone()
     };
-    case.send(case.ledger.clone(), repeated, call, false)
+    input.send(input.persisted.clone(), repeated, call, false)
 }
 
-fn create_planned(case: &Case<'_>, operation: &Operation) -> Decision {
-    let old = case.ledger.id.as_deref();
-    match case.look {
-        Look::Present(seen) if old != Some(seen.id.as_str()) => create_found(case, operation, seen),
+fn create_planned(input: &Input<'_>, operation: &Operation) -> Decision {
+    let old = input.persisted.id.as_deref();
+    match input.observation {
+        Observation::Present(observed) if old != Some(observed.id.as_str()) => create_found(input, operation, observed),
         // Absent, or an old view of the id that was declared gone.
-        _ => create_absent(case, operation),
+        _ => create_absent(input, operation),
     }
 }
 
-fn create_absent(case: &Case<'_>, operation: &Operation) -> Decision {
-    let Some(wanted) = case.wanted else { return look(case, operation) };
-    let call = CallKind::Create { gone: case.ledger.id.clone() };
+fn create_absent(input: &Input<'_>, operation: &Operation) -> Decision {
+    let Some(wanted) = input.wanted else { return observation(input, operation) };
+    let call = CallKind::Create { gone: input.persisted.id.clone() };
     let same = unchanged(operation, wanted);
-    let pause = if same { repeat_after(operation.attempt).max(2 * LIMIT) } else { CALM };
-    if case.age(operation) < pause {
-        return wait(case, operation, pause);
+    let pause = if same { repeat_after(operation.attempt).max(2 * LIMIT) } else { QUIET_PERIOD };
+    if input.age(operation) < pause {
+        return wait(input, operation, pause);
     }
     if same {
-        return again(case, operation, wanted, call);
+        return again(input, operation, wanted, call);
     }
     let mut renewed = operation.clone();
     renewed.payload = Some(wanted.payload.clone());
-    renewed.generation = case.intent.generation;
-    again(case, &renewed, wanted, call)
+    renewed.generation = input.intent.generation;
+    again(input, &renewed, wanted, call)
 }
 
-fn create_found(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Decision {
-    let fits = operation.payload.as_ref().is_some_and(|payload| seen.is_what_was_sent(&payload.tags));
-    if fits && case.intent.identity.fits(seen) {
-        let mut ledger = case.ledger.clone();
-        ledger.id = Some(seen.id.clone());
-        ledger.unverified = unverified(case);
-        ledger.operation =
-            Some(Operation { state: OperationState::Accepted, seen_busy: seen.phase.is_busy(), ..operation.clone() });
-        return case.decision(ledger, Step::Rest, Verdict::Running(operation.kind), Some(Duration::from_secs(1)));
+fn create_found(input: &Input<'_>, operation: &Operation, observed: &ObservedDeployment) -> Decision {
+    let fits = operation.payload.as_ref().is_some_and(|payload| observed.is_what_was_sent(&payload.tags));
+    if fits && input.intent.identity.fits(observed) {
+        let mut persisted = input.persisted.clone();
+        persisted.id = Some(observed.id.clone());
+        persisted.unverified = unverified(input);
+        persisted.operation = Some(Operation {
+            state: OperationState::Accepted,
+            seen_busy: observed.phase.is_busy(),
+            ..operation.clone()
+        });
+        return input.decision(persisted, Step::NoOp, Outcome::Running(operation.kind), Some(Duration::from_secs(1)));
     }
-    if case.age(operation) < CALM {
-        return wait(case, operation, CALM);
+    if input.age(operation) < QUIET_PERIOD {
+        return wait(input, operation, QUIET_PERIOD);
     }
-    let mut ledger = case.ledger.clone();
-    ledger.operation = None;
-    case.decision(ledger, Step::Rest, Verdict::KeyTaken, None)
+    let mut persisted = input.persisted.clone();
+    persisted.operation = None;
+    input.decision(persisted, Step::NoOp, Outcome::KeyTaken, None)
 }
 
 /// What a lost answer leaves open: whether the secured values, if there are any, are those that we sent.
-fn unverified(case: &Case<'_>) -> bool {
-    case.wanted.is_none_or(|wanted| wanted.secured)
+fn unverified(input: &Input<'_>) -> bool {
+    input.wanted.is_none_or(|wanted| wanted.secured)
 }
 
 /// Rule 5, counted from calm.
-fn absent(case: &Case<'_>) -> Decision {
-    match case.gone(CALM) {
-        Gone::NotYet { since } => case.missing(since),
+fn absent(input: &Input<'_>) -> Decision {
+    match input.gone(QUIET_PERIOD) {
+        Gone::NotYet { since } => input.missing(since),
         Gone::Proven => {
-            let mut decision = case.give_up();
-            decision.verdict = Verdict::Disappeared;
+            let mut decision = input.give_up();
+            decision.outcome = Outcome::Disappeared;
             decision
         }
     }
 }
 
-fn redeploy_planned(case: &Case<'_>, operation: &Operation) -> Decision {
-    let Look::Present(seen) = case.look else { return absent(case) };
-    if !seen.phase.is_busy() && operation.from_version == Some(seen.version) {
-        return redeploy_same_version(case, operation, seen);
+fn redeploy_planned(input: &Input<'_>, operation: &Operation) -> Decision {
+    let Observation::Present(observed) = input.observation else { return absent(input) };
+    if !observed.phase.is_busy() && operation.from_version == Some(observed.version) {
+        return redeploy_same_version(input, operation, observed);
     }
-    let evidence = evidence(operation, seen);
-    let age = case.age(operation);
+    let evidence = evidence(operation, observed);
+    let age = input.age(operation);
     match evidence {
-        Evidence::Arrived if seen.phase.is_busy() || age >= LAG => accept(case, operation, seen, false),
+        Evidence::Arrived if observed.phase.is_busy() || age >= LAG => accept(input, operation, observed, false),
         // Only while ours can be the reason.
-        _ if seen.phase.is_busy() && age < CALM => noted_busy(case, operation),
-        _ if seen.phase.is_busy() => look(case, operation),
-        _ if age < LAG => wait(case, operation, LAG),
-        Evidence::Silent if operation.seen_busy || (age < CALM && rebuilt(operation, seen)) => {
-            accept(case, operation, seen, unverified(case))
+        _ if observed.phase.is_busy() && age < QUIET_PERIOD => noted_busy(input, operation),
+        _ if observed.phase.is_busy() => observation(input, operation),
+        _ if age < LAG => wait(input, operation, LAG),
+        Evidence::Silent if operation.seen_busy || (age < QUIET_PERIOD && rebuilt(operation, observed)) => {
+            accept(input, operation, observed, unverified(input))
         }
-        _ if age < CALM => wait(case, operation, CALM),
-        Evidence::Silent => match case.wanted {
-            Some(wanted) => renew(case, operation, seen, wanted, false),
-            None => look(case, operation),
+        _ if age < QUIET_PERIOD => wait(input, operation, QUIET_PERIOD),
+        Evidence::Silent => match input.wanted {
+            Some(wanted) => renew(input, operation, observed, wanted, false),
+            None => observation(input, operation),
         },
-        Evidence::Arrived | Evidence::Other => case.give_up(),
+        Evidence::Arrived | Evidence::Other => input.give_up(),
     }
 }
 
-fn evidence(operation: &Operation, seen: &Seen) -> Evidence {
+fn evidence(operation: &Operation, observed: &ObservedDeployment) -> Evidence {
     match &operation.payload {
-        Some(payload) if payload.tags.fits(&seen.values) => {
+        Some(payload) if payload.tags.fits(&observed.values) => {
             if operation.changes_visible {
                 Evidence::Arrived
             } else {
@@ -168,8 +173,8 @@ fn evidence(operation: &Operation, seen: &Seen) -> Evidence {
 }
 
 /// Whether another build is seen than the one that it starts from.
-fn rebuilt(operation: &Operation, seen: &Seen) -> bool {
-    seen.build.is_some() && seen.build != operation.from_build
+fn rebuilt(operation: &Operation, observed: &ObservedDeployment) -> bool {
+    observed.build.is_some() && observed.build != operation.from_build
 }
 
 /// What the visible values say of a redeploy whose answer was lost.
@@ -184,105 +189,117 @@ enum Evidence {
 }
 
 /// Idle, at the version that it starts from: it has not arrived, and a second one cannot follow a first.
-fn redeploy_same_version(case: &Case<'_>, operation: &Operation, seen: &Seen) -> Decision {
-    let Some(wanted) = case.wanted else { return look(case, operation) };
-    let call = redeploy_call(case, seen);
-    let needless = is_needless(case, operation, seen, wanted, &call);
+fn redeploy_same_version(input: &Input<'_>, operation: &Operation, observed: &ObservedDeployment) -> Decision {
+    let Some(wanted) = input.wanted else { return observation(input, operation) };
+    let call = redeploy_call(input, observed);
+    let needless = is_needless(input, operation, observed, wanted, &call);
     let same = unchanged(operation, wanted) && !needless;
-    let pause = if same { repeat_after(operation.attempt).max(REDEPLOY_AGAIN) } else { CALM };
-    if case.age(operation) < pause {
-        return wait(case, operation, pause);
+    let pause = if same { repeat_after(operation.attempt).max(REDEPLOY_AGAIN) } else { QUIET_PERIOD };
+    if input.age(operation) < pause {
+        return wait(input, operation, pause);
     }
     if needless {
         // Nothing of it can arrive any more, so it never was.
-        return case.anew(Ledger { operation: None, ..case.ledger.clone() });
+        return input.re_evaluate(PersistedState { operation: None, ..input.persisted.clone() });
     }
     if same {
-        return again(case, operation, wanted, call);
+        return again(input, operation, wanted, call);
     }
-    renew(case, operation, seen, wanted, true)
+    renew(input, operation, observed, wanted, true)
 }
 
 /// Whether it was to move to another version only, and there is none to move to, or none is known.
-fn is_needless(case: &Case<'_>, operation: &Operation, seen: &Seen, wanted: &Wanted, call: &CallKind) -> bool {
+fn is_needless(
+    input: &Input<'_>,
+    operation: &Operation,
+    observed: &ObservedDeployment,
+    wanted: &Wanted,
+    call: &CallKind,
+) -> bool {
     let moves = matches!(call, CallKind::Redeploy { update_connector: true, .. });
-    let digest = case.ledger.applied.as_ref().and_then(|applied| applied.digest.as_ref());
+    let digest = input.persisted.applied.as_ref().and_then(|applied| applied.digest.as_ref());
     let applied = digest.is_some_and(|digest| digest.compare(&wanted.payload.digest) == Comparison::Same);
-    let served = operation.redeploy_request == case.ledger.handled_redeploy;
-    !moves && applied && served && wanted.payload.tags.fits(&seen.values)
+    let served = operation.redeploy_request == input.persisted.handled_redeploy;
+    !moves && applied && served && wanted.payload.tags.fits(&observed.values)
 }
 
-fn redeploy_call(case: &Case<'_>, seen: &Seen) -> CallKind {
-    let version = &case.intent.version;
+fn redeploy_call(input: &Input<'_>, observed: &ObservedDeployment) -> CallKind {
+    let version = &input.intent.version;
     let target = if version.follow { version.latest } else { version.wanted };
     CallKind::Redeploy {
-        id: seen.id.clone(),
-        version: seen.version,
-        update_connector: target.is_some_and(|target| target > seen.connector_version) && target == version.latest,
+        id: observed.id.clone(),
+        version: observed.version,
+        update_connector: target.is_some_and(|target| target > observed.connector_version) && target == version.latest,
     }
 }
 
 /// Sends today's values from the version just read; what the first call left behind is not known. `new`: it is another
 /// operation, so that its refusal proves that nothing happened.
-fn renew(case: &Case<'_>, operation: &Operation, seen: &Seen, wanted: &Wanted, new: bool) -> Decision {
-    if let Some(held) = case.held(Some(&case.cause(wanted))) {
+fn renew(
+    input: &Input<'_>,
+    operation: &Operation,
+    observed: &ObservedDeployment,
+    wanted: &Wanted,
+    new: bool,
+) -> Decision {
+    if let Some(held) = input.held(Some(&input.cause(wanted))) {
         return held;
     }
-    let mut ledger = case.ledger.clone();
-    forget_digest(&mut ledger);
-    let mut renewed = case.operation(OperationKind::Redeploy, Some(wanted));
+    let mut persisted = input.persisted.clone();
+    forget_digest(&mut persisted);
+    let mut renewed = input.operation(OperationKind::Redeploy, Some(wanted));
     renewed.attempt = operation.attempt.saturating_add(1);
-    renewed.from_version = Some(seen.version);
-    renewed.from_build.clone_from(&seen.build);
-    renewed.changes_visible = !wanted.payload.tags.fits(&seen.values);
-    case.send(ledger, renewed, redeploy_call(case, seen), new)
+    renewed.from_version = Some(observed.version);
+    renewed.from_build.clone_from(&observed.build);
+    renewed.changes_visible = !wanted.payload.tags.fits(&observed.values);
+    input.send(persisted, renewed, redeploy_call(input, observed), new)
 }
 
 /// A call whose answer was lost is known to have arrived.
-fn accept(case: &Case<'_>, operation: &Operation, seen: &Seen, unverified: bool) -> Decision {
-    let mut ledger = case.ledger.clone();
-    ledger.unverified = unverified;
-    let seen_busy = operation.seen_busy || seen.phase.is_busy();
-    ledger.operation = Some(Operation { state: OperationState::Accepted, seen_busy, ..operation.clone() });
+fn accept(input: &Input<'_>, operation: &Operation, observed: &ObservedDeployment, unverified: bool) -> Decision {
+    let mut persisted = input.persisted.clone();
+    persisted.unverified = unverified;
+    let seen_busy = operation.seen_busy || observed.phase.is_busy();
+    persisted.operation = Some(Operation { state: OperationState::Accepted, seen_busy, ..operation.clone() });
     let mut decision =
-        case.decision(ledger, Step::Rest, Verdict::Running(operation.kind), Some(Duration::from_secs(1)));
-    decision.memory.resting = (!seen.phase.is_busy()).then(|| case.resting(seen, false));
+        input.decision(persisted, Step::NoOp, Outcome::Running(operation.kind), Some(Duration::from_secs(1)));
+    decision.transient.resting = (!observed.phase.is_busy()).then(|| input.resting(observed, false));
     decision
 }
 
-fn noted_busy(case: &Case<'_>, operation: &Operation) -> Decision {
-    let mut decision = look(case, operation);
-    decision.ledger.operation = Some(Operation { seen_busy: true, ..operation.clone() });
+fn noted_busy(input: &Input<'_>, operation: &Operation) -> Decision {
+    let mut decision = observation(input, operation);
+    decision.persisted.operation = Some(Operation { seen_busy: true, ..operation.clone() });
     decision
 }
 
-fn accepted(case: &Case<'_>, operation: &Operation) -> Decision {
-    let Look::Present(seen) = case.look else { return absent(case) };
-    if seen.phase.is_busy() {
-        return noted_busy(case, operation);
+fn accepted(input: &Input<'_>, operation: &Operation) -> Decision {
+    let Observation::Present(observed) = input.observation else { return absent(input) };
+    if observed.phase.is_busy() {
+        return noted_busy(input, operation);
     }
-    let rest = case.resting(seen, false);
+    let no_op = input.resting(observed, false);
     // An older version is an older view.
-    let moved = match operation.from_version.map(|from| seen.version.cmp(&from)) {
+    let moved = match operation.from_version.map(|from| observed.version.cmp(&from)) {
         None | Some(Ordering::Greater) => true,
-        Some(Ordering::Equal) => operation.from_build != seen.build,
+        Some(Ordering::Equal) => operation.from_build != observed.build,
         Some(Ordering::Less) => false,
     };
     // Never longer than since the call: what was read before it says nothing.
-    let long = between(rest.since, case.now).min(case.age(operation)) >= LAG;
+    let long = between(no_op.since, input.now).min(input.age(operation)) >= LAG;
     // `Draft` is not described and may come before the first build, so it is an outcome only if it stays.
     let over =
-        seen.phase != Phase::Draft && (operation.kind == OperationKind::Create || (operation.seen_busy && moved));
+        observed.phase != Phase::Draft && (operation.kind == OperationKind::Create || (operation.seen_busy && moved));
     if !(over || long) {
-        let mut decision = look(case, operation);
-        decision.memory.resting = Some(rest);
+        let mut decision = observation(input, operation);
+        decision.transient.resting = Some(no_op);
         return decision;
     }
-    let mut ledger = case.ledger.clone();
-    ledger.operation = None;
-    ledger.applied = ended(operation, case.ledger.applied.as_ref(), seen, case.now);
-    serve(&mut ledger, operation.redeploy_request.as_ref());
-    let mut decision = case.anew(ledger);
-    decision.memory.absent_since = None;
+    let mut persisted = input.persisted.clone();
+    persisted.operation = None;
+    persisted.applied = ended(operation, input.persisted.applied.as_ref(), observed, input.now);
+    serve(&mut persisted, operation.redeploy_request.as_ref());
+    let mut decision = input.re_evaluate(persisted);
+    decision.transient.absent_since = None;
     decision
 }

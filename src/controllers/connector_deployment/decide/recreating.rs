@@ -3,49 +3,51 @@
 //!
 //! The operation stays stored until the create that follows is written in its place, so that a restart goes on with it.
 
-use super::super::ledger::{Ledger, Look, Operation, OperationKind, OperationState, Seen};
+use super::super::persisted::{
+    Observation, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState,
+};
 use super::taking_down::{self, Purpose};
-use super::{CallKind, Case, Decision, LAG, LIMIT, Verdict, Wanted, idle};
+use super::{CallKind, Decision, Input, LAG, LIMIT, Outcome, Wanted, idle};
 use crate::controllers::operations::Gone;
 
 /// What is wanted less than the deployment has.
-pub(super) fn begin(case: &Case<'_>, seen: &Seen, wanted: &Wanted) -> Decision {
-    if let Some(other) = idle::other_version(case) {
-        return case.rest(other, None);
+pub(super) fn begin(input: &Input<'_>, observed: &ObservedDeployment, wanted: &Wanted) -> Decision {
+    if let Some(other) = idle::other_version(input) {
+        return input.no_op(other, None);
     }
-    if let Some(waits) = idle::gather(case, wanted) {
+    if let Some(waits) = idle::gather(input, wanted) {
         return waits;
     }
-    taking_down::send(case, case.ledger.clone(), &seen.id, &purpose(case, wanted))
+    taking_down::send(input, input.persisted.clone(), &observed.id, &purpose(input, wanted))
 }
 
-pub(super) fn decide(case: &Case<'_>, operation: &Operation) -> Decision {
+pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
     // Nothing is taken down, or down for longer, than what is to follow it is known.
-    let Some(wanted) = case.wanted else { return case.rest(Verdict::ValuesUnknown, None) };
-    match case.look {
+    let Some(wanted) = input.wanted else { return input.no_op(Outcome::ValuesUnknown, None) };
+    match input.observation {
         // Somebody else has the key now.
-        Look::Absent { key_held_by: Some(_) } => case.rest(Verdict::KeyTaken, None),
-        Look::Present(seen) => taking_down::present(case, &seen.id, seen, &purpose(case, wanted)),
+        Observation::Absent { key_held_by: Some(_) } => input.no_op(Outcome::KeyTaken, None),
+        Observation::Present(observed) => taking_down::present(input, &observed.id, observed, &purpose(input, wanted)),
         // One 404 is enough once a DELETE was answered.
-        Look::Absent { .. } if operation.state == OperationState::Accepted => create(case, wanted),
-        Look::Absent { .. } => match case.gone(LAG + LIMIT) {
-            Gone::NotYet { since } => case.missing(since),
-            Gone::Proven => create(case, wanted),
+        Observation::Absent { .. } if operation.state == OperationState::Accepted => create(input, wanted),
+        Observation::Absent { .. } => match input.gone(LAG + LIMIT) {
+            Gone::NotYet { since } => input.missing(since),
+            Gone::Proven => create(input, wanted),
         },
     }
 }
 
-fn purpose(case: &Case<'_>, wanted: &Wanted) -> Purpose {
-    Purpose { kind: OperationKind::Recreate, call: |id| CallKind::Recreate { id }, cause: Some(case.cause(wanted)) }
+fn purpose(input: &Input<'_>, wanted: &Wanted) -> Purpose {
+    Purpose { kind: OperationKind::Recreate, call: |id| CallKind::Recreate { id }, cause: Some(input.cause(wanted)) }
 }
 
-fn create(case: &Case<'_>, wanted: &Wanted) -> Decision {
-    if let Some(other) = idle::other_version(case) {
-        return case.rest(other, None);
+fn create(input: &Input<'_>, wanted: &Wanted) -> Decision {
+    if let Some(other) = idle::other_version(input) {
+        return input.no_op(other, None);
     }
-    if let Some(held) = case.held(Some(&case.cause(wanted))) {
+    if let Some(held) = input.held(Some(&input.cause(wanted))) {
         return held;
     }
-    let ledger = Ledger { operation: None, ..case.ledger.clone() };
-    idle::create(&Case { ledger: &ledger, ..*case })
+    let persisted = PersistedState { operation: None, ..input.persisted.clone() };
+    idle::create(&Input { persisted: &persisted, ..*input })
 }

@@ -1,19 +1,19 @@
 //! What a deployment still has although it is not wanted any more: a redeploy merges what it carries into what is there, so
 //! that nothing can be taken away by leaving it out (contract section 6.1).
 
-use super::super::ledger::{Applied, Seen};
+use super::super::persisted::{Applied, ObservedDeployment};
 use super::Wanted;
 use crate::controllers::digest::Comparison;
 use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, NOTHING, Tags};
 
 /// What is retained once only these are wanted. What was sent from here counts for as long as it may be there; of what
 /// somebody else sent, what shows, is declared, and is not the default.
-pub(super) fn retained(applied: &Applied, wanted: &Tags, seen: &Seen) -> Tags {
+pub(super) fn retained(applied: &Applied, wanted: &Tags, observed: &ObservedDeployment) -> Tags {
     let held = applied.sent.iter().chain([&applied.retained]).flat_map(Tags::iter);
     let left = |item: &Item| !wanted.has(item) && !item.is_replaced_by(wanted);
-    let ours = held.filter(|(item, tag)| *tag != FOREIGN && left(item) && may_be_there(item, tag, seen));
+    let ours = held.filter(|(item, tag)| *tag != FOREIGN && left(item) && may_be_there(item, tag, observed));
     let mut retained: Tags = ours.map(|(item, tag)| (item.clone(), tag.to_owned())).collect();
-    for item in unwanted(wanted, seen) {
+    for item in unwanted(wanted, observed) {
         if !retained.has(&item) {
             retained.set(item, FOREIGN);
         }
@@ -22,38 +22,38 @@ pub(super) fn retained(applied: &Applied, wanted: &Tags, seen: &Seen) -> Tags {
 }
 
 /// Whether something of it was sent from here.
-pub(super) fn has_own(applied: &Applied, wanted: &Tags, seen: &Seen) -> bool {
-    retained(applied, wanted, seen).iter().any(|(_, tag)| tag != FOREIGN)
+pub(super) fn has_own(applied: &Applied, wanted: &Tags, observed: &ObservedDeployment) -> bool {
+    retained(applied, wanted, observed).iter().any(|(_, tag)| tag != FOREIGN)
 }
 
 /// Whether a value that was sent and is not wanted any more may still be in force.
-fn may_be_there(item: &Item, tag: &str, seen: &Seen) -> bool {
-    let place = item.application == GLOBAL || seen.values.applications.contains_key(&item.application);
+fn may_be_there(item: &Item, tag: &str, observed: &ObservedDeployment) -> bool {
+    let place = item.application == GLOBAL || observed.values.applications.contains_key(&item.application);
     place
         && match item.kind {
             // Keys of secured values need not be listed, so that only a record that lists some says that one is gone.
-            Kind::Secured => seen.secured.is_empty() || seen.shows(item),
+            Kind::Secured => observed.secured.is_empty() || observed.shows(item),
             // Without one of our own the schedule of the connector shows.
-            Kind::Schedule => seen.tag(item) == tag,
+            Kind::Schedule => observed.tag(item) == tag,
             // The same, but it need not be shown at all.
-            Kind::RetryPolicy => [NOTHING, tag].contains(&seen.tag(item).as_str()),
-            Kind::Standard => seen.shows(item) && !shows_default(item, seen),
+            Kind::RetryPolicy => [NOTHING, tag].contains(&observed.tag(item).as_str()),
+            Kind::Standard => observed.shows(item) && !shows_default(item, observed),
         }
 }
 
-fn shows_default(item: &Item, seen: &Seen) -> bool {
+fn shows_default(item: &Item, observed: &ObservedDeployment) -> bool {
     let values = if item.application == GLOBAL {
-        Some(&seen.values.global)
+        Some(&observed.values.global)
     } else {
-        seen.values.applications.get(&item.application).map(|application| &application.standard)
+        observed.values.applications.get(&item.application).map(|application| &application.standard)
     };
     let value = values.and_then(|values| values.get(&item.key));
-    value.is_some_and(|value| seen.is_default(&item.application, &item.key, value))
+    value.is_some_and(|value| observed.is_default(&item.application, &item.key, value))
 }
 
 /// Values that show and that the connector declares, but for those that are wanted.
-fn unwanted(wanted: &Tags, seen: &Seen) -> Vec<Item> {
-    let Some(declared) = &seen.declared else { return Vec::new() };
+fn unwanted(wanted: &Tags, observed: &ObservedDeployment) -> Vec<Item> {
+    let Some(declared) = &observed.declared else { return Vec::new() };
     let applications = declared.applications.iter().map(|(name, keys)| (name.as_str(), keys));
     let places = applications.chain([(GLOBAL, &declared.global)]);
     places
@@ -61,13 +61,13 @@ fn unwanted(wanted: &Tags, seen: &Seen) -> Vec<Item> {
             let standard = keys.standard.iter().map(move |key| Item::standard(place, key));
             standard.chain(keys.secured.iter().map(move |key| Item::secured(place, key)))
         })
-        .filter(|item| !wanted.has(item) && seen.shows(item) && !shows_default(item, seen))
+        .filter(|item| !wanted.has(item) && observed.shows(item) && !shows_default(item, observed))
         .collect()
 }
 
 /// Whether everything that is wanted is there as it was sent, so that a redeploy would change nothing: what differs is only
 /// what is not wanted any more, or what is wanted again and was retained.
-pub(super) fn is_all_there(applied: &Applied, wanted: &Wanted, seen: &Seen) -> bool {
+pub(super) fn is_all_there(applied: &Applied, wanted: &Wanted, observed: &ObservedDeployment) -> bool {
     let Some(sent) = &applied.sent else { return false };
     let tags = &wanted.payload.tags;
     if sent.iter().any(|(item, _)| !tags.has(item) && item.is_replaced_by(tags)) {
@@ -82,7 +82,7 @@ pub(super) fn is_all_there(applied: &Applied, wanted: &Wanted, seen: &Seen) -> b
             continue;
         }
         differs = true;
-        let shows = item.kind == Kind::Secured || seen.tag(item) == tag;
+        let shows = item.kind == Kind::Secured || observed.tag(item) == tag;
         if applied.retained.get(item) != Some(tag) || !shows {
             return false;
         }

@@ -2,21 +2,21 @@
 
 use jiff::Timestamp;
 
-use super::super::ledger::{Ledger, OperationKind, Seen};
-use super::case::note_taken;
-use super::{Call, Cause, Memory, Refused};
+use super::super::persisted::{ObservedConnector, OperationKind, PersistedState};
+use super::input::note_taken;
+use super::{Call, Cause, Refused, TransientState};
 use crate::controllers::operations::{self, Pause};
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Response {
     /// Accepted; the connector as the answer shows it.
-    Accepted(Seen),
+    Accepted(ObservedConnector),
     /// Nothing happened, and the input has to change; of an update with several actions some may have been taken
     /// (contract section 6).
     Refused,
     /// Nothing happened, and the same may work soon: busy, another version, throttled, not sent.
-    NotNow,
+    Retryable,
     /// The key exists.
     Duplicate,
     /// There is no such connector.
@@ -26,69 +26,74 @@ pub enum Answer {
 }
 
 /// What an answer comes to.
-pub type Outcome = operations::Outcome<Ledger, Memory>;
+pub type AppliedResponse = operations::AppliedResponse<PersistedState, TransientState>;
 
-/// Takes in the answer to `call`, which `ledger` was written for; `cause` is what was asked for.
+/// Takes in the answer to `call`, which `persisted` was written for; `cause` is what was asked for.
 #[must_use]
-pub fn answered(
-    ledger: &Ledger,
-    memory: &Memory,
+pub fn apply_response(
+    persisted: &PersistedState,
+    transient: &TransientState,
     call: &Call,
     cause: Option<Cause>,
-    answer: &Answer,
+    answer: &Response,
     now: Timestamp,
-) -> Outcome {
-    let mut outcome = Outcome { ledger: ledger.clone(), memory: memory.clone(), release: false, key_taken: false };
-    let Some(operation) = &ledger.operation else { return outcome };
+) -> AppliedResponse {
+    let mut applied = AppliedResponse {
+        persisted: persisted.clone(),
+        transient: transient.clone(),
+        remove_finalizer: false,
+        key_taken: false,
+    };
+    let Some(operation) = &persisted.operation else { return applied };
     let kind = operation.kind;
     match answer {
-        Answer::Accepted(seen) => {
-            outcome.memory.refused = None;
-            outcome.memory.pause = None;
-            accepted(&mut outcome.ledger, seen, now);
+        Response::Accepted(observed) => {
+            applied.transient.refused = None;
+            applied.transient.pause = None;
+            accepted(&mut applied.persisted, observed, now);
         }
-        Answer::NotFound if kind == OperationKind::Delete => outcome.release = true,
-        Answer::Unknown => {}
-        Answer::Duplicate if kind == OperationKind::Create => {
+        Response::NotFound if kind == OperationKind::Delete => applied.remove_finalizer = true,
+        Response::Unknown => {}
+        Response::Duplicate if kind == OperationKind::Create => {
             if call.first {
-                outcome.ledger.operation = None;
-                outcome.key_taken = true;
+                applied.persisted.operation = None;
+                applied.key_taken = true;
             }
         }
-        Answer::NotNow | Answer::NotFound => {
-            settle(&mut outcome, call);
+        Response::Retryable | Response::NotFound => {
+            settle(&mut applied, call);
             if call.first {
-                outcome.memory.pause = Some(Pause::after(memory.pause, now));
+                applied.transient.pause = Some(Pause::after(transient.pause, now));
             }
         }
-        Answer::Refused | Answer::Duplicate => {
-            settle(&mut outcome, call);
-            outcome.memory.refused = Some(Refused::after(memory.refused.as_ref(), cause, now));
+        Response::Refused | Response::Duplicate => {
+            settle(&mut applied, call);
+            applied.transient.refused = Some(Refused::after(transient.refused.as_ref(), cause, now));
         }
     }
-    outcome
+    applied
 }
 
 /// What a create or an update has changed shows in its answer; what it began goes on.
-fn accepted(ledger: &mut Ledger, seen: &Seen, now: Timestamp) {
-    let Some(operation) = ledger.operation.clone() else { return };
+fn accepted(persisted: &mut PersistedState, observed: &ObservedConnector, now: Timestamp) {
+    let Some(operation) = persisted.operation.clone() else { return };
     match operation.kind {
         OperationKind::Create | OperationKind::Update => {
-            ledger.id = Some(seen.id.clone());
-            note_taken(ledger, &operation, operation.digest.clone(), &seen.digest, now);
+            persisted.id = Some(observed.id.clone());
+            note_taken(persisted, &operation, operation.digest.clone(), &observed.digest, now);
         }
         OperationKind::Preview | OperationKind::Publish | OperationKind::Delete => {
-            if let Some(operation) = &mut ledger.operation {
+            if let Some(operation) = &mut persisted.operation {
                 operation.accepted = true;
-                operation.seen_busy |= seen.is_busy();
+                operation.seen_busy |= observed.is_busy();
             }
         }
     }
 }
 
 /// Nothing happened, so the operation never was. The refusal of a repeated call says nothing of the first one.
-fn settle(outcome: &mut Outcome, call: &Call) {
+fn settle(applied: &mut AppliedResponse, call: &Call) {
     if call.first {
-        outcome.ledger.operation = None;
+        applied.persisted.operation = None;
     }
 }

@@ -3,180 +3,189 @@
 
 use std::time::Duration;
 
-use super::super::ledger::{Applied, Deployable, Ledger, Look, OperationKind, Phase, Preview, Seen};
-use super::{CallKind, Case, Decision, Rest, Verdict, is_failure};
-use crate::controllers::operations::{CALM, Gone, LAG};
+use super::super::persisted::{
+    Applied, Deployable, Observation, ObservedConnector, OperationKind, PersistedState, Phase, Preview,
+};
+use super::{CallKind, Decision, Input, Outcome, Rest, is_failure};
+use crate::controllers::operations::{Gone, LAG, QUIET_PERIOD};
 
 /// Pause after a look that may be older than our last write.
 const OLD_AGAIN: Duration = Duration::from_secs(3);
 
-pub(super) fn decide(case: &Case<'_>) -> Decision {
-    match (&case.ledger.id, case.look) {
-        (None, Look::Absent) => create(case),
-        (None, Look::Present(seen)) => found(case, seen),
-        (Some(_), Look::Absent) if case.since_write() < LAG => {
-            case.rest(Verdict::Running(OperationKind::Update), Some(OLD_AGAIN))
+pub(super) fn decide(input: &Input<'_>) -> Decision {
+    match (&input.persisted.id, input.observation) {
+        (None, Observation::Absent) => create(input),
+        (None, Observation::Present(observed)) => found(input, observed),
+        (Some(_), Observation::Absent) if input.since_write() < LAG => {
+            input.no_op(Outcome::Running(OperationKind::Update), Some(OLD_AGAIN))
         }
-        (Some(_), Look::Absent) => match case.gone(CALM) {
-            Gone::Proven => case.rest(Verdict::Disappeared, None),
-            Gone::NotYet { since } => case.missing(since),
+        (Some(_), Observation::Absent) => match input.gone(QUIET_PERIOD) {
+            Gone::Proven => input.no_op(Outcome::Disappeared, None),
+            Gone::NotYet { since } => input.missing(since),
         },
-        (Some(_), Look::Present(seen)) => present(case, seen),
+        (Some(_), Observation::Present(observed)) => present(input, observed),
     }
 }
 
 /// Rule 1. The key was looked up and is free; it is looked up once more before the POST.
-fn create(case: &Case<'_>) -> Decision {
-    if let Some(held) = case.held(OperationKind::Create) {
+fn create(input: &Input<'_>) -> Decision {
+    if let Some(held) = input.held(OperationKind::Create) {
         return held;
     }
-    let mut ledger = case.ledger.clone();
+    let mut persisted = input.persisted.clone();
     // A request that is there at creation is served by the creation (rule 11).
-    ledger.handled_request.clone_from(&case.intent.request);
-    case.send(ledger, case.operation(OperationKind::Create, None), CallKind::Create, true)
+    persisted.handled_request.clone_from(&input.intent.request);
+    input.send(persisted, input.operation(OperationKind::Create, None), CallKind::Create, true)
 }
 
 /// Rules 2, 3 and 13: the key exists and nothing that is stored says that it is ours.
-fn found(case: &Case<'_>, seen: &Seen) -> Decision {
-    if !(case.intent.adopt || case.intent.remote_id.as_ref() == Some(&seen.id)) {
-        return case.rest(Verdict::KeyTaken, None);
+fn found(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
+    if !(input.intent.adopt || input.intent.remote_id.as_ref() == Some(&observed.id)) {
+        return input.no_op(Outcome::KeyTaken, None);
     }
-    case.anew(take_over(case, seen))
+    input.re_evaluate(take_over(input, observed))
 }
 
 /// Everything shows, so nothing has to be waited for; but not which tag a permission for a preview was given for.
-pub(super) fn take_over(case: &Case<'_>, seen: &Seen) -> Ledger {
-    let published = seen.repository_met && seen.listed && !seen.changed;
-    Ledger {
-        id: Some(seen.id.clone()),
-        applied: Some(Applied { generation: case.intent.generation, at: case.now, ..Applied::default() }),
+pub(super) fn take_over(input: &Input<'_>, observed: &ObservedConnector) -> PersistedState {
+    let published = observed.repository_met && observed.listed && !observed.changed;
+    PersistedState {
+        id: Some(observed.id.clone()),
+        applied: Some(Applied { generation: input.intent.generation, at: input.now, ..Applied::default() }),
         operation: None,
         previewed: None,
-        published: published.then(|| case.intent.tag.clone()),
+        published: published.then(|| input.intent.tag.clone()),
         publication: None,
         deployable: None,
-        handled_request: case.intent.request.clone(),
+        handled_request: input.intent.request.clone(),
     }
 }
 
-fn present(case: &Case<'_>, seen: &Seen) -> Decision {
-    if has_other_tag(case, seen) {
-        return case.anew(Ledger { previewed: None, ..case.ledger.clone() });
+fn present(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
+    if has_other_tag(input, observed) {
+        return input.re_evaluate(PersistedState { previewed: None, ..input.persisted.clone() });
     }
-    if seen.is_busy() {
-        return case.busy();
+    if observed.is_busy() {
+        return input.busy();
     }
-    let mut decision = at_rest(case, seen);
-    decision.memory.busy_since = None;
+    let mut decision = at_rest(input, observed);
+    decision.transient.busy_since = None;
     decision
 }
 
-fn at_rest(case: &Case<'_>, seen: &Seen) -> Decision {
-    if case.is_old(seen) {
-        return case.rest(Verdict::Running(OperationKind::Update), Some(OLD_AGAIN));
+fn at_rest(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
+    if input.is_old(observed) {
+        return input.no_op(Outcome::Running(OperationKind::Update), Some(OLD_AGAIN));
     }
-    if seen.impossible {
-        return case.rest(Verdict::CannotChange, None);
+    if observed.impossible {
+        return input.no_op(Outcome::CannotChange, None);
     }
-    if !seen.met && !case.is_all_there_will_be(seen) {
-        return update(case, seen);
+    if !observed.met && !input.is_all_there_will_be(observed) {
+        return update(input, observed);
     }
-    let deployable = case.ledger.deployable.as_ref().filter(|deployable| deployable.source == seen.source);
-    if deployable.is_none() && may_be_deployed(case, seen) {
-        let deployable = Deployable { source: seen.source.clone(), version: seen.version };
-        return case.anew(Ledger { deployable: Some(deployable), ..case.ledger.clone() });
+    let deployable = input.persisted.deployable.as_ref().filter(|deployable| deployable.source == observed.source);
+    if deployable.is_none() && may_be_deployed(input, observed) {
+        let deployable = Deployable { source: observed.source.clone(), version: observed.version };
+        return input.re_evaluate(PersistedState { deployable: Some(deployable), ..input.persisted.clone() });
     }
-    if case.intent.previewable
-        && let Some(decision) = preview(case, seen)
+    if input.intent.previewable
+        && let Some(decision) = preview(input, observed)
     {
         return decision;
     }
-    if case.intent.publish.is_some()
-        && let Some(decision) = publish(case, seen)
+    if input.intent.publish.is_some()
+        && let Some(decision) = publish(input, observed)
     {
         return decision;
     }
-    if asked(case) {
+    if asked(input) {
         // There is nothing to try again.
-        return case.anew(Ledger { handled_request: case.intent.request.clone(), ..case.ledger.clone() });
+        return input
+            .re_evaluate(PersistedState { handled_request: input.intent.request.clone(), ..input.persisted.clone() });
     }
-    let rest = if case.intent.publish.is_some() {
+    let no_op = if input.intent.publish.is_some() {
         Rest::Published
-    } else if case.intent.previewable {
+    } else if input.intent.previewable {
         Rest::Previewable
     } else {
         Rest::Staged
     };
-    case.rest(Verdict::Settled(rest), None)
+    input.no_op(Outcome::Settled(no_op), None)
 }
 
 /// Whether another tag stands there than the one that permission was asked for: whoever put it there, the permission is
 /// asked for again when that one comes back.
-fn has_other_tag(case: &Case<'_>, seen: &Seen) -> bool {
-    let is_it = case.ledger.previewed.as_ref().map(|previewed| *previewed == case.intent.tag);
-    !case.is_old(seen) && is_it.is_some_and(|is_it| is_it != case.has_repository(seen))
+fn has_other_tag(input: &Input<'_>, observed: &ObservedConnector) -> bool {
+    let is_it = input.persisted.previewed.as_ref().map(|previewed| *previewed == input.intent.tag);
+    !input.is_old(observed) && is_it.is_some_and(|is_it| is_it != input.has_repository(observed))
 }
 
 /// Permission is for one tag: one that was asked for an earlier tag may still show.
-fn may_be_deployed(case: &Case<'_>, seen: &Seen) -> bool {
-    let asked = !case.intent.previewable || case.ledger.previewed.as_ref() == Some(&case.intent.tag);
-    asked && seen.repository_met && seen.preview == Preview::Granted
+fn may_be_deployed(input: &Input<'_>, observed: &ObservedConnector) -> bool {
+    let asked = !input.intent.previewable || input.persisted.previewed.as_ref() == Some(&input.intent.tag);
+    asked && observed.repository_met && observed.preview == Preview::Granted
 }
 
 /// Whether a new request to try again is there.
-fn asked(case: &Case<'_>) -> bool {
-    case.intent.request.is_some() && case.intent.request != case.ledger.handled_request
+fn asked(input: &Input<'_>) -> bool {
+    input.intent.request.is_some() && input.intent.request != input.persisted.handled_request
 }
 
-fn update(case: &Case<'_>, seen: &Seen) -> Decision {
-    let call = CallKind::Update { id: seen.id.clone(), version: seen.version };
-    begin(case, case.ledger.clone(), OperationKind::Update, seen, call)
+fn update(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
+    let call = CallKind::Update { id: observed.id.clone(), version: observed.version };
+    begin(input, input.persisted.clone(), OperationKind::Update, observed, call)
 }
 
 /// `None`: it may be deployed.
-fn preview(case: &Case<'_>, seen: &Seen) -> Option<Decision> {
-    let tried = case.ledger.previewed.as_ref() == Some(&case.intent.tag);
-    if tried && seen.preview == Preview::Granted {
+fn preview(input: &Input<'_>, observed: &ObservedConnector) -> Option<Decision> {
+    let tried = input.persisted.previewed.as_ref() == Some(&input.intent.tag);
+    if tried && observed.preview == Preview::Granted {
         return None;
     }
     // It was there, and somebody took it away, such as by another tag and back.
-    let granted = case.ledger.deployable.as_ref().is_some_and(|deployable| deployable.source == seen.source);
-    let lost = seen.preview == Preview::NeverAsked && granted;
-    if tried && !lost && !asked(case) {
-        return Some(case.rest(Verdict::PreviewRefused, None));
+    let granted = input.persisted.deployable.as_ref().is_some_and(|deployable| deployable.source == observed.source);
+    let lost = observed.preview == Preview::NeverAsked && granted;
+    if tried && !lost && !asked(input) {
+        return Some(input.no_op(Outcome::PreviewRefused, None));
     }
-    let call = CallKind::Preview { id: seen.id.clone(), version: seen.version };
+    let call = CallKind::Preview { id: observed.id.clone(), version: observed.version };
     // Asked for once more, not again and again: the next answer says anew since when it can be deployed.
-    let ledger = Ledger { deployable: None, previewed: None, ..case.ledger.clone() };
-    Some(begin(case, ledger, OperationKind::Preview, seen, call))
+    let persisted = PersistedState { deployable: None, previewed: None, ..input.persisted.clone() };
+    Some(begin(input, persisted, OperationKind::Preview, observed, call))
 }
 
 /// `None`: it is published as it is.
-fn publish(case: &Case<'_>, seen: &Seen) -> Option<Decision> {
-    if seen.phase == Phase::Certifying {
-        return Some(case.rest(Verdict::Certifying, None));
+fn publish(input: &Input<'_>, observed: &ObservedConnector) -> Option<Decision> {
+    if observed.phase == Phase::Certifying {
+        return Some(input.no_op(Outcome::Certifying, None));
     }
-    let certification = case.intent.publish?;
+    let certification = input.intent.publish?;
     // Somebody else may have published it without, while it was being certified.
-    let uncertified = certification && seen.private;
-    if seen.listed && !seen.changed && !uncertified {
+    let uncertified = certification && observed.private;
+    if observed.listed && !observed.changed && !uncertified {
         return None;
     }
     let tried =
-        case.ledger.publication.as_ref().filter(|tried| Some(&tried.digest) == case.intent.publication.as_ref());
+        input.persisted.publication.as_ref().filter(|tried| Some(&tried.digest) == input.intent.publication.as_ref());
     match tried {
         // The service may call something a change that is none: it is published once.
-        Some(_) if !is_failure(seen.phase) && !uncertified => return None,
-        Some(_) if !asked(case) => return Some(case.rest(Verdict::PublishingFailed, None)),
+        Some(_) if !is_failure(observed.phase) && !uncertified => return None,
+        Some(_) if !asked(input) => return Some(input.no_op(Outcome::PublishingFailed, None)),
         _ => {}
     }
-    if !case.intent.proven {
-        return Some(case.rest(Verdict::AwaitingProof, None));
+    if !input.intent.proven {
+        return Some(input.no_op(Outcome::AwaitingProof, None));
     }
-    let call = CallKind::Publish { id: seen.id.clone(), version: seen.version, certification };
-    Some(begin(case, case.ledger.clone(), OperationKind::Publish, seen, call))
+    let call = CallKind::Publish { id: observed.id.clone(), version: observed.version, certification };
+    Some(begin(input, input.persisted.clone(), OperationKind::Publish, observed, call))
 }
 
-fn begin(case: &Case<'_>, ledger: Ledger, kind: OperationKind, seen: &Seen, call: CallKind) -> Decision {
-    case.held(kind).unwrap_or_else(|| case.send(ledger, case.operation(kind, Some(seen)), call, true))
+fn begin(
+    input: &Input<'_>,
+    persisted: PersistedState,
+    kind: OperationKind,
+    observed: &ObservedConnector,
+    call: CallKind,
+) -> Decision {
+    input.held(kind).unwrap_or_else(|| input.send(persisted, input.operation(kind, Some(observed)), call, true))
 }

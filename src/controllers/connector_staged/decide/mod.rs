@@ -1,15 +1,15 @@
 //! What to do next with a staged connector, by what is stored and what is seen: a table, and nothing beside it.
 //!
-//! Pure: no cluster, no network, no clock, no memory of its own. [`decide`] plans and [`answered`] takes in what came
+//! Pure: no cluster, no network, no clock, no memory of its own. [`decide`] plans and [`apply_response`] takes in what came
 //! back from the one call that a run may send. It is simpler than the table of deployments for two reasons: everything
 //! that is sent can be read back, and every change names the version that was read (contract section 10), so that of two
 //! calls from one version at most one is accepted, however late they arrive. Only creating has no such guard, and keeps
 //! the rows and times of a deployment. `docs/rules.md` has the table.
 
 mod answer;
-mod case;
 mod deleting;
 mod idle;
+mod input;
 mod operation;
 #[cfg(test)]
 mod tests;
@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use answer::{Answer, Outcome, answered};
+pub use answer::{AppliedResponse, Response, apply_response};
 
-use super::ledger::{Ledger, Look, OperationKind, Phase};
+use super::persisted::{Observation, OperationKind, PersistedState, Phase};
 use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
 
 /// What people asked for.
@@ -59,7 +59,7 @@ pub enum Deletion {
     /// It is deleted.
     Delete,
     /// It stays.
-    LetGo,
+    Orphan,
 }
 
 /// What a call is sent for: the same cause is refused once, not in a loop.
@@ -82,7 +82,7 @@ pub type Refused = operations::Refused<Cause>;
 
 /// What this process has seen so far. Losing it costs time, never correctness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct TransientState {
     /// When the first 404 of an unbroken row was seen.
     pub absent_since: Option<Timestamp>,
     /// The last definite refusal, for as long as nothing has changed since.
@@ -95,26 +95,26 @@ pub struct Memory {
     pub ahead: Option<Ahead>,
 }
 
-impl Memory {
+impl TransientState {
     /// The same without times in the future, which a clock that was set back leaves behind.
     fn at(&self, last_write: Option<Timestamp>, now: Timestamp) -> Self {
-        let mut memory = self.clone();
-        for time in [memory.absent_since.as_mut(), memory.busy_since.as_mut()].into_iter().flatten() {
+        let mut transient = self.clone();
+        for time in [transient.absent_since.as_mut(), transient.busy_since.as_mut()].into_iter().flatten() {
             *time = now.min(*time);
         }
-        if let Some(refused) = &mut memory.refused {
+        if let Some(refused) = &mut transient.refused {
             refused.until = refused.until.min(clock::later(now, REFUSED_AGAIN_AT_MOST));
         }
-        if let Some(pause) = &mut memory.pause {
+        if let Some(pause) = &mut transient.pause {
             pause.until = pause.until.min(clock::later(now, PASSING_AT_MOST));
         }
-        memory.ahead = Ahead::at(memory.ahead, last_write, now);
-        memory
+        transient.ahead = Ahead::at(transient.ahead, last_write, now);
+        transient
     }
 }
 
 /// What to do.
-pub type Decision = operations::Decision<Ledger, Memory, CallKind, Verdict>;
+pub type Decision = operations::Decision<PersistedState, TransientState, CallKind, Outcome>;
 /// What to send.
 pub type Step = operations::Step<CallKind>;
 /// A call that changes something at the remote.
@@ -157,7 +157,7 @@ pub enum CallKind {
 
 /// What to tell people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Outcome {
     /// An operation of ours runs.
     Running(OperationKind),
     /// It runs for more than [`operations::TOO_LONG`].
@@ -203,15 +203,15 @@ pub enum Rest {
 
 /// Everything that a decision is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Case<'a> {
+pub struct Input<'a> {
     /// What is stored.
-    pub ledger: &'a Ledger,
+    pub persisted: &'a PersistedState,
     /// What people asked for.
     pub intent: &'a Intent,
     /// What is seen.
-    pub look: &'a Look,
+    pub observation: &'a Observation,
     /// What this process has seen before.
-    pub memory: &'a Memory,
+    pub transient: &'a TransientState,
     /// The time of the look.
     pub now: Timestamp,
 }
@@ -221,31 +221,31 @@ const STEPS: usize = 4;
 
 /// Decides what to do next. What a look ends is decided anew from the same look, so that it is one write.
 #[must_use]
-pub fn decide(case: &Case<'_>) -> Decision {
-    let memory = case.memory.at(case::last_write(case.ledger), case.now);
-    let case = &Case { memory: &memory, ..*case };
-    let mut decision = decide_once(case);
+pub fn decide(input: &Input<'_>) -> Decision {
+    let transient = input.transient.at(input::last_write(input.persisted), input.now);
+    let input = &Input { transient: &transient, ..*input };
+    let mut decision = decide_once(input);
     for _ in 1..STEPS {
-        if decision.again != Some(Duration::ZERO) || decision.ledger == *case.ledger {
+        if decision.again != Some(Duration::ZERO) || decision.persisted == *input.persisted {
             break;
         }
-        let (ledger, memory) = (decision.ledger.clone(), decision.memory.clone());
-        decision = decide_once(&Case { ledger: &ledger, memory: &memory, ..*case });
+        let (persisted, transient) = (decision.persisted.clone(), decision.transient.clone());
+        decision = decide_once(&Input { persisted: &persisted, transient: &transient, ..*input });
     }
     decision
 }
 
-fn decide_once(case: &Case<'_>) -> Decision {
-    let mut decision = match (case.intent.deletion, &case.ledger.operation) {
-        (Some(deletion), _) => deleting::decide(case, deletion),
-        (None, None) => idle::decide(case),
-        (None, Some(operation)) => operation::decide(case, operation),
+fn decide_once(input: &Input<'_>) -> Decision {
+    let mut decision = match (input.intent.deletion, &input.persisted.operation) {
+        (Some(deletion), _) => deleting::decide(input, deletion),
+        (None, None) => idle::decide(input),
+        (None, Some(operation)) => operation::decide(input, operation),
     };
-    if case.intent.suspended && case.intent.deletion.is_none() && matches!(decision.step, Step::Send(_)) {
-        decision = case.rest(Verdict::HeldBySuspend, None);
+    if input.intent.suspended && input.intent.deletion.is_none() && matches!(decision.step, Step::Send(_)) {
+        decision = input.no_op(Outcome::HeldBySuspend, None);
     }
-    if let Look::Present(_) = case.look {
-        decision.memory.absent_since = None;
+    if let Observation::Present(_) = input.observation {
+        decision.transient.absent_since = None;
     }
     decision
 }

@@ -12,23 +12,23 @@ fn rule_4_a_project_whose_remote_has_not_answered_claims_nothing() {
     let mine = resource("two", 2, &json!({}));
     world.keys.saw(&theirs);
     world.keys.saw(&mine);
-    assert_eq!(world.keys.begin(&theirs, &place(), Beginning::Create), Standing::Unknown);
-    assert_eq!(world.keys.begin(&mine, &place(), Beginning::TakeOver("1")), Standing::First);
-    world.woken();
+    assert_eq!(world.keys.begin(&theirs, &place(), ClaimReason::Create), ClaimStatus::Unknown);
+    assert_eq!(world.keys.begin(&mine, &place(), ClaimReason::TakeOver("1")), ClaimStatus::Owner);
+    world.enqueued();
     // An answer to credentials for another remote project says nothing of this one.
-    let evil = Subject::project("evil", "shop");
+    let evil = ObjectRef::project("evil", "shop");
     world.keys.admitted(&evil, &RemoteIdentity { project_key: "theirs".into(), ..remote.clone() }, true);
-    assert_eq!(world.keys.begin(&theirs, &place(), Beginning::Create), Standing::Unknown);
+    assert_eq!(world.keys.begin(&theirs, &place(), ClaimReason::Create), ClaimStatus::Unknown);
 
-    assert_eq!(world.keys.standing(&theirs), after("two"), "whoever claims nothing is after all who do");
+    assert_eq!(world.keys.claim_status(&theirs), after("two"), "whoever claims nothing is after all who do");
 
     world.keys.admitted(&evil, &remote, true);
-    assert_eq!(world.woken(), ["one", "two"], "who asked too early, and who has a rival now");
-    assert_eq!(world.keys.begin(&theirs, &place(), Beginning::Create), after("two"), "it has begun");
+    assert_eq!(world.enqueued(), ["one", "two"], "who asked too early, and who has a rival now");
+    assert_eq!(world.keys.begin(&theirs, &place(), ClaimReason::Create), after("two"), "it has begun");
     world.keys.admitted(&evil, &remote, false);
-    world.woken();
+    world.enqueued();
     world.keys.saw(&resource("two", 3, &json!({"spec": {"managementPolicy": "ObserveOnly"}})));
-    assert!(world.woken().contains(&"one".to_owned()), "whoever claims nothing waits for the others too");
+    assert!(world.enqueued().contains(&"one".to_owned()), "whoever claims nothing waits for the others too");
     world.keys.admitted(&evil, &remote, true);
     // Its credentials are gone, but not what it owns.
     let owner = resource("one", 5, &{
@@ -39,9 +39,9 @@ fn rule_4_a_project_whose_remote_has_not_answered_claims_nothing() {
     let third = resource("three", 6, &json!({}));
     world.keys.saw(&owner);
     world.keys.saw(&third);
-    world.keys.gone(&subject("two"));
+    world.keys.gone(&object_ref("two"));
     world.keys.admitted(&evil, &remote, false);
-    assert!(matches!(world.keys.standing(&third), Standing::After(winner) if winner.namespace == "evil"));
+    assert!(matches!(world.keys.claim_status(&third), ClaimStatus::HeldBy(winner) if winner.namespace == "evil"));
 }
 
 #[test]
@@ -51,14 +51,14 @@ fn rule_4_an_annotation_decides_only_over_the_deployment_that_it_names() {
     let plain = resource("one", 1, &json!({}));
     world.keys.saw(&plain);
     world.keys.saw(&annotated);
-    assert_eq!(world.keys.standing(&annotated), Standing::First, "it may look whether that is there");
-    assert_eq!(world.keys.standing(&plain), Standing::First);
-    assert_eq!(world.keys.begin(&annotated, &place(), Beginning::Create), after("one"), "it is not");
-    assert_eq!(world.keys.begin(&annotated, &place(), Beginning::TakeOver("2")), after("one"), "another one is");
-    assert_eq!(world.keys.begin(&plain, &place(), Beginning::TakeOver("1")), after("two"));
-    world.woken();
+    assert_eq!(world.keys.claim_status(&annotated), ClaimStatus::Owner, "it may look whether that is there");
+    assert_eq!(world.keys.claim_status(&plain), ClaimStatus::Owner);
+    assert_eq!(world.keys.begin(&annotated, &place(), ClaimReason::Create), after("one"), "it is not");
+    assert_eq!(world.keys.begin(&annotated, &place(), ClaimReason::TakeOver("2")), after("one"), "another one is");
+    assert_eq!(world.keys.begin(&plain, &place(), ClaimReason::TakeOver("1")), after("two"));
+    world.enqueued();
     let without = resource("two", 3, &json!({}));
     world.keys.saw(&without);
-    assert!(world.woken().contains(&"one".to_owned()), "who gave way to it");
-    assert_eq!(world.keys.begin(&plain, &place(), Beginning::TakeOver("1")), Standing::First);
+    assert!(world.enqueued().contains(&"one".to_owned()), "who gave way to it");
+    assert_eq!(world.keys.begin(&plain, &place(), ClaimReason::TakeOver("1")), ClaimStatus::Owner);
 }

@@ -1,12 +1,12 @@
-//! `answered`: every kind of call, first and repeated, with every answer.
+//! `apply_response`: every kind of call, first and repeated, with every answer.
 
 use std::time::Duration;
 
-use super::build::{NOW, Scene, Stored, ago, operation, stored, wanted};
+use super::build::{NOW, Scene, Stored, ago, operation, status_conversion, wanted};
 use crate::controllers::connector_deployment::decide::{
-    Answer, Call, CallKind, Cause, Memory, Outcome, Pause, Refused, answered,
+    AppliedResponse, Call, CallKind, Cause, Pause, Refused, Response, TransientState, apply_response,
 };
-use crate::controllers::connector_deployment::ledger::{Ledger, OperationKind, Phase};
+use crate::controllers::connector_deployment::persisted::{OperationKind, PersistedState, Phase};
 
 use OperationKind::{Create, Recreate, Redeploy, Undeploy};
 use clock::later;
@@ -15,11 +15,11 @@ fn cause() -> Cause {
     Cause { digest: wanted("1", "secret").payload.digest, generation: 1, request: None, latest: None }
 }
 
-fn ledger(kind: OperationKind) -> Ledger {
+fn persisted(kind: OperationKind) -> PersistedState {
     match kind {
-        Create => Scene::creating().ledger,
-        Redeploy => Scene::redeploying().ledger,
-        Undeploy | Recreate => Ledger { operation: Some(operation(kind, None)), ..Scene::live().ledger },
+        Create => Scene::creating().persisted,
+        Redeploy => Scene::redeploying().persisted,
+        Undeploy | Recreate => PersistedState { operation: Some(operation(kind, None)), ..Scene::live().persisted },
     }
 }
 
@@ -34,12 +34,12 @@ fn call(kind: OperationKind, first: bool) -> Call {
     Call { kind, first }
 }
 
-fn take_in(kind: OperationKind, first: bool, answer: &Answer, memory: &Memory) -> Outcome {
-    answered(&ledger(kind), memory, &call(kind, first), Some(cause()), answer, NOW)
+fn take_in(kind: OperationKind, first: bool, answer: &Response, transient: &TransientState) -> AppliedResponse {
+    apply_response(&persisted(kind), transient, &call(kind, first), Some(cause()), answer, NOW)
 }
 
-fn accepted(phase: Phase) -> Answer {
-    Answer::Accepted { id: "id-7".into(), phase }
+fn accepted(phase: Phase) -> Response {
+    Response::Accepted { id: "id-7".into(), phase }
 }
 
 /// What an answer leads to.
@@ -55,10 +55,10 @@ enum Then {
     Released,
 }
 
-fn then(kind: OperationKind, outcome: &Outcome) -> Then {
-    let removed = stored(&outcome.ledger) == Stored::Nothing;
-    match (&outcome.memory.refused, outcome.memory.pause, stored(&outcome.ledger)) {
-        _ if outcome.release => Then::Released,
+fn then(kind: OperationKind, outcome: &AppliedResponse) -> Then {
+    let removed = status_conversion(&outcome.persisted) == Stored::Nothing;
+    match (&outcome.transient.refused, outcome.transient.pause, status_conversion(&outcome.persisted)) {
+        _ if outcome.remove_finalizer => Then::Released,
         _ if outcome.key_taken => {
             assert!(removed);
             Then::KeyTaken
@@ -79,32 +79,32 @@ fn every_answer_to_every_call() {
     let deployed = accepted(Phase::Deployed);
     for (kind, answer, first, repeated) in [
         (Create, &deployed, Then::Goes, Then::Goes),
-        (Create, &Answer::Refused, Then::Refused(true), Then::Refused(false)),
-        (Create, &Answer::NotNow, Then::Pauses, Then::Stays),
-        (Create, &Answer::Duplicate, Then::KeyTaken, Then::Stays),
-        (Create, &Answer::NotFound, Then::Refused(true), Then::Refused(false)),
-        (Create, &Answer::Unknown, Then::Stays, Then::Stays),
+        (Create, &Response::Refused, Then::Refused(true), Then::Refused(false)),
+        (Create, &Response::Retryable, Then::Pauses, Then::Stays),
+        (Create, &Response::Duplicate, Then::KeyTaken, Then::Stays),
+        (Create, &Response::NotFound, Then::Refused(true), Then::Refused(false)),
+        (Create, &Response::Unknown, Then::Stays, Then::Stays),
         (Redeploy, &deployed, Then::Goes, Then::Goes),
-        (Redeploy, &Answer::Refused, Then::Refused(true), Then::Refused(false)),
-        (Redeploy, &Answer::NotNow, Then::Pauses, Then::Stays),
-        (Redeploy, &Answer::Duplicate, Then::Refused(true), Then::Refused(false)),
-        (Redeploy, &Answer::NotFound, Then::Pauses, Then::Stays),
-        (Redeploy, &Answer::Unknown, Then::Stays, Then::Stays),
+        (Redeploy, &Response::Refused, Then::Refused(true), Then::Refused(false)),
+        (Redeploy, &Response::Retryable, Then::Pauses, Then::Stays),
+        (Redeploy, &Response::Duplicate, Then::Refused(true), Then::Refused(false)),
+        (Redeploy, &Response::NotFound, Then::Pauses, Then::Stays),
+        (Redeploy, &Response::Unknown, Then::Stays, Then::Stays),
         (Undeploy, &deployed, Then::Goes, Then::Goes),
-        (Undeploy, &Answer::Refused, Then::Refused(true), Then::Refused(false)),
-        (Undeploy, &Answer::NotNow, Then::Pauses, Then::Stays),
-        (Undeploy, &Answer::Duplicate, Then::Refused(true), Then::Refused(false)),
-        (Undeploy, &Answer::NotFound, Then::Released, Then::Released),
-        (Undeploy, &Answer::Unknown, Then::Stays, Then::Stays),
+        (Undeploy, &Response::Refused, Then::Refused(true), Then::Refused(false)),
+        (Undeploy, &Response::Retryable, Then::Pauses, Then::Stays),
+        (Undeploy, &Response::Duplicate, Then::Refused(true), Then::Refused(false)),
+        (Undeploy, &Response::NotFound, Then::Released, Then::Released),
+        (Undeploy, &Response::Unknown, Then::Stays, Then::Stays),
         (Recreate, &deployed, Then::Goes, Then::Goes),
-        (Recreate, &Answer::Refused, Then::Refused(true), Then::Refused(false)),
-        (Recreate, &Answer::NotNow, Then::Pauses, Then::Stays),
-        (Recreate, &Answer::Duplicate, Then::Refused(true), Then::Refused(false)),
-        (Recreate, &Answer::NotFound, Then::Goes, Then::Goes),
-        (Recreate, &Answer::Unknown, Then::Stays, Then::Stays),
+        (Recreate, &Response::Refused, Then::Refused(true), Then::Refused(false)),
+        (Recreate, &Response::Retryable, Then::Pauses, Then::Stays),
+        (Recreate, &Response::Duplicate, Then::Refused(true), Then::Refused(false)),
+        (Recreate, &Response::NotFound, Then::Goes, Then::Goes),
+        (Recreate, &Response::Unknown, Then::Stays, Then::Stays),
     ] {
         for (is_first, expected) in [(true, first), (false, repeated)] {
-            let outcome = take_in(kind, is_first, answer, &Memory::default());
+            let outcome = take_in(kind, is_first, answer, &TransientState::default());
             assert_eq!(then(kind, &outcome), expected, "{kind:?} {answer:?}, first: {is_first}");
         }
     }
@@ -119,69 +119,70 @@ fn an_accepted_call_is_noted_with_what_its_answer_shows() {
         (Redeploy, Phase::Deployed, "id-1", false),
         (Undeploy, Phase::Undeploying, "id-1", true),
     ] {
-        let ledger = take_in(kind, true, &accepted(phase), &Memory::default()).ledger;
-        assert_eq!(ledger.id.as_deref(), Some(id), "{kind:?}: an id is taken over from the answer to a create only");
-        assert_eq!(ledger.operation.expect("it runs").seen_busy, busy, "{kind:?} {phase:?}");
+        let persisted = take_in(kind, true, &accepted(phase), &TransientState::default()).persisted;
+        assert_eq!(persisted.id.as_deref(), Some(id), "{kind:?}: an id is taken over from the answer to a create only");
+        assert_eq!(persisted.operation.expect("it runs").seen_busy, busy, "{kind:?} {phase:?}");
     }
 }
 
 #[test]
 fn an_accepted_create_or_redeploy_verifies_the_secrets() {
     for (kind, unverified) in [(Create, false), (Redeploy, false), (Undeploy, true), (Recreate, true)] {
-        let ledger = Ledger { unverified: true, ..ledger(kind) };
+        let persisted = PersistedState { unverified: true, ..persisted(kind) };
         let answer = accepted(Phase::Queued);
-        let outcome = answered(&ledger, &Memory::default(), &call(kind, true), None, &answer, NOW);
-        assert_eq!(outcome.ledger.unverified, unverified, "{kind:?}");
+        let outcome = apply_response(&persisted, &TransientState::default(), &call(kind, true), None, &answer, NOW);
+        assert_eq!(outcome.persisted.unverified, unverified, "{kind:?}");
     }
 }
 
 #[test]
 fn a_refused_write_is_repeated_after_ten_minutes_doubling_to_an_hour() {
-    let mut memory = Memory::default();
+    let mut transient = TransientState::default();
     for (times, minutes) in [(1, 10), (2, 20), (3, 40), (4, 60), (5, 60)] {
-        memory = take_in(Redeploy, true, &Answer::Refused, &memory).memory;
+        transient = take_in(Redeploy, true, &Response::Refused, &transient).transient;
         let until = later(NOW, Duration::from_mins(minutes));
-        assert_eq!(memory.refused, Some(Refused { cause: Some(cause()), until, times }));
+        assert_eq!(transient.refused, Some(Refused { cause: Some(cause()), until, times }));
     }
     let other = Some(Cause { generation: 2, ..cause() });
-    let outcome = answered(&ledger(Redeploy), &memory, &call(Redeploy, true), other.clone(), &Answer::Refused, NOW);
+    let outcome =
+        apply_response(&persisted(Redeploy), &transient, &call(Redeploy, true), other.clone(), &Response::Refused, NOW);
     let until = later(NOW, Duration::from_mins(10));
-    assert_eq!(outcome.memory.refused, Some(Refused { cause: other, until, times: 1 }), "another cause begins anew");
-    let outcome = take_in(Redeploy, true, &accepted(Phase::Queued), &memory);
-    assert_eq!(outcome.memory.refused, None);
+    assert_eq!(outcome.transient.refused, Some(Refused { cause: other, until, times: 1 }), "another cause begins anew");
+    let outcome = take_in(Redeploy, true, &accepted(Phase::Queued), &transient);
+    assert_eq!(outcome.transient.refused, None);
 }
 
 #[test]
 fn what_passes_by_itself_is_repeated_after_five_seconds_doubling_to_a_minute() {
-    let mut memory = Memory::default();
+    let mut transient = TransientState::default();
     for (times, seconds) in [(1, 5), (2, 10), (3, 20), (4, 40), (5, 60), (6, 60)] {
-        memory = take_in(Undeploy, true, &Answer::NotNow, &memory).memory;
-        assert_eq!(memory.pause, Some(Pause { until: later(NOW, Duration::from_secs(seconds)), times }));
+        transient = take_in(Undeploy, true, &Response::Retryable, &transient).transient;
+        assert_eq!(transient.pause, Some(Pause { until: later(NOW, Duration::from_secs(seconds)), times }));
     }
-    assert_eq!(take_in(Undeploy, true, &accepted(Phase::Undeploying), &memory).memory.pause, None);
+    assert_eq!(take_in(Undeploy, true, &accepted(Phase::Undeploying), &transient).transient.pause, None);
 }
 
 #[test]
 fn an_answer_without_an_operation_changes_nothing() {
-    let ledger = Scene::live().ledger;
-    let memory = Memory { absent_since: Some(ago(3)), ..Memory::default() };
-    let outcome = answered(&ledger, &memory, &call(Redeploy, true), None, &Answer::Refused, NOW);
-    assert_eq!(outcome, Outcome { ledger, memory, release: false, key_taken: false });
+    let persisted = Scene::live().persisted;
+    let transient = TransientState { absent_since: Some(ago(3)), ..TransientState::default() };
+    let outcome = apply_response(&persisted, &transient, &call(Redeploy, true), None, &Response::Refused, NOW);
+    assert_eq!(outcome, AppliedResponse { persisted, transient, remove_finalizer: false, key_taken: false });
 }
 
 #[test]
 fn rule_15_a_move_to_the_latest_version_that_did_not_happen_is_still_to_be_made() {
-    let memory = Memory { followed: Some(3), ..Memory::default() };
+    let transient = TransientState { followed: Some(3), ..TransientState::default() };
     for (answer, first, followed) in [
         (accepted(Phase::Queued), true, Some(3)),
-        (Answer::Unknown, true, Some(3)),
-        (Answer::Refused, true, None),
-        (Answer::NotNow, true, None),
-        (Answer::NotFound, true, None),
+        (Response::Unknown, true, Some(3)),
+        (Response::Refused, true, None),
+        (Response::Retryable, true, None),
+        (Response::NotFound, true, None),
         // Of the first call it says nothing.
-        (Answer::NotNow, false, Some(3)),
+        (Response::Retryable, false, Some(3)),
     ] {
-        let outcome = take_in(Redeploy, first, &answer, &memory);
-        assert_eq!(outcome.memory.followed, followed, "{answer:?}, first: {first}");
+        let outcome = take_in(Redeploy, first, &answer, &transient);
+        assert_eq!(outcome.transient.followed, followed, "{answer:?}, first: {first}");
     }
 }

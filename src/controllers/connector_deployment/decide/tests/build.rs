@@ -5,11 +5,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::controllers::connector_deployment::decide::{
-    Call, Case, Cause, Change, Decision, Intent, Memory, Resting, Step, Verdict, Version, Wanted, decide,
+    Call, Cause, Change, Decision, Input, Intent, Outcome, Resting, Step, TransientState, Version, Wanted, decide,
 };
-use crate::controllers::connector_deployment::ledger::{
-    Applied, ConnectorName, Identity, Ledger, Look, Operation, OperationKind, OperationState, Payload, Phase, Seen,
-    Sources,
+use crate::controllers::connector_deployment::persisted::{
+    Applied, ConnectorName, Identity, Observation, ObservedDeployment, Operation, OperationKind, OperationState,
+    Payload, PersistedState, Phase, Sources,
 };
 use crate::controllers::digest::Digest;
 use crate::controllers::tags::{Item, Tags};
@@ -73,8 +73,8 @@ pub(super) fn wanting(plain: &[(&str, &str)], secured: &[(&str, &str)]) -> Wante
     Wanted { payload: Payload { digest, tags, sources: Sources::default() }, secured: !secured.is_empty() }
 }
 
-pub(super) fn seen(phase: Phase) -> Seen {
-    Seen {
+pub(super) fn observed(phase: Phase) -> ObservedDeployment {
+    ObservedDeployment {
         id: "id-1".into(),
         version: 5,
         phase,
@@ -110,24 +110,24 @@ pub(super) fn operation(kind: OperationKind, payload: Option<Payload>) -> Operat
 /// Everything that a decision is made from, owned.
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
-    pub(super) ledger: Ledger,
+    pub(super) persisted: PersistedState,
     pub(super) intent: Intent,
     pub(super) wanted: Option<Wanted>,
-    pub(super) look: Look,
-    pub(super) memory: Memory,
+    pub(super) observation: Observation,
+    pub(super) transient: TransientState,
 }
 
-pub(super) const ABSENT: Look = Look::Absent { key_held_by: None };
+pub(super) const ABSENT: Observation = Observation::Absent { key_held_by: None };
 
 impl Scene {
     /// Nothing was ever created.
     pub(super) fn new() -> Self {
         Self {
-            ledger: Ledger::default(),
+            persisted: PersistedState::default(),
             intent: intent(),
             wanted: Some(wanted("1", "secret")),
-            look: ABSENT,
-            memory: Memory::default(),
+            observation: ABSENT,
+            transient: TransientState::default(),
         }
     }
 
@@ -148,14 +148,14 @@ impl Scene {
             sources: Sources::default(),
             at: ago(86_400),
         };
-        let ledger = Ledger { id: Some("id-1".into()), applied: Some(applied), ..Ledger::default() };
-        Self { ledger, look: Look::Present(seen(Phase::Deployed)), ..Self::new() }
+        let persisted = PersistedState { id: Some("id-1".into()), applied: Some(applied), ..PersistedState::default() };
+        Self { persisted, observation: Observation::Present(observed(Phase::Deployed)), ..Self::new() }
     }
 
     /// A create was about to be sent.
     pub(super) fn creating() -> Self {
         let mut scene = Self::new();
-        scene.ledger.operation = Some(operation(OperationKind::Create, Some(wanted("1", "secret").payload)));
+        scene.persisted.operation = Some(operation(OperationKind::Create, Some(wanted("1", "secret").payload)));
         scene
     }
 
@@ -171,10 +171,10 @@ impl Scene {
 
     fn redeploying_to(wanted: Wanted) -> Self {
         let mut scene = Self::live();
-        scene.ledger.operation = Some(Operation {
+        scene.persisted.operation = Some(Operation {
             from_version: Some(5),
             from_build: Some("build-1".into()),
-            changes_visible: !wanted.payload.tags.fits(&seen(Phase::Deployed).values),
+            changes_visible: !wanted.payload.tags.fits(&observed(Phase::Deployed).values),
             ..operation(OperationKind::Redeploy, Some(wanted.payload.clone()))
         });
         scene.wanted = Some(wanted);
@@ -182,11 +182,11 @@ impl Scene {
     }
 
     pub(super) fn operation(&mut self) -> &mut Operation {
-        self.ledger.operation.as_mut().expect("an operation is stored")
+        self.persisted.operation.as_mut().expect("an operation is stored")
     }
 
     pub(super) fn applied(&mut self) -> &mut Applied {
-        self.ledger.applied.as_mut().expect("something was applied")
+        self.persisted.applied.as_mut().expect("something was applied")
     }
 
     /// Seconds since the call was about to be sent.
@@ -200,27 +200,28 @@ impl Scene {
         self
     }
 
-    pub(super) fn sees(&mut self, phase: Phase) -> &mut Seen {
-        self.look = Look::Present(seen(phase));
-        let Look::Present(seen) = &mut self.look else { unreachable!("just set") };
-        seen
+    pub(super) fn sees(&mut self, phase: Phase) -> &mut ObservedDeployment {
+        self.observation = Observation::Present(observed(phase));
+        let Observation::Present(observed) = &mut self.observation else { unreachable!("just set") };
+        observed
     }
 
     pub(super) fn sees_build(&mut self, build: Option<&str>) {
-        let Look::Present(seen) = &mut self.look else { panic!("nothing is seen") };
-        seen.build = build.map(ToOwned::to_owned);
+        let Observation::Present(observed) = &mut self.observation else { panic!("nothing is seen") };
+        observed.build = build.map(ToOwned::to_owned);
     }
 
     /// The same final state is read for so many seconds.
     pub(super) fn rests(&mut self, seconds: u64) -> &mut Self {
-        let Look::Present(seen) = &self.look else { panic!("there is nothing that rests") };
-        self.memory.resting = Some(Resting { phase: seen.phase, version: seen.version, since: ago(seconds) });
+        let Observation::Present(observed) = &self.observation else { panic!("there is nothing that rests") };
+        self.transient.resting =
+            Some(Resting { phase: observed.phase, version: observed.version, since: ago(seconds) });
         self
     }
 
     pub(super) fn decide_at(&self, now: Timestamp) -> Decision {
-        let Self { ledger, intent, wanted, look, memory } = self;
-        decide(&Case { ledger, intent, wanted: wanted.as_ref(), look, memory, now })
+        let Self { persisted, intent, wanted, observation, transient } = self;
+        decide(&Input { persisted, intent, wanted: wanted.as_ref(), observation, transient, now })
     }
 
     pub(super) fn decide(&self) -> Decision {
@@ -237,14 +238,14 @@ pub(super) fn cause(scene: &Scene) -> Cause {
 
 /// What is wanted now is so for longer than changes are gathered.
 pub(super) fn gathered(scene: &mut Scene) {
-    scene.memory.change = Some(Change { cause: cause(scene), first: ago(10), last: ago(10) });
+    scene.transient.change = Some(Change { cause: cause(scene), first: ago(10), last: ago(10) });
 }
 
 /// Idle, at the next version and with these values, so many seconds after the call.
 pub(super) fn moved(scene: &mut Scene, seconds: u64, value: &str) {
-    let seen = scene.aged(seconds).sees(Phase::Deployed);
-    seen.version = 6;
-    seen.values = visible(&[("A", value)]);
+    let observed = scene.aged(seconds).sees(Phase::Deployed);
+    observed.version = 6;
+    observed.values = visible(&[("A", value)]);
 }
 
 /// What is sent.
@@ -265,17 +266,17 @@ pub(super) enum Stored {
 }
 
 pub(super) fn does(decision: &Decision) -> Does {
-    match (&decision.step, &decision.ledger.operation) {
-        (Step::Rest, _) => Does::Rest,
-        (Step::Release, _) => Does::Release,
+    match (&decision.step, &decision.persisted.operation) {
+        (Step::NoOp, _) => Does::Rest,
+        (Step::RemoveFinalizer, _) => Does::Release,
         (Step::Send(Call { first: true, .. }), Some(operation)) => Does::Send(operation.kind),
         (Step::Send(_), Some(operation)) => Does::SendAgain(operation.kind),
         (Step::Send(_), None) => panic!("a call without an operation"),
     }
 }
 
-pub(super) fn stored(ledger: &Ledger) -> Stored {
-    match ledger.operation.as_ref().map(|operation| operation.state) {
+pub(super) fn status_conversion(persisted: &PersistedState) -> Stored {
+    match persisted.operation.as_ref().map(|operation| operation.state) {
         None => Stored::Nothing,
         Some(OperationState::Planned) => Stored::Planned,
         Some(OperationState::Accepted) => Stored::Accepted,
@@ -283,22 +284,26 @@ pub(super) fn stored(ledger: &Ledger) -> Stored {
 }
 
 /// A row: its name, how it differs from the scene, and what comes of it.
-pub(super) type Row = (&'static str, fn(&mut Scene), (Does, Stored, Verdict));
+pub(super) type Row = (&'static str, fn(&mut Scene), (Does, Stored, Outcome));
 
 pub(super) fn check(scene: fn() -> Scene, rows: &[Row]) {
     for (name, change, expected) in rows {
         let mut scene = scene();
         change(&mut scene);
         let decision = scene.decide();
-        assert_eq!((does(&decision), stored(&decision.ledger), decision.verdict), *expected, "{name}: {decision:#?}");
+        assert_eq!(
+            (does(&decision), status_conversion(&decision.persisted), decision.outcome),
+            *expected,
+            "{name}: {decision:#?}"
+        );
         if does(&decision) != Does::Rest && does(&decision) != Does::Release {
-            let operation = decision.ledger.operation.as_ref().expect("it is written before its call");
+            let operation = decision.persisted.operation.as_ref().expect("it is written before its call");
             assert_eq!((operation.state, operation.started_at), (OperationState::Planned, NOW), "{name}");
-            assert_ne!(decision.ledger, scene.ledger, "{name}: the write before a call always changes something");
+            assert_ne!(decision.persisted, scene.persisted, "{name}: the write before a call always changes something");
         }
     }
 }
 
 /// Nothing runs, and all is as it is wanted.
-pub(super) const SETTLED: (Does, Stored, Verdict) =
-    (Does::Rest, Stored::Nothing, Verdict::Settled { phase: Phase::Deployed, drifted: false });
+pub(super) const SETTLED: (Does, Stored, Outcome) =
+    (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Deployed, drifted: false });

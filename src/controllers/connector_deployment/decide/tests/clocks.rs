@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clock::later;
 
-use super::build::{ABSENT, Does, NOW, Scene, Stored, does, stored, wanted};
-use crate::controllers::connector_deployment::decide::{Cause, Change, Deletion, Pause, Refused, Verdict};
-use crate::controllers::connector_deployment::ledger::Phase;
+use super::build::{ABSENT, Does, NOW, Scene, Stored, does, status_conversion, wanted};
+use crate::controllers::connector_deployment::decide::{Cause, Change, Deletion, Outcome, Pause, Refused};
+use crate::controllers::connector_deployment::persisted::Phase;
 
 /// Decides at each of these seconds after now, and says what is sent.
 fn over_time<const N: usize>(mut scene: Scene, seconds: [u64; N]) -> [Does; N] {
@@ -14,7 +14,7 @@ fn over_time<const N: usize>(mut scene: Scene, seconds: [u64; N]) -> [Does; N] {
         let decision = scene.decide_at(later(NOW, Duration::from_secs(seconds)));
         if does(&decision) == Does::Rest {
             assert!(decision.again.is_none_or(|again| again <= Duration::from_secs(15)), "{:?}", decision.again);
-            (scene.ledger, scene.memory) = (decision.ledger.clone(), decision.memory.clone());
+            (scene.persisted, scene.transient) = (decision.persisted.clone(), decision.transient.clone());
         }
         does(&decision)
     })
@@ -22,7 +22,7 @@ fn over_time<const N: usize>(mut scene: Scene, seconds: [u64; N]) -> [Does; N] {
 
 #[test]
 fn an_operation_that_starts_in_the_future_ages_from_when_it_was_met() {
-    use crate::controllers::connector_deployment::ledger::OperationKind::{Create, Redeploy, Undeploy};
+    use crate::controllers::connector_deployment::persisted::OperationKind::{Create, Redeploy, Undeploy};
     let ahead = |mut scene: Scene| {
         scene.operation().started_at = later(NOW, Duration::from_hours(5));
         scene
@@ -35,28 +35,28 @@ fn an_operation_that_starts_in_the_future_ages_from_when_it_was_met() {
         scene.intent.deletion = Some(Deletion::Undeploy);
         scene
     };
-    let rest = Does::Rest;
-    assert_eq!(over_time(ahead(Scene::creating()), [0, 59, 60]), [rest, rest, Does::SendAgain(Create)]);
-    assert_eq!(over_time(changed(ahead(Scene::creating())), [0, 119, 120]), [rest, rest, Does::SendAgain(Create)]);
-    assert_eq!(over_time(ahead(Scene::redeploying()), [0, 9, 10]), [rest, rest, Does::SendAgain(Redeploy)]);
-    assert_eq!(over_time(changed(ahead(Scene::redeploying())), [0, 119, 120]), [rest, rest, Does::Send(Redeploy)]);
-    assert_eq!(over_time(deleted(ahead(Scene::creating())), [0, 119, 120]), [rest, rest, Does::Release]);
+    let no_op = Does::Rest;
+    assert_eq!(over_time(ahead(Scene::creating()), [0, 59, 60]), [no_op, no_op, Does::SendAgain(Create)]);
+    assert_eq!(over_time(changed(ahead(Scene::creating())), [0, 119, 120]), [no_op, no_op, Does::SendAgain(Create)]);
+    assert_eq!(over_time(ahead(Scene::redeploying()), [0, 9, 10]), [no_op, no_op, Does::SendAgain(Redeploy)]);
+    assert_eq!(over_time(changed(ahead(Scene::redeploying())), [0, 119, 120]), [no_op, no_op, Does::Send(Redeploy)]);
+    assert_eq!(over_time(deleted(ahead(Scene::creating())), [0, 119, 120]), [no_op, no_op, Does::Release]);
     let mut undeploying = deleted(ahead(Scene::creating()));
-    undeploying.ledger.id = Some("id-1".into());
+    undeploying.persisted.id = Some("id-1".into());
     undeploying.operation().kind = Undeploy;
-    assert_eq!(over_time(undeploying, [0, 5, 6]), [rest, rest, Does::SendAgain(Undeploy)]);
+    assert_eq!(over_time(undeploying, [0, 5, 6]), [no_op, no_op, Does::SendAgain(Undeploy)]);
 }
 
 #[test]
 fn a_clock_that_is_set_back_again_starts_the_age_anew() {
     let mut scene = Scene::creating();
     scene.operation().started_at = later(NOW, Duration::from_hours(5));
-    scene.memory = scene.decide_at(later(NOW, Duration::from_mins(50))).memory;
-    scene.memory = scene.decide().memory;
+    scene.transient = scene.decide_at(later(NOW, Duration::from_mins(50))).transient;
+    scene.transient = scene.decide().transient;
     assert_eq!(does(&scene.decide_at(later(NOW, Duration::from_secs(59)))), Does::Rest);
     assert_eq!(
         does(&scene.decide_at(later(NOW, Duration::from_mins(1)))),
-        Does::SendAgain(crate::controllers::connector_deployment::ledger::OperationKind::Create)
+        Does::SendAgain(crate::controllers::connector_deployment::persisted::OperationKind::Create)
     );
 }
 
@@ -65,7 +65,7 @@ fn the_age_goes_on_when_the_clock_has_caught_up() {
     let mut scene = Scene::redeploying();
     scene.operation().started_at = later(NOW, Duration::from_secs(100));
     scene.wanted = Some(wanted("7", "secret"));
-    scene.memory = scene.decide().memory;
+    scene.transient = scene.decide().transient;
     assert_eq!(does(&scene.decide_at(later(NOW, Duration::from_secs(119)))), Does::Rest);
     assert_ne!(does(&scene.decide_at(later(NOW, Duration::from_mins(2)))), Does::Rest);
 }
@@ -73,15 +73,15 @@ fn the_age_goes_on_when_the_clock_has_caught_up() {
 #[test]
 fn absence_is_proven_though_the_last_write_lies_in_the_future() {
     let mut scene = Scene::live();
-    scene.look = ABSENT;
+    scene.observation = ABSENT;
     scene.applied().at = later(NOW, Duration::from_hours(5));
-    scene.memory.absent_since = Some(later(NOW, Duration::from_hours(5)));
+    scene.transient.absent_since = Some(later(NOW, Duration::from_hours(5)));
     for (seconds, expected) in
-        [(0, Verdict::Missing), (90, Verdict::Missing), (119, Verdict::Missing), (120, Verdict::Disappeared)]
+        [(0, Outcome::Missing), (90, Outcome::Missing), (119, Outcome::Missing), (120, Outcome::Disappeared)]
     {
         let decision = scene.decide_at(later(NOW, Duration::from_secs(seconds)));
-        assert_eq!(decision.verdict, expected, "{seconds} s");
-        scene.memory = decision.memory;
+        assert_eq!(decision.outcome, expected, "{seconds} s");
+        scene.transient = decision.transient;
     }
 }
 
@@ -92,23 +92,23 @@ fn what_is_remembered_of_the_future_holds_nothing_up_for_long() {
     let cause = Cause { digest: asked.payload.digest.clone(), generation: 1, request: None, latest: None };
     let mut scene = Scene::live();
     scene.wanted = Some(asked);
-    scene.memory.change = Some(Change { cause: cause.clone(), first: far, last: far });
+    scene.transient.change = Some(Change { cause: cause.clone(), first: far, last: far });
     let decision = scene.decide();
     assert_eq!((does(&decision), decision.again), (Does::Rest, Some(Duration::from_secs(2))));
 
-    scene.memory.change = None;
-    scene.memory.refused = Some(Refused { cause: Some(cause), until: far, times: 1 });
+    scene.transient.change = None;
+    scene.transient.refused = Some(Refused { cause: Some(cause), until: far, times: 1 });
     assert_eq!(scene.decide().again, Some(Duration::from_hours(1)));
 
-    scene.memory.refused = None;
-    scene.memory.pause = Some(Pause { until: far, times: 1 });
+    scene.transient.refused = None;
+    scene.transient.pause = Some(Pause { until: far, times: 1 });
     assert_eq!(scene.decide().again, Some(Duration::from_mins(1)));
 
     let mut scene = Scene::redeploying();
-    scene.accepted().aged(3600).rests(0).memory.resting.as_mut().expect("it rests").since = far;
-    scene.memory = scene.decide().memory;
+    scene.accepted().aged(3600).rests(0).transient.resting.as_mut().expect("it rests").since = far;
+    scene.transient = scene.decide().transient;
     let decision = scene.decide_at(later(NOW, Duration::from_mins(1)));
-    assert_eq!(stored(&decision.ledger), Stored::Nothing, "ended after a minute");
-    assert_eq!(scene.decide_at(later(NOW, Duration::from_secs(59))).ledger.operation, scene.ledger.operation);
-    assert_eq!(decision.ledger.applied.expect("it ended").outcome, Phase::Deployed);
+    assert_eq!(status_conversion(&decision.persisted), Stored::Nothing, "ended after a minute");
+    assert_eq!(scene.decide_at(later(NOW, Duration::from_secs(59))).persisted.operation, scene.persisted.operation);
+    assert_eq!(decision.persisted.applied.expect("it ended").outcome, Phase::Deployed);
 }

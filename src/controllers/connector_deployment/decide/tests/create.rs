@@ -1,29 +1,29 @@
 //! The rows *Create* of the table, and rules 1, 2 and 5.
 
-use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, seen, visible, wanted};
-use crate::controllers::connector_deployment::decide::{CallKind, Step, Verdict, Version};
-use crate::controllers::connector_deployment::ledger::{Look, OperationKind, OperationState, Phase};
+use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, observed, visible, wanted};
+use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Step, Version};
+use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, OperationState, Phase};
 
 const CREATE: OperationKind = OperationKind::Create;
-const WAITS: (Does, Stored, Verdict) = (Does::Rest, Stored::Planned, Verdict::Running(CREATE));
-const AGAIN: (Does, Stored, Verdict) = (Does::SendAgain(CREATE), Stored::Planned, Verdict::Running(CREATE));
-const RUNS: (Does, Stored, Verdict) = (Does::Rest, Stored::Accepted, Verdict::Running(CREATE));
-const TAKEN: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::KeyTaken);
+const WAITS: (Does, Stored, Outcome) = (Does::Rest, Stored::Planned, Outcome::Running(CREATE));
+const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(CREATE), Stored::Planned, Outcome::Running(CREATE));
+const RUNS: (Does, Stored, Outcome) = (Does::Rest, Stored::Accepted, Outcome::Running(CREATE));
+const TAKEN: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::KeyTaken);
 
 #[test]
 fn rule_1_a_create_is_written_first_and_sent_once() {
     check(
         Scene::new,
         &[
-            ("the key is free", |_| {}, (Does::Send(CREATE), Stored::Planned, Verdict::Running(CREATE))),
+            ("the key is free", |_| {}, (Does::Send(CREATE), Stored::Planned, Outcome::Running(CREATE))),
             (
                 "the values are unknown",
                 |scene| scene.wanted = None,
-                (Does::Rest, Stored::Nothing, Verdict::ValuesUnknown),
+                (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown),
             ),
         ],
     );
-    let operation = Scene::new().decide().ledger.operation.expect("it is written first");
+    let operation = Scene::new().decide().persisted.operation.expect("it is written first");
     assert_eq!((operation.attempt, operation.payload), (1, Some(wanted("1", "secret").payload)));
 }
 
@@ -60,7 +60,7 @@ fn create_planned_and_absent() {
             "an old view of the id that was declared gone, before 2 L",
             |scene| {
                 scene.aged(59).sees(Phase::Deployed);
-                scene.ledger.id = Some("id-1".into());
+                scene.persisted.id = Some("id-1".into());
             },
             WAITS,
         ),
@@ -68,7 +68,7 @@ fn create_planned_and_absent() {
             "an old view of the id that was declared gone, after 2 L",
             |scene| {
                 scene.aged(60).sees(Phase::Deployed);
-                scene.ledger.id = Some("id-1".into());
+                scene.persisted.id = Some("id-1".into());
             },
             AGAIN,
         ),
@@ -109,11 +109,11 @@ fn a_repeated_create_sends_what_is_wanted_now_and_remembers_the_id_that_is_gone(
     let mut scene = Scene::creating();
     scene.aged(120).wanted = Some(wanted("2", "secret"));
     scene.intent.generation = 2;
-    scene.ledger.id = Some("old".into());
+    scene.persisted.id = Some("old".into());
     let decision = scene.decide();
     let Step::Send(call) = decision.step else { panic!("it is sent again") };
     assert_eq!(call.kind, CallKind::Create { gone: Some("old".into()) });
-    let operation = decision.ledger.operation.expect("it is written again");
+    let operation = decision.persisted.operation.expect("it is written again");
     assert_eq!((operation.attempt, operation.generation), (2, 2));
     assert_eq!(operation.payload, Some(wanted("2", "secret").payload));
 }
@@ -125,7 +125,7 @@ fn rule_2_a_create_whose_answer_was_lost_is_ours_if_it_fits() {
         (
             "fits, the old id is known",
             |scene| {
-                scene.ledger.id = Some("old".into());
+                scene.persisted.id = Some("old".into());
                 scene.sees(Phase::Queued);
             },
             RUNS,
@@ -160,21 +160,21 @@ fn rule_2_a_create_whose_answer_was_lost_is_ours_if_it_fits() {
     let mut scene = Scene::creating();
     scene.sees(Phase::Queued);
     let decision = scene.decide();
-    assert_eq!(decision.ledger.id.as_deref(), Some("id-1"));
-    assert!(decision.ledger.unverified, "nobody knows whether the secrets are ours");
-    assert!(decision.ledger.operation.expect("it runs").seen_busy);
+    assert_eq!(decision.persisted.id.as_deref(), Some("id-1"));
+    assert!(decision.persisted.unverified, "nobody knows whether the secrets are ours");
+    assert!(decision.persisted.operation.expect("it runs").seen_busy);
     scene.wanted.as_mut().expect("it is wanted").secured = false;
-    assert!(!scene.decide().ledger.unverified, "there are none");
+    assert!(!scene.decide().persisted.unverified, "there are none");
 }
 
 #[test]
 fn create_accepted() {
     fn accepted() -> Scene {
         let mut scene = Scene::creating();
-        scene.accepted().ledger.id = Some("id-1".into());
+        scene.accepted().persisted.id = Some("id-1".into());
         scene
     }
-    let failed = Verdict::Settled { phase: Phase::Failed, drifted: false };
+    let failed = Outcome::Settled { phase: Phase::Failed, drifted: false };
     let rows: &[Row] = &[
         ("busy", |scene| _ = scene.sees(Phase::Deploying), RUNS),
         ("a status that is not known", |scene| _ = scene.sees(Phase::Other), RUNS),
@@ -194,7 +194,7 @@ fn create_accepted() {
                 scene.aged(90).sees(Phase::Draft);
                 scene.rests(60);
             },
-            (Does::Rest, Stored::Nothing, Verdict::Settled { phase: Phase::Draft, drifted: false }),
+            (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Draft, drifted: false }),
         ),
         (
             "suspended meanwhile, it is followed all the same",
@@ -207,7 +207,7 @@ fn create_accepted() {
         (
             "rule 18: half an hour",
             |scene| _ = scene.aged(1800).sees(Phase::Deploying),
-            (Does::Rest, Stored::Accepted, Verdict::TakesTooLong),
+            (Does::Rest, Stored::Accepted, Outcome::TakesTooLong),
         ),
         ("rule 18: nearly half an hour", |scene| _ = scene.aged(1799).sees(Phase::Deploying), RUNS),
     ];
@@ -217,23 +217,23 @@ fn create_accepted() {
     scene.operation().redeploy_request = Some("now".into());
     scene.sees(Phase::Deployed);
     let decision = scene.decide();
-    let applied = decision.ledger.applied.expect("it ended");
+    let applied = decision.persisted.applied.expect("it ended");
     assert_eq!((applied.generation, applied.outcome, applied.at), (1, Phase::Deployed, NOW));
     assert_eq!(applied.digest, Some(wanted("1", "secret").payload.digest));
     assert_eq!(applied.sent, Some(wanted("1", "secret").payload.tags));
     assert!(applied.shown.is_empty() && applied.retained.is_empty());
-    assert_eq!(decision.ledger.handled_redeploy.as_deref(), Some("now"));
+    assert_eq!(decision.persisted.handled_redeploy.as_deref(), Some("now"));
 }
 
 #[test]
 fn rule_5_gone_is_two_404_half_a_minute_apart_counted_from_calm() {
     fn accepted() -> Scene {
         let mut scene = Scene::creating();
-        scene.accepted().ledger.id = Some("id-1".into());
+        scene.accepted().persisted.id = Some("id-1".into());
         scene
     }
-    let missing = (Does::Rest, Stored::Accepted, Verdict::Missing);
-    let gone = (Does::Rest, Stored::Nothing, Verdict::Disappeared);
+    let missing = (Does::Rest, Stored::Accepted, Outcome::Missing);
+    let gone = (Does::Rest, Stored::Nothing, Outcome::Disappeared);
     for (name, age, absent_since, expected) in [
         ("before calm", 119, Some(ago(100)), missing),
         ("the first one", 200, None, missing),
@@ -242,62 +242,63 @@ fn rule_5_gone_is_two_404_half_a_minute_apart_counted_from_calm() {
     ] {
         for planned in [false, true] {
             let mut scene = if planned { Scene::redeploying() } else { accepted() };
-            scene.look = ABSENT;
-            scene.aged(age).memory.absent_since = absent_since;
+            scene.observation = ABSENT;
+            scene.aged(age).transient.absent_since = absent_since;
             let decision = scene.decide();
-            let stored = match (planned, expected.1) {
+            let status_conversion = match (planned, expected.1) {
                 (true, Stored::Accepted) => Stored::Planned,
-                (_, stored) => stored,
+                (_, status_conversion) => status_conversion,
             };
-            let found = (super::build::does(&decision), super::build::stored(&decision.ledger), decision.verdict);
-            assert_eq!(found, (expected.0, stored, expected.2), "{name}, planned: {planned}");
+            let found =
+                (super::build::does(&decision), super::build::status_conversion(&decision.persisted), decision.outcome);
+            assert_eq!(found, (expected.0, status_conversion, expected.2), "{name}, planned: {planned}");
             let counted = if age < 120 { None } else { absent_since.or(Some(NOW)) };
-            assert_eq!(decision.memory.absent_since, counted, "{name}, planned: {planned}");
+            assert_eq!(decision.transient.absent_since, counted, "{name}, planned: {planned}");
         }
     }
     let mut scene = accepted();
-    scene.memory.absent_since = Some(ago(60));
+    scene.transient.absent_since = Some(ago(60));
     scene.sees(Phase::Deploying);
-    assert_eq!(scene.decide().memory.absent_since, None, "a look that finds it breaks the row");
+    assert_eq!(scene.decide().transient.absent_since, None, "a look that finds it breaks the row");
 }
 
 #[test]
 fn rule_3_another_deployment_under_the_key_is_never_ours_once_the_id_is_known() {
     let mut scene = Scene::live();
-    let mut stranger = seen(Phase::Deployed);
+    let mut stranger = observed(Phase::Deployed);
     stranger.id = "stranger".into();
-    scene.look = Look::Present(stranger);
-    scene.memory.absent_since = Some(ago(30));
+    scene.observation = Observation::Present(stranger);
+    scene.transient.absent_since = Some(ago(30));
     scene.wanted = Some(wanted("2", "secret"));
     let decision = scene.decide();
-    assert_eq!((decision.step, decision.verdict), (Step::Rest, Verdict::KeyTaken));
+    assert_eq!((decision.step, decision.outcome), (Step::NoOp, Outcome::KeyTaken));
 
     let mut scene = Scene::creating();
     scene.operation().state = OperationState::Accepted;
-    scene.ledger.id = Some("ours".into());
+    scene.persisted.id = Some("ours".into());
     scene.sees(Phase::Deployed);
-    assert_eq!(scene.decide().verdict, Verdict::Missing);
+    assert_eq!(scene.decide().outcome, Outcome::Missing);
 }
 
 #[test]
 fn rule_5_what_is_gone_is_created_again_only_if_drift_is_corrected() {
-    let gone = (Does::Rest, Stored::Nothing, Verdict::Disappeared);
-    let missing = (Does::Rest, Stored::Nothing, Verdict::Missing);
+    let gone = (Does::Rest, Stored::Nothing, Outcome::Disappeared);
+    let missing = (Does::Rest, Stored::Nothing, Outcome::Missing);
     let rows: &[Row] = &[
-        ("the first 404", |scene| scene.look = ABSENT, missing),
+        ("the first 404", |scene| scene.observation = ABSENT, missing),
         (
             "the second",
             |scene| {
-                scene.look = ABSENT;
-                scene.memory.absent_since = Some(ago(30));
+                scene.observation = ABSENT;
+                scene.transient.absent_since = Some(ago(30));
             },
             gone,
         ),
         (
             "a write 89 s ago",
             |scene| {
-                scene.look = ABSENT;
-                scene.memory.absent_since = Some(ago(30));
+                scene.observation = ABSENT;
+                scene.transient.absent_since = Some(ago(30));
                 scene.applied().at = ago(89);
             },
             missing,
@@ -305,8 +306,8 @@ fn rule_5_what_is_gone_is_created_again_only_if_drift_is_corrected() {
         (
             "a write 90 s ago",
             |scene| {
-                scene.look = ABSENT;
-                scene.memory.absent_since = Some(ago(30));
+                scene.observation = ABSENT;
+                scene.transient.absent_since = Some(ago(30));
                 scene.applied().at = ago(90);
             },
             gone,
@@ -314,8 +315,8 @@ fn rule_5_what_is_gone_is_created_again_only_if_drift_is_corrected() {
         (
             "somebody else has the key",
             |scene| {
-                scene.look = Look::Absent { key_held_by: Some("stranger".into()) };
-                scene.memory.absent_since = Some(ago(30));
+                scene.observation = Observation::Absent { key_held_by: Some("stranger".into()) };
+                scene.transient.absent_since = Some(ago(30));
                 scene.intent.correct_drift = true;
             },
             TAKEN,
@@ -323,19 +324,19 @@ fn rule_5_what_is_gone_is_created_again_only_if_drift_is_corrected() {
         (
             "drift is corrected",
             |scene| {
-                scene.look = ABSENT;
-                scene.memory.absent_since = Some(ago(30));
+                scene.observation = ABSENT;
+                scene.transient.absent_since = Some(ago(30));
                 scene.intent.correct_drift = true;
             },
-            (Does::Send(CREATE), Stored::Planned, Verdict::Running(CREATE)),
+            (Does::Send(CREATE), Stored::Planned, Outcome::Running(CREATE)),
         ),
     ];
     check(Scene::live, rows);
 
     let mut scene = Scene::live();
-    scene.look = ABSENT;
-    scene.memory.absent_since = Some(ago(30));
-    assert_eq!(scene.decide().memory.absent_since, Some(ago(30)), "the proof stays good");
+    scene.observation = ABSENT;
+    scene.transient.absent_since = Some(ago(30));
+    assert_eq!(scene.decide().transient.absent_since, Some(ago(30)), "the proof stays good");
     scene.intent.correct_drift = true;
     let Step::Send(call) = scene.decide().step else { panic!("it is created again") };
     assert_eq!(call.kind, CallKind::Create { gone: Some("id-1".into()) });
@@ -343,16 +344,16 @@ fn rule_5_what_is_gone_is_created_again_only_if_drift_is_corrected() {
 
 #[test]
 fn rule_15_a_create_gets_the_latest_version_and_nothing_else_is_created() {
-    let unavailable = Verdict::VersionUnavailable { wanted: 2, latest: Some(3) };
+    let unavailable = Outcome::VersionUnavailable { wanted: 2, latest: Some(3) };
     let version = |wanted, latest| Version { wanted, latest, follow: false };
-    for (case, version, expected) in [
+    for (input, version, expected) in [
         ("another one is the latest", version(Some(2), Some(3)), unavailable),
-        ("it is the latest", version(Some(2), Some(2)), Verdict::Running(CREATE)),
-        ("whichever is the latest", version(None, Some(3)), Verdict::Running(CREATE)),
-        ("which one is the latest is not known", version(Some(2), None), Verdict::Running(CREATE)),
+        ("it is the latest", version(Some(2), Some(2)), Outcome::Running(CREATE)),
+        ("whichever is the latest", version(None, Some(3)), Outcome::Running(CREATE)),
+        ("which one is the latest is not known", version(Some(2), None), Outcome::Running(CREATE)),
     ] {
         let mut scene = Scene::new();
         scene.intent.version = version;
-        assert_eq!(scene.decide().verdict, expected, "{case}");
+        assert_eq!(scene.decide().outcome, expected, "{input}");
     }
 }

@@ -1,20 +1,20 @@
 //! The rows *Undeploy* of the table, and rules 22 and 23: deleting from every stored state.
 
 use super::build::{ABSENT, Does, Row, Scene, Stored, ago, check, operation, visible};
-use crate::controllers::connector_deployment::decide::{CallKind, Deletion, Refused, Step, Verdict};
-use crate::controllers::connector_deployment::ledger::{OperationKind, OperationState, Phase};
+use crate::controllers::connector_deployment::decide::{CallKind, Deletion, Outcome, Refused, Step};
+use crate::controllers::connector_deployment::persisted::{OperationKind, OperationState, Phase};
 
 const UNDEPLOY: OperationKind = OperationKind::Undeploy;
-const SENT: (Does, Stored, Verdict) = (Does::Send(UNDEPLOY), Stored::Planned, Verdict::Running(UNDEPLOY));
-const AGAIN: (Does, Stored, Verdict) = (Does::SendAgain(UNDEPLOY), Stored::Planned, Verdict::Running(UNDEPLOY));
-const FREE: Verdict = Verdict::Released;
+const SENT: (Does, Stored, Outcome) = (Does::Send(UNDEPLOY), Stored::Planned, Outcome::Running(UNDEPLOY));
+const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(UNDEPLOY), Stored::Planned, Outcome::Running(UNDEPLOY));
+const FREE: Outcome = Outcome::Released;
 
-const fn waits(stored: Stored) -> (Does, Stored, Verdict) {
-    (Does::Rest, stored, Verdict::Running(UNDEPLOY))
+const fn waits(status_conversion: Stored) -> (Does, Stored, Outcome) {
+    (Does::Rest, status_conversion, Outcome::Running(UNDEPLOY))
 }
 
-const fn released(stored: Stored) -> (Does, Stored, Verdict) {
-    (Does::Release, stored, FREE)
+const fn released(status_conversion: Stored) -> (Does, Stored, Outcome) {
+    (Does::Release, status_conversion, FREE)
 }
 
 fn deleted(mut scene: Scene) -> Scene {
@@ -25,7 +25,7 @@ fn deleted(mut scene: Scene) -> Scene {
 
 fn undeploying() -> Scene {
     let mut scene = deleted(Scene::live());
-    scene.ledger.operation = Some(operation(UNDEPLOY, None));
+    scene.persisted.operation = Some(operation(UNDEPLOY, None));
     scene
 }
 
@@ -73,7 +73,7 @@ fn rule_22_an_outstanding_create_is_waited_for() {
             "an old view of the one that was gone",
             |scene| {
                 scene.aged(119).sees(Phase::Deployed);
-                scene.ledger.id = Some("id-1".into());
+                scene.persisted.id = Some("id-1".into());
             },
             waits(Stored::Planned),
         ),
@@ -100,7 +100,7 @@ fn rule_22_an_outstanding_create_is_waited_for() {
         (
             "accepted",
             |scene| {
-                scene.accepted().ledger.id = Some("id-1".into());
+                scene.accepted().persisted.id = Some("id-1".into());
                 scene.sees(Phase::Deploying);
             },
             SENT,
@@ -111,7 +111,7 @@ fn rule_22_an_outstanding_create_is_waited_for() {
     let mut scene = deleted(Scene::creating());
     scene.sees(Phase::Queued);
     let decision = scene.decide();
-    assert_eq!(decision.ledger.id.as_deref(), Some("id-1"));
+    assert_eq!(decision.persisted.id.as_deref(), Some("id-1"));
     let Step::Send(call) = decision.step else { panic!("it is taken down") };
     assert_eq!(call.kind, CallKind::Undeploy { id: "id-1".into() });
 }
@@ -123,27 +123,27 @@ fn rule_22_what_is_there_is_taken_down_whatever_runs() {
         ("failed", |scene| _ = scene.sees(Phase::Failed), SENT),
         ("busy: it may be refused", |scene| _ = scene.sees(Phase::Deploying), SENT),
         ("being taken down by somebody", |scene| _ = scene.sees(Phase::Undeploying), waits(Stored::Nothing)),
-        ("gone: only a DELETE that was answered makes a 404 count", |scene| scene.look = ABSENT, SENT),
+        ("gone: only a DELETE that was answered makes a 404 count", |scene| scene.observation = ABSENT, SENT),
         ("suspended", |scene| scene.intent.suspended = true, SENT),
         (
             "refused, too soon",
             |scene| {
-                scene.memory.refused =
+                scene.transient.refused =
                     Some(Refused { cause: None, until: ago(0) + std::time::Duration::from_secs(1), times: 1 });
             },
-            (Does::Rest, Stored::Nothing, Verdict::Refused),
+            (Does::Rest, Stored::Nothing, Outcome::Refused),
         ),
         (
             "refused, and its time has come",
             |scene| {
-                scene.memory.refused = Some(Refused { cause: None, until: ago(0), times: 1 });
+                scene.transient.refused = Some(Refused { cause: None, until: ago(0), times: 1 });
             },
             SENT,
         ),
         (
             "refused and being taken down",
             |scene| {
-                scene.memory.refused =
+                scene.transient.refused =
                     Some(Refused { cause: None, until: ago(0) + std::time::Duration::from_secs(1), times: 1 });
                 scene.sees(Phase::Undeploying);
             },
@@ -152,31 +152,31 @@ fn rule_22_what_is_there_is_taken_down_whatever_runs() {
         (
             "taking it down for half an hour",
             |scene| {
-                scene.memory.busy_since = Some(ago(1800));
+                scene.transient.busy_since = Some(ago(1800));
                 scene.sees(Phase::Undeploying);
             },
-            (Does::Rest, Stored::Nothing, Verdict::TakesTooLong),
+            (Does::Rest, Stored::Nothing, Outcome::TakesTooLong),
         ),
     ];
     check(|| deleted(Scene::live()), rows);
     let running: &[Row] = &[
         ("planned", |_| {}, SENT),
-        ("planned, gone", |scene| scene.look = ABSENT, SENT),
+        ("planned, gone", |scene| scene.observation = ABSENT, SENT),
         ("accepted", |scene| _ = scene.accepted(), SENT),
         (
             "accepted, gone",
             |scene| {
                 scene.accepted();
-                scene.look = ABSENT;
+                scene.observation = ABSENT;
             },
             SENT,
         ),
     ];
     check(|| deleted(Scene::redeploying()), running);
     let decision = deleted(Scene::redeploying()).decide();
-    let undeploy = decision.ledger.operation.expect("it is written first");
+    let undeploy = decision.persisted.operation.expect("it is written first");
     assert_eq!((undeploy.attempt, undeploy.payload, undeploy.redeploy_request), (1, None, None));
-    assert_eq!(decision.ledger.applied.expect("it is kept").digest, None, "the redeploy may have been sent");
+    assert_eq!(decision.persisted.applied.expect("it is kept").digest, None, "the redeploy may have been sent");
 }
 
 #[test]
@@ -184,8 +184,8 @@ fn undeploy_planned() {
     let rows: &[Row] = &[
         ("present, before its pause", |scene| _ = scene.aged(5), waits(Stored::Planned)),
         ("present, after its pause", |scene| _ = scene.aged(6), AGAIN),
-        ("absent, before its pause", |scene| scene.aged(5).look = ABSENT, waits(Stored::Planned)),
-        ("absent, after its pause", |scene| scene.aged(6).look = ABSENT, AGAIN),
+        ("absent, before its pause", |scene| scene.aged(5).observation = ABSENT, waits(Stored::Planned)),
+        ("absent, after its pause", |scene| scene.aged(6).observation = ABSENT, AGAIN),
         ("busy", |scene| _ = scene.aged(6).sees(Phase::Deploying), AGAIN),
         ("being taken down", |scene| _ = scene.aged(6).sees(Phase::Undeploying), waits(Stored::Planned)),
         ("the third time, before its pause", |scene| scene.aged(23).operation().attempt = 3, waits(Stored::Planned)),
@@ -194,7 +194,7 @@ fn undeploy_planned() {
     check(undeploying, rows);
     let mut scene = undeploying();
     scene.aged(6);
-    assert_eq!(scene.decide().ledger.operation.expect("it is written again").attempt, 2);
+    assert_eq!(scene.decide().persisted.operation.expect("it is written again").attempt, 2);
 }
 
 #[test]
@@ -204,9 +204,9 @@ fn undeploy_accepted() {
         scene.operation().state = OperationState::Accepted;
         scene
     }
-    let failed = (Does::Rest, Stored::Accepted, Verdict::Settled { phase: Phase::UndeployFailed, drifted: false });
+    let failed = (Does::Rest, Stored::Accepted, Outcome::Settled { phase: Phase::UndeployFailed, drifted: false });
     let rows: &[Row] = &[
-        ("404", |scene| scene.look = ABSENT, released(Stored::Accepted)),
+        ("404", |scene| scene.observation = ABSENT, released(Stored::Accepted)),
         (
             "another id under the key",
             |scene| scene.sees(Phase::Deployed).id = "id-2".into(),
@@ -253,11 +253,11 @@ fn rule_23_orphans_and_what_is_only_observed_are_let_go_from_every_state() {
     let scenes = [Scene::new(), creating, Scene::live(), Scene::redeploying(), Scene::rotating(), undeploying()];
     for scene in scenes {
         let mut orphan = deleted(scene.clone());
-        orphan.intent.deletion = Some(Deletion::LetGo);
+        orphan.intent.deletion = Some(Deletion::Orphan);
         let mut observed = deleted(scene);
         observed.intent.observe_only = true;
         for scene in [orphan, observed] {
-            assert_eq!(scene.decide().step, Step::Release, "{scene:#?}");
+            assert_eq!(scene.decide().step, Step::RemoveFinalizer, "{scene:#?}");
         }
     }
 }

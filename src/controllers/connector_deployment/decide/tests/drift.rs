@@ -1,23 +1,25 @@
 //! Rule 16: visible values that are others than those that our last operation left; and rule 15, as far as it is
 //! decided here.
 
-use super::build::{Does, Row, SETTLED, Scene, Stored, ago, check, does, ignoring, stored, tags, visible, wanted};
-use crate::controllers::connector_deployment::decide::{CallKind, Cause, Change, Step, Verdict, Version};
-use crate::controllers::connector_deployment::ledger::{OperationKind, Phase};
+use super::build::{
+    Does, Row, SETTLED, Scene, Stored, ago, check, does, ignoring, status_conversion, tags, visible, wanted,
+};
+use crate::controllers::connector_deployment::decide::{CallKind, Cause, Change, Outcome, Step, Version};
+use crate::controllers::connector_deployment::persisted::{OperationKind, Phase};
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
-const SENT: (Does, Stored, Verdict) = (Does::Send(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
-const DRIFTED: (Does, Stored, Verdict) =
-    (Does::Rest, Stored::Nothing, Verdict::Settled { phase: Phase::Deployed, drifted: true });
+const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
+const DRIFTED: (Does, Stored, Outcome) =
+    (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Deployed, drifted: true });
 
-const NOT_APPLIED: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::NotApplied { drifted: false });
+const NOT_APPLIED: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::NotApplied { drifted: false });
 
 /// Live, and nothing changes for longer than changes are gathered.
 fn live() -> Scene {
     let mut scene = Scene::live();
     let digest = scene.wanted.as_ref().expect("it is wanted").payload.digest.clone();
     let cause = Cause { digest, generation: 1, request: None, latest: None };
-    scene.memory.change = Some(Change { cause, first: ago(10), last: ago(10) });
+    scene.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
     scene
 }
 
@@ -94,26 +96,26 @@ fn rule_16_drift_is_what_differs_from_what_our_last_operation_left() {
 fn redeployed(scene: &mut Scene, shows: &str) -> bool {
     let digest = scene.wanted.as_ref().expect("it is wanted").payload.digest.clone();
     let cause = Cause { digest, generation: 1, request: None, latest: None };
-    scene.memory.change = Some(Change { cause, first: ago(10), last: ago(10) });
+    scene.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
     let begun = scene.decide();
     if !matches!(begun.step, Step::Send(_)) {
         return false;
     }
-    (scene.ledger, scene.memory) = (begun.ledger, begun.memory);
+    (scene.persisted, scene.transient) = (begun.persisted, begun.transient);
     let operation = scene.accepted().aged(100).operation();
     operation.seen_busy = true;
     let version = operation.from_version.expect("it starts from a version") + 1;
-    let seen = scene.sees(Phase::Deployed);
-    (seen.version, seen.values) = (version, visible(&[("A", shows)]));
+    let observed = scene.sees(Phase::Deployed);
+    (observed.version, observed.values) = (version, visible(&[("A", shows)]));
     let ended = scene.decide();
-    assert_eq!(ended.ledger.operation, None, "it has ended");
-    scene.ledger = ended.ledger;
+    assert_eq!(ended.persisted.operation, None, "it has ended");
+    scene.persisted = ended.persisted;
     true
 }
 
 #[test]
 fn rule_16_each_difference_is_corrected_once_and_then_it_is_what_counts() {
-    for (case, others, after, redeploys) in [
+    for (input, others, after, redeploys) in [
         ("it is back to what was sent", "9", "1", 1),
         ("it shows the same difference again", "9", "9", 1),
         ("it shows another difference, twice", "9", "8", 2),
@@ -122,9 +124,9 @@ fn rule_16_each_difference_is_corrected_once_and_then_it_is_what_counts() {
         scene.intent.correct_drift = true;
         scene.sees(Phase::Deployed).values = visible(&[("A", others)]);
         let sent = std::iter::repeat_with(|| redeployed(&mut scene, after)).take(5).filter(|sent| *sent).count();
-        assert_eq!(sent, redeploys, "{case}");
+        assert_eq!(sent, redeploys, "{input}");
         let expected = if after == "1" { SETTLED.2 } else { NOT_APPLIED.2 };
-        assert_eq!(scene.decide().verdict, expected, "{case}: said for as long as it is so");
+        assert_eq!(scene.decide().outcome, expected, "{input}: said for as long as it is so");
     }
 }
 
@@ -148,8 +150,8 @@ fn rule_16_what_a_server_writes_its_own_way_is_known_after_somebody_changed_it()
     assert!(redeployed(&mut scene, "one"), "once for the difference that is there at once");
     assert!(!redeployed(&mut scene, "one"));
     let changes = |scene: &mut Scene, version, shows| {
-        let seen = scene.sees(Phase::Deployed);
-        (seen.version, seen.values) = (version, visible(&[("A", shows)]));
+        let observed = scene.sees(Phase::Deployed);
+        (observed.version, observed.values) = (version, visible(&[("A", shows)]));
     };
     changes(&mut scene, 20, "9");
     assert!(redeployed(&mut scene, "one"), "once for what somebody changed");
@@ -187,8 +189,8 @@ fn rule_16_what_is_ignored_counts_again_once_it_is_not() {
 fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
     let latest = |wanted, latest| Version { wanted, latest, follow: false };
     let follow = |latest| Version { wanted: None, latest, follow: true };
-    let cannot = |verdict| (Does::Rest, Stored::Nothing, verdict);
-    for (case, version, generation, expected) in [
+    let cannot = |outcome| (Does::Rest, Stored::Nothing, outcome);
+    for (input, version, generation, expected) in [
         ("the running one", latest(Some(1), Some(2)), 2, SETTLED),
         ("whichever runs", latest(None, Some(2)), 2, SETTLED),
         ("the latest", latest(Some(2), Some(2)), 2, SENT),
@@ -196,20 +198,20 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
             "not the latest",
             latest(Some(2), Some(3)),
             2,
-            cannot(Verdict::VersionUnavailable { wanted: 2, latest: Some(3) }),
+            cannot(Outcome::VersionUnavailable { wanted: 2, latest: Some(3) }),
         ),
         (
             "the registry was not read",
             latest(Some(2), None),
             2,
-            cannot(Verdict::VersionUnavailable { wanted: 2, latest: None }),
+            cannot(Outcome::VersionUnavailable { wanted: 2, latest: None }),
         ),
-        ("a lower one", latest(Some(0), Some(2)), 2, cannot(Verdict::VersionMismatch { wanted: 0, running: 1 })),
+        ("a lower one", latest(Some(0), Some(2)), 2, cannot(Outcome::VersionMismatch { wanted: 0, running: 1 })),
         (
             "it was sent, and another one runs",
             latest(Some(2), Some(2)),
             1,
-            cannot(Verdict::VersionMismatch { wanted: 2, running: 1 }),
+            cannot(Outcome::VersionMismatch { wanted: 2, running: 1 }),
         ),
         ("follow a higher one", follow(Some(2)), 1, SENT),
         ("follow the running one", follow(Some(1)), 1, SETTLED),
@@ -218,20 +220,21 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
         let mut scene = live();
         scene.intent.version = version;
         scene.intent.generation = generation;
-        scene.memory.change.as_mut().expect("it is gathered").cause.generation = generation;
+        scene.transient.change.as_mut().expect("it is gathered").cause.generation = generation;
         let decision = scene.decide();
-        let found = (super::build::does(&decision), super::build::stored(&decision.ledger), decision.verdict);
-        assert_eq!(found, expected, "{case}");
+        let found =
+            (super::build::does(&decision), super::build::status_conversion(&decision.persisted), decision.outcome);
+        assert_eq!(found, expected, "{input}");
         if let Step::Send(call) = decision.step {
-            let CallKind::Redeploy { update_connector, .. } = call.kind else { panic!("{case}") };
-            assert!(update_connector, "{case}");
-            assert_eq!(decision.memory.followed, Some(2), "{case}");
+            let CallKind::Redeploy { update_connector, .. } = call.kind else { panic!("{input}") };
+            assert!(update_connector, "{input}");
+            assert_eq!(decision.transient.followed, Some(2), "{input}");
         }
     }
     let mut scene = live();
     scene.intent.version = follow(Some(2));
-    scene.memory.followed = Some(2);
-    assert_eq!(scene.decide().step, Step::Rest, "followed once: another connector ran all the same");
+    scene.transient.followed = Some(2);
+    assert_eq!(scene.decide().step, Step::NoOp, "followed once: another connector ran all the same");
 
     let mut scene = Scene::redeploying();
     scene.intent.version = latest(Some(2), Some(2));
@@ -249,13 +252,13 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
 
 #[test]
 fn what_somebody_rolled_back_is_left_so_unless_drift_is_corrected() {
-    type Case = (&'static str, fn(&mut Scene), i64, (Does, Stored, Verdict));
+    type Input = (&'static str, fn(&mut Scene), i64, (Does, Stored, Outcome));
     let rolled_back = |scene: &mut Scene, latest: i64| {
         scene.applied().connector_version = Some(3);
         scene.sees(Phase::Deployed).connector_version = 1;
         scene.intent.version = Version { wanted: None, latest: Some(latest), follow: true };
     };
-    let rows: [Case; 8] = [
+    let rows: [Input; 8] = [
         ("it follows, and nothing new was published", |_| {}, 3, DRIFTED),
         ("it follows, and a newer version was published", |_| {}, 4, SENT),
         ("it stays where it is", |scene| scene.intent.version.follow = false, 3, DRIFTED),
@@ -285,14 +288,18 @@ fn what_somebody_rolled_back_is_left_so_unless_drift_is_corrected() {
             SETTLED,
         ),
     ];
-    for (case, change, latest, expected) in rows {
+    for (input, change, latest, expected) in rows {
         let mut scene = live();
         rolled_back(&mut scene, latest);
         change(&mut scene);
         let decision = scene.decide();
-        assert_eq!((does(&decision), stored(&decision.ledger), decision.verdict), expected, "{case}: {decision:#?}");
+        assert_eq!(
+            (does(&decision), status_conversion(&decision.persisted), decision.outcome),
+            expected,
+            "{input}: {decision:#?}"
+        );
         if let Step::Send(call) = decision.step {
-            assert!(matches!(call.kind, CallKind::Redeploy { update_connector: true, .. }), "{case}: {call:?}");
+            assert!(matches!(call.kind, CallKind::Redeploy { update_connector: true, .. }), "{input}: {call:?}");
         }
     }
 }
@@ -301,9 +308,9 @@ fn what_somebody_rolled_back_is_left_so_unless_drift_is_corrected() {
 fn what_somebody_deployed_after_ours_failed_is_not_what_is_wanted() {
     let mut scene = live();
     scene.applied().outcome = Phase::Failed;
-    assert_eq!(scene.decide().verdict, SETTLED.2, "ours, deployed once more by somebody");
+    assert_eq!(scene.decide().outcome, SETTLED.2, "ours, deployed once more by somebody");
     scene.sees(Phase::Deployed).values = visible(&[("A", "9")]);
-    assert_eq!(scene.decide().verdict, Verdict::Settled { phase: Phase::Failed, drifted: true });
+    assert_eq!(scene.decide().outcome, Outcome::Settled { phase: Phase::Failed, drifted: true });
 }
 
 #[test]
@@ -312,7 +319,7 @@ fn what_was_followed_before_a_rollback_is_followed_again_by_the_next_redeploy_of
     scene.applied().connector_version = Some(3);
     scene.sees(Phase::Deployed).connector_version = 1;
     scene.intent.version = Version { wanted: None, latest: Some(3), follow: true };
-    scene.memory.followed = Some(3);
+    scene.transient.followed = Some(3);
     scene.wanted = Some(wanted("1", "other"));
     super::build::gathered(&mut scene);
     let Step::Send(call) = scene.decide().step else { panic!("a secret has changed") };
@@ -326,15 +333,15 @@ fn a_rollback_that_only_shows_by_its_revision_leaves_secrets_unverified() {
         scene.sees(Phase::Deployed).rollback = Some("revision-1".into());
         scene
     };
-    let told = rolled_back().decide();
-    assert_eq!((does(&told), stored(&told.ledger), told.verdict), DRIFTED);
-    assert!(told.ledger.unverified, "those of the revision are in force");
+    let condition = rolled_back().decide();
+    assert_eq!((does(&condition), status_conversion(&condition.persisted), condition.outcome), DRIFTED);
+    assert!(condition.persisted.unverified, "those of the revision are in force");
     let mut corrected = rolled_back();
     corrected.intent.correct_drift = true;
-    assert_eq!(corrected.decide().verdict, SENT.2);
+    assert_eq!(corrected.decide().outcome, SENT.2);
     // The record goes on naming it after the redeploy.
     corrected.applied().rollback = Some("revision-1".into());
     let settled = corrected.decide();
-    assert_eq!((does(&settled), stored(&settled.ledger), settled.verdict), SETTLED);
-    assert!(!settled.ledger.unverified);
+    assert_eq!((does(&settled), status_conversion(&settled.persisted), settled.outcome), SETTLED);
+    assert!(!settled.persisted.unverified);
 }

@@ -1,11 +1,11 @@
 //! How a redeploy that was accepted ends, rule 17, and an undeploy that is stored though nothing is being deleted.
 
 use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, check, moved, operation, visible, wanted};
-use crate::controllers::connector_deployment::decide::Verdict;
-use crate::controllers::connector_deployment::ledger::{OperationKind, Phase};
+use crate::controllers::connector_deployment::decide::Outcome;
+use crate::controllers::connector_deployment::persisted::{OperationKind, Phase};
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
-const RUNS: (Does, Stored, Verdict) = (Does::Rest, Stored::Accepted, Verdict::Running(REDEPLOY));
+const RUNS: (Does, Stored, Outcome) = (Does::Rest, Stored::Accepted, Outcome::Running(REDEPLOY));
 
 #[test]
 fn redeploy_accepted() {
@@ -33,14 +33,14 @@ fn redeploy_accepted() {
                 scene.aged(10).sees(Phase::Deployed).values = visible(&[("A", "2")]);
                 scene.sees_build(Some("build-2"));
             },
-            (Does::Rest, Stored::Nothing, Verdict::Running(REDEPLOY)),
+            (Does::Rest, Stored::Nothing, Outcome::Running(REDEPLOY)),
         ),
         (
             "busy seen, and a view that is older than its start",
             |scene| {
                 scene.accepted().operation().seen_busy = true;
-                let seen = scene.aged(10).sees(Phase::Deployed);
-                (seen.version, seen.build) = (4, Some("build-0".into()));
+                let observed = scene.aged(10).sees(Phase::Deployed);
+                (observed.version, observed.build) = (4, Some("build-0".into()));
             },
             RUNS,
         ),
@@ -84,7 +84,7 @@ fn redeploy_accepted() {
             |scene| {
                 scene.accepted();
                 moved(scene, 100, "2");
-                scene.rests(60).memory.resting.as_mut().expect("it rests").phase = Phase::Failed;
+                scene.rests(60).transient.resting.as_mut().expect("it rests").phase = Phase::Failed;
             },
             RUNS,
         ),
@@ -93,8 +93,8 @@ fn redeploy_accepted() {
             |scene| {
                 scene.accepted().operation().seen_busy = true;
                 moved(scene, 10, "2");
-                let seen = scene.sees(Phase::Draft);
-                seen.version = 6;
+                let observed = scene.sees(Phase::Draft);
+                observed.version = 6;
             },
             RUNS,
         ),
@@ -105,8 +105,8 @@ fn redeploy_accepted() {
     scene.accepted().rests(50);
     scene.sees(Phase::Deploying);
     let decision = scene.decide();
-    assert!(decision.ledger.operation.expect("it runs").seen_busy);
-    assert_eq!(decision.memory.resting, None, "busy breaks the row of equal readings");
+    assert!(decision.persisted.operation.expect("it runs").seen_busy);
+    assert_eq!(decision.transient.resting, None, "busy breaks the row of equal readings");
 }
 
 #[test]
@@ -115,15 +115,15 @@ fn a_redeploy_that_ended_remembers_what_it_started_from() {
     scene.accepted().operation().seen_busy = true;
     moved(&mut scene, 10, "2");
     let decision = scene.decide();
-    let applied = decision.ledger.applied.expect("it ended");
+    let applied = decision.persisted.applied.expect("it ended");
     assert_eq!((applied.from_version, applied.at), (Some(5), NOW));
     assert_eq!(applied.digest, Some(wanted("2", "secret").payload.digest));
-    assert_eq!(decision.memory.resting, None);
+    assert_eq!(decision.transient.resting, None);
 }
 
 #[test]
 fn rule_17_the_version_from_before_the_last_redeploy_is_an_old_view() {
-    let old = (Does::Rest, Stored::Nothing, Verdict::Running(REDEPLOY));
+    let old = (Does::Rest, Stored::Nothing, Outcome::Running(REDEPLOY));
     let rows: &[Row] = &[
         (
             "89 s after it",
@@ -167,14 +167,14 @@ fn an_undeploy_that_is_stored_though_nothing_is_being_deleted_is_given_up_when_c
         (
             "before calm",
             |scene| _ = scene.aged(119),
-            (Does::Rest, Stored::Planned, Verdict::Running(OperationKind::Undeploy)),
+            (Does::Rest, Stored::Planned, Outcome::Running(OperationKind::Undeploy)),
         ),
-        ("calm", |scene| _ = scene.aged(120), (Does::Rest, Stored::Nothing, Verdict::Changing)),
+        ("calm", |scene| _ = scene.aged(120), (Does::Rest, Stored::Nothing, Outcome::Changing)),
     ];
     check(
         || {
             let mut scene = Scene::live();
-            scene.ledger.operation = Some(operation(OperationKind::Undeploy, None));
+            scene.persisted.operation = Some(operation(OperationKind::Undeploy, None));
             scene
         },
         rows,

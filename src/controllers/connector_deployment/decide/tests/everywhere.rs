@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use super::build::{ABSENT, NOW, Scene, ago, ignoring, operation, visible, wanted};
-use crate::controllers::connector_deployment::decide::{CallKind, Deletion, Step, Verdict};
-use crate::controllers::connector_deployment::ledger::{Look, OperationKind, OperationState, Phase};
+use crate::controllers::connector_deployment::decide::{CallKind, Deletion, Outcome, Step};
+use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, OperationState, Phase};
 use crate::controllers::digest::Digest;
 
 const PHASES: [Phase; 6] =
     [Phase::Draft, Phase::Deploying, Phase::Deployed, Phase::Failed, Phase::Undeploying, Phase::UndeployFailed];
 
 /// Everything that may be stored, each at several ages.
-fn stored() -> Vec<Scene> {
+fn status_conversion() -> Vec<Scene> {
     let mut undeploying = Scene::live();
-    undeploying.ledger.operation = Some(operation(OperationKind::Undeploy, None));
+    undeploying.persisted.operation = Some(operation(OperationKind::Undeploy, None));
     let mut creating_again = Scene::creating();
-    creating_again.ledger.id = Some("old".into());
+    creating_again.persisted.id = Some("old".into());
     let mut unknown = Scene::live();
     unknown.applied().digest = Some(Digest::parse("lost:key"));
     let mut scenes = vec![Scene::new(), Scene::live(), unknown];
@@ -25,7 +25,7 @@ fn stored() -> Vec<Scene> {
                 let mut scene = begun.clone();
                 scene.aged(age).operation().state = state;
                 if state == OperationState::Accepted {
-                    scene.ledger.id = Some("id-1".into());
+                    scene.persisted.id = Some("id-1".into());
                 }
                 scenes.push(scene.clone());
                 scene.operation().seen_busy = true;
@@ -36,8 +36,8 @@ fn stored() -> Vec<Scene> {
     scenes
 }
 
-fn looks() -> Vec<Look> {
-    let mut looks = vec![ABSENT, Look::Absent { key_held_by: Some("id-2".into()) }];
+fn looks() -> Vec<Observation> {
+    let mut looks = vec![ABSENT, Observation::Absent { key_held_by: Some("id-2".into()) }];
     for phase in PHASES {
         for (id, version, build, values) in [
             ("id-1", 5, "build-1", visible(&[("A", "1")])),
@@ -47,9 +47,10 @@ fn looks() -> Vec<Look> {
             ("id-2", 1, "build-1", visible(&[("A", "1")])),
         ] {
             let mut scene = Scene::new();
-            let seen = scene.sees(phase);
-            (seen.id, seen.version, seen.build, seen.values) = (id.into(), version, Some(build.into()), values);
-            looks.push(scene.look);
+            let observed = scene.sees(phase);
+            (observed.id, observed.version, observed.build, observed.values) =
+                (id.into(), version, Some(build.into()), values);
+            looks.push(scene.observation);
         }
     }
     looks
@@ -65,29 +66,29 @@ fn scenes() -> impl Iterator<Item = Scene> {
         |scene| scene.intent.suspended = true,
         |scene| scene.intent.observe_only = true,
         |scene| scene.intent.deletion = Some(Deletion::Undeploy),
-        |scene| scene.intent.deletion = Some(Deletion::LetGo),
+        |scene| scene.intent.deletion = Some(Deletion::Orphan),
         |scene| (scene.intent.adopt, scene.intent.correct_drift) = (true, true),
         |scene| scene.intent.remote_id = Some("id-1".into()),
     ];
-    let memories: [fn(&mut Scene); 2] = [
+    let local_caches: [fn(&mut Scene); 2] = [
         |_| {},
         |scene| {
-            scene.memory.absent_since = Some(ago(300));
-            if matches!(scene.look, Look::Present(_)) {
+            scene.transient.absent_since = Some(ago(300));
+            if matches!(scene.observation, Observation::Present(_)) {
                 scene.rests(300);
             }
         },
     ];
     let looks = looks();
-    stored().into_iter().flat_map(move |stored| {
+    status_conversion().into_iter().flat_map(move |status_conversion| {
         let scenes: Vec<_> = looks
             .iter()
-            .flat_map(|look| intents.map(|intent| (look, intent)))
-            .flat_map(|(look, intent)| memories.map(|memory| (look, intent, memory)))
-            .map(|(look, intent, memory)| {
-                let mut scene = Scene { look: look.clone(), ..stored.clone() };
+            .flat_map(|observation| intents.map(|intent| (observation, intent)))
+            .flat_map(|(observation, intent)| local_caches.map(|transient| (observation, intent, transient)))
+            .map(|(observation, intent, transient)| {
+                let mut scene = Scene { observation: observation.clone(), ..status_conversion.clone() };
                 intent(&mut scene);
-                memory(&mut scene);
+                transient(&mut scene);
                 scene
             })
             .collect();
@@ -100,22 +101,22 @@ fn a_call_is_written_before_it_is_sent_and_goes_by_the_stored_id() {
     for scene in scenes() {
         let decision = scene.decide();
         let Step::Send(call) = &decision.step else { continue };
-        let written = decision.ledger.operation.as_ref().expect("a call has an operation");
+        let written = decision.persisted.operation.as_ref().expect("a call has an operation");
         assert_eq!((written.state, written.started_at), (OperationState::Planned, NOW), "{scene:#?}");
-        assert_ne!(scene.ledger.operation.as_ref(), Some(written), "the object always changes: {scene:#?}");
+        assert_ne!(scene.persisted.operation.as_ref(), Some(written), "the object always changes: {scene:#?}");
         let kind = match &call.kind {
             CallKind::Create { .. } => OperationKind::Create,
             CallKind::Redeploy { id, version, .. } => {
-                assert_eq!(decision.ledger.id.as_ref(), Some(id), "{scene:#?}");
+                assert_eq!(decision.persisted.id.as_ref(), Some(id), "{scene:#?}");
                 assert_eq!(written.from_version, Some(*version), "{scene:#?}");
                 OperationKind::Redeploy
             }
             CallKind::Undeploy { id } => {
-                assert_eq!(decision.ledger.id.as_ref(), Some(id), "{scene:#?}");
+                assert_eq!(decision.persisted.id.as_ref(), Some(id), "{scene:#?}");
                 OperationKind::Undeploy
             }
             CallKind::Recreate { id } => {
-                assert_eq!(decision.ledger.id.as_ref(), Some(id), "{scene:#?}");
+                assert_eq!(decision.persisted.id.as_ref(), Some(id), "{scene:#?}");
                 OperationKind::Recreate
             }
         };
@@ -132,13 +133,13 @@ fn rule_20_nothing_is_sent_where_nothing_may_be() {
         let intent = &scene.intent;
         let decision = scene.decide();
         if intent.suspended || intent.observe_only {
-            assert_eq!(decision.step, Step::Rest, "{scene:#?}");
+            assert_eq!(decision.step, Step::NoOp, "{scene:#?}");
         }
-        if intent.deletion == Some(Deletion::LetGo) {
-            assert_eq!(decision.step, Step::Release, "{scene:#?}");
+        if intent.deletion == Some(Deletion::Orphan) {
+            assert_eq!(decision.step, Step::RemoveFinalizer, "{scene:#?}");
         }
         if intent.deletion.is_none() {
-            assert_ne!(decision.step, Step::Release, "{scene:#?}");
+            assert_ne!(decision.step, Step::RemoveFinalizer, "{scene:#?}");
         }
     }
 }
@@ -151,9 +152,9 @@ fn rule_21_deciding_again_from_the_same_look_soon_changes_nothing_more() {
             let decision = next.decide();
             let pause = decision.again.is_none_or(|again| again > Duration::ZERO);
             assert!(pause, "no loop without a pause: {next:#?}");
-            let same = decision.ledger == next.ledger && decision.memory == next.memory;
-            let ends = decision.step != Step::Rest;
-            (next.ledger, next.memory) = (decision.ledger, decision.memory);
+            let same = decision.persisted == next.persisted && decision.transient == next.transient;
+            let ends = decision.step != Step::NoOp;
+            (next.persisted, next.transient) = (decision.persisted, decision.transient);
             same || ends
         });
         assert!(settled, "{scene:#?}");
@@ -164,7 +165,7 @@ fn rule_21_deciding_again_from_the_same_look_soon_changes_nothing_more() {
 fn rule_6_nothing_is_told_as_settled_while_an_operation_runs() {
     for scene in scenes() {
         let decision = scene.decide();
-        if let (Verdict::Settled { phase, .. }, Some(operation)) = (decision.verdict, &decision.ledger.operation) {
+        if let (Outcome::Settled { phase, .. }, Some(operation)) = (decision.outcome, &decision.persisted.operation) {
             let undeploys = operation.kind == OperationKind::Undeploy && scene.intent.deletion.is_some();
             let takes_down = undeploys || operation.kind == OperationKind::Recreate;
             assert!(takes_down && phase == Phase::UndeployFailed, "{scene:#?}");

@@ -5,22 +5,22 @@ use std::time::Duration;
 use clock::later;
 
 use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, cause, check, does, gathered, wanted};
-use crate::controllers::connector_deployment::decide::{Memory, Pause, Refused, Verdict};
-use crate::controllers::connector_deployment::ledger::{OperationKind, Phase};
+use crate::controllers::connector_deployment::decide::{Outcome, Pause, Refused, TransientState};
+use crate::controllers::connector_deployment::persisted::{OperationKind, Phase};
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
-const GATHERS: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::Changing);
-const SENT: (Does, Stored, Verdict) = (Does::Send(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
+const GATHERS: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::Changing);
+const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
 
 fn refused(scene: &mut Scene, seconds_left: u64) {
     let until = later(NOW, Duration::from_secs(seconds_left));
-    scene.memory.refused = Some(Refused { cause: Some(cause(scene)), until, times: 1 });
+    scene.transient.refused = Some(Refused { cause: Some(cause(scene)), until, times: 1 });
 }
 
 #[test]
 fn a_refusal_is_not_repeated_before_its_time_unless_its_cause_changes() {
     let live: &[Row] = &[
-        ("before its time", |scene| refused(scene, 1), (Does::Rest, Stored::Nothing, Verdict::Refused)),
+        ("before its time", |scene| refused(scene, 1), (Does::Rest, Stored::Nothing, Outcome::Refused)),
         ("its time has come", |scene| refused(scene, 0), SENT),
         (
             "another value",
@@ -67,16 +67,16 @@ fn a_refusal_is_not_repeated_before_its_time_unless_its_cause_changes() {
                 scene.intent.version.latest = None;
                 gathered(scene);
             },
-            (Does::Rest, Stored::Nothing, Verdict::Refused),
+            (Does::Rest, Stored::Nothing, Outcome::Refused),
         ),
         (
             "a pause",
             |scene| {
-                scene.memory.pause = Some(Pause { until: later(NOW, Duration::from_secs(1)), times: 1 });
+                scene.transient.pause = Some(Pause { until: later(NOW, Duration::from_secs(1)), times: 1 });
             },
             GATHERS,
         ),
-        ("a pause that is over", |scene| scene.memory.pause = Some(Pause { until: NOW, times: 1 }), SENT),
+        ("a pause that is over", |scene| scene.transient.pause = Some(Pause { until: NOW, times: 1 }), SENT),
     ];
     check(
         || {
@@ -91,16 +91,16 @@ fn a_refusal_is_not_repeated_before_its_time_unless_its_cause_changes() {
 
 #[test]
 fn a_refusal_holds_back_creates_and_repeated_calls_too() {
-    let again: (Does, Stored, Verdict) = (Does::SendAgain(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
+    let again: (Does, Stored, Outcome) = (Does::SendAgain(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
     let create = OperationKind::Create;
     check(
         Scene::new,
         &[
-            ("a create, before its time", |scene| refused(scene, 1), (Does::Rest, Stored::Nothing, Verdict::Refused)),
+            ("a create, before its time", |scene| refused(scene, 1), (Does::Rest, Stored::Nothing, Outcome::Refused)),
             (
                 "a create, its time has come",
                 |scene| refused(scene, 0),
-                (Does::Send(create), Stored::Planned, Verdict::Running(create)),
+                (Does::Send(create), Stored::Planned, Outcome::Running(create)),
             ),
         ],
     );
@@ -112,7 +112,7 @@ fn a_refusal_holds_back_creates_and_repeated_calls_too() {
                 refused(scene, 1);
                 scene.aged(600);
             },
-            (Does::Rest, Stored::Planned, Verdict::Refused),
+            (Does::Rest, Stored::Planned, Outcome::Refused),
         )],
     );
     check(
@@ -124,7 +124,7 @@ fn a_refusal_holds_back_creates_and_repeated_calls_too() {
                     refused(scene, 1);
                     scene.aged(600);
                 },
-                (Does::Rest, Stored::Planned, Verdict::Refused),
+                (Does::Rest, Stored::Planned, Outcome::Refused),
             ),
             (
                 "a repeated redeploy, its time has come",
@@ -144,7 +144,7 @@ fn a_refusal_holds_back_creates_and_repeated_calls_too() {
                 refused(scene, 1);
                 scene.aged(600).sees(Phase::Deployed).version = 6;
             },
-            (Does::Rest, Stored::Planned, Verdict::Refused),
+            (Does::Rest, Stored::Planned, Outcome::Refused),
         )],
     );
 }
@@ -156,12 +156,12 @@ fn a_refusal_is_looked_at_again_when_its_time_comes_and_forgotten_when_settled()
     refused(&mut scene, 600);
     assert_eq!(scene.decide().again, Some(Duration::from_mins(10)));
     scene.wanted = Some(wanted("1", "secret"));
-    assert_eq!(scene.decide().memory, Memory::default(), "settled: forgotten");
+    assert_eq!(scene.decide().transient, TransientState::default(), "settled: forgotten");
 }
 
 #[test]
 fn rule_20_what_is_suspended_is_looked_at_and_sends_nothing() {
-    let held = |stored| (Does::Rest, stored, Verdict::HeldBySuspend);
+    let held = |status_conversion| (Does::Rest, status_conversion, Outcome::HeldBySuspend);
     for (scene, expected) in [
         (Scene::new(), held(Stored::Nothing)),
         (Scene::live(), SETTLED),
@@ -171,35 +171,39 @@ fn rule_20_what_is_suspended_is_looked_at_and_sends_nothing() {
     ] {
         let mut scene = scene;
         scene.intent.suspended = true;
-        if scene.ledger.operation.is_some() {
+        if scene.persisted.operation.is_some() {
             scene.aged(600);
         }
         let decision = scene.decide();
-        assert_eq!((does(&decision), super::build::stored(&decision.ledger), decision.verdict), expected);
-        assert_eq!(decision.ledger, scene.ledger, "nothing is written");
+        assert_eq!((does(&decision), super::build::status_conversion(&decision.persisted), decision.outcome), expected);
+        assert_eq!(decision.persisted, scene.persisted, "nothing is written");
     }
     let mut scene = Scene::redeploying();
     scene.intent.suspended = true;
     scene.sees(Phase::Deploying).values = super::build::visible(&[("A", "2")]);
-    assert_eq!(super::build::stored(&scene.decide().ledger), Stored::Accepted, "what was begun is followed");
+    assert_eq!(
+        super::build::status_conversion(&scene.decide().persisted),
+        Stored::Accepted,
+        "what was begun is followed"
+    );
 }
 
 #[test]
 fn rule_20_what_is_only_observed_is_told_and_nothing_else() {
-    let told = |verdict| (Does::Rest, Stored::Nothing, verdict);
+    let condition = |outcome| (Does::Rest, Stored::Nothing, outcome);
     let rows: &[Row] = &[
-        ("deployed", |_| {}, told(Verdict::Observed(Phase::Deployed))),
-        ("failed", |scene| _ = scene.sees(Phase::Failed), told(Verdict::Observed(Phase::Failed))),
-        ("busy", |scene| _ = scene.sees(Phase::Deploying), told(Verdict::Observed(Phase::Deploying))),
-        ("absent", |scene| scene.look = ABSENT, told(Verdict::NothingToObserve)),
+        ("deployed", |_| {}, condition(Outcome::Observed(Phase::Deployed))),
+        ("failed", |scene| _ = scene.sees(Phase::Failed), condition(Outcome::Observed(Phase::Failed))),
+        ("busy", |scene| _ = scene.sees(Phase::Deploying), condition(Outcome::Observed(Phase::Deploying))),
+        ("absent", |scene| scene.observation = ABSENT, condition(Outcome::NothingToObserve)),
         (
             "other values, a request, and never applied",
             |scene| {
-                scene.ledger = super::build::Scene::new().ledger;
+                scene.persisted = super::build::Scene::new().persisted;
                 scene.wanted = Some(wanted("2", "secret"));
                 scene.intent.redeploy_request = Some("now".into());
             },
-            told(Verdict::Observed(Phase::Deployed)),
+            condition(Outcome::Observed(Phase::Deployed)),
         ),
     ];
     check(
@@ -218,9 +222,9 @@ fn rule_20_what_is_only_observed_is_looked_at_often_while_it_moves() {
     scene.intent.observe_only = true;
     scene.sees(Phase::Deploying);
     let busy = scene.decide();
-    assert!(busy.again.is_some() && busy.memory.busy_since.is_some(), "{busy:?}");
-    scene.memory = busy.memory;
+    assert!(busy.again.is_some() && busy.transient.busy_since.is_some(), "{busy:?}");
+    scene.transient = busy.transient;
     scene.sees(Phase::Deployed);
     let over = scene.decide();
-    assert_eq!((over.again, over.memory.busy_since), (None, None));
+    assert_eq!((over.again, over.transient.busy_since), (None, None));
 }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, cause, check, does, gathered, wanted};
 
-use crate::controllers::connector_deployment::decide::{Cause, Change, Verdict, Version};
-use crate::controllers::connector_deployment::ledger::{OperationKind, Phase, Source, Sources};
+use crate::controllers::connector_deployment::decide::{Cause, Change, Outcome, Version};
+use crate::controllers::connector_deployment::persisted::{OperationKind, Phase, Source, Sources};
 use crate::controllers::digest::Digest;
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
-const SENT: (Does, Stored, Verdict) = (Does::Send(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
-const FAILED: (Does, Stored, Verdict) =
-    (Does::Rest, Stored::Nothing, Verdict::Settled { phase: Phase::Failed, drifted: false });
+const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
+const FAILED: (Does, Stored, Outcome) =
+    (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Failed, drifted: false });
 
 fn source(name: &str, version: &str) -> Source {
     let (kind, uid, resource_version) = ("Secret".into(), "uid".into(), version.into());
@@ -50,7 +50,7 @@ fn rule_7_exactly_one_redeploy_for_each_change_and_none_without() {
         (
             "nothing was ever applied",
             |scene| {
-                scene.ledger.applied = None;
+                scene.persisted.applied = None;
                 gathered(scene);
             },
             SENT,
@@ -58,7 +58,7 @@ fn rule_7_exactly_one_redeploy_for_each_change_and_none_without() {
         (
             "the values cannot be known",
             |scene| scene.wanted = None,
-            (Does::Rest, Stored::Nothing, Verdict::ValuesUnknown),
+            (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown),
         ),
     ];
     check(Scene::live, rows);
@@ -103,7 +103,7 @@ fn rule_7_a_digest_under_another_key_is_told_by_its_sources() {
         ),
     ];
     check(other_key, rows);
-    for (case, sources, secured, unverified) in [
+    for (input, sources, secured, unverified) in [
         ("the same sources", true, true, false),
         ("no sources", false, true, true),
         ("no sources and no secrets", false, false, false),
@@ -113,10 +113,10 @@ fn rule_7_a_digest_under_another_key_is_told_by_its_sources() {
             scene.applied().sources = Sources::default();
         }
         scene.wanted.as_mut().expect("it is wanted").secured = secured;
-        let ledger = scene.decide().ledger;
-        assert_eq!(ledger.unverified, unverified, "{case}");
-        let digest = ledger.applied.expect("it is kept").digest;
-        assert_eq!(digest, Some(wanted("1", "secret").payload.digest), "{case}: hashed again");
+        let persisted = scene.decide().persisted;
+        assert_eq!(persisted.unverified, unverified, "{input}");
+        let digest = persisted.applied.expect("it is kept").digest;
+        assert_eq!(digest, Some(wanted("1", "secret").payload.digest), "{input}: hashed again");
     }
 }
 
@@ -125,7 +125,7 @@ fn rule_8_a_redeploy_carries_the_version_read() {
     let mut scene = Scene::live();
     scene.wanted = Some(wanted("2", "secret"));
     gathered(&mut scene);
-    let operation = scene.decide().ledger.operation.expect("it is written");
+    let operation = scene.decide().persisted.operation.expect("it is written");
     assert_eq!((operation.from_version, operation.from_build.as_deref()), (Some(5), Some("build-1")));
     assert_eq!(operation.payload, Some(wanted("2", "secret").payload));
 }
@@ -137,11 +137,11 @@ fn rule_9_changes_within_two_seconds_become_one_redeploy_but_not_after_ten() {
     let first = scene.decide();
     assert_eq!((does(&first), first.again), (Does::Rest, Some(Duration::from_secs(2))));
     let asked = cause(&scene);
-    assert_eq!(first.memory.change, Some(Change { cause: asked.clone(), first: NOW, last: NOW }));
+    assert_eq!(first.transient.change, Some(Change { cause: asked.clone(), first: NOW, last: NOW }));
 
     let other = Cause { digest: Digest::parse("key:3-secret"), ..asked.clone() };
     let milliseconds = Duration::from_millis;
-    for (case, cause, first, last, left) in [
+    for (input, cause, first, last, left) in [
         ("just before two seconds", &asked, 1999, 1999, Some(1)),
         ("two seconds", &asked, 2000, 2000, None),
         ("another change after three seconds", &other, 3000, 1, Some(2000)),
@@ -150,22 +150,22 @@ fn rule_9_changes_within_two_seconds_become_one_redeploy_but_not_after_ten() {
         ("another change after ten seconds", &other, 10_000, 500, None),
     ] {
         let (first, last) = (NOW - milliseconds(first), NOW - milliseconds(last));
-        scene.memory.change = Some(Change { cause: cause.clone(), first, last });
+        scene.transient.change = Some(Change { cause: cause.clone(), first, last });
         let decision = scene.decide();
         let again = left.map_or(Some(Duration::from_secs(1)), |left| Some(milliseconds(left)));
-        assert_eq!((does(&decision) == Does::Rest, decision.again), (left.is_some(), again), "{case}");
+        assert_eq!((does(&decision) == Does::Rest, decision.again), (left.is_some(), again), "{input}");
     }
     scene.wanted = Some(wanted("1", "secret"));
-    assert_eq!(scene.decide().memory.change, None, "taken back");
+    assert_eq!(scene.decide().transient.change, None, "taken back");
 }
 
 #[test]
 fn rule_9_a_change_while_the_remote_is_busy_waits() {
-    let busy = |verdict| (Does::Rest, Stored::Nothing, verdict);
+    let busy = |outcome| (Does::Rest, Stored::Nothing, outcome);
     let rows: &[Row] = &[
-        ("just now", |_| {}, busy(Verdict::Busy)),
-        ("for nearly half an hour", |scene| scene.memory.busy_since = Some(ago(1799)), busy(Verdict::Busy)),
-        ("for half an hour", |scene| scene.memory.busy_since = Some(ago(1800)), busy(Verdict::TakesTooLong)),
+        ("just now", |_| {}, busy(Outcome::Busy)),
+        ("for nearly half an hour", |scene| scene.transient.busy_since = Some(ago(1799)), busy(Outcome::Busy)),
+        ("for half an hour", |scene| scene.transient.busy_since = Some(ago(1800)), busy(Outcome::TakesTooLong)),
     ];
     check(
         || {
@@ -179,10 +179,10 @@ fn rule_9_a_change_while_the_remote_is_busy_waits() {
     );
     let mut scene = Scene::live();
     scene.sees(Phase::Deploying);
-    scene.memory.busy_since = Some(ago(60));
+    scene.transient.busy_since = Some(ago(60));
     assert_eq!(scene.decide().again, Some(Duration::from_millis(7500)), "looks grow rarer");
     scene.sees(Phase::Deployed);
-    assert_eq!(scene.decide().memory.busy_since, None);
+    assert_eq!(scene.decide().transient.busy_since, None);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn rule_11_a_new_request_redeploys_once() {
         (
             "another one",
             |scene| {
-                scene.ledger.handled_redeploy = Some("before".into());
+                scene.persisted.handled_redeploy = Some("before".into());
                 scene.intent.redeploy_request = Some("now".into());
                 gathered(scene);
             },
@@ -208,19 +208,19 @@ fn rule_11_a_new_request_redeploys_once() {
         (
             "served",
             |scene| {
-                scene.ledger.handled_redeploy = Some("now".into());
+                scene.persisted.handled_redeploy = Some("now".into());
                 scene.intent.redeploy_request = Some("now".into());
             },
             SETTLED,
         ),
-        ("taken back", |scene| scene.ledger.handled_redeploy = Some("now".into()), SETTLED),
+        ("taken back", |scene| scene.persisted.handled_redeploy = Some("now".into()), SETTLED),
     ];
     check(Scene::live, rows);
 }
 
 #[test]
 fn rule_11_an_operation_serves_the_request_that_it_began_with() {
-    for (case, before, served, now, handled, goes_on) in [
+    for (input, before, served, now, handled, goes_on) in [
         ("its own", None, Some("a"), Some("a"), Some("a"), false),
         ("another one arrived meanwhile", None, Some("a"), Some("b"), Some("a"), true),
         ("one arrived meanwhile", None, None, Some("b"), None, true),
@@ -229,21 +229,21 @@ fn rule_11_an_operation_serves_the_request_that_it_began_with() {
     ] {
         let own = |text: Option<&str>| text.map(ToOwned::to_owned);
         let mut scene = Scene::redeploying();
-        scene.ledger.handled_redeploy = own(before);
+        scene.persisted.handled_redeploy = own(before);
         scene.intent.redeploy_request = own(now);
         scene.accepted().operation().redeploy_request = own(served);
         scene.operation().seen_busy = true;
-        let seen = scene.sees(Phase::Deployed);
-        (seen.version, seen.values) = (6, super::build::visible(&[("A", "2")]));
+        let observed = scene.sees(Phase::Deployed);
+        (observed.version, observed.values) = (6, super::build::visible(&[("A", "2")]));
         let decision = scene.decide();
-        assert_eq!(decision.ledger.handled_redeploy.as_deref(), handled, "{case}");
-        assert_eq!(decision.verdict == Verdict::Changing, goes_on, "{case}");
+        assert_eq!(decision.persisted.handled_redeploy.as_deref(), handled, "{input}");
+        assert_eq!(decision.outcome == Outcome::Changing, goes_on, "{input}");
     }
     let mut scene = Scene::new();
     scene.intent.redeploy_request = Some("now".into());
-    let ledger = scene.decide().ledger;
-    assert_eq!(ledger.handled_redeploy.as_deref(), Some("now"), "one that is there at creation counts as handled");
-    assert_eq!(ledger.operation.expect("it is created").redeploy_request.as_deref(), Some("now"));
+    let persisted = scene.decide().persisted;
+    assert_eq!(persisted.handled_redeploy.as_deref(), Some("now"), "one that is there at creation counts as handled");
+    assert_eq!(persisted.operation.expect("it is created").redeploy_request.as_deref(), Some("now"));
 }
 
 #[test]

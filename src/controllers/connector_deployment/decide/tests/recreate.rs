@@ -1,16 +1,18 @@
 //! The rows *Recreate* of the table: with `removedValues: Recreate` what was removed goes with the whole deployment.
 
 use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, operation, visible};
-use super::retained::{live, noted, seen, wants, without_b, without_u};
-use crate::controllers::connector_deployment::decide::{Answer, Call, CallKind, Deletion, Verdict, Version, answered};
-use crate::controllers::connector_deployment::ledger::{Look, OperationKind, OperationState, Phase};
+use super::retained::{live, noted, observed, wants, without_b, without_u};
+use crate::controllers::connector_deployment::decide::{
+    Call, CallKind, Deletion, Outcome, Response, Version, apply_response,
+};
+use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, OperationState, Phase};
 use crate::controllers::tags::{FOREIGN, Item};
 
 const RECREATE: OperationKind = OperationKind::Recreate;
-const SENT: (Does, Stored, Verdict) = (Does::Send(RECREATE), Stored::Planned, Verdict::Running(RECREATE));
-const AGAIN: (Does, Stored, Verdict) = (Does::SendAgain(RECREATE), Stored::Planned, Verdict::Running(RECREATE));
-const CREATES: (Does, Stored, Verdict) =
-    (Does::Send(OperationKind::Create), Stored::Planned, Verdict::Running(OperationKind::Create));
+const SENT: (Does, Stored, Outcome) = (Does::Send(RECREATE), Stored::Planned, Outcome::Running(RECREATE));
+const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(RECREATE), Stored::Planned, Outcome::Running(RECREATE));
+const CREATES: (Does, Stored, Outcome) =
+    (Does::Send(OperationKind::Create), Stored::Planned, Outcome::Running(OperationKind::Create));
 
 fn asked() -> Scene {
     let mut scene = live();
@@ -22,7 +24,7 @@ fn asked() -> Scene {
 fn begun() -> Scene {
     let mut scene = asked();
     wants(&mut scene, without_u());
-    scene.ledger.operation = Some(operation(RECREATE, None));
+    scene.persisted.operation = Some(operation(RECREATE, None));
     scene.accepted();
     scene
 }
@@ -60,9 +62,9 @@ fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
             "not while more changes may follow",
             |scene| {
                 wants(scene, without_u());
-                scene.memory.change = None;
+                scene.transient.change = None;
             },
-            (Does::Rest, Stored::Nothing, Verdict::Changing),
+            (Does::Rest, Stored::Nothing, Outcome::Changing),
         ),
         (
             "not while it is suspended",
@@ -70,20 +72,20 @@ fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
                 wants(scene, without_u());
                 scene.intent.suspended = true;
             },
-            (Does::Rest, Stored::Nothing, Verdict::HeldBySuspend),
+            (Does::Rest, Stored::Nothing, Outcome::HeldBySuspend),
         ),
         (
             "not while something runs",
             |scene| {
                 wants(scene, without_u());
-                seen(scene).phase = Phase::Deploying;
+                observed(scene).phase = Phase::Deploying;
             },
-            (Does::Rest, Stored::Nothing, Verdict::Busy),
+            (Does::Rest, Stored::Nothing, Outcome::Busy),
         ),
         (
             "not if what is to follow is not known",
             |scene| scene.wanted = None,
-            (Does::Rest, Stored::Nothing, Verdict::ValuesUnknown),
+            (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown),
         ),
         (
             "not if another version of the connector would be created",
@@ -91,7 +93,7 @@ fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
                 wants(scene, without_u());
                 scene.intent.version = Version { wanted: Some(1), latest: Some(2), follow: false };
             },
-            (Does::Rest, Stored::Nothing, Verdict::VersionUnavailable { wanted: 1, latest: Some(2) }),
+            (Does::Rest, Stored::Nothing, Outcome::VersionUnavailable { wanted: 1, latest: Some(2) }),
         ),
         (
             "not without being asked for",
@@ -107,49 +109,49 @@ fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
 
 #[test]
 fn it_is_created_once_it_is_gone() {
-    let waits = (Does::Rest, Stored::Accepted, Verdict::Running(RECREATE));
+    let waits = (Does::Rest, Stored::Accepted, Outcome::Running(RECREATE));
     let rows: &[Row] = &[
-        ("being taken down", |scene| seen(scene).phase = Phase::Undeploying, waits),
+        ("being taken down", |scene| observed(scene).phase = Phase::Undeploying, waits),
         ("there it is again", |_| {}, waits),
         ("there it is again, for long", |scene| _ = scene.aged(600), AGAIN),
-        ("gone", |scene| scene.look = ABSENT, CREATES),
+        ("gone", |scene| scene.observation = ABSENT, CREATES),
         (
             "gone, and the values are not known now",
             |scene| {
-                scene.look = ABSENT;
+                scene.observation = ABSENT;
                 scene.wanted = None;
             },
-            (Does::Rest, Stored::Accepted, Verdict::ValuesUnknown),
+            (Does::Rest, Stored::Accepted, Outcome::ValuesUnknown),
         ),
         (
             "gone, and suspended",
             |scene| {
-                scene.look = ABSENT;
+                scene.observation = ABSENT;
                 scene.intent.suspended = true;
             },
-            (Does::Rest, Stored::Accepted, Verdict::HeldBySuspend),
+            (Does::Rest, Stored::Accepted, Outcome::HeldBySuspend),
         ),
         (
             "gone, but its DELETE was not answered: one 404 proves nothing",
             |scene| {
-                scene.look = ABSENT;
+                scene.observation = ABSENT;
                 scene.aged(600).operation().state = OperationState::Planned;
             },
-            (Does::Rest, Stored::Planned, Verdict::Missing),
+            (Does::Rest, Stored::Planned, Outcome::Missing),
         ),
         (
             "gone for long, and its DELETE was not answered",
             |scene| {
-                scene.look = ABSENT;
+                scene.observation = ABSENT;
                 scene.aged(600).operation().state = OperationState::Planned;
-                scene.memory.absent_since = Some(ago(60));
+                scene.transient.absent_since = Some(ago(60));
             },
             CREATES,
         ),
         (
             "gone, and somebody else has the key",
-            |scene| scene.look = Look::Absent { key_held_by: Some("id-9".into()) },
-            (Does::Rest, Stored::Accepted, Verdict::KeyTaken),
+            |scene| scene.observation = Observation::Absent { key_held_by: Some("id-9".into()) },
+            (Does::Rest, Stored::Accepted, Outcome::KeyTaken),
         ),
         (
             "the answer was lost, and it is still there",
@@ -159,7 +161,7 @@ fn it_is_created_once_it_is_gone() {
         (
             "the resource is deleted meanwhile",
             |scene| scene.intent.deletion = Some(Deletion::Undeploy),
-            (Does::Send(OperationKind::Undeploy), Stored::Planned, Verdict::Running(OperationKind::Undeploy)),
+            (Does::Send(OperationKind::Undeploy), Stored::Planned, Outcome::Running(OperationKind::Undeploy)),
         ),
     ];
     check(begun, rows);
@@ -168,36 +170,36 @@ fn it_is_created_once_it_is_gone() {
 #[test]
 fn what_is_created_has_nothing_of_what_was_removed() {
     let mut scene = begun();
-    scene.look = ABSENT;
+    scene.observation = ABSENT;
     let mut created = scene.decide();
-    assert_eq!(created.ledger.id.as_deref(), Some("id-1"), "an old view may still show it");
-    created.ledger.id = Some("id-2".into());
-    created.ledger.operation.as_mut().expect("a create").state = OperationState::Accepted;
-    scene.ledger = created.ledger;
+    assert_eq!(created.persisted.id.as_deref(), Some("id-1"), "an old view may still show it");
+    created.persisted.id = Some("id-2".into());
+    created.persisted.operation.as_mut().expect("a create").state = OperationState::Accepted;
+    scene.persisted = created.persisted;
     let there = scene.sees(Phase::Deployed);
     there.id = "id-2".into();
     there.values = visible(&[("A", "1"), ("B", "2")]);
     there.secured.clear();
     let decision = scene.decide();
-    assert_eq!(decision.verdict, Verdict::Settled { phase: Phase::Deployed, drifted: false });
-    let retained = decision.ledger.applied.expect("it was applied").retained;
+    assert_eq!(decision.outcome, Outcome::Settled { phase: Phase::Deployed, drifted: false });
+    let retained = decision.persisted.applied.expect("it was applied").retained;
     assert!(retained.is_empty(), "{retained:?}");
 }
 
 #[test]
 fn a_refused_create_is_still_owed_and_nothing_is_told_to_have_disappeared() {
     let mut scene = begun();
-    scene.look = ABSENT;
+    scene.observation = ABSENT;
     let decision = scene.decide();
     let call = Call { kind: CallKind::Create { gone: Some("id-1".into()) }, first: true };
     let cause = Some(super::build::cause(&scene));
-    for answer in [Answer::Refused, Answer::Duplicate, Answer::NotNow] {
-        let outcome = answered(&decision.ledger, &decision.memory, &call, cause.clone(), &answer, NOW);
-        let mut after = Scene { ledger: outcome.ledger, memory: outcome.memory, ..scene.clone() };
-        after.memory.refused = None;
-        after.memory.pause = None;
+    for answer in [Response::Refused, Response::Duplicate, Response::Retryable] {
+        let outcome = apply_response(&decision.persisted, &decision.transient, &call, cause.clone(), &answer, NOW);
+        let mut after = Scene { persisted: outcome.persisted, transient: outcome.transient, ..scene.clone() };
+        after.transient.refused = None;
+        after.transient.pause = None;
         let next = after.decide();
-        assert_eq!(next.verdict, Verdict::Running(OperationKind::Create), "{answer:?}");
+        assert_eq!(next.outcome, Outcome::Running(OperationKind::Create), "{answer:?}");
     }
 }
 
@@ -208,7 +210,7 @@ fn what_is_retained_is_noted_also_while_nothing_may_be_sent() {
         scene.intent.recreate = recreate;
         scene.intent.suspended = true;
         wants(&mut scene, without_u());
-        let applied = scene.decide().ledger.applied.expect("it was applied");
+        let applied = scene.decide().persisted.applied.expect("it was applied");
         assert!(applied.retained.has(&Item::secured("service", "U")), "{recreate}: {applied:?}");
     }
 }

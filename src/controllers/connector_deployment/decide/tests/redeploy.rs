@@ -1,14 +1,14 @@
 //! The rows *Redeploy* of the table.
 
 use super::build::{Does, Row, SETTLED, Scene, Stored, check, moved, visible, wanted};
-use crate::controllers::connector_deployment::decide::{CallKind, Step, Verdict};
-use crate::controllers::connector_deployment::ledger::{Look, OperationKind, OperationState, Phase};
+use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Step};
+use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, OperationState, Phase};
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
-const WAITS: (Does, Stored, Verdict) = (Does::Rest, Stored::Planned, Verdict::Running(REDEPLOY));
-const AGAIN: (Does, Stored, Verdict) = (Does::SendAgain(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
-const ANEW: (Does, Stored, Verdict) = (Does::Send(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
-const RUNS: (Does, Stored, Verdict) = (Does::Rest, Stored::Accepted, Verdict::Running(REDEPLOY));
+const WAITS: (Does, Stored, Outcome) = (Does::Rest, Stored::Planned, Outcome::Running(REDEPLOY));
+const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
+const ANEW: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
+const RUNS: (Does, Stored, Outcome) = (Does::Rest, Stored::Accepted, Outcome::Running(REDEPLOY));
 
 #[test]
 fn redeploy_planned_at_the_same_version() {
@@ -93,17 +93,20 @@ fn a_repeated_redeploy_keeps_what_it_starts_from_and_a_new_one_does_not() {
     let decision = scene.decide();
     let Step::Send(call) = &decision.step else { panic!("it is sent again") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false });
-    let again = decision.ledger.operation.expect("it is written again");
+    let again = decision.persisted.operation.expect("it is written again");
     assert_eq!((again.attempt, again.seen_busy, again.from_version), (2, false, Some(5)));
-    assert!(decision.ledger.applied.expect("it is kept").digest.is_some());
+    assert!(decision.persisted.applied.expect("it is kept").digest.is_some());
 
     scene.aged(120).wanted = Some(wanted("3", "secret"));
     scene.intent.redeploy_request = Some("now".into());
     let decision = scene.decide();
-    let anew = decision.ledger.operation.expect("it is written");
-    assert_eq!((anew.attempt, anew.seen_busy, anew.redeploy_request.as_deref()), (2, false, Some("now")));
-    assert_eq!(anew.payload, Some(wanted("3", "secret").payload));
-    assert_eq!(decision.ledger.applied.expect("it is kept").digest, None, "the first one may have been sent");
+    let re_evaluate = decision.persisted.operation.expect("it is written");
+    assert_eq!(
+        (re_evaluate.attempt, re_evaluate.seen_busy, re_evaluate.redeploy_request.as_deref()),
+        (2, false, Some("now"))
+    );
+    assert_eq!(re_evaluate.payload, Some(wanted("3", "secret").payload));
+    assert_eq!(decision.persisted.applied.expect("it is kept").digest, None, "the first one may have been sent");
 }
 
 #[test]
@@ -129,14 +132,14 @@ fn redeploy_planned_and_busy() {
     ] {
         let mut scene = scene;
         scene.aged(age).sees(Phase::Queued);
-        assert_eq!(scene.decide().ledger.operation.expect("it stays").seen_busy, noted, "{name}");
+        assert_eq!(scene.decide().persisted.operation.expect("it stays").seen_busy, noted, "{name}");
     }
     let mut scene = Scene::redeploying();
-    scene.ledger.unverified = true;
+    scene.persisted.unverified = true;
     scene.sees(Phase::Deploying).values = visible(&[("A", "2")]);
-    let ledger = scene.decide().ledger;
-    assert!(ledger.operation.expect("it runs").seen_busy);
-    assert!(!ledger.unverified, "the secrets came with what is seen");
+    let persisted = scene.decide().persisted;
+    assert!(persisted.operation.expect("it runs").seen_busy);
+    assert!(!persisted.unverified, "the secrets came with what is seen");
 }
 
 #[test]
@@ -218,8 +221,8 @@ fn redeploy_planned_at_another_version_and_what_is_seen_says_nothing() {
     let decision = scene.decide();
     let Step::Send(call) = &decision.step else { panic!("it is sent again") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 6, update_connector: false });
-    assert_eq!(decision.ledger.operation.expect("it is written").from_version, Some(6));
-    assert_eq!(decision.ledger.applied.expect("it is kept").digest, None);
+    assert_eq!(decision.persisted.operation.expect("it is written").from_version, Some(6));
+    assert_eq!(decision.persisted.applied.expect("it is kept").digest, None);
 }
 
 #[test]
@@ -229,24 +232,24 @@ fn a_lost_answer_to_a_change_of_secrets_leaves_them_unverified() {
         moved(&mut scene, 60, "1");
         scene.operation().seen_busy = true;
         scene.wanted.as_mut().expect("it is wanted").secured = secured;
-        assert_eq!(scene.decide().ledger.unverified, unverified, "{name}");
+        assert_eq!(scene.decide().persisted.unverified, unverified, "{name}");
     }
     let mut scene = Scene::redeploying();
     moved(&mut scene, 60, "2");
-    assert!(!scene.decide().ledger.unverified, "what is seen proves it");
+    assert!(!scene.decide().persisted.unverified, "what is seen proves it");
 }
 
 #[test]
 fn redeploy_planned_at_another_version_with_other_values() {
     let rows: &[Row] = &[
         ("before calm", |scene| moved(scene, 119, "3"), WAITS),
-        ("calm", |scene| moved(scene, 120, "3"), (Does::Rest, Stored::Nothing, Verdict::Changing)),
+        ("calm", |scene| moved(scene, 120, "3"), (Does::Rest, Stored::Nothing, Outcome::Changing)),
     ];
     check(Scene::redeploying, rows);
     let mut scene = Scene::redeploying();
     moved(&mut scene, 120, "3");
     assert_eq!(
-        scene.decide().ledger.applied.expect("it is kept").digest,
+        scene.decide().persisted.applied.expect("it is kept").digest,
         None,
         "given up, though it may have been sent"
     );
@@ -268,8 +271,8 @@ fn a_change_of_what_is_ignored_only_proves_nothing() {
             "what shows beside what was sent says nothing",
             |scene| {
                 moved(scene, 60, "2");
-                let Look::Present(seen) = &mut scene.look else { panic!("it is there") };
-                seen.values = visible(&[("A", "2"), ("B", "9")]);
+                let Observation::Present(observed) = &mut scene.observation else { panic!("it is there") };
+                observed.values = visible(&[("A", "2"), ("B", "9")]);
             },
             RUNS,
         ),
@@ -283,12 +286,12 @@ fn a_redeploy_that_is_found_at_its_end_is_read_for_a_minute_from_then_on() {
     moved(&mut scene, 90, "1");
     scene.operation().seen_busy = true;
     let idle = scene.decide();
-    assert!(idle.memory.resting.is_some(), "{idle:?}");
+    assert!(idle.transient.resting.is_some(), "{idle:?}");
     let mut scene = Scene::redeploying();
     moved(&mut scene, 90, "2");
-    let Look::Present(seen) = &mut scene.look else { panic!("it is there") };
-    seen.phase = Phase::Deploying;
+    let Observation::Present(observed) = &mut scene.observation else { panic!("it is there") };
+    observed.phase = Phase::Deploying;
     let busy = scene.decide();
-    assert_eq!(busy.ledger.operation.as_ref().map(|operation| operation.state), Some(OperationState::Accepted));
-    assert_eq!(busy.memory.resting, None);
+    assert_eq!(busy.persisted.operation.as_ref().map(|operation| operation.state), Some(OperationState::Accepted));
+    assert_eq!(busy.transient.resting, None);
 }

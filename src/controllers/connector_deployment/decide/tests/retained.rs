@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::build::{Does, Row, SETTLED, Scene, Stored, check, does, gathered, stored, visible, wanting};
-use crate::controllers::connector_deployment::decide::{Verdict, Wanted};
+use super::build::{Does, Row, SETTLED, Scene, Stored, check, does, gathered, status_conversion, visible, wanting};
+use crate::controllers::connector_deployment::decide::{Outcome, Wanted};
 use crate::controllers::connector_deployment::desired::{Declared, DeclaredKeys};
-use crate::controllers::connector_deployment::ledger::{Look, OperationKind, Phase, Seen};
+use crate::controllers::connector_deployment::persisted::{Observation, ObservedDeployment, OperationKind, Phase};
 use crate::controllers::digest::Digest;
 use crate::controllers::tags::{FOREIGN, Item, Tags, UNKNOWN};
 use crate::controllers::values::{RETRY_STRATEGY, VisibleValues};
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
-const SENT: (Does, Stored, Verdict) = (Does::Send(REDEPLOY), Stored::Planned, Verdict::Running(REDEPLOY));
+const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
 
 fn b() -> Item {
     Item::standard("service", "B")
@@ -30,9 +30,9 @@ pub(super) fn live() -> Scene {
     let mut scene = Scene::live();
     scene.applied().digest = Some(all().payload.digest);
     scene.applied().sent = Some(all().payload.tags);
-    let seen = scene.sees(Phase::Deployed);
-    seen.values = visible(&[("A", "1"), ("B", "2")]);
-    seen.secured.insert(("service".to_owned(), "U".to_owned()));
+    let observed = scene.sees(Phase::Deployed);
+    observed.values = visible(&[("A", "1"), ("B", "2")]);
+    observed.secured.insert(("service".to_owned(), "U".to_owned()));
     wants(&mut scene, all());
     scene
 }
@@ -42,9 +42,9 @@ pub(super) fn wants(scene: &mut Scene, wanted: Wanted) {
     gathered(scene);
 }
 
-pub(super) fn seen(scene: &mut Scene) -> &mut Seen {
-    let Look::Present(seen) = &mut scene.look else { panic!("it is there") };
-    seen
+pub(super) fn observed(scene: &mut Scene) -> &mut ObservedDeployment {
+    let Observation::Present(observed) = &mut scene.observation else { panic!("it is there") };
+    observed
 }
 
 pub(super) fn without_b() -> Wanted {
@@ -58,11 +58,11 @@ pub(super) fn without_u() -> Wanted {
 /// `B` was removed some time ago, and it was noted.
 pub(super) fn noted(scene: &mut Scene) {
     wants(scene, without_b());
-    scene.ledger = scene.decide().ledger;
+    scene.persisted = scene.decide().persisted;
 }
 
 fn retained(scene: &Scene) -> Tags {
-    scene.decide().ledger.applied.expect("something was applied").retained
+    scene.decide().persisted.applied.expect("something was applied").retained
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn rule_8_only_what_changes_something_at_the_remote_is_sent() {
             |scene| {
                 noted(scene);
                 wants(scene, all());
-                seen(scene).values = visible(&[("A", "1"), ("B", "9")]);
+                observed(scene).values = visible(&[("A", "1"), ("B", "9")]);
             },
             SENT,
         ),
@@ -133,7 +133,7 @@ fn rule_8_only_what_changes_something_at_the_remote_is_sent() {
             |scene| {
                 noted(scene);
                 scene.intent.correct_drift = true;
-                seen(scene).values = visible(&[("A", "1"), ("B", "9")]);
+                observed(scene).values = visible(&[("A", "1"), ("B", "9")]);
             },
             SETTLED,
         ),
@@ -143,8 +143,8 @@ fn rule_8_only_what_changes_something_at_the_remote_is_sent() {
 
 #[test]
 fn rule_8_what_is_retained_is_remembered_by_its_name_for_as_long_as_it_may_be_there() {
-    type Case = (&'static str, fn(&mut Scene), &'static [&'static str]);
-    let cases: [Case; 9] = [
+    type Input = (&'static str, fn(&mut Scene), &'static [&'static str]);
+    let cases: [Input; 9] = [
         ("nothing is removed", |_| {}, &[]),
         ("a plain value is removed", |scene| wants(scene, without_b()), &["service/B"]),
         ("a secured value is removed", |scene| wants(scene, without_u()), &["service/U (secured)"]),
@@ -152,7 +152,7 @@ fn rule_8_what_is_retained_is_remembered_by_its_name_for_as_long_as_it_may_be_th
             "the record does not show a plain value any more",
             |scene| {
                 noted(scene);
-                seen(scene).values = visible(&[("A", "1")]);
+                observed(scene).values = visible(&[("A", "1")]);
             },
             &[],
         ),
@@ -160,8 +160,8 @@ fn rule_8_what_is_retained_is_remembered_by_its_name_for_as_long_as_it_may_be_th
             "the record lists secured keys, and not this one any more",
             |scene| {
                 wants(scene, without_u());
-                scene.ledger = scene.decide().ledger;
-                seen(scene).secured = [("service".to_owned(), "T".to_owned())].into();
+                scene.persisted = scene.decide().persisted;
+                observed(scene).secured = [("service".to_owned(), "T".to_owned())].into();
             },
             &[],
         ),
@@ -169,7 +169,7 @@ fn rule_8_what_is_retained_is_remembered_by_its_name_for_as_long_as_it_may_be_th
             "the record lists no secured keys at all",
             |scene| {
                 wants(scene, without_u());
-                seen(scene).secured.clear();
+                observed(scene).secured.clear();
             },
             &["service/U (secured)"],
         ),
@@ -185,7 +185,7 @@ fn rule_8_what_is_retained_is_remembered_by_its_name_for_as_long_as_it_may_be_th
             "its application is gone",
             |scene| {
                 noted(scene);
-                seen(scene).values.applications.clear();
+                observed(scene).values.applications.clear();
             },
             &[],
         ),
@@ -196,21 +196,21 @@ fn rule_8_what_is_retained_is_remembered_by_its_name_for_as_long_as_it_may_be_th
                 with.applications.get_mut("service").expect("it is there").schedule = Some("0 5 * * *".into());
                 let tag = Tags::visible(&with).get(&Item::schedule("service")).expect("a schedule").to_owned();
                 scene.applied().sent.as_mut().expect("it is known").set(Item::schedule("service"), tag);
-                seen(scene).values = with;
+                observed(scene).values = with;
             },
             &["service (schedule)"],
         ),
     ];
-    for (case, change, expected) in cases {
+    for (input, change, expected) in cases {
         let mut scene = live();
         change(&mut scene);
-        if case == "a schedule is removed" {
+        if input == "a schedule is removed" {
             scene.applied().digest = Some(wanting(&[("X", "")], &[]).payload.digest);
         }
         let names: Vec<_> = retained(&scene).iter().map(|(item, _)| item.to_string()).collect();
-        assert_eq!(names, expected, "{case}");
-        let next = Scene { ledger: scene.decide().ledger, ..scene.clone() };
-        assert_eq!(next.decide().ledger, next.ledger, "{case}: written once");
+        assert_eq!(names, expected, "{input}");
+        let next = Scene { persisted: scene.decide().persisted, ..scene.clone() };
+        assert_eq!(next.decide().persisted, next.persisted, "{input}: written once");
     }
 }
 
@@ -222,11 +222,11 @@ fn rule_8_what_others_left_is_told_too_but_no_default() {
         secured: ["T", "U", "V"].map(str::to_owned).into(),
         defaults: BTreeMap::from([("D".to_owned(), "default".to_owned())]),
     };
-    let seen = seen(&mut scene);
-    seen.declared =
+    let observed = observed(&mut scene);
+    observed.declared =
         Some(Declared { applications: [("service".to_owned(), keys)].into(), global: DeclaredKeys::default() });
-    seen.values = visible(&[("A", "1"), ("B", "2"), ("C", "3"), ("D", "default"), ("Z", "not declared")]);
-    seen.secured.insert(("service".to_owned(), "V".to_owned()));
+    observed.values = visible(&[("A", "1"), ("B", "2"), ("C", "3"), ("D", "default"), ("Z", "not declared")]);
+    observed.secured.insert(("service".to_owned(), "V".to_owned()));
     let found = retained(&scene);
     let names: Vec<_> = found.iter().map(|(item, tag)| (item.to_string(), tag.to_owned())).collect();
     assert_eq!(names, [("service/V (secured)".into(), FOREIGN.into()), ("service/C".to_owned(), FOREIGN.to_owned())]);
@@ -237,12 +237,12 @@ fn rule_8_what_an_operation_that_is_given_up_may_have_sent_is_not_forgotten() {
     let mut scene = live();
     wants(&mut scene, wanting(&[("A", "2"), ("B", "2"), ("C", "3")], &[("T", "secret"), ("U", "other")]));
     let begun = scene.decide();
-    (scene.ledger, scene.memory) = (begun.ledger, begun.memory);
+    (scene.persisted, scene.transient) = (begun.persisted, begun.transient);
     scene.aged(120);
     let shown = scene.sees(Phase::Deployed);
     (shown.version, shown.values) = (9, visible(&[("A", "7"), ("B", "2"), ("C", "3")]));
     scene.wanted = Some(all());
-    let given_up = scene.decide().ledger;
+    let given_up = scene.decide().persisted;
     assert_eq!(given_up.operation.as_ref().map(|operation| operation.kind), None, "{given_up:#?}");
     let applied = given_up.applied.expect("it is kept");
     assert_eq!(applied.digest, None);
@@ -254,22 +254,22 @@ fn rule_8_a_redeploy_for_another_reason_leaves_the_removed_behind() {
     let mut scene = live();
     wants(&mut scene, wanting(&[("A", "9")], &[("T", "secret")]));
     let begun = scene.decide();
-    (scene.ledger, scene.memory) = (begun.ledger, begun.memory);
+    (scene.persisted, scene.transient) = (begun.persisted, begun.transient);
     let operation = scene.accepted().aged(100).operation();
     assert!(operation.changes_visible);
     operation.seen_busy = true;
-    let seen = scene.sees(Phase::Deployed);
-    (seen.version, seen.values) = (6, visible(&[("A", "9"), ("B", "2")]));
-    seen.secured.insert(("service".to_owned(), "U".to_owned()));
+    let observed = scene.sees(Phase::Deployed);
+    (observed.version, observed.values) = (6, visible(&[("A", "9"), ("B", "2")]));
+    observed.secured.insert(("service".to_owned(), "U".to_owned()));
     let ended = scene.decide();
-    assert_eq!(ended.verdict, SETTLED.2);
-    let applied = ended.ledger.applied.expect("it has ended");
+    assert_eq!(ended.outcome, SETTLED.2);
+    let applied = ended.persisted.applied.expect("it has ended");
     assert!(applied.retained.has(&b()) && applied.retained.has(&u()));
     assert_eq!(applied.at, super::build::NOW);
-    scene.ledger.applied = Some(applied);
-    scene.ledger.operation = None;
-    scene.memory.change = None;
-    assert_eq!(scene.decide_at(super::build::NOW).verdict, SETTLED.2);
+    scene.persisted.applied = Some(applied);
+    scene.persisted.operation = None;
+    scene.transient.change = None;
+    assert_eq!(scene.decide_at(super::build::NOW).outcome, SETTLED.2);
 }
 
 /// A policy with these members beside `A` and `B`, wanted or sent.
@@ -289,11 +289,11 @@ fn with_policy(members: &[(&'static str, &str)]) -> (Wanted, VisibleValues) {
 fn rule_8_a_retry_policy_is_replaced_as_a_whole_and_stays_when_it_is_removed() {
     const BACKOFF: [(&str, &str); 3] =
         [(RETRY_STRATEGY, "exponential-backoff"), ("minBackoffSeconds", "10"), ("maxAttempts", "5")];
-    type Case =
-        (&'static str, &'static [(&'static str, &'static str)], Option<VisibleValues>, (Does, Stored, Verdict), bool);
+    type Input =
+        (&'static str, &'static [(&'static str, &'static str)], Option<VisibleValues>, (Does, Stored, Outcome), bool);
     let shown = Some(with_policy(&BACKOFF).1);
     let hidden = Some(visible(&[("A", "1"), ("B", "2")]));
-    let cases: [Case; 7] = [
+    let cases: [Input; 7] = [
         ("the same", &BACKOFF, shown.clone(), SETTLED, false),
         ("the same, and the record shows none: no drift", &BACKOFF, hidden.clone(), SETTLED, false),
         ("another", &[(RETRY_STRATEGY, "immediate")], shown.clone(), SENT, false),
@@ -302,17 +302,17 @@ fn rule_8_a_retry_policy_is_replaced_as_a_whole_and_stays_when_it_is_removed() {
         ("removed, and the record shows none", &[], hidden, SETTLED, true),
         ("removed, and another one shows", &[], Some(with_policy(&[(RETRY_STRATEGY, "immediate")]).1), SETTLED, false),
     ];
-    for (case, members, values, expected, stays) in cases {
+    for (input, members, values, expected, stays) in cases {
         let mut scene = live();
         let (sent, _) = with_policy(&BACKOFF);
         scene.applied().digest = Some(sent.payload.digest);
         scene.applied().sent = Some(sent.payload.tags);
         scene.intent.correct_drift = true;
-        seen(&mut scene).values = values.expect("it shows");
+        observed(&mut scene).values = values.expect("it shows");
         wants(&mut scene, with_policy(members).0);
         let decision = scene.decide();
-        assert_eq!((does(&decision), stored(&decision.ledger), decision.verdict), expected, "{case}");
-        let retained = decision.ledger.applied.expect("something was applied").retained;
-        assert_eq!(retained.has(&Item::retry_policy("service", RETRY_STRATEGY)), stays, "{case}");
+        assert_eq!((does(&decision), status_conversion(&decision.persisted), decision.outcome), expected, "{input}");
+        let retained = decision.persisted.applied.expect("something was applied").retained;
+        assert_eq!(retained.has(&Item::retry_policy("service", RETRY_STRATEGY)), stays, "{input}");
     }
 }

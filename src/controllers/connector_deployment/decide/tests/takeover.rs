@@ -1,15 +1,15 @@
 //! Rules 2, 3 and 13: what exists under the key before anything is known of it.
 
 use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, check, does, wanted};
-use crate::controllers::connector_deployment::decide::{Verdict, Version};
-use crate::controllers::connector_deployment::ledger::Phase;
+use crate::controllers::connector_deployment::decide::{Outcome, Version};
+use crate::controllers::connector_deployment::persisted::Phase;
 use crate::controllers::tags::Item;
 use crate::controllers::values::RETRY_STRATEGY;
 
-const TAKEN: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::KeyTaken);
-const CANNOT: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::NotAdoptable);
-const WAITS: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::TakingOver);
-const REDEPLOYS: (Does, Stored, Verdict) = (Does::Rest, Stored::Nothing, Verdict::Changing);
+const TAKEN: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::KeyTaken);
+const CANNOT: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::NotAdoptable);
+const WAITS: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::TakingOver);
+const REDEPLOYS: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::Changing);
 
 /// The status was lost, and the annotation names what is found.
 fn restored() -> Scene {
@@ -70,25 +70,25 @@ fn rule_2_what_exists_is_not_ours_unless_people_say_so() {
 #[test]
 fn rule_13_taken_over_once_it_was_quiet_for_a_minute() {
     let rows: &[Row] = &[
-        ("the first look", |scene| scene.memory.resting = None, WAITS),
+        ("the first look", |scene| scene.transient.resting = None, WAITS),
         ("before 60 s", |scene| _ = scene.rests(59), WAITS),
         ("after 60 s", |_| {}, SETTLED),
         (
             "another version than before",
             |scene| {
-                scene.memory.resting.as_mut().expect("it rests").version = 4;
+                scene.transient.resting.as_mut().expect("it rests").version = 4;
             },
             WAITS,
         ),
         (
             "another status than before",
             |scene| {
-                scene.memory.resting.as_mut().expect("it rests").phase = Phase::Failed;
+                scene.transient.resting.as_mut().expect("it rests").phase = Phase::Failed;
             },
             WAITS,
         ),
         ("busy", |scene| _ = scene.sees(Phase::Deploying), WAITS),
-        ("values unknown", |scene| scene.wanted = None, (Does::Rest, Stored::Nothing, Verdict::ValuesUnknown)),
+        ("values unknown", |scene| scene.wanted = None, (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown)),
         (
             "a retry policy is wanted that the record does not show",
             |scene| {
@@ -104,7 +104,7 @@ fn rule_13_taken_over_once_it_was_quiet_for_a_minute() {
                 scene.sees(Phase::Failed);
                 scene.rests(60);
             },
-            (Does::Rest, Stored::Nothing, Verdict::Settled { phase: Phase::Failed, drifted: false }),
+            (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Failed, drifted: false }),
         ),
         (
             "a higher version is wanted",
@@ -117,18 +117,21 @@ fn rule_13_taken_over_once_it_was_quiet_for_a_minute() {
     check(restored, rows);
 
     let mut scene = restored();
-    scene.memory.resting = None;
-    scene.memory = scene.decide().memory;
-    assert_eq!(scene.memory.resting.map(|rest| rest.since), Some(NOW));
+    scene.transient.resting = None;
+    scene.transient = scene.decide().transient;
+    assert_eq!(scene.transient.resting.map(|no_op| no_op.since), Some(NOW));
     scene.wanted = None;
-    assert!(scene.rests(3600).decide().memory.resting.is_some(), "it need not be quiet anew once the values are known");
+    assert!(
+        scene.rests(3600).decide().transient.resting.is_some(),
+        "it need not be quiet anew once the values are known"
+    );
     scene.sees(Phase::Queued);
-    assert_eq!(scene.decide().memory.resting, None, "busy breaks the row");
+    assert_eq!(scene.decide().transient.resting, None, "busy breaks the row");
 }
 
 #[test]
 fn rule_13_what_is_taken_over_is_unverified_and_its_request_handled() {
-    for (case, value, secured, known) in
+    for (input, value, secured, known) in
         [("the same", "1", true, true), ("no secrets", "1", false, true), ("visible values differ", "2", true, false)]
     {
         let mut scene = restored();
@@ -137,20 +140,20 @@ fn rule_13_what_is_taken_over_is_unverified_and_its_request_handled() {
         scene.wanted = Some(wanted.clone());
         scene.intent.redeploy_request = Some("now".into());
         let decision = scene.decide();
-        assert_eq!(does(&decision), Does::Rest, "{case}");
-        let ledger = decision.ledger;
-        assert_eq!(ledger.id.as_deref(), Some("id-1"), "{case}");
-        assert_eq!(ledger.unverified, secured, "{case}");
-        assert_eq!(ledger.handled_redeploy.as_deref(), Some("now"), "{case}");
-        let applied = ledger.applied.expect("it was taken over");
-        assert_eq!(applied.digest, known.then_some(wanted.payload.digest), "{case}");
-        assert_eq!(applied.sent, known.then_some(wanted.payload.tags), "{case}");
-        assert_eq!((applied.outcome, applied.at), (Phase::Deployed, NOW), "{case}");
+        assert_eq!(does(&decision), Does::Rest, "{input}");
+        let persisted = decision.persisted;
+        assert_eq!(persisted.id.as_deref(), Some("id-1"), "{input}");
+        assert_eq!(persisted.unverified, secured, "{input}");
+        assert_eq!(persisted.handled_redeploy.as_deref(), Some("now"), "{input}");
+        let applied = persisted.applied.expect("it was taken over");
+        assert_eq!(applied.digest, known.then_some(wanted.payload.digest), "{input}");
+        assert_eq!(applied.sent, known.then_some(wanted.payload.tags), "{input}");
+        assert_eq!((applied.outcome, applied.at), (Phase::Deployed, NOW), "{input}");
     }
     let mut scene = restored();
     scene.wanted = Some(wanted("2", "secret"));
-    let mut next = Scene { ledger: scene.decide().ledger, memory: scene.decide().memory, ..scene };
-    next.memory.change.as_mut().expect("the difference is gathered").first = ago(10);
+    let mut next = Scene { persisted: scene.decide().persisted, transient: scene.decide().transient, ..scene };
+    next.transient.change.as_mut().expect("the difference is gathered").first = ago(10);
     let decision = next.decide();
     assert!(matches!(does(&decision), Does::Send(_)), "visible values that differ are one redeploy");
 }

@@ -4,22 +4,24 @@ use super::*;
 
 #[test]
 fn nothing_is_concluded_from_an_old_view() {
-    let wrote =
-        || Ledger { applied: Some(Applied { from_version: Some(7), at: begun(), ..Applied::default() }), ..ours() };
-    let at = |version, age| Row::of(wrote(), wish(), Seen { version, ..of_the_first_tag() }).at(age);
+    let wrote = || PersistedState {
+        applied: Some(Applied { from_version: Some(7), at: begun(), ..Applied::default() }),
+        ..ours()
+    };
+    let at = |version, age| Row::of(wrote(), wish(), ObservedConnector { version, ..of_the_first_tag() }).at(age);
     check(vec![
         ("the version before our write", at(7, seconds(5)), "Running(Update)"),
         ("one before that", at(6, seconds(5)), "Running(Update)"),
         ("the next one", at(8, seconds(5)), "update from 8"),
         ("for so long that it is no old view", at(7, LAG + LIMIT), "update from 7"),
         ("not there yet", Row::of(wrote(), wish(), None).at(seconds(5)), "Running(Update)"),
-        ("not there", Row::of(wrote(), wish(), None).at(CALM), "Missing"),
+        ("not there", Row::of(wrote(), wish(), None).at(QUIET_PERIOD), "Missing"),
     ]);
 }
 
 #[test]
 fn a_create_whose_answer_was_lost_is_found_or_sent_again() {
-    let creating = || Ledger { operation: Some(doing(OperationKind::Create)), ..Ledger::default() };
+    let creating = || PersistedState { operation: Some(doing(OperationKind::Create)), ..PersistedState::default() };
     let changed = || Intent { digest: "third".into(), ..wish() };
     check(vec![
         ("absent", Row::of(creating(), wish(), None).at(seconds(59)), "Running(Create)"),
@@ -29,22 +31,26 @@ fn a_create_whose_answer_was_lost_is_found_or_sent_again() {
             Row::of(creating(), changed(), None).at(seconds(60)),
             "Running(Create)",
         ),
-        ("the same when it is calm", Row::of(creating(), changed(), None).at(CALM), "create again"),
+        ("the same when it is calm", Row::of(creating(), changed(), None).at(QUIET_PERIOD), "create again"),
         ("it arrived", Row::of(creating(), wish(), met()).at(seconds(1)), "Settled(Staged)"),
         ("somebody else's", Row::of(creating(), wish(), of_the_first_tag()).at(seconds(60)), "Running(Create)"),
-        ("somebody else's when it is calm", Row::of(creating(), wish(), of_the_first_tag()).at(CALM), "KeyTaken"),
+        (
+            "somebody else's when it is calm",
+            Row::of(creating(), wish(), of_the_first_tag()).at(QUIET_PERIOD),
+            "KeyTaken",
+        ),
     ]);
     let found = Row::of(creating(), wish(), met()).at(seconds(1)).decide();
-    assert_eq!((found.ledger.id.as_deref(), &found.ledger.operation), (Some(ID), &None));
+    assert_eq!((found.persisted.id.as_deref(), &found.persisted.operation), (Some(ID), &None));
 }
 
 #[test]
 fn a_change_whose_answer_was_lost_is_sent_again_from_the_same_version_only() {
     use OperationKind::{Preview as Asks, Publish, Update};
-    let same = |seen: Seen| Seen { version: 6, ..seen };
-    let of = |kind, intent, seen: Seen| Row::of(with(doing(kind)), intent, seen).at(seconds(10));
+    let same = |observed: ObservedConnector| ObservedConnector { version: 6, ..observed };
+    let of = |kind, intent, observed: ObservedConnector| Row::of(with(doing(kind)), intent, observed).at(seconds(10));
     let changed = || Intent { digest: "third".into(), publication: Some("private:third".into()), ..published() };
-    let granted = || Seen { preview: Preview::Granted, ..met() };
+    let granted = || ObservedConnector { preview: Preview::Granted, ..met() };
     check(vec![
         ("update, not yet", of(Update, wish(), same(of_the_first_tag())).at(seconds(9)), "Running(Update)"),
         ("update, not arrived", of(Update, wish(), same(of_the_first_tag())), "update from 6 again"),
@@ -53,15 +59,23 @@ fn a_change_whose_answer_was_lost_is_sent_again_from_the_same_version_only() {
         ("update, the wish is back for long", of(Update, changed(), same(met())).at(LAG + LIMIT), "publish from 6"),
         ("update, arrived", of(Update, wish(), met()), "Settled(Staged)"),
         ("update, somebody else was first", of(Update, wish(), of_the_first_tag()), "update from 7"),
-        ("update, an older view", of(Update, wish(), Seen { version: 5, ..of_the_first_tag() }), "Running(Update)"),
+        (
+            "update, an older view",
+            of(Update, wish(), ObservedConnector { version: 5, ..of_the_first_tag() }),
+            "Running(Update)",
+        ),
         ("preview, not arrived", of(Asks, previewable(), same(met())), "preview from 6 again"),
         ("preview, not wanted any more", of(Asks, wish(), same(met())), "Settled(Staged)"),
-        ("preview, at work", of(Asks, previewable(), Seen { preview: Preview::Pending, ..met() }), "Running(Preview)"),
+        (
+            "preview, at work",
+            of(Asks, previewable(), ObservedConnector { preview: Preview::Pending, ..met() }),
+            "Running(Preview)",
+        ),
         // It may be the permission of the tag before, or somebody else's of a tag that stood there for a while.
         ("preview, granted to nobody knows whom", of(Asks, previewable(), granted()), "preview from 7"),
         (
             "preview, refused to nobody knows whom",
-            of(Asks, previewable(), Seen { preview: Preview::Refused, ..met() }),
+            of(Asks, previewable(), ObservedConnector { preview: Preview::Refused, ..met() }),
             "preview from 7",
         ),
         (
@@ -81,13 +95,21 @@ fn a_change_whose_answer_was_lost_is_sent_again_from_the_same_version_only() {
             of(Publish, Intent { proven: false, ..published() }, same(met())),
             "AwaitingProof",
         ),
-        ("publish, at work", of(Publish, published(), Seen { phase: Phase::Processing, ..met() }), "Running(Publish)"),
+        (
+            "publish, at work",
+            of(Publish, published(), ObservedConnector { phase: Phase::Processing, ..met() }),
+            "Running(Publish)",
+        ),
         (
             "publish, done",
-            of(Publish, published(), Seen { phase: Phase::Published, listed: true, ..met() }),
+            of(Publish, published(), ObservedConnector { phase: Phase::Published, listed: true, ..met() }),
             "Settled(Published)",
         ),
-        ("publish, failed", of(Publish, published(), Seen { phase: Phase::Failed, ..met() }), "PublishingFailed"),
+        (
+            "publish, failed",
+            of(Publish, published(), ObservedConnector { phase: Phase::Failed, ..met() }),
+            "PublishingFailed",
+        ),
         ("publish, somebody else changed it", of(Publish, published(), met()), "publish from 7"),
     ]);
 }
@@ -95,22 +117,22 @@ fn a_change_whose_answer_was_lost_is_sent_again_from_the_same_version_only() {
 #[test]
 fn what_was_accepted_ends_with_what_is_seen_after_it() {
     use OperationKind::{Preview as Asks, Publish};
-    let of = |kind, seen_busy, intent, seen: Seen| {
-        Row::of(with(Operation { accepted: true, seen_busy, ..doing(kind) }), intent, seen).at(seconds(10))
+    let of = |kind, seen_busy, intent, observed: ObservedConnector| {
+        Row::of(with(Operation { accepted: true, seen_busy, ..doing(kind) }), intent, observed).at(seconds(10))
     };
-    let pending = || Seen { preview: Preview::Pending, ..met() };
-    let failed = || Seen { phase: Phase::Failed, ..met() };
+    let pending = || ObservedConnector { preview: Preview::Pending, ..met() };
+    let failed = || ObservedConnector { phase: Phase::Failed, ..met() };
     check(vec![
         ("preview, at work", of(Asks, true, previewable(), pending()), "Running(Preview)"),
         ("preview, at work for long", of(Asks, true, previewable(), pending()).at(TOO_LONG), "TakesTooLong"),
         (
             "preview, an old view that was granted for the tag before",
-            of(Asks, false, previewable(), Seen { version: 6, preview: Preview::Granted, ..met() }),
+            of(Asks, false, previewable(), ObservedConnector { version: 6, preview: Preview::Granted, ..met() }),
             "Running(Preview)",
         ),
         (
             "preview, refused",
-            of(Asks, true, previewable(), Seen { preview: Preview::Refused, ..met() }),
+            of(Asks, true, previewable(), ObservedConnector { preview: Preview::Refused, ..met() }),
             "PreviewRefused",
         ),
         ("preview, not begun", of(Asks, false, previewable(), met()), "Running(Preview)"),
@@ -118,18 +140,23 @@ fn what_was_accepted_ends_with_what_is_seen_after_it() {
         ("publish, not begun", of(Publish, false, published(), met()), "Running(Publish)"),
         ("publish, never begun", of(Publish, false, published(), met()).at(LAG), "PublishingFailed"),
         ("publish, failed", of(Publish, true, published(), failed()), "PublishingFailed"),
-        ("publish, an old view", of(Publish, true, published(), Seen { version: 6, ..failed() }), "Running(Publish)"),
+        (
+            "publish, an old view",
+            of(Publish, true, published(), ObservedConnector { version: 6, ..failed() }),
+            "Running(Publish)",
+        ),
     ]);
     for (name, accepted, expected) in [("the answer was read", true, true), ("the answer was lost", false, false)] {
         let operation = Operation { accepted, ..doing(Asks) };
         let worked = Row::of(with(operation), previewable(), pending()).at(seconds(10)).decide();
-        let granted = Seen { preview: Preview::Granted, ..met() };
-        let ended = Row::of(worked.ledger, previewable(), granted).at(seconds(30)).decide();
-        assert_eq!(ended.ledger.previewed.is_some(), expected, "{name}: whose request was at work is not known");
+        let granted = ObservedConnector { preview: Preview::Granted, ..met() };
+        let ended = Row::of(worked.persisted, previewable(), granted).at(seconds(30)).decide();
+        assert_eq!(ended.persisted.previewed.is_some(), expected, "{name}: whose request was at work is not known");
     }
-    let done = of(Publish, true, published(), Seen { phase: Phase::Published, listed: true, ..met() }).decide();
-    assert_eq!(done.ledger.published.as_deref(), Some("2"));
-    assert_eq!(done.ledger.publication.map(|tried| tried.outcome), Some(Phase::Published));
+    let done =
+        of(Publish, true, published(), ObservedConnector { phase: Phase::Published, listed: true, ..met() }).decide();
+    assert_eq!(done.persisted.published.as_deref(), Some("2"));
+    assert_eq!(done.persisted.publication.map(|tried| tried.outcome), Some(Phase::Published));
 }
 
 #[test]
@@ -137,7 +164,7 @@ fn rule_5_gone_is_what_is_absent_twice() {
     let missing = |since: Option<Duration>| {
         let row = Row::of(ours(), wish(), None);
         let absent_since = since.map(|ago| row.now.saturating_sub(ago).expect("a time in range"));
-        Row { memory: Memory { absent_since, ..Memory::default() }, ..row }
+        Row { transient: TransientState { absent_since, ..TransientState::default() }, ..row }
     };
     check(vec![
         ("once", missing(None), "Missing"),
@@ -161,33 +188,41 @@ fn an_answer_says_what_became_of_a_call() {
         Call { kind, first }
     };
     let of = |kind, first, answer| {
-        let ledger = Ledger { operation: Some(doing(kind)), ..ours() };
+        let persisted = PersistedState { operation: Some(doing(kind)), ..ours() };
         let cause = Cause { kind, digest: "second".into(), generation: 2, version: Some(6), request: None };
-        answered(&ledger, &Memory::default(), &call(kind, first), Some(cause), &answer, after(seconds(1)))
+        apply_response(
+            &persisted,
+            &TransientState::default(),
+            &call(kind, first),
+            Some(cause),
+            &answer,
+            after(seconds(1)),
+        )
     };
-    let stored = |outcome: &Outcome| outcome.ledger.operation.as_ref().map(|operation| operation.accepted);
+    let status_conversion =
+        |outcome: &AppliedResponse| outcome.persisted.operation.as_ref().map(|operation| operation.accepted);
     for (name, outcome, operation, refused, paused) in [
-        ("a create", of(Create, true, Answer::Accepted(met())), None, false, false),
-        ("an update", of(Update, true, Answer::Accepted(met())), None, false, false),
-        ("a preview", of(Asks, true, Answer::Accepted(met())), Some(true), false, false),
-        ("a publication", of(Publish, true, Answer::Accepted(met())), Some(true), false, false),
-        ("a delete", of(Delete, true, Answer::Accepted(met())), Some(true), false, false),
-        ("refused", of(Update, true, Answer::Refused), None, true, false),
-        ("refused when it was sent again", of(Update, false, Answer::Refused), Some(false), true, false),
-        ("another version", of(Update, true, Answer::NotNow), None, false, true),
-        ("another version, sent again", of(Update, false, Answer::NotNow), Some(false), false, false),
-        ("lost", of(Publish, true, Answer::Unknown), Some(false), false, false),
-        ("gone", of(Update, true, Answer::NotFound), None, false, true),
-        ("the key exists, when it was sent again", of(Create, false, Answer::Duplicate), Some(false), false, false),
+        ("a create", of(Create, true, Response::Accepted(met())), None, false, false),
+        ("an update", of(Update, true, Response::Accepted(met())), None, false, false),
+        ("a preview", of(Asks, true, Response::Accepted(met())), Some(true), false, false),
+        ("a publication", of(Publish, true, Response::Accepted(met())), Some(true), false, false),
+        ("a delete", of(Delete, true, Response::Accepted(met())), Some(true), false, false),
+        ("refused", of(Update, true, Response::Refused), None, true, false),
+        ("refused when it was sent again", of(Update, false, Response::Refused), Some(false), true, false),
+        ("another version", of(Update, true, Response::Retryable), None, false, true),
+        ("another version, sent again", of(Update, false, Response::Retryable), Some(false), false, false),
+        ("lost", of(Publish, true, Response::Unknown), Some(false), false, false),
+        ("gone", of(Update, true, Response::NotFound), None, false, true),
+        ("the key exists, when it was sent again", of(Create, false, Response::Duplicate), Some(false), false, false),
     ] {
-        assert_eq!(stored(&outcome), operation, "{name}");
-        assert_eq!(outcome.memory.refused.is_some(), refused, "{name}");
-        assert_eq!(outcome.memory.pause.is_some(), paused, "{name}");
-        assert!(!outcome.release && !outcome.key_taken, "{name}");
+        assert_eq!(status_conversion(&outcome), operation, "{name}");
+        assert_eq!(outcome.transient.refused.is_some(), refused, "{name}");
+        assert_eq!(outcome.transient.pause.is_some(), paused, "{name}");
+        assert!(!outcome.remove_finalizer && !outcome.key_taken, "{name}");
     }
-    assert!(of(Create, true, Answer::Duplicate).key_taken, "looked up, and then there: not ours");
-    assert!(of(Delete, true, Answer::NotFound).release, "a 404 is the end");
-    let applied = of(Update, true, Answer::Accepted(met())).ledger.applied.expect("it was applied");
+    assert!(of(Create, true, Response::Duplicate).key_taken, "looked up, and then there: not ours");
+    assert!(of(Delete, true, Response::NotFound).remove_finalizer, "a 404 is the end");
+    let applied = of(Update, true, Response::Accepted(met())).persisted.applied.expect("it was applied");
     assert_eq!((applied.digest.as_deref(), applied.from_version), (Some("second"), Some(6)));
 }
 
@@ -197,9 +232,9 @@ fn what_was_refused_is_not_sent_again_for_the_same_cause_and_version() {
         let cause =
             Cause { kind: OperationKind::Update, digest: "second".into(), generation: 2, version, request: None };
         let refused = Refused::after(None, Some(cause), begun());
-        Memory { refused: Some(refused), ..Memory::default() }
+        TransientState { refused: Some(refused), ..TransientState::default() }
     };
-    let row = |memory| Row { memory, ..Row::of(ours(), wish(), of_the_first_tag()).at(seconds(60)) };
+    let row = |transient| Row { transient, ..Row::of(ours(), wish(), of_the_first_tag()).at(seconds(60)) };
     check(vec![
         ("the same", row(refused(Some(7))), "Refused"),
         ("some of it was taken", row(refused(Some(6))), "update from 7"),

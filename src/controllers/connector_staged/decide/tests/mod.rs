@@ -9,11 +9,12 @@ use std::time::Duration;
 use clock::later;
 use jiff::Timestamp;
 
-use super::super::ledger::{
-    Applied, Deployable, Ledger, Look, Operation, OperationKind, Phase, Preview, Publication, Seen,
+use super::super::persisted::{
+    Applied, Deployable, Observation, ObservedConnector, Operation, OperationKind, PersistedState, Phase, Preview,
+    Publication,
 };
 use super::*;
-use crate::controllers::operations::{CALM, LAG, LIMIT, TOO_LONG};
+use crate::controllers::operations::{LAG, LIMIT, QUIET_PERIOD, TOO_LONG};
 
 const ID: &str = "one";
 
@@ -50,8 +51,8 @@ fn wish() -> Intent {
 }
 
 /// As wanted, at rest.
-fn met() -> Seen {
-    Seen {
+fn met() -> ObservedConnector {
+    ObservedConnector {
         id: ID.into(),
         version: 7,
         phase: Phase::Draft,
@@ -68,16 +69,16 @@ fn met() -> Seen {
 }
 
 /// Another tag is there than is wanted.
-fn of_the_first_tag() -> Seen {
-    Seen { digest: "first".into(), met: false, repository_met: false, source: "one".into(), ..met() }
+fn of_the_first_tag() -> ObservedConnector {
+    ObservedConnector { digest: "first".into(), met: false, repository_met: false, source: "one".into(), ..met() }
 }
 
 /// Ours since long ago.
-fn ours() -> Ledger {
-    Ledger {
+fn ours() -> PersistedState {
+    PersistedState {
         id: Some(ID.into()),
         applied: Some(Applied { generation: 1, at: begun(), ..Applied::default() }),
-        ..Ledger::default()
+        ..PersistedState::default()
     }
 }
 
@@ -97,8 +98,8 @@ fn doing(kind: OperationKind) -> Operation {
     }
 }
 
-fn with(operation: Operation) -> Ledger {
-    Ledger { operation: Some(operation), ..ours() }
+fn with(operation: Operation) -> PersistedState {
+    PersistedState { operation: Some(operation), ..ours() }
 }
 
 fn previewable() -> Intent {
@@ -111,17 +112,23 @@ fn published() -> Intent {
 
 /// Everything that a row is about; the time is long after the last write.
 struct Row {
-    ledger: Ledger,
+    persisted: PersistedState,
     intent: Intent,
-    look: Look,
-    memory: Memory,
+    observation: Observation,
+    transient: TransientState,
     now: Timestamp,
 }
 
 impl Row {
-    fn of(ledger: Ledger, intent: Intent, look: impl Into<Option<Seen>>) -> Self {
-        let look = look.into().map_or(Look::Absent, Look::Present);
-        Self { ledger, intent, look, memory: Memory::default(), now: after(Duration::from_hours(1)) }
+    fn of(persisted: PersistedState, intent: Intent, observation: impl Into<Option<ObservedConnector>>) -> Self {
+        let observation = observation.into().map_or(Observation::Absent, Observation::Present);
+        Self {
+            persisted,
+            intent,
+            observation,
+            transient: TransientState::default(),
+            now: after(Duration::from_hours(1)),
+        }
     }
 
     fn at(self, age: Duration) -> Self {
@@ -129,11 +136,11 @@ impl Row {
     }
 
     fn decide(&self) -> Decision {
-        decide(&Case {
-            ledger: &self.ledger,
+        decide(&Input {
+            persisted: &self.persisted,
             intent: &self.intent,
-            look: &self.look,
-            memory: &self.memory,
+            observation: &self.observation,
+            transient: &self.transient,
             now: self.now,
         })
     }
@@ -141,8 +148,8 @@ impl Row {
 
 /// What a row comes to, in a word.
 fn outcome(decision: &Decision) -> String {
-    match (&decision.step, decision.verdict) {
-        (Step::Release, _) => "released".to_owned(),
+    match (&decision.step, decision.outcome) {
+        (Step::RemoveFinalizer, _) => "released".to_owned(),
         (Step::Send(call), _) => {
             let what = match &call.kind {
                 CallKind::Create => "create".to_owned(),
@@ -155,7 +162,7 @@ fn outcome(decision: &Decision) -> String {
             };
             if call.first { what } else { format!("{what} again") }
         }
-        (Step::Rest, verdict) => format!("{verdict:?}"),
+        (Step::NoOp, outcome) => format!("{outcome:?}"),
     }
 }
 
@@ -164,7 +171,7 @@ fn check(rows: Vec<(&str, Row, &str)>) {
         let decision = row.decide();
         assert_eq!(outcome(&decision), expected, "{name}: {decision:#?}");
         if let Step::Send(call) = &decision.step {
-            let operation = decision.ledger.operation.as_ref().expect("it is stored before it is sent");
+            let operation = decision.persisted.operation.as_ref().expect("it is stored before it is sent");
             assert_eq!(operation.started_at, row.now, "{name}: each attempt has a start of its own");
             assert_eq!(operation.attempt == 1, call.first, "{name}");
         }

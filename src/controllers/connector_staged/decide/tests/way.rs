@@ -7,56 +7,73 @@ fn rules_1_2_and_13_whose_a_key_is() {
     let adopts = || Intent { adopt: true, ..wish() };
     let known = || Intent { remote_id: Some(ID.into()), ..wish() };
     check(vec![
-        ("free", Row::of(Ledger::default(), wish(), None), "create"),
-        ("taken", Row::of(Ledger::default(), wish(), met()), "KeyTaken"),
-        ("adopted as it is", Row::of(Ledger::default(), adopts(), met()), "Settled(Staged)"),
-        ("adopted and changed", Row::of(Ledger::default(), adopts(), of_the_first_tag()), "update from 7"),
-        ("restored from a backup", Row::of(Ledger::default(), known(), met()), "Settled(Staged)"),
+        ("free", Row::of(PersistedState::default(), wish(), None), "create"),
+        ("taken", Row::of(PersistedState::default(), wish(), met()), "KeyTaken"),
+        ("adopted as it is", Row::of(PersistedState::default(), adopts(), met()), "Settled(Staged)"),
+        ("adopted and changed", Row::of(PersistedState::default(), adopts(), of_the_first_tag()), "update from 7"),
+        ("restored from a backup", Row::of(PersistedState::default(), known(), met()), "Settled(Staged)"),
         (
             "somebody else's id in the annotation",
-            Row::of(Ledger::default(), Intent { remote_id: Some("two".into()), ..wish() }, met()),
+            Row::of(PersistedState::default(), Intent { remote_id: Some("two".into()), ..wish() }, met()),
             "KeyTaken",
         ),
-        ("suspended", Row::of(Ledger::default(), Intent { suspended: true, ..wish() }, None), "HeldBySuspend"),
+        ("suspended", Row::of(PersistedState::default(), Intent { suspended: true, ..wish() }, None), "HeldBySuspend"),
     ]);
-    let adopted = Row::of(Ledger::default(), adopts(), Seen { preview: Preview::Granted, ..met() }).decide();
-    assert_eq!(adopted.ledger.id.as_deref(), Some(ID));
-    assert_eq!(adopted.ledger.previewed, None, "which tag a permission was given for cannot be read");
+    let adopted =
+        Row::of(PersistedState::default(), adopts(), ObservedConnector { preview: Preview::Granted, ..met() }).decide();
+    assert_eq!(adopted.persisted.id.as_deref(), Some(ID));
+    assert_eq!(adopted.persisted.previewed, None, "which tag a permission was given for cannot be read");
     let wants = || Intent { adopt: true, ..previewable() };
-    let granted = || Seen { preview: Preview::Granted, ..met() };
-    check(vec![("adopted with a permission", Row::of(Ledger::default(), wants(), granted()), "preview from 7")]);
+    let granted = || ObservedConnector { preview: Preview::Granted, ..met() };
+    check(vec![(
+        "adopted with a permission",
+        Row::of(PersistedState::default(), wants(), granted()),
+        "preview from 7",
+    )]);
 }
 
 #[test]
 fn a_tag_goes_its_way_step_by_step() {
-    let granted = || Seen { preview: Preview::Granted, ..met() };
-    let asked = || Ledger { previewed: Some("2".into()), ..ours() };
-    let tried = |outcome| Ledger {
+    let granted = || ObservedConnector { preview: Preview::Granted, ..met() };
+    let asked = || PersistedState { previewed: Some("2".into()), ..ours() };
+    let tried = |outcome| PersistedState {
         publication: Some(Publication { digest: "private:second".into(), outcome, at: begun() }),
         ..ours()
     };
-    let live = || Seen { phase: Phase::Published, listed: true, ..met() };
+    let live = || ObservedConnector { phase: Phase::Published, listed: true, ..met() };
     let both = || Intent { previewable: true, ..published() };
     let unproven = || Intent { proven: false, ..published() };
     let certified = || Intent { publish: Some(true), publication: Some("certified:second".into()), ..wish() };
     check(vec![
         ("as it is", Row::of(ours(), wish(), met()), "Settled(Staged)"),
         ("another tag", Row::of(ours(), wish(), of_the_first_tag()), "update from 7"),
-        ("cannot be", Row::of(ours(), wish(), Seen { impossible: true, met: false, ..met() }), "CannotChange"),
+        (
+            "cannot be",
+            Row::of(ours(), wish(), ObservedConnector { impossible: true, met: false, ..met() }),
+            "CannotChange",
+        ),
         ("to be previewed", Row::of(ours(), previewable(), met()), "preview from 7"),
         (
             "granted for an earlier tag",
-            Row::of(Ledger { previewed: Some("1".into()), ..ours() }, previewable(), granted()),
+            Row::of(PersistedState { previewed: Some("1".into()), ..ours() }, previewable(), granted()),
             "preview from 7",
         ),
-        ("being looked at", Row::of(asked(), previewable(), Seen { preview: Preview::Pending, ..met() }), "Busy"),
+        (
+            "being looked at",
+            Row::of(asked(), previewable(), ObservedConnector { preview: Preview::Pending, ..met() }),
+            "Busy",
+        ),
         ("granted", Row::of(asked(), previewable(), granted()), "Settled(Previewable)"),
-        ("refused", Row::of(asked(), previewable(), Seen { preview: Preview::Refused, ..met() }), "PreviewRefused"),
+        (
+            "refused",
+            Row::of(asked(), previewable(), ObservedConnector { preview: Preview::Refused, ..met() }),
+            "PreviewRefused",
+        ),
         ("asked for, and never answered", Row::of(asked(), previewable(), met()), "PreviewRefused"),
         (
             "granted once, and taken away by somebody else",
             Row::of(
-                Ledger { deployable: Some(Deployable { source: "two".into(), version: 5 }), ..asked() },
+                PersistedState { deployable: Some(Deployable { source: "two".into(), version: 5 }), ..asked() },
                 previewable(),
                 met(),
             ),
@@ -65,7 +82,7 @@ fn a_tag_goes_its_way_step_by_step() {
         ("not before the preview", Row::of(ours(), both(), met()), "preview from 7"),
         (
             "not without the preview",
-            Row::of(asked(), both(), Seen { preview: Preview::Refused, ..met() }),
+            Row::of(asked(), both(), ObservedConnector { preview: Preview::Refused, ..met() }),
             "PreviewRefused",
         ),
         ("after the preview", Row::of(asked(), both(), granted()), "publish from 7"),
@@ -74,21 +91,21 @@ fn a_tag_goes_its_way_step_by_step() {
         ("published, and nothing is proven", Row::of(ours(), unproven(), live()), "Settled(Published)"),
         ("another tag that is not proven", Row::of(ours(), unproven(), of_the_first_tag()), "update from 7"),
         ("failed, and nothing is proven", Row::of(tried(Phase::Failed), unproven(), met()), "PublishingFailed"),
-        ("publishing", Row::of(ours(), published(), Seen { phase: Phase::Processing, ..met() }), "Busy"),
+        ("publishing", Row::of(ours(), published(), ObservedConnector { phase: Phase::Processing, ..met() }), "Busy"),
         ("published", Row::of(ours(), published(), live()), "Settled(Published)"),
         (
             "published, and changed since",
-            Row::of(ours(), published(), Seen { changed: true, ..live() }),
+            Row::of(ours(), published(), ObservedConnector { changed: true, ..live() }),
             "publish from 7",
         ),
         (
             "what the service calls a change after it was published",
-            Row::of(tried(Phase::Published), published(), Seen { changed: true, ..live() }),
+            Row::of(tried(Phase::Published), published(), ObservedConnector { changed: true, ..live() }),
             "Settled(Published)",
         ),
         (
             "not published",
-            Row::of(tried(Phase::Failed), published(), Seen { phase: Phase::Failed, ..met() }),
+            Row::of(tried(Phase::Failed), published(), ObservedConnector { phase: Phase::Failed, ..met() }),
             "PublishingFailed",
         ),
         ("left as it was", Row::of(tried(Phase::Draft), published(), met()), "PublishingFailed"),
@@ -99,14 +116,26 @@ fn a_tag_goes_its_way_step_by_step() {
         ),
         ("to be certified", Row::of(ours(), certified(), met()), "publish from 7 certified"),
         ("private, to be certified", Row::of(ours(), certified(), live()), "publish from 7 certified"),
-        ("certified", Row::of(ours(), certified(), Seen { private: false, ..live() }), "Settled(Published)"),
-        ("in certification", Row::of(ours(), certified(), Seen { phase: Phase::Certifying, ..met() }), "Certifying"),
+        (
+            "certified",
+            Row::of(ours(), certified(), ObservedConnector { private: false, ..live() }),
+            "Settled(Published)",
+        ),
+        (
+            "in certification",
+            Row::of(ours(), certified(), ObservedConnector { phase: Phase::Certifying, ..met() }),
+            "Certifying",
+        ),
         (
             "changed while in certification",
-            Row::of(ours(), certified(), Seen { phase: Phase::Certifying, ..of_the_first_tag() }),
+            Row::of(ours(), certified(), ObservedConnector { phase: Phase::Certifying, ..of_the_first_tag() }),
             "update from 7",
         ),
-        ("a status that is not known", Row::of(ours(), wish(), Seen { phase: Phase::Other, ..met() }), "Busy"),
+        (
+            "a status that is not known",
+            Row::of(ours(), wish(), ObservedConnector { phase: Phase::Other, ..met() }),
+            "Busy",
+        ),
     ]);
     for (name, row) in [
         (
@@ -115,38 +144,38 @@ fn a_tag_goes_its_way_step_by_step() {
         ),
         (
             "the tag before is wanted again, and was put there by somebody else",
-            Row::of(Ledger { previewed: Some("1".into()), ..ours() }, wish(), granted()),
+            Row::of(PersistedState { previewed: Some("1".into()), ..ours() }, wish(), granted()),
         ),
     ] {
-        assert_eq!(row.decide().ledger.previewed, None, "{name}: permission is asked for again");
+        assert_eq!(row.decide().persisted.previewed, None, "{name}: permission is asked for again");
     }
     let update = Row::of(asked(), previewable(), of_the_first_tag()).decide();
-    assert_eq!(update.ledger.previewed, None, "permission is for one tag");
-    let renamed = Row::of(asked(), previewable(), Seen { met: false, ..granted() }).decide();
-    assert_eq!(renamed.ledger.previewed.as_deref(), Some("2"), "another name is no other tag");
+    assert_eq!(update.persisted.previewed, None, "permission is for one tag");
+    let renamed = Row::of(asked(), previewable(), ObservedConnector { met: false, ..granted() }).decide();
+    assert_eq!(renamed.persisted.previewed.as_deref(), Some("2"), "another name is no other tag");
 }
 
 #[test]
 fn a_tag_can_be_deployed_since_the_version_in_which_its_permission_was_seen() {
-    let granted = |version| Seen { preview: Preview::Granted, version, ..met() };
-    let asked = || Ledger { previewed: Some("2".into()), ..ours() };
+    let granted = |version| ObservedConnector { preview: Preview::Granted, version, ..met() };
+    let asked = || PersistedState { previewed: Some("2".into()), ..ours() };
     let first = Row::of(asked(), Intent { previewable: true, ..published() }, granted(9)).decide();
     let known = Some(Deployable { source: "two".into(), version: 9 });
-    assert_eq!(first.ledger.deployable, known, "before it is published");
-    let later = Row::of(Ledger { deployable: known.clone(), ..asked() }, previewable(), granted(12)).decide();
-    assert_eq!(later.ledger.deployable, known, "later steps of the same tag are no reason to deploy it again");
-    let old = Ledger { deployable: Some(Deployable { source: "one".into(), version: 4 }), ..asked() };
+    assert_eq!(first.persisted.deployable, known, "before it is published");
+    let later = Row::of(PersistedState { deployable: known.clone(), ..asked() }, previewable(), granted(12)).decide();
+    assert_eq!(later.persisted.deployable, known, "later steps of the same tag are no reason to deploy it again");
+    let old = PersistedState { deployable: Some(Deployable { source: "one".into(), version: 4 }), ..asked() };
     assert_eq!(
-        Row::of(old, previewable(), granted(12)).decide().ledger.deployable.map(|known| known.version),
+        Row::of(old, previewable(), granted(12)).decide().persisted.deployable.map(|known| known.version),
         Some(12)
     );
     let too_early = Row::of(ours(), previewable(), granted(12)).decide();
-    assert_eq!(too_early.ledger.deployable, None, "the permission may be that of the tag before");
+    assert_eq!(too_early.persisted.deployable, None, "the permission may be that of the tag before");
 }
 
 #[test]
 fn what_shows_after_it_was_sent_is_left_alone_and_what_changes_then_is_set_back() {
-    let applied = |digest: &str, remote: &str| Ledger {
+    let applied = |digest: &str, remote: &str| PersistedState {
         applied: Some(Applied {
             digest: Some(digest.into()),
             remote: Some(remote.into()),
@@ -155,7 +184,7 @@ fn what_shows_after_it_was_sent_is_left_alone_and_what_changes_then_is_set_back(
         }),
         ..ours()
     };
-    let other = |digest: &str| Seen { digest: digest.into(), met: false, ..met() };
+    let other = |digest: &str| ObservedConnector { digest: digest.into(), met: false, ..met() };
     check(vec![
         ("written in another way", Row::of(applied("second", "Second"), wish(), other("Second")), "Settled(Staged)"),
         ("changed elsewhere", Row::of(applied("second", "Second"), wish(), other("theirs")), "update from 7"),
@@ -166,14 +195,14 @@ fn what_shows_after_it_was_sent_is_left_alone_and_what_changes_then_is_set_back(
 #[test]
 fn rule_11_a_request_tries_again_what_failed_once_and_nothing_else() {
     let again = |intent: Intent| Intent { request: Some("now".into()), ..intent };
-    let asked = || Ledger { previewed: Some("2".into()), ..ours() };
-    let tried = || Ledger {
+    let asked = || PersistedState { previewed: Some("2".into()), ..ours() };
+    let tried = || PersistedState {
         publication: Some(Publication { digest: "private:second".into(), outcome: Phase::Failed, at: begun() }),
         ..ours()
     };
-    let served = |ledger: Ledger| Ledger { handled_request: Some("now".into()), ..ledger };
-    let refused = || Seen { preview: Preview::Refused, ..met() };
-    let failed = || Seen { phase: Phase::Failed, ..met() };
+    let served = |persisted: PersistedState| PersistedState { handled_request: Some("now".into()), ..persisted };
+    let refused = || ObservedConnector { preview: Preview::Refused, ..met() };
+    let failed = || ObservedConnector { phase: Phase::Failed, ..met() };
     check(vec![
         ("a preview", Row::of(asked(), again(previewable()), refused()), "preview from 7"),
         ("once", Row::of(served(asked()), again(previewable()), refused()), "PreviewRefused"),
@@ -182,38 +211,42 @@ fn rule_11_a_request_tries_again_what_failed_once_and_nothing_else() {
         ("nothing failed", Row::of(ours(), again(wish()), met()), "Settled(Staged)"),
     ]);
     let nothing = Row::of(ours(), again(wish()), met()).decide();
-    assert_eq!(nothing.ledger.handled_request.as_deref(), Some("now"), "it counts as served");
+    assert_eq!(nothing.persisted.handled_request.as_deref(), Some("now"), "it counts as served");
 }
 
 #[test]
 fn rules_22_and_23_deleting() {
     let deletes = || Intent { deletion: Some(Deletion::Delete), ..wish() };
-    let lets_go = || Intent { deletion: Some(Deletion::LetGo), ..wish() };
+    let lets_go = || Intent { deletion: Some(Deletion::Orphan), ..wish() };
     let deleting = |accepted| with(Operation { accepted, from_version: None, ..doing(OperationKind::Delete) });
-    let creating = || Ledger { operation: Some(doing(OperationKind::Create)), ..Ledger::default() };
-    let publishing = || Seen { phase: Phase::Processing, ..met() };
+    let creating = || PersistedState { operation: Some(doing(OperationKind::Create)), ..PersistedState::default() };
+    let publishing = || ObservedConnector { phase: Phase::Processing, ..met() };
     check(vec![
         ("orphan", Row::of(ours(), lets_go(), met()), "released"),
         ("orphan, while it is created", Row::of(creating(), lets_go(), None).at(seconds(1)), "released"),
         ("there", Row::of(ours(), deletes(), met()), "delete"),
         ("suspended all the same", Row::of(ours(), Intent { suspended: true, ..deletes() }, met()), "delete"),
         ("being published", Row::of(ours(), deletes(), publishing()), "Running(Delete)"),
-        ("in certification", Row::of(ours(), deletes(), Seen { phase: Phase::Certifying, ..met() }), "delete"),
+        (
+            "in certification",
+            Row::of(ours(), deletes(), ObservedConnector { phase: Phase::Certifying, ..met() }),
+            "delete",
+        ),
         ("absent, nothing was sent", Row::of(ours(), deletes(), None), "delete"),
         ("absent, once a DELETE was answered", Row::of(deleting(true), deletes(), None), "released"),
         ("absent, if its answer was lost", Row::of(deleting(false), deletes(), None).at(seconds(7)), "delete again"),
         ("still there", Row::of(deleting(true), deletes(), met()).at(seconds(1)), "Running(Delete)"),
         ("there again", Row::of(deleting(true), deletes(), met()), "delete again"),
-        ("never created", Row::of(Ledger::default(), deletes(), None), "released"),
-        ("somebody else's", Row::of(Ledger::default(), deletes(), met()), "released"),
+        ("never created", Row::of(PersistedState::default(), deletes(), None), "released"),
+        ("somebody else's", Row::of(PersistedState::default(), deletes(), met()), "released"),
         (
             "ours, by the annotation",
-            Row::of(Ledger::default(), Intent { remote_id: Some(ID.into()), ..deletes() }, met()),
+            Row::of(PersistedState::default(), Intent { remote_id: Some(ID.into()), ..deletes() }, met()),
             "delete",
         ),
         ("a create may still arrive", Row::of(creating(), deletes(), None).at(seconds(119)), "Running(Delete)"),
-        ("it cannot any more", Row::of(creating(), deletes(), None).at(CALM), "released"),
+        ("it cannot any more", Row::of(creating(), deletes(), None).at(QUIET_PERIOD), "released"),
         ("it has", Row::of(creating(), deletes(), met()).at(seconds(1)), "delete"),
-        ("it has not", Row::of(creating(), deletes(), of_the_first_tag()).at(CALM), "released"),
+        ("it has not", Row::of(creating(), deletes(), of_the_first_tag()).at(QUIET_PERIOD), "released"),
     ]);
 }

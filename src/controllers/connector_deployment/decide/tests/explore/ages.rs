@@ -7,30 +7,30 @@ use jiff::Timestamp;
 
 use super::world::{Operator, World};
 use super::{CAP, Explorer, NOW, TICK};
-use crate::controllers::connector_deployment::decide::{GATHER, Memory};
-use crate::controllers::connector_deployment::ledger::Ledger;
+use crate::controllers::connector_deployment::decide::{GATHER, TransientState};
+use crate::controllers::connector_deployment::persisted::PersistedState;
 
 impl Explorer {
-    pub(super) fn number_ledger(&mut self, mut ledger: Ledger) -> u32 {
-        if let Some(operation) = &mut ledger.operation {
+    pub(super) fn number_ledger(&mut self, mut persisted: PersistedState) -> u32 {
+        if let Some(operation) = &mut persisted.operation {
             operation.attempt = operation.attempt.min(3);
             operation.started_at = operation.started_at.max(NOW - CAP);
         }
-        if let Some(applied) = &mut ledger.applied {
+        if let Some(applied) = &mut persisted.applied {
             applied.at = applied.at.max(NOW - CAP);
         }
-        self.ledgers.number(&ledger)
+        self.ledgers.number(&persisted)
     }
 
-    pub(super) fn number_memory(&mut self, mut memory: Memory) -> u32 {
-        each_time(&mut memory, |time| *time = (*time).max(NOW - CAP));
-        if let Some(pause) = &mut memory.pause {
+    pub(super) fn number_memory(&mut self, mut transient: TransientState) -> u32 {
+        each_time(&mut transient, |time| *time = (*time).max(NOW - CAP));
+        if let Some(pause) = &mut transient.pause {
             pause.times = pause.times.min(2);
         }
-        if let Some(refused) = &mut memory.refused {
+        if let Some(refused) = &mut transient.refused {
             refused.times = refused.times.min(2);
         }
-        self.memories.number(&memory)
+        self.local_caches.number(&transient)
     }
 
     /// Everything is a tick older.
@@ -42,27 +42,27 @@ impl Explorer {
     /// repeated, while the first one may still be on its way.
     pub(super) fn a_moment_older(&mut self, world: &mut World) {
         self.each_number(world, &mut Self::repeatable, &mut |explorer, number| {
-            let memory = a_moment_later(explorer.memories.get(number).clone());
-            explorer.number_memory(memory)
+            let transient = a_moment_later(explorer.local_caches.get(number).clone());
+            explorer.number_memory(transient)
         });
     }
 
     fn each_number(
         &mut self,
         world: &mut World,
-        ledger: &mut dyn FnMut(&mut Self, u32) -> u32,
-        memory: &mut dyn FnMut(&mut Self, u32) -> u32,
+        persisted: &mut dyn FnMut(&mut Self, u32) -> u32,
+        transient: &mut dyn FnMut(&mut Self, u32) -> u32,
     ) {
         for resource in &mut world.resources {
-            resource.ledger = ledger(self, resource.ledger);
+            resource.persisted = persisted(self, resource.persisted);
         }
-        for Operator { memory: remembered, stalled, run, .. } in &mut world.operators {
-            *remembered = memory(self, *remembered);
-            run.memory = memory(self, run.memory);
-            run.ledger = ledger(self, run.ledger);
-            run.read.resource.ledger = ledger(self, run.read.resource.ledger);
+        for Operator { transient: cache, stalled, run, .. } in &mut world.operators {
+            *cache = transient(self, *cache);
+            run.transient = transient(self, run.transient);
+            run.persisted = persisted(self, run.persisted);
+            run.read.resource.persisted = persisted(self, run.read.resource.persisted);
             if let Some(stalled) = stalled {
-                stalled.resource.ledger = ledger(self, stalled.resource.ledger);
+                stalled.resource.persisted = persisted(self, stalled.resource.persisted);
             }
         }
     }
@@ -72,15 +72,15 @@ impl Explorer {
         if number == 0 {
             return number;
         }
-        let ledger = self.ledgers.get(number);
-        if ledger.operation.as_ref().is_none_or(|operation| operation.started_at <= NOW - PAUSE) {
+        let persisted = self.ledgers.get(number);
+        if persisted.operation.as_ref().is_none_or(|operation| operation.started_at <= NOW - PAUSE) {
             return number;
         }
-        let mut ledger = ledger.clone();
-        if let Some(operation) = &mut ledger.operation {
+        let mut persisted = persisted.clone();
+        if let Some(operation) = &mut persisted.operation {
             operation.started_at = NOW - PAUSE;
         }
-        self.number_ledger(ledger)
+        self.number_ledger(persisted)
     }
 
     fn older_ledger(&mut self, number: u32) -> u32 {
@@ -90,14 +90,14 @@ impl Explorer {
         if let Some(older) = self.older.get(&(true, number)) {
             return *older;
         }
-        let mut ledger = self.ledgers.get(number).clone();
-        if let Some(operation) = &mut ledger.operation {
+        let mut persisted = self.ledgers.get(number).clone();
+        if let Some(operation) = &mut persisted.operation {
             operation.started_at -= TICK;
         }
-        if let Some(applied) = &mut ledger.applied {
+        if let Some(applied) = &mut persisted.applied {
             applied.at -= TICK;
         }
-        let older = self.number_ledger(ledger);
+        let older = self.number_ledger(persisted);
         self.older.insert((true, number), older);
         older
     }
@@ -109,27 +109,28 @@ impl Explorer {
         if let Some(older) = self.older.get(&(false, number)) {
             return *older;
         }
-        let mut memory = self.memories.get(number).clone();
-        each_time(&mut memory, |time| *time -= TICK);
-        let older = self.number_memory(memory);
+        let mut transient = self.local_caches.get(number).clone();
+        each_time(&mut transient, |time| *time -= TICK);
+        let older = self.number_memory(transient);
         self.older.insert((false, number), older);
         older
     }
 }
 
-fn a_moment_later(mut memory: Memory) -> Memory {
-    if let Some(change) = &mut memory.change {
+fn a_moment_later(mut transient: TransientState) -> TransientState {
+    if let Some(change) = &mut transient.change {
         change.last = change.last.min(NOW - GATHER);
         change.first = change.first.min(change.last);
     }
-    if let Some(pause) = &mut memory.pause {
+    if let Some(pause) = &mut transient.pause {
         pause.until = pause.until.min(NOW);
     }
-    memory
+    transient
 }
 
-fn each_time(memory: &mut Memory, change: impl Fn(&mut Timestamp)) {
-    let Memory { absent_since, resting, change: changes, refused, pause, followed: _, busy_since, ahead } = memory;
+fn each_time(transient: &mut TransientState, change: impl Fn(&mut Timestamp)) {
+    let TransientState { absent_since, resting, change: changes, refused, pause, followed: _, busy_since, ahead } =
+        transient;
     let changes = changes.iter_mut().flat_map(|changes| [&mut changes.first, &mut changes.last]);
     absent_since
         .iter_mut()

@@ -2,13 +2,15 @@
 
 use super::broken_rules;
 use super::settings::Second;
-use super::world::{Deployment, Resource, Status, Told, Verb};
+use super::world::{ConditionUpdate, Deployment, Resource, Status, Verb};
 use super::{Explorer, NOW};
 use crate::controllers::connector_deployment::decide::tests::build::{self, identity, intent, visible};
 use crate::controllers::connector_deployment::decide::{
-    Call, CallKind, Case, Deletion, Intent, Step, Verdict, Wanted, decide,
+    Call, CallKind, Deletion, Input, Intent, Outcome, Step, Wanted, decide,
 };
-use crate::controllers::connector_deployment::ledger::{Ledger, Look, Phase, Seen, Source, Sources};
+use crate::controllers::connector_deployment::persisted::{
+    Observation, ObservedDeployment, PersistedState, Phase, Source, Sources,
+};
 use crate::controllers::digest::Digest;
 use crate::controllers::tags::Item;
 
@@ -16,11 +18,11 @@ use crate::controllers::tags::Item;
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Decided {
-    pub(super) ledger: u32,
-    pub(super) memory: u32,
-    pub(super) told: Told,
+    pub(super) persisted: u32,
+    pub(super) transient: u32,
+    pub(super) condition: ConditionUpdate,
     pub(super) step: Verb,
-    pub(super) release: bool,
+    pub(super) remove_finalizer: bool,
     pub(super) first: bool,
     pub(super) extra: bool,
     pub(super) version: u8,
@@ -31,7 +33,7 @@ pub(super) struct Decided {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Question {
     pub(super) resource: Resource,
-    pub(super) memory: u32,
+    pub(super) transient: u32,
     pub(super) secret: u8,
     /// Number of the digest key.
     pub(super) key: u8,
@@ -98,23 +100,23 @@ impl Explorer {
         format!("{value}{otherwise}")
     }
 
-    fn seen(&self, found: &Deployment) -> Seen {
+    fn observed(&self, found: &Deployment) -> ObservedDeployment {
         let old = self.settings.late_values && (found.pending > 0 || found.status == Status::Busy);
         let value = if old { found.visible_before } else { found.visible };
-        let mut seen = build::seen(phase(found.status));
-        seen.id = name(found.id);
-        seen.version = found.version.into();
-        seen.build = Some(format!("build-{}", found.build));
+        let mut observed = build::observed(phase(found.status));
+        observed.id = name(found.id);
+        observed.version = found.version.into();
+        observed.build = Some(format!("build-{}", found.build));
         let shown = self.shown(value);
         let mut values = vec![("A", shown.as_str())];
         match self.settings.second {
             Second::Plain if found.second => values.push(("B", "second")),
-            Second::Secured if found.second => _ = seen.secured.insert(("service".to_owned(), "U".to_owned())),
-            Second::Hidden => seen.secured.clear(),
+            Second::Secured if found.second => _ = observed.secured.insert(("service".to_owned(), "U".to_owned())),
+            Second::Hidden => observed.secured.clear(),
             _ => {}
         }
-        seen.values = visible(&values);
-        seen
+        observed.values = visible(&values);
+        observed
     }
 
     fn intent(&self, resource: &Resource) -> Intent {
@@ -124,7 +126,7 @@ impl Explorer {
             identity: identity(),
             remote_id: (resource.annotation != 0).then(|| name(resource.annotation)),
             redeploy_request: (resource.request != 0).then(|| resource.request.to_string()),
-            deletion: resource.deleting.then_some(if stays { Deletion::LetGo } else { Deletion::Undeploy }),
+            deletion: resource.deleting.then_some(if stays { Deletion::Orphan } else { Deletion::Undeploy }),
             adopt: self.settings.adopt,
             observe_only: resource.observed,
             suspended: resource.suspended,
@@ -135,7 +137,8 @@ impl Explorer {
 
     pub(super) fn ask(&mut self, mut question: Question) -> Decided {
         // What people were told, and labels, steer nothing.
-        question.resource = Resource { told: Told::Unknown, told_generation: 0, labels: 0, ..question.resource };
+        question.resource =
+            Resource { condition: ConditionUpdate::Unknown, told_generation: 0, labels: 0, ..question.resource };
         if let Some(decided) = self.decisions.get(&question) {
             return *decided;
         }
@@ -146,30 +149,30 @@ impl Explorer {
 
     fn decided(&mut self, question: &Question) -> Decided {
         let resource = question.resource;
-        let mut ledger = self.ledgers.get(resource.ledger).clone();
+        let mut persisted = self.ledgers.get(resource.persisted).clone();
         let mut intent = self.intent(&resource);
-        let mut memory = self.memories.get(question.memory).clone();
-        let look = if question.found.id == 0 {
-            Look::Absent { key_held_by: (question.other != 0).then(|| name(question.other)) }
+        let mut transient = self.local_caches.get(question.transient).clone();
+        let observation = if question.found.id == 0 {
+            Observation::Absent { key_held_by: (question.other != 0).then(|| name(question.other)) }
         } else {
-            Look::Present(self.seen(&question.found))
+            Observation::Present(self.observed(&question.found))
         };
         // Values are not read if nothing can depend on them.
         let reads = !resource.observed && !resource.deleting;
         let wanted = reads.then(|| self.wanted((resource.value, resource.second), question.secret, question.key));
         if let Some(rule) = self.settings.without {
-            broken_rules::before(rule, &mut ledger, &mut intent, &mut memory, &look, wanted.as_ref());
+            broken_rules::before(rule, &mut persisted, &mut intent, &mut transient, &observation, wanted.as_ref());
         }
-        let mut decision = decide(&Case {
-            ledger: &ledger,
+        let mut decision = decide(&Input {
+            persisted: &persisted,
             intent: &intent,
             wanted: wanted.as_ref(),
-            look: &look,
-            memory: &memory,
+            observation: &observation,
+            transient: &transient,
             now: NOW,
         });
         if let Some(rule) = self.settings.without {
-            broken_rules::after(rule, &ledger, &intent, &look, &mut decision);
+            broken_rules::after(rule, &persisted, &intent, &observation, &mut decision);
         }
         let (step, first, version, gone) = match &decision.step {
             Step::Send(Call { kind: CallKind::Create { gone }, first }) => (Verb::Create, *first, 0, gone.clone()),
@@ -179,36 +182,37 @@ impl Explorer {
             Step::Send(Call { kind: CallKind::Undeploy { .. } | CallKind::Recreate { .. }, first }) => {
                 (Verb::Undeploy, *first, 0, None)
             }
-            Step::Rest | Step::Release => (Verb::None, true, 0, None),
+            Step::NoOp | Step::RemoveFinalizer => (Verb::None, true, 0, None),
         };
-        let from = |ledger: &Ledger| ledger.operation.as_ref().and_then(|operation| operation.from_version);
+        let from =
+            |persisted: &PersistedState| persisted.operation.as_ref().and_then(|operation| operation.from_version);
         Decided {
-            told: told(decision.verdict, decision.ledger.unverified),
-            ledger: self.number_ledger(decision.ledger.clone()),
-            memory: self.number_memory(decision.memory.clone()),
+            condition: condition(decision.outcome, decision.persisted.unverified),
+            persisted: self.number_ledger(decision.persisted.clone()),
+            transient: self.number_memory(decision.transient.clone()),
             step,
-            release: decision.step == Step::Release,
+            remove_finalizer: decision.step == Step::RemoveFinalizer,
             first,
-            extra: step == Verb::Redeploy && !first && from(&ledger) != from(&decision.ledger),
+            extra: step == Verb::Redeploy && !first && from(&persisted) != from(&decision.persisted),
             version,
             gone: gone.as_deref().map_or(0, number),
         }
     }
 }
 
-fn told(verdict: Verdict, unverified: bool) -> Told {
-    match verdict {
-        Verdict::Settled { phase: Phase::Deployed, drifted: true } => Told::ReadyDrifted,
-        Verdict::Settled { phase: Phase::Deployed, .. } if unverified => Told::ReadyUnverified,
-        Verdict::Settled { phase: Phase::Deployed, .. } => Told::Ready,
-        Verdict::Settled { phase: Phase::UndeployFailed, .. } => Told::UndeployFailed,
-        Verdict::Settled { .. } => Told::Failed,
-        Verdict::NotApplied { .. } => Told::NotApplied,
-        Verdict::KeyTaken | Verdict::NotAdoptable => Told::KeyTaken,
-        Verdict::Disappeared => Told::Disappeared,
-        Verdict::HeldBySuspend => Told::Suspended,
-        Verdict::Observed(phase) if !phase.is_busy() => Told::Observed,
-        Verdict::NothingToObserve => Told::NothingToObserve,
-        _ => Told::Unknown,
+fn condition(outcome: Outcome, unverified: bool) -> ConditionUpdate {
+    match outcome {
+        Outcome::Settled { phase: Phase::Deployed, drifted: true } => ConditionUpdate::ReadyDrifted,
+        Outcome::Settled { phase: Phase::Deployed, .. } if unverified => ConditionUpdate::ReadyUnverified,
+        Outcome::Settled { phase: Phase::Deployed, .. } => ConditionUpdate::Ready,
+        Outcome::Settled { phase: Phase::UndeployFailed, .. } => ConditionUpdate::UndeployFailed,
+        Outcome::Settled { .. } => ConditionUpdate::Failed,
+        Outcome::NotApplied { .. } => ConditionUpdate::NotApplied,
+        Outcome::KeyTaken | Outcome::NotAdoptable => ConditionUpdate::KeyTaken,
+        Outcome::Disappeared => ConditionUpdate::Disappeared,
+        Outcome::HeldBySuspend => ConditionUpdate::Suspended,
+        Outcome::Observed(phase) if !phase.is_busy() => ConditionUpdate::Observed,
+        Outcome::NothingToObserve => ConditionUpdate::NothingToObserve,
+        _ => ConditionUpdate::Unknown,
     }
 }

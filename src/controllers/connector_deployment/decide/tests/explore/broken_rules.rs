@@ -3,32 +3,34 @@
 
 use super::settings::Rule;
 use super::{CAP, NOW};
-use crate::controllers::connector_deployment::decide::{ABSENCE, Decision, Intent, Memory, Step, Wanted};
-use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Look, OperationKind, OperationState};
+use crate::controllers::connector_deployment::decide::{ABSENCE, Decision, Intent, Step, TransientState, Wanted};
+use crate::controllers::connector_deployment::persisted::{
+    Applied, Observation, OperationKind, OperationState, PersistedState,
+};
 use crate::controllers::digest::{Comparison, Digest};
 use crate::controllers::tags::{Tags, UNKNOWN};
 
 /// What `decide` is shown.
 pub(super) fn before(
     rule: Rule,
-    ledger: &mut Ledger,
+    persisted: &mut PersistedState,
     intent: &mut Intent,
-    memory: &mut Memory,
-    look: &Look,
+    transient: &mut TransientState,
+    observation: &Observation,
     wanted: Option<&Wanted>,
 ) {
     let old = NOW - CAP;
-    match (rule, &mut ledger.operation, &mut ledger.applied, look) {
+    match (rule, &mut persisted.operation, &mut persisted.applied, observation) {
         (Rule::Calm, Some(operation), _, _) => operation.started_at = old,
-        (Rule::Identity, _, _, Look::Present(seen)) => intent.remote_id = Some(seen.id.clone()),
-        (Rule::Fit, Some(operation), _, Look::Present(seen)) => {
+        (Rule::Identity, _, _, Observation::Present(observed)) => intent.remote_id = Some(observed.id.clone()),
+        (Rule::Fit, Some(operation), _, Observation::Present(observed)) => {
             if let Some(payload) = &mut operation.payload {
-                payload.tags = Tags::visible(&seen.values);
+                payload.tags = Tags::visible(&observed.values);
             }
         }
         (Rule::SeenBusy, Some(operation), _, _) => operation.seen_busy = true,
-        (Rule::TwoAbsences, operation, applied, Look::Absent { .. }) => {
-            memory.absent_since = Some(NOW - ABSENCE);
+        (Rule::TwoAbsences, operation, applied, Observation::Absent { .. }) => {
+            transient.absent_since = Some(NOW - ABSENCE);
             if let Some(operation) = operation {
                 operation.started_at = old;
             }
@@ -53,30 +55,38 @@ pub(super) fn before(
 }
 
 /// What it decides.
-pub(super) fn after(rule: Rule, ledger: &Ledger, intent: &Intent, look: &Look, decision: &mut Decision) {
-    let creating = ledger
+pub(super) fn after(
+    rule: Rule,
+    persisted: &PersistedState,
+    intent: &Intent,
+    observation: &Observation,
+    decision: &mut Decision,
+) {
+    let creating = persisted
         .operation
         .as_ref()
         .is_some_and(|operation| (operation.kind, operation.state) == (OperationKind::Create, OperationState::Planned));
-    let rests = decision.step == Step::Rest;
+    let rests = decision.step == Step::NoOp;
     match rule {
         Rule::ForgottenDigest => {
-            if let (Some(before), Some(after)) = (&ledger.applied, &mut decision.ledger.applied)
+            if let (Some(before), Some(after)) = (&persisted.applied, &mut decision.persisted.applied)
                 && after.digest.is_none()
             {
                 after.digest.clone_from(&before.digest);
             }
         }
-        Rule::OutstandingCreate if intent.deletion.is_some() && creating && rests => decision.step = Step::Release,
-        Rule::AnsweredUndeploy if intent.deletion.is_some() && matches!(look, Look::Absent { .. }) => {
-            decision.step = Step::Release;
+        Rule::OutstandingCreate if intent.deletion.is_some() && creating && rests => {
+            decision.step = Step::RemoveFinalizer
+        }
+        Rule::AnsweredUndeploy if intent.deletion.is_some() && matches!(observation, Observation::Absent { .. }) => {
+            decision.step = Step::RemoveFinalizer;
         }
         Rule::Retained => {
-            if let Some(applied) = &mut decision.ledger.applied {
+            if let Some(applied) = &mut decision.persisted.applied {
                 applied.retained = Tags::default();
             }
         }
-        Rule::HandledRequest => decision.ledger.handled_redeploy = None,
+        Rule::HandledRequest => decision.persisted.handled_redeploy = None,
         _ => {}
     }
 }

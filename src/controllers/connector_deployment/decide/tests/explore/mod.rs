@@ -1,4 +1,4 @@
-//! Explores everything that can happen to one resource and the real `decide` and `answered`, breadth first, with
+//! Explores everything that can happen to one resource and the real `decide` and `apply_response`, breadth first, with
 //! `stateright`: calls that are lost or late, reads that lag, an old status after a redeploy, edits, deletions,
 //! strangers, restored and recreated resources, two operators, views of the cluster that stand still, and a death of
 //! an operator between any two steps.
@@ -7,7 +7,7 @@
 //! within one tick or never; a read may show what was before the last write, and a redeploy the old status, for two.
 //! Ages are all that counts, so worlds hold ages, capped at the longest time that a row waits for.
 //!
-//! `EXPLORE=full cargo test --release --lib explore -- --nocapture` explores with larger bounds, which takes minutes.
+//! `EXPLORE=full cargo test --remove_finalizer --lib explore -- --nocapture` explores with larger bounds, which takes minutes.
 //! Follow `scenarios`, then `operator` and `remote`; `teeth` breaks one rule after the other.
 
 mod ages;
@@ -33,10 +33,10 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 use self::ask::{Decided, Question};
 use self::pool::{Map, Pool, Set};
 use self::settings::{Second, Settings};
-use self::world::{Broken, Deployment, Resource, Status, Told, World};
+use self::world::{Broken, ConditionUpdate, Deployment, Resource, Status, World};
 use super::build::{NOW, visible};
-use crate::controllers::connector_deployment::decide::Memory;
-use crate::controllers::connector_deployment::ledger::{Applied, Ledger, Phase};
+use crate::controllers::connector_deployment::decide::TransientState;
+use crate::controllers::connector_deployment::persisted::{Applied, PersistedState, Phase};
 use crate::controllers::tags::Tags;
 
 const TICK: Duration = Duration::from_secs(30);
@@ -63,8 +63,8 @@ struct Step {
 
 struct Explorer {
     settings: Settings,
-    ledgers: Pool<Ledger>,
-    memories: Pool<Memory>,
+    ledgers: Pool<PersistedState>,
+    local_caches: Pool<TransientState>,
     decisions: Map<Question, Decided>,
     older: Map<(bool, u32), u32>,
     /// Quiet worlds from which all is well in the end.
@@ -76,8 +76,8 @@ impl Explorer {
     fn new(settings: Settings) -> Self {
         Self {
             settings,
-            ledgers: Pool::new(&Ledger::default()),
-            memories: Pool::new(&Memory::default()),
+            ledgers: Pool::new(&PersistedState::default()),
+            local_caches: Pool::new(&TransientState::default()),
             decisions: Map::default(),
             older: Map::default(),
             recovering: Set::default(),
@@ -116,10 +116,11 @@ impl Explorer {
                 sources: sent.sources,
                 at: NOW - CAP,
             };
-            let ledger = Ledger { id: Some(ask::name(1)), applied: Some(applied), ..Ledger::default() };
+            let persisted =
+                PersistedState { id: Some(ask::name(1)), applied: Some(applied), ..PersistedState::default() };
             let resource = &mut world.resources[0];
-            resource.ledger = self.ledgers.number(&ledger);
-            (resource.annotation, resource.told, resource.told_generation) = (1, Told::Ready, 1);
+            resource.persisted = self.ledgers.number(&persisted);
+            (resource.annotation, resource.condition, resource.told_generation) = (1, ConditionUpdate::Ready, 1);
             let status = Status::Deployed;
             world.remote =
                 Deployment { id: 1, owner: 1, version: 1, build: 1, status, second, ..Deployment::default() };
@@ -136,7 +137,7 @@ impl Explorer {
 
     fn emit(&mut self, who: &'static str, label: &'static str, fair: bool, mut next: World) {
         let Deployment { id, owner, .. } = next.remote;
-        let held = next.resources.iter().any(|resource| self.id(resource.ledger) == id);
+        let held = next.resources.iter().any(|resource| self.id(resource.persisted) == id);
         let there = next.resources.iter().any(|resource| resource.exists && resource.uid == owner);
         if next.broken.is_none() && id != 0 && owner != 0 && !there && !held && next.let_go & (1 << owner) == 0 {
             next.broken = Some(Broken::Orphan);
@@ -146,8 +147,8 @@ impl Explorer {
     }
 
     /// The id in a ledger; 0: none.
-    fn id(&self, ledger: u32) -> u8 {
-        self.ledgers.get(ledger).id.as_deref().map_or(0, ask::number)
+    fn id(&self, persisted: u32) -> u8 {
+        self.ledgers.get(persisted).id.as_deref().map_or(0, ask::number)
     }
 
     fn successors(&mut self, world: &World) -> Vec<Step> {

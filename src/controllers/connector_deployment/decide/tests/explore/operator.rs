@@ -1,15 +1,17 @@
 //! An operator in this world: it looks, decides with the real `decide`, writes, calls, takes the answer in with the
-//! real `answered`, and may die between any two of these.
+//! real `apply_response`, and may die between any two of these.
 
 use clock::between;
 
 use super::ask::{Question, name, number, phase};
 use super::remote::{Effect, arrive};
 use super::settings::{Conflict, Rule};
-use super::world::{Broken, Deployment, Operator, Reading, Request, Resource, Run, Stage, Told, Verb, World};
+use super::world::{
+    Broken, ConditionUpdate, Deployment, Operator, Reading, Request, Resource, Run, Stage, Verb, World,
+};
 use super::{Explorer, NOW, OPERATORS};
-use crate::controllers::connector_deployment::decide::{Answer, Call, CallKind, Cause, LIMIT, answered};
-use crate::controllers::connector_deployment::ledger::{OperationKind, OperationState};
+use crate::controllers::connector_deployment::decide::{Call, CallKind, Cause, LIMIT, Response, apply_response};
+use crate::controllers::connector_deployment::persisted::{OperationKind, OperationState};
 
 impl Operator {
     /// What a run begins with: its view of the cluster, unless it has written since.
@@ -31,17 +33,18 @@ impl Explorer {
         match operator.run.stage {
             Stage::Idle => self.idle(world, who),
             Stage::WriteOperation => {
-                let stored = self.settings.without == Some(Rule::OperationFirst) || self.write(&mut next, who);
-                if stored {
+                let status_conversion =
+                    self.settings.without == Some(Rule::OperationFirst) || self.write(&mut next, who);
+                if status_conversion {
                     let operator = &mut next.operators[who];
-                    operator.memory = operator.run.memory;
+                    operator.transient = operator.run.transient;
                     next.allowed += u8::from(operator.run.extra);
                     operator.run.extra = false;
                     let creates = operator.run.call.verb == Verb::Create;
                     operator.run.stage = if creates { Stage::LookAgain } else { Stage::Call };
                 }
                 let labels = ["writes the operation", "cannot write the operation: somebody has changed the resource"];
-                self.emit(OPERATORS[who], labels[usize::from(!stored)], true, next);
+                self.emit(OPERATORS[who], labels[usize::from(!status_conversion)], true, next);
             }
             Stage::LookAgain => self.look_again(world, who),
             Stage::Call => self.call(world, who),
@@ -52,7 +55,7 @@ impl Explorer {
             }
             Stage::WriteStatus => {
                 if self.write(&mut next, who) {
-                    next.operators[who].memory = operator.run.memory;
+                    next.operators[who].transient = operator.run.transient;
                     self.annotate(&mut next, who);
                 }
                 next.operators[who].run = Run::default();
@@ -98,51 +101,52 @@ impl Explorer {
         if read.resource.exists && self.is_second(world, who) {
             self.step_aside(world, who, read);
         } else if read.resource.exists {
-            self.look(world, who, read, false);
+            self.observation(world, who, read, false);
             if world.lag > 0 {
-                self.look(world, who, read, true);
+                self.observation(world, who, read, true);
             }
         }
     }
 
-    fn look(&mut self, world: &World, who: usize, read: Reading, lagging: bool) {
-        let Operator { memory, key, .. } = world.operators[who];
+    fn observation(&mut self, world: &World, who: usize, read: Reading, lagging: bool) {
+        let Operator { transient, key, .. } = world.operators[who];
         let resource = read.resource;
         let source = if lagging { world.before } else { world.remote };
-        let ledger = self.ledgers.get(resource.ledger);
-        let creating = ledger.operation.as_ref().is_some_and(|operation| {
+        let persisted = self.ledgers.get(resource.persisted);
+        let creating = persisted.operation.as_ref().is_some_and(|operation| {
             (operation.kind, operation.state) == (OperationKind::Create, OperationState::Planned)
         });
-        let begun = ledger.operation.is_some();
-        let by_key = ledger.id.is_none() || creating;
-        let mine = by_key || ledger.id.as_ref().is_some_and(|id| number(id) == source.id);
+        let begun = persisted.operation.is_some();
+        let by_key = persisted.id.is_none() || creating;
+        let mine = by_key || persisted.id.as_ref().is_some_and(|id| number(id) == source.id);
         let (found, other) = if mine { (source, 0) } else { (Deployment::default(), source.id) };
-        let decided = self.ask(Question { resource, memory, secret: world.secret, key, found, other });
-        let announced = self.announces(resource.ledger, decided.ledger, decided.step == Verb::Create);
+        let decided = self.ask(Question { resource, transient, secret: world.secret, key, found, other });
+        let announced = self.announces(resource.persisted, decided.persisted, decided.step == Verb::Create);
         let goes_on = decided.step == Verb::Create || begun;
-        let taken_over = self.ledgers.get(decided.ledger).id.as_deref().filter(|_| !goes_on).map_or(0, number);
+        let taken_over = self.ledgers.get(decided.persisted).id.as_deref().filter(|_| !goes_on).map_or(0, number);
         if announced && self.is_second_at(world, who, taken_over) {
             return self.step_aside(world, who, read);
         }
         let told_generation =
-            if decided.told == Told::Unknown { resource.told_generation } else { resource.generation };
-        let after = Resource { ledger: decided.ledger, told: decided.told, told_generation, ..resource };
+            if decided.condition == ConditionUpdate::Unknown { resource.told_generation } else { resource.generation };
+        let after =
+            Resource { persisted: decided.persisted, condition: decided.condition, told_generation, ..resource };
         let stage = match decided.step {
-            _ if decided.release => Stage::Release,
+            _ if decided.remove_finalizer => Stage::Release,
             Verb::None if after == resource => Stage::Idle,
             Verb::None => Stage::WriteStatus,
             _ => Stage::WriteOperation,
         };
         let mut next = *world;
         if stage == Stage::Idle {
-            next.operators[who].memory = decided.memory;
+            next.operators[who].transient = decided.transient;
         } else {
-            let ledger = self.ledgers.get(decided.ledger);
-            let served = ledger.operation.as_ref().and_then(|operation| operation.redeploy_request.as_ref());
+            let persisted = self.ledgers.get(decided.persisted);
+            let served = persisted.operation.as_ref().and_then(|operation| operation.redeploy_request.as_ref());
             let call = Request {
                 verb: decided.step,
                 owner: resource.uid,
-                id: ledger.id.as_deref().map_or(0, number),
+                id: persisted.id.as_deref().map_or(0, number),
                 version: decided.version,
                 visible: resource.value,
                 secret: world.secret,
@@ -152,9 +156,9 @@ impl Explorer {
             next.operators[who].run = Run {
                 stage,
                 read,
-                ledger: decided.ledger,
-                memory: decided.memory,
-                told: decided.told,
+                persisted: decided.persisted,
+                transient: decided.transient,
+                condition: decided.condition,
                 truth: world.has_what_is_wanted(&resource) || world.foreign_recent > 0,
                 first: decided.first,
                 extra: decided.extra,
@@ -177,7 +181,7 @@ impl Explorer {
             if source.id == 0 || source.id == run.gone {
                 run.stage = Stage::Call;
             } else {
-                self.take_in(&mut next, who, &Answer::Duplicate);
+                self.take_in(&mut next, who, &Response::Duplicate);
             }
             if !lagging || world.lag > 0 {
                 self.emit(OPERATORS[who], "looks the key up again", !lagging, next);
@@ -188,7 +192,7 @@ impl Explorer {
     fn call(&mut self, world: &World, who: usize) {
         let run = world.operators[who].run;
         let mut next = *world;
-        let started = self.ledgers.get(run.ledger).operation.as_ref().expect("it is written first").started_at;
+        let started = self.ledgers.get(run.persisted).operation.as_ref().expect("it is written first").started_at;
         if between(started, NOW) >= LIMIT && self.settings.without != Some(Rule::Deadline) {
             next.operators[who].run = Run::default();
             self.emit(OPERATORS[who], "is too late to send", true, next);
@@ -196,10 +200,10 @@ impl Explorer {
         }
         for (effect, mut next) in arrive(&self.settings, world, run.call) {
             let answer = match effect {
-                Effect::Done => Answer::Accepted { id: name(next.remote.id), phase: phase(next.remote.status) },
-                Effect::Duplicate => Answer::Duplicate,
-                Effect::Busy => Answer::NotNow,
-                Effect::NotFound => Answer::NotFound,
+                Effect::Done => Response::Accepted { id: name(next.remote.id), phase: phase(next.remote.status) },
+                Effect::Duplicate => Response::Duplicate,
+                Effect::Busy => Response::Retryable,
+                Effect::NotFound => Response::NotFound,
             };
             self.take_in(&mut next, who, &answer);
             self.emit(OPERATORS[who], "calls", true, next);
@@ -213,8 +217,8 @@ impl Explorer {
         }
     }
 
-    fn take_in(&mut self, world: &mut World, who: usize, answer: &Answer) {
-        let Operator { run, key, memory, .. } = world.operators[who];
+    fn take_in(&mut self, world: &mut World, who: usize, answer: &Response) {
+        let Operator { run, key, transient, .. } = world.operators[who];
         let resource = run.read.resource;
         let cause = (run.call.verb != Verb::Undeploy).then(|| Cause {
             digest: self.wanted((run.call.visible, run.call.second), run.call.secret, key).payload.digest,
@@ -223,27 +227,34 @@ impl Explorer {
             latest: None,
         });
         let call = Call { kind: CallKind::Undeploy { id: String::new() }, first: run.first };
-        let outcome = answered(self.ledgers.get(run.ledger), self.memories.get(memory), &call, cause, answer, NOW);
+        let outcome = apply_response(
+            self.ledgers.get(run.persisted),
+            self.local_caches.get(transient),
+            &call,
+            cause,
+            answer,
+            NOW,
+        );
         let operator = &mut world.operators[who];
-        operator.memory = self.number_memory(outcome.memory);
-        operator.run.ledger = self.number_ledger(outcome.ledger);
-        operator.run.memory = 0;
-        operator.run.stage = if outcome.release { Stage::Release } else { Stage::WriteAnswer };
+        operator.transient = self.number_memory(outcome.transient);
+        operator.run.persisted = self.number_ledger(outcome.persisted);
+        operator.run.transient = 0;
+        operator.run.stage = if outcome.remove_finalizer { Stage::Release } else { Stage::WriteAnswer };
         if outcome.key_taken {
-            operator.run.told = Told::KeyTaken;
+            operator.run.condition = ConditionUpdate::KeyTaken;
         }
     }
 
     /// Writes what came of a call; if somebody has changed the resource meanwhile, as the scenario has it.
     fn write_answer(&self, world: &mut World, who: usize) -> bool {
         let run = world.operators[who].run;
-        let operation = |resource: &Resource| &self.ledgers.get(resource.ledger).operation;
-        let stored = world.of(who);
-        let same = operation(stored) == operation(&run.read.resource);
-        let again = stored.exists
+        let operation = |resource: &Resource| &self.ledgers.get(resource.persisted).operation;
+        let status_conversion = world.of(who);
+        let same = operation(status_conversion) == operation(&run.read.resource);
+        let again = status_conversion.exists
             && match self.settings.conflict {
                 Conflict::Lost => false,
-                Conflict::Compared => same && stored.uid == run.read.resource.uid,
+                Conflict::Compared => same && status_conversion.uid == run.read.resource.uid,
                 Conflict::ComparedWithoutUid => same,
                 Conflict::Forced => true,
             };
@@ -262,9 +273,9 @@ impl Explorer {
 
     fn annotate(&self, world: &mut World, who: usize) {
         let which = usize::from(world.operators[who].on);
-        let Resource { told, uid, ledger, annotation, .. } = world.resources[which];
-        let ledger = self.ledgers.get(ledger);
-        let id = ledger.id.as_deref().map_or(0, number);
+        let Resource { condition, uid, persisted, annotation, .. } = world.resources[which];
+        let persisted = self.ledgers.get(persisted);
+        let id = persisted.id.as_deref().map_or(0, number);
         if id != 0 && annotation != id {
             world.resources[which].annotation = id;
             world.changed(which, Some(who));
@@ -273,8 +284,13 @@ impl Explorer {
         if self.settings.rivals && !ours && id != 0 && id == world.remote.id {
             world.broken = Some(Broken::Stranger);
         }
-        let taken = told == Told::KeyTaken && id == 0 && ledger.operation.is_none() && world.lag == 0;
-        if ours && (taken || told == Told::KeyConflict || (told == Told::Disappeared && id == world.remote.id)) {
+        let taken =
+            condition == ConditionUpdate::KeyTaken && id == 0 && persisted.operation.is_none() && world.lag == 0;
+        if ours
+            && (taken
+                || condition == ConditionUpdate::KeyConflict
+                || (condition == ConditionUpdate::Disappeared && id == world.remote.id))
+        {
             world.broken = Some(Broken::Forgotten);
         }
     }
@@ -296,8 +312,8 @@ fn store(world: &mut World, who: usize) {
     let run = world.operators[who].run;
     let which = usize::from(world.operators[who].on);
     let before = world.resources[which];
-    let mut after = Resource { ledger: run.ledger, told: run.told, ..before };
-    if run.told != Told::Unknown {
+    let mut after = Resource { persisted: run.persisted, condition: run.condition, ..before };
+    if run.condition != ConditionUpdate::Unknown {
         after.told_generation = run.read.resource.generation;
     }
     world.resources[which] = after;
@@ -306,7 +322,7 @@ fn store(world: &mut World, who: usize) {
         world.changed(which, Some(who));
         world.operators[who].wrote = world.operators[who].stalled.is_some();
     }
-    if after != before && run.told == Told::Ready && !run.truth {
+    if after != before && run.condition == ConditionUpdate::Ready && !run.truth {
         world.broken = Some(Broken::ReadyWrong);
     }
     world.operators[who].run.read = Reading { resource: after, fresh: true };

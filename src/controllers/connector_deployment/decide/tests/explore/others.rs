@@ -2,7 +2,7 @@
 
 use super::remote::remember;
 use super::settings::Build;
-use super::world::{Deployment, Resource, Stage, Status, Told, World};
+use super::world::{ConditionUpdate, Deployment, Resource, Stage, Status, World};
 use super::{Explorer, LAG_TICKS, SOMEBODY, STRANGER};
 
 /// A value that nobody but a stranger sends.
@@ -138,7 +138,8 @@ impl Explorer {
             &|next| {
                 next.budget.restores -= 1;
                 next.allowed += 1;
-                next.resources[which] = Resource { ledger: 0, told: Told::Unknown, told_generation: 0, ..resource };
+                next.resources[which] =
+                    Resource { persisted: 0, condition: ConditionUpdate::Unknown, told_generation: 0, ..resource };
             },
         );
     }

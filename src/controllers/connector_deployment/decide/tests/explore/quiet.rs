@@ -2,7 +2,7 @@
 
 use super::Explorer;
 use super::settings::Second;
-use super::world::{Operator, Resource, Stage, Status, Told, World};
+use super::world::{ConditionUpdate, Operator, Resource, Stage, Status, World};
 
 /// Most steps until all is well: some minutes of ticks with all that an operator does in each.
 const STEPS: usize = 300;
@@ -62,22 +62,22 @@ impl Explorer {
         if !resource.exists {
             return true;
         }
-        let ledger = self.ledgers.get(resource.ledger);
+        let persisted = self.ledgers.get(resource.persisted);
         let told_now = resource.told_generation == resource.generation;
         let still = remote.id != 0 && !remote.busy();
-        match resource.told {
+        match resource.condition {
             _ if resource.deleting => false,
-            Told::Suspended => resource.suspended && told_now,
-            Told::Observed => resource.observed && told_now && still,
-            Told::NothingToObserve => resource.observed && told_now && remote.id == 0,
-            Told::KeyConflict => told_now && self.is_second_at(world, who, remote.id),
-            _ if resource.observed || ledger.operation.is_some() => false,
-            Told::KeyTaken => remote.id != 0 && remote.owner != resource.uid,
-            Told::Disappeared => remote.id == 0,
-            Told::UndeployFailed => remote.status == Status::UndeployFailed,
-            Told::Failed => told_now && remote.status == Status::Failed && !world.owed,
-            told => {
-                let so = self.is_so(told, resource, world) && self.is_retained_told(resource, world);
+            ConditionUpdate::Suspended => resource.suspended && told_now,
+            ConditionUpdate::Observed => resource.observed && told_now && still,
+            ConditionUpdate::NothingToObserve => resource.observed && told_now && remote.id == 0,
+            ConditionUpdate::KeyConflict => told_now && self.is_second_at(world, who, remote.id),
+            _ if resource.observed || persisted.operation.is_some() => false,
+            ConditionUpdate::KeyTaken => remote.id != 0 && remote.owner != resource.uid,
+            ConditionUpdate::Disappeared => remote.id == 0,
+            ConditionUpdate::UndeployFailed => remote.status == Status::UndeployFailed,
+            ConditionUpdate::Failed => told_now && remote.status == Status::Failed && !world.owed,
+            condition => {
+                let so = self.is_so(condition, resource, world) && self.is_retained_told(resource, world);
                 told_now && still && !world.owed && so
             }
         }
@@ -85,20 +85,20 @@ impl Explorer {
 
     /// What the deployment has although it is not wanted any more is said, and nothing else is.
     fn is_retained_told(&self, resource: &Resource, world: &World) -> bool {
-        let applied = self.ledgers.get(resource.ledger).applied.as_ref();
-        let told = applied.is_some_and(|applied| applied.retained.has(&self.second()));
-        self.settings.second == Second::None || told == (world.remote.second && !resource.second)
+        let applied = self.ledgers.get(resource.persisted).applied.as_ref();
+        let condition = applied.is_some_and(|applied| applied.retained.has(&self.second()));
+        self.settings.second == Second::None || condition == (world.remote.second && !resource.second)
     }
 
     /// What `Ready=True` in its kinds says of the values.
-    fn is_so(&self, told: Told, resource: &Resource, world: &World) -> bool {
+    fn is_so(&self, condition: ConditionUpdate, resource: &Resource, world: &World) -> bool {
         let remote = &world.remote;
         remote.status == Status::Deployed
-            && match told {
-                Told::Ready => world.has_what_is_wanted(resource),
-                Told::ReadyUnverified => remote.visible == resource.value,
-                Told::ReadyDrifted => remote.secret == world.secret,
-                Told::NotApplied => {
+            && match condition {
+                ConditionUpdate::Ready => world.has_what_is_wanted(resource),
+                ConditionUpdate::ReadyUnverified => remote.visible == resource.value,
+                ConditionUpdate::ReadyDrifted => remote.secret == world.secret,
+                ConditionUpdate::NotApplied => {
                     let otherwise = self.settings.normalises || remote.visible != resource.value;
                     otherwise && remote.secret == world.secret
                 }

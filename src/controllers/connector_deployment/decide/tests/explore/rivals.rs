@@ -3,21 +3,21 @@
 use jiff::Timestamp;
 
 use super::settings::Rule;
-use super::world::{Reading, Run, Stage, Told, World};
+use super::world::{ConditionUpdate, Reading, Run, Stage, World};
 use super::{Explorer, OPERATORS, ask};
 use crate::controllers::keys::{Claim, rival, rival_unseen};
-use crate::controllers::subject::Subject;
+use crate::controllers::object_ref::ObjectRef;
 
 impl Explorer {
     fn claim(&self, world: &World, which: usize) -> Option<Claim> {
         let resource = &world.resources[which];
-        let ledger = self.ledgers.get(resource.ledger);
+        let persisted = self.ledgers.get(resource.persisted);
         let announced =
             world.operators.iter().any(|operator| usize::from(operator.on) == which && operator.run.announced);
         (resource.exists && !resource.observed).then(|| Claim {
-            subject: Subject::deployment("namespace", &format!("resource-{}", resource.uid)),
-            id: ledger.id.clone(),
-            operation: ledger.operation.is_some() || announced,
+            object_ref: ObjectRef::deployment("namespace", &format!("resource-{}", resource.uid)),
+            id: persisted.id.clone(),
+            operation: persisted.operation.is_some() || announced,
             annotated: (resource.annotation != 0).then(|| ask::name(resource.annotation)),
             created: Timestamp::from_second(resource.uid.into()).expect("uids here are small"),
         })
@@ -46,13 +46,15 @@ impl Explorer {
     /// Touches nothing, says so, and lets the resource go if it is deleted.
     pub(super) fn step_aside(&mut self, world: &World, who: usize, read: Reading) {
         let mut next = *world;
-        next.operators[who].memory = 0;
+        next.operators[who].transient = 0;
         let resource = read.resource;
-        let said = resource.told == Told::KeyConflict && resource.told_generation == resource.generation;
+        let said =
+            resource.condition == ConditionUpdate::KeyConflict && resource.told_generation == resource.generation;
         if resource.deleting || !said {
             let stage = if resource.deleting { Stage::Release } else { Stage::WriteStatus };
-            let ledger = resource.ledger;
-            next.operators[who].run = Run { stage, read, ledger, told: Told::KeyConflict, ..Run::default() };
+            let persisted = resource.persisted;
+            next.operators[who].run =
+                Run { stage, read, persisted, condition: ConditionUpdate::KeyConflict, ..Run::default() };
         }
         if next != *world {
             self.emit(OPERATORS[who], "leaves the key to the other resource", true, next);
@@ -61,7 +63,7 @@ impl Explorer {
 
     /// Whether what is decided has to be announced first: to create, or to own something.
     pub(super) fn announces(&self, before: u32, after: u32, creates: bool) -> bool {
-        let id = |ledger| self.ledgers.get(ledger).id.as_deref().map_or(0, ask::number);
+        let id = |persisted| self.ledgers.get(persisted).id.as_deref().map_or(0, ask::number);
         let begins = creates || id(before) != id(after);
         self.settings.rivals && self.settings.without != Some(Rule::Announcement) && begins
     }

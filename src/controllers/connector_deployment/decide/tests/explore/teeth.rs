@@ -84,11 +84,11 @@ fn every_broken_rule_is_noticed() {
         (format!("answers {conflict:?}"), Settings { conflict, ..settings }, property)
     });
     let mut unnoticed = Vec::new();
-    for (case, settings, property) in broken.chain(conflicts) {
+    for (input, settings, property) in broken.chain(conflicts) {
         match explore(settings, ENOUGH) {
-            Ok(worlds) => unnoticed.push(format!("{case}: {property} was to break, and holds in {worlds} worlds")),
+            Ok(worlds) => unnoticed.push(format!("{input}: {property} was to break, and holds in {worlds} worlds")),
             Err((found, _)) if found == property => {}
-            Err((found, trace)) => unnoticed.push(format!("{case}: {property} was to break, not {found}\n{trace}")),
+            Err((found, trace)) => unnoticed.push(format!("{input}: {property} was to break, not {found}\n{trace}")),
         }
     }
     assert!(unnoticed.is_empty(), "{}", unnoticed.join("\n"));

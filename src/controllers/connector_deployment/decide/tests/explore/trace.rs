@@ -4,7 +4,7 @@ use clock::between;
 
 use super::world::{Deployment, Operator, Request, Resource, Verb, World};
 use super::{Explorer, NOW, Step};
-use crate::controllers::connector_deployment::ledger::{Ledger, Operation};
+use crate::controllers::connector_deployment::persisted::{Operation, PersistedState};
 
 impl Explorer {
     /// One line for each step: who did what, and what has changed by it.
@@ -29,16 +29,16 @@ impl Explorer {
         facts.extend(world.flying.iter().map(|call| format!("on its way: {}", request(*call))));
         for (number, Operator { run, stalled, .. }) in world.operators.iter().enumerate() {
             let version = if run.read.fresh { "the newest" } else { "no or an old" };
-            let seen = if stalled.is_some() { ", its view stands still" } else { "" };
+            let observed = if stalled.is_some() { ", its view stands still" } else { "" };
             let call = request(run.call);
-            facts.push(format!("operator {}: {:?} on {version} version, {call}{seen}", number + 1, run.stage));
+            facts.push(format!("operator {}: {:?} on {version} version, {call}{observed}", number + 1, run.stage));
         }
         facts.push(world.broken.map_or_else(String::new, |broken| format!("BROKEN: {broken:?}")));
         facts
     }
 
     fn facts_of(&self, resource: &Resource) -> [String; 3] {
-        let Resource { uid, generation, request, annotation, value, told, told_generation, .. } = resource;
+        let Resource { uid, generation, request, annotation, value, condition, told_generation, .. } = resource;
         let flags: String = [
             (resource.deleting, " deleting"),
             (resource.orphan, " orphan"),
@@ -53,14 +53,14 @@ impl Explorer {
             format!(
                 "resource {uid}:{flags} generation {generation}, request {request}, annotation {annotation}, wants A={value}"
             ),
-            format!("stored of {uid}: {}", stored(self.ledgers.get(resource.ledger))),
-            format!("told of {uid}: {told:?} of generation {told_generation}"),
+            format!("stored of {uid}: {}", status_conversion(self.ledgers.get(resource.persisted))),
+            format!("told of {uid}: {condition:?} of generation {told_generation}"),
         ]
     }
 }
 
-fn stored(ledger: &Ledger) -> String {
-    let applied = ledger.applied.as_ref().map_or_else(
+fn status_conversion(persisted: &PersistedState) -> String {
+    let applied = persisted.applied.as_ref().map_or_else(
         || "nothing applied".to_owned(),
         |applied| {
             let digest = applied.digest.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string);
@@ -68,11 +68,11 @@ fn stored(ledger: &Ledger) -> String {
             format!("applied {digest} {:?} from version {:?} {age} s ago", applied.outcome, applied.from_version)
         },
     );
-    let operation = ledger.operation.as_ref().map_or_else(|| "no operation".to_owned(), running);
+    let operation = persisted.operation.as_ref().map_or_else(|| "no operation".to_owned(), running);
     format!(
         "{}, {operation}, {applied}, handled {:?}",
-        ledger.id.as_deref().unwrap_or("no id"),
-        ledger.handled_redeploy
+        persisted.id.as_deref().unwrap_or("no id"),
+        persisted.handled_redeploy
     )
 }
 

@@ -74,7 +74,7 @@ pub(super) struct Request {
 
 /// What people are told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Told {
+pub(super) enum ConditionUpdate {
     #[default]
     Unknown,
     Ready,
@@ -112,8 +112,8 @@ pub(super) struct Resource {
     pub(super) labels: u8,
     /// The annotation with the id of the remote deployment.
     pub(super) annotation: u8,
-    pub(super) ledger: u32,
-    pub(super) told: Told,
+    pub(super) persisted: u32,
+    pub(super) condition: ConditionUpdate,
     pub(super) told_generation: u8,
 }
 
@@ -145,10 +145,10 @@ pub(super) struct Run {
     /// What it works on; after its first write, what it has written.
     pub(super) read: Reading,
     /// What is to be written next.
-    pub(super) ledger: u32,
+    pub(super) persisted: u32,
     /// What is to be remembered once that is written.
-    pub(super) memory: u32,
-    pub(super) told: Told,
+    pub(super) transient: u32,
+    pub(super) condition: ConditionUpdate,
     /// What was desired was there when the run looked.
     pub(super) truth: bool,
     pub(super) first: bool,
@@ -165,7 +165,7 @@ pub(super) struct Run {
 pub(super) struct Operator {
     /// Which of the resources it works on.
     pub(super) on: u8,
-    pub(super) memory: u32,
+    pub(super) transient: u32,
     /// Number of the digest key that it has loaded.
     pub(super) key: u8,
     /// Its view of the cluster stands still at this, if at anything.
@@ -227,8 +227,8 @@ impl Hash for World {
         if other.exists {
             other.hash(&mut quick);
         }
-        for Operator { on: _, memory, key, stalled, wrote, run } in operators {
-            (memory, key, stalled, wrote, run.stage).hash(&mut quick);
+        for Operator { on: _, transient, key, stalled, wrote, run } in operators {
+            (transient, key, stalled, wrote, run.stage).hash(&mut quick);
             if run.stage != Stage::Idle {
                 run.hash(&mut quick);
             }
@@ -283,7 +283,7 @@ impl World {
         self.owed = false;
         self.changed(which, None);
         for operator in self.operators.iter_mut().filter(|operator| usize::from(operator.on) == which) {
-            operator.memory = 0;
+            operator.transient = 0;
         }
     }
 

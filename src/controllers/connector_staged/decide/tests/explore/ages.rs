@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::world::{Kept, Stage, World};
 use super::{CAP, Explorer, NOW, Step, TICK};
-use crate::controllers::connector_staged::decide::Memory;
-use crate::controllers::connector_staged::ledger::Ledger;
+use crate::controllers::connector_staged::decide::TransientState;
+use crate::controllers::connector_staged::persisted::PersistedState;
 
 /// Longer than the pause before a change is sent again, and shorter than a tick.
 const MOMENT: Duration = Duration::from_secs(20);
@@ -30,7 +30,7 @@ impl Explorer {
         let mut next = world.clone();
         each(&mut next, |time| *time = (*time).min(NOW.max(*time - MOMENT)));
         if let Some(resource) = &mut next.resource
-            && let Some(operation) = &mut resource.ledger.0.operation
+            && let Some(operation) = &mut resource.persisted.0.operation
         {
             operation.started_at = operation.started_at.min(NOW - MOMENT);
         }
@@ -43,9 +43,9 @@ impl Explorer {
 /// Every time that anything depends on, as old as [`CAP`] at most.
 fn each(world: &mut World, change: impl Fn(&mut Timestamp)) {
     if let Some(resource) = &mut world.resource {
-        each_of(&mut resource.ledger, &change);
+        each_of(&mut resource.persisted, &change);
     }
-    let Kept(Memory { absent_since, refused, pause, busy_since, ahead }) = &mut world.memory;
+    let Kept(TransientState { absent_since, refused, pause, busy_since, ahead }) = &mut world.transient;
     assert!(ahead.is_none(), "no clock jumps here");
     let times = absent_since.iter_mut().chain(busy_since);
     let times = times.chain(refused.iter_mut().map(|refused| &mut refused.until));
@@ -61,17 +61,17 @@ fn each(world: &mut World, change: impl Fn(&mut Timestamp)) {
     }
 }
 
-fn each_of(Kept(ledger): &mut Kept<Ledger>, change: &impl Fn(&mut Timestamp)) {
-    let operation = ledger.operation.iter_mut();
-    let applied = ledger.applied.iter_mut().map(|applied| &mut applied.at);
+fn each_of(Kept(persisted): &mut Kept<PersistedState>, change: &impl Fn(&mut Timestamp)) {
+    let operation = persisted.operation.iter_mut();
+    let applied = persisted.applied.iter_mut().map(|applied| &mut applied.at);
     for time in operation.map(|operation| &mut operation.started_at).chain(applied) {
         change(time);
         *time = (*time).max(NOW - CAP);
     }
-    if let Some(operation) = &mut ledger.operation {
+    if let Some(operation) = &mut persisted.operation {
         operation.attempt = operation.attempt.min(3);
     }
-    if let Some(publication) = &mut ledger.publication {
+    if let Some(publication) = &mut persisted.publication {
         // Nothing waits for it.
         publication.at = NOW - CAP;
     }

@@ -1,11 +1,11 @@
-//! Explores everything that can happen to one staged connector and the real `decide` and `answered`, breadth first, with
+//! Explores everything that can happen to one staged connector and the real `decide` and `apply_response`, breadth first, with
 //! `stateright`: calls that are lost or late, reads that lag, edits, deletions, strangers, and a death of the operator
 //! between any two steps.
 //!
 //! Time moves in ticks of one request limit (30 s), and in moments, which are short beside it, as in the exploration of
 //! deployments. Ledgers and memories keep ages before [`NOW`], capped at the longest time that a row waits for.
 //!
-//! `EXPLORE=full cargo test --release --lib explore -- --nocapture` explores with larger bounds, to their end. Follow
+//! `EXPLORE=full cargo test --remove_finalizer --lib explore -- --nocapture` explores with larger bounds, to their end. Follow
 //! `scenarios`, then `operator` and `remote`; `teeth` breaks one rule after the other.
 
 mod ages;
@@ -168,9 +168,9 @@ fn explore(settings: Settings, steps: usize) -> Result<usize, (&'static str, Str
         assert!(!full() || checker.is_done(), "everything was explored");
         return Ok(checker.unique_state_count());
     };
-    let told = path.into_iter().enumerate().map(|(number, (world, step))| {
+    let condition = path.into_iter().enumerate().map(|(number, (world, step))| {
         let step = step.map_or_else(|| "the end".to_owned(), |step| step.label);
         format!("{number:3}. {world}\n     -> {step}\n")
     });
-    Err((property, told.collect()))
+    Err((property, condition.collect()))
 }

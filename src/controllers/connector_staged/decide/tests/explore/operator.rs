@@ -1,12 +1,12 @@
 //! The operator in this world: it looks, decides with the real `decide`, writes, calls, takes the answer in with the real
-//! `answered`, and may die between any two of these.
+//! `apply_response`, and may die between any two of these.
 
 use super::world::{Broken, Content, Flying, Kept, OURS, Previews, Record, Resource, Stage, World, id, intent};
 use super::{Explorer, NOW, Rule, Step};
 use crate::controllers::connector_staged::decide::{
-    self, Answer, Call, Case, Decision, Memory, Rest, Verdict, answered, decide,
+    self, Call, Decision, Input, Outcome, Response, Rest, TransientState, apply_response, decide,
 };
-use crate::controllers::connector_staged::ledger::{Ledger, Look, OperationKind, Preview};
+use crate::controllers::connector_staged::persisted::{Observation, OperationKind, PersistedState, Preview};
 
 fn emit(steps: &mut Vec<Step>, label: &str, fair: bool, next: World) {
     steps.push(Step { label: format!("the operator {label}"), fair, next });
@@ -18,21 +18,21 @@ impl Explorer {
         match &world.stage {
             Stage::Idle => {
                 if let Some(resource) = &world.resource {
-                    self.look(world, resource, (world.record.as_ref(), true), steps);
+                    self.observation(world, resource, (world.record.as_ref(), true), steps);
                     if world.lag > 0 {
-                        self.look(world, resource, (world.before.as_ref(), false), steps);
+                        self.observation(world, resource, (world.before.as_ref(), false), steps);
                     }
                 }
             }
             Stage::Send(sent, content) => self.send(world, sent, *content, steps),
-            Stage::Answered(outcome, release) => emit(steps, "writes the answer", true, {
+            Stage::Answered(outcome, remove_finalizer) => emit(steps, "writes the answer", true, {
                 let mut next = World { stage: Stage::Idle, ..world.clone() };
-                write_answer(&mut next, outcome.clone(), *release);
+                write_answer(&mut next, outcome.clone(), *remove_finalizer);
                 next
             }),
         }
-        if world.budget.crashes > 0 && (world.stage != Stage::Idle || world.memory != Kept::default()) {
-            let mut next = World { stage: Stage::Idle, memory: Kept::default(), ..world.clone() };
+        if world.budget.crashes > 0 && (world.stage != Stage::Idle || world.transient != Kept::default()) {
+            let mut next = World { stage: Stage::Idle, transient: Kept::default(), ..world.clone() };
             next.budget.crashes -= 1;
             emit(steps, "dies and starts again", false, next);
         }
@@ -40,65 +40,78 @@ impl Explorer {
 
     /// What the real table makes of a view of the remote.
     pub(super) fn decided(&self, world: &World, resource: &Resource, view: Option<&Record>) -> Decision {
-        let mut ledger = resource.ledger.0.clone();
+        let mut persisted = resource.persisted.0.clone();
         let mut intent = intent(resource, &self.settings);
-        let creating = ledger.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Create);
-        let by_id = ledger.id.clone().filter(|_| !creating);
+        let creating = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Create);
+        let by_id = persisted.id.clone().filter(|_| !creating);
         let found = view.filter(|record| by_id.as_ref().is_none_or(|known| *known == id(record.id)));
-        let look = found.map_or(Look::Absent, |record| Look::Present(record.seen(resource.tag)));
+        let observation =
+            found.map_or(Observation::Absent, |record| Observation::Present(record.observed(resource.tag)));
         if let Some(rule) = self.settings.without {
-            break_rule(rule, &mut ledger, &mut intent, &look);
+            break_rule(rule, &mut persisted, &mut intent, &observation);
         }
-        decide(&Case { ledger: &ledger, intent: &intent, look: &look, memory: &world.memory.0, now: NOW })
+        decide(&Input {
+            persisted: &persisted,
+            intent: &intent,
+            observation: &observation,
+            transient: &world.transient.0,
+            now: NOW,
+        })
     }
 
     /// `new`: the view is not an old one, which no recovery waits for.
-    fn look(&self, world: &World, resource: &Resource, (view, new): (Option<&Record>, bool), steps: &mut Vec<Step>) {
+    fn observation(
+        &self,
+        world: &World,
+        resource: &Resource,
+        (view, new): (Option<&Record>, bool),
+        steps: &mut Vec<Step>,
+    ) {
         let decision = self.decided(world, resource, view);
         let mut next = world.clone();
-        next.broken = self.wrongly_told(world, resource, decision.verdict);
-        let stored =
+        next.broken = self.wrongly_told(world, resource, decision.outcome);
+        let status_conversion =
             matches!(decision.step, decide::Step::Send(_)) && self.settings.without == Some(Rule::OperationFirst);
-        if let (Some(resource), false) = (&mut next.resource, stored) {
-            resource.ledger = Kept(decision.ledger.clone());
+        if let (Some(resource), false) = (&mut next.resource, status_conversion) {
+            resource.persisted = Kept(decision.persisted.clone());
         }
         // A publication that was not answered, and was given up for another tag, is as if somebody else had done it.
-        let publishes = |ledger: &Ledger| {
-            let operation = ledger.operation.as_ref().filter(|operation| operation.kind == OperationKind::Publish);
+        let publishes = |persisted: &PersistedState| {
+            let operation = persisted.operation.as_ref().filter(|operation| operation.kind == OperationKind::Publish);
             operation.map(|operation| operation.accepted)
         };
-        let given_up = publishes(&resource.ledger.0) == Some(false) && publishes(&decision.ledger).is_none();
-        if given_up && decision.ledger.publication.is_none() {
+        let given_up = publishes(&resource.persisted.0) == Some(false) && publishes(&decision.persisted).is_none();
+        if given_up && decision.persisted.publication.is_none() {
             next.published = None;
         }
-        next.memory = Kept(decision.memory.clone());
+        next.transient = Kept(decision.transient.clone());
         next.take_over(self.settings.adopt);
         match decision.step {
-            decide::Step::Rest => {
+            decide::Step::NoOp => {
                 if next != *world {
-                    emit(steps, &format!("looks and says {:?}", decision.verdict), new, next);
+                    emit(steps, &format!("looks and says {:?}", decision.outcome), new, next);
                 }
             }
-            decide::Step::Release => {
+            decide::Step::RemoveFinalizer => {
                 next.vanish();
                 emit(steps, "looks and lets the resource go", new, next);
             }
             decide::Step::Send(call) => {
                 let label = format!("looks and writes {:?}", call.kind);
                 // A repeated call serves the request that it was begun for.
-                let served = decision.ledger.operation.as_ref().and_then(|operation| operation.request.clone());
+                let served = decision.persisted.operation.as_ref().and_then(|operation| operation.request.clone());
                 let request = served.and_then(|request| request.parse().ok()).unwrap_or_default();
                 let content = Content { tag: resource.tag, request };
-                next.stage = Stage::Send(Kept((decision.ledger, decision.memory, call)), content);
+                next.stage = Stage::Send(Kept((decision.persisted, decision.transient, call)), content);
                 emit(steps, &label, new, next);
             }
         }
     }
 
-    fn wrongly_told(&self, world: &World, resource: &Resource, verdict: Verdict) -> Option<Broken> {
-        match verdict {
-            Verdict::Settled(rest) if !self.is_so(world, resource, rest) => Some(Broken::ReadyWrong),
-            Verdict::KeyTaken | Verdict::Disappeared => {
+    fn wrongly_told(&self, world: &World, resource: &Resource, outcome: Outcome) -> Option<Broken> {
+        match outcome {
+            Outcome::Settled(no_op) if !self.is_so(world, resource, no_op) => Some(Broken::ReadyWrong),
+            Outcome::KeyTaken | Outcome::Disappeared => {
                 let ours = world.record.as_ref().is_some_and(|record| record.owner == OURS && !record.disguised);
                 ours.then_some(Broken::Forgotten)
             }
@@ -107,26 +120,32 @@ impl Explorer {
     }
 
     /// Whether the connector is as far as is said.
-    pub(super) fn is_so(&self, world: &World, resource: &Resource, rest: Rest) -> bool {
+    pub(super) fn is_so(&self, world: &World, resource: &Resource, no_op: Rest) -> bool {
         let Some(record) = &world.record else { return false };
-        let asked = world.asked.is_some_and(|(visit, _)| visit == record.visit) && world.answered;
+        let asked = world.asked.is_some_and(|(visit, _)| visit == record.visit) && world.apply_response;
         let granted = record.preview == Previews::Granted && asked;
         let published = record.listed.is_some() && !record.is_changed();
         record.owner == OURS
             && (record.tag, record.name) == (resource.tag, 0)
             && (!self.settings.previewable || granted)
-            && (rest != Rest::Published || published)
+            && (no_op != Rest::Published || published)
     }
 
-    fn send(&self, world: &World, sent: &Kept<(Ledger, Memory, Call)>, content: Content, steps: &mut Vec<Step>) {
-        let (ledger, memory, call) = &sent.0;
-        let answer = |mut next: World, answer: &Answer| {
-            let outcome = answered(ledger, memory, call, cause(ledger, world), answer, NOW);
+    fn send(
+        &self,
+        world: &World,
+        sent: &Kept<(PersistedState, TransientState, Call)>,
+        content: Content,
+        steps: &mut Vec<Step>,
+    ) {
+        let (persisted, transient, call) = &sent.0;
+        let answer = |mut next: World, answer: &Response| {
+            let outcome = apply_response(persisted, transient, call, cause(persisted, world), answer, NOW);
             if outcome.key_taken && next.record.as_ref().is_some_and(|record| record.owner == OURS && !record.disguised)
             {
                 next.broken = Some(Broken::Forgotten);
             }
-            next.stage = Stage::Answered(Kept((outcome.ledger, outcome.memory)), outcome.release);
+            next.stage = Stage::Answered(Kept((outcome.persisted, outcome.transient)), outcome.remove_finalizer);
             next
         };
         let mut next = world.clone();
@@ -136,19 +155,19 @@ impl Explorer {
             return;
         }
         next.budget.lost -= 1;
-        emit(steps, "is not answered, and its call arrived", false, answer(next, &Answer::Unknown));
+        emit(steps, "is not answered, and its call arrived", false, answer(next, &Response::Unknown));
         let mut next = world.clone();
         next.budget.lost -= 1;
-        emit(steps, "is not answered, and its call is lost", false, answer(next.clone(), &Answer::Unknown));
+        emit(steps, "is not answered, and its call is lost", false, answer(next.clone(), &Response::Unknown));
         if next.flying.is_none() {
             next.flying = Some(Flying { kind: Kept(call.kind.clone()), content });
-            emit(steps, "is not answered, and its call comes late", false, answer(next, &Answer::Unknown));
+            emit(steps, "is not answered, and its call comes late", false, answer(next, &Response::Unknown));
         }
     }
 }
 
-fn cause(ledger: &Ledger, world: &World) -> Option<decide::Cause> {
-    let operation = ledger.operation.as_ref().filter(|operation| operation.kind != OperationKind::Delete)?;
+fn cause(persisted: &PersistedState, world: &World) -> Option<decide::Cause> {
+    let operation = persisted.operation.as_ref().filter(|operation| operation.kind != OperationKind::Delete)?;
     Some(decide::Cause {
         kind: operation.kind,
         digest: operation.digest.clone().unwrap_or_default(),
@@ -159,15 +178,19 @@ fn cause(ledger: &Ledger, world: &World) -> Option<decide::Cause> {
 }
 
 /// It is written again on the newest version, unless the operation there is another one.
-fn write_answer(world: &mut World, Kept((ledger, memory)): Kept<(Ledger, Memory)>, release: bool) {
-    world.memory = Kept(memory);
-    if release {
+fn write_answer(
+    world: &mut World,
+    Kept((persisted, transient)): Kept<(PersistedState, TransientState)>,
+    remove_finalizer: bool,
+) {
+    world.transient = Kept(transient);
+    if remove_finalizer {
         return world.vanish();
     }
     let Some(resource) = &mut world.resource else { return };
-    let read = ledger.operation.as_ref().is_some_and(|now| now.kind == OperationKind::Preview && now.accepted);
-    world.answered |= read;
-    resource.ledger = Kept(ledger);
+    let read = persisted.operation.as_ref().is_some_and(|now| now.kind == OperationKind::Preview && now.accepted);
+    world.apply_response |= read;
+    resource.persisted = Kept(persisted);
     world.take_over(false);
 }
 
@@ -175,7 +198,7 @@ impl World {
     /// The resource is gone.
     fn vanish(&mut self) {
         self.resource = None;
-        self.memory = Kept::default();
+        self.transient = Kept::default();
         if self.record.as_ref().is_some_and(|record| record.owner == OURS && !record.disguised) {
             self.broken = Some(Broken::Orphan);
         }
@@ -183,7 +206,7 @@ impl World {
 
     /// Whose id is stored is owned, where that is allowed.
     fn take_over(&mut self, adopts: bool) {
-        let known = self.resource.as_ref().and_then(|resource| resource.ledger.0.id.clone());
+        let known = self.resource.as_ref().and_then(|resource| resource.persisted.0.id.clone());
         let Some(record) = self.record.as_mut().filter(|record| known.as_deref() == Some(&id(record.id))) else {
             return;
         };
@@ -198,17 +221,19 @@ impl World {
 }
 
 /// What `decide` is shown instead.
-fn break_rule(rule: Rule, ledger: &mut Ledger, intent: &mut decide::Intent, look: &Look) {
-    match (rule, &mut ledger.operation, look) {
+fn break_rule(rule: Rule, persisted: &mut PersistedState, intent: &mut decide::Intent, observation: &Observation) {
+    match (rule, &mut persisted.operation, observation) {
         (Rule::Calm, Some(operation), _) => operation.started_at = NOW - super::CAP,
         (Rule::Answered, Some(operation), _) => operation.accepted |= operation.kind == OperationKind::Preview,
-        (Rule::OneTag, _, Look::Present(seen)) if seen.repository_met && seen.preview == Preview::Granted => {
-            ledger.previewed = Some(intent.tag.clone());
+        (Rule::OneTag, _, Observation::Present(observed))
+            if observed.repository_met && observed.preview == Preview::Granted =>
+        {
+            persisted.previewed = Some(intent.tag.clone());
         }
-        (Rule::Publication, _, _) => ledger.publication = None,
-        (Rule::Identity, _, Look::Present(seen)) => intent.remote_id = Some(seen.id.clone()),
+        (Rule::Publication, _, _) => persisted.publication = None,
+        (Rule::Identity, _, Observation::Present(observed)) => intent.remote_id = Some(observed.id.clone()),
         (Rule::OldLooks, _, _) => {
-            if let Some(applied) = &mut ledger.applied {
+            if let Some(applied) = &mut persisted.applied {
                 applied.from_version = None;
             }
         }

@@ -2,7 +2,7 @@
 
 use super::world::{OURS, Phases, Previews, Stage, World};
 use super::{Budget, Explorer};
-use crate::controllers::connector_staged::decide::{Step, Verdict};
+use crate::controllers::connector_staged::decide::{Outcome, Step};
 
 /// Most steps until all is well: some minutes of ticks with all that an operator does in each.
 const STEPS: usize = 200;
@@ -47,15 +47,15 @@ impl Explorer {
         let decision = self.decided(world, resource, world.record.as_ref());
         let record = world.record.as_ref();
         let is_there = |is: &dyn Fn(&super::world::Record) -> bool| record.is_some_and(is);
-        let so = match decision.verdict {
-            Verdict::Settled(rest) => self.is_so(world, resource, rest),
-            Verdict::KeyTaken => is_there(&|record| record.owner != OURS || record.disguised),
-            Verdict::Disappeared => record.is_none(),
-            Verdict::PreviewRefused => is_there(&|record| record.preview == Previews::Refused),
-            Verdict::PublishingFailed => is_there(&|record| record.phase == Phases::Failed),
+        let so = match decision.outcome {
+            Outcome::Settled(no_op) => self.is_so(world, resource, no_op),
+            Outcome::KeyTaken => is_there(&|record| record.owner != OURS || record.disguised),
+            Outcome::Disappeared => record.is_none(),
+            Outcome::PreviewRefused => is_there(&|record| record.preview == Previews::Refused),
+            Outcome::PublishingFailed => is_there(&|record| record.phase == Phases::Failed),
             _ => false,
         };
-        so && decision.step == Step::Rest && decision.ledger == resource.ledger.0
+        so && decision.step == Step::NoOp && decision.persisted == resource.persisted.0
     }
 }
 

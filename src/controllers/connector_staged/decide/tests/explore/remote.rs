@@ -2,8 +2,8 @@
 
 use super::world::{Broken, Content, Flying, OURS, Phases, Previews, Record, Resource, World, id};
 use super::{Explorer, LAG_TICKS, Step};
-use crate::controllers::connector_staged::decide::{Answer, Call, CallKind};
-use crate::controllers::connector_staged::ledger::OperationKind;
+use crate::controllers::connector_staged::decide::{Call, CallKind, Response};
+use crate::controllers::connector_staged::persisted::OperationKind;
 
 fn emit(steps: &mut Vec<Step>, label: &str, fair: bool, next: World) {
     steps.push(Step { label: label.to_owned(), fair, next });
@@ -11,14 +11,14 @@ fn emit(steps: &mut Vec<Step>, label: &str, fair: bool, next: World) {
 
 impl Explorer {
     /// What becomes of a call of ours, with the lookup before a create.
-    pub(super) fn arrive(&self, world: &mut World, call: &Call, content: Content) -> Answer {
+    pub(super) fn arrive(&self, world: &mut World, call: &Call, content: Content) -> Response {
         if call.kind == CallKind::Create && world.record.is_some() {
-            return if call.first { Answer::Duplicate } else { Answer::Unknown };
+            return if call.first { Response::Duplicate } else { Response::Unknown };
         }
         self.effect(world, &call.kind, content)
     }
 
-    fn effect(&self, world: &mut World, kind: &CallKind, content: Content) -> Answer {
+    fn effect(&self, world: &mut World, kind: &CallKind, content: Content) -> Response {
         let before = world.record.clone();
         let answer = match kind {
             CallKind::Create => create(world, content),
@@ -33,11 +33,11 @@ impl Explorer {
         answer
     }
 
-    fn change(&self, world: &mut World, kind: &CallKind, (of, version): (&str, i64), content: Content) -> Answer {
-        let World { record, asked, answered, published, broken, .. } = world;
-        let Some(record) = record.as_mut().filter(|record| id(record.id) == of) else { return Answer::NotFound };
+    fn change(&self, world: &mut World, kind: &CallKind, (of, version): (&str, i64), content: Content) -> Response {
+        let World { record, asked, apply_response, published, broken, .. } = world;
+        let Some(record) = record.as_mut().filter(|record| id(record.id) == of) else { return Response::NotFound };
         if i64::from(record.version) != version || record.phase == Phases::Processing {
-            return Answer::NotNow;
+            return Response::Retryable;
         }
         if record.owner != OURS {
             *broken = Some(Broken::Stranger);
@@ -45,13 +45,13 @@ impl Explorer {
         match kind {
             CallKind::Preview { .. } => {
                 if record.preview == Previews::Pending {
-                    return Answer::NotNow;
+                    return Response::Retryable;
                 }
                 let now = (record.visit, content.request);
-                if *asked == Some(now) && *answered {
+                if *asked == Some(now) && *apply_response {
                     *broken = Some(Broken::Twice);
                 }
-                (*asked, *answered) = (Some(now), false);
+                (*asked, *apply_response) = (Some(now), false);
                 record.preview = Previews::Pending;
                 record.version += 1;
             }
@@ -66,7 +66,7 @@ impl Explorer {
             }
             _ => record.set((content.tag, 0), &self.settings),
         }
-        Answer::Accepted(record.seen(content.tag))
+        Response::Accepted(record.observed(content.tag))
     }
 
     /// What runs ends, and a late call arrives.
@@ -75,7 +75,7 @@ impl Explorer {
             let mut next = World { flying: None, ..world.clone() };
             let _ = self.effect(&mut next, &kind.0, *content);
             // What was given up meanwhile for another tag is as if somebody else had done it: nobody remembers it.
-            let begun = world.resource.as_ref().and_then(|resource| resource.ledger.0.operation.as_ref());
+            let begun = world.resource.as_ref().and_then(|resource| resource.persisted.0.operation.as_ref());
             let publishes = begun.is_some_and(|operation| operation.kind == OperationKind::Publish);
             next.published = next.published.filter(|_| publishes);
             emit(steps, "the late call arrives", false, next);
@@ -132,7 +132,7 @@ impl Explorer {
     }
 
     fn strangers_act(&self, world: &World, steps: &mut Vec<Step>) {
-        let known = world.resource.as_ref().is_some_and(|resource| resource.ledger.0.id.is_some());
+        let known = world.resource.as_ref().is_some_and(|resource| resource.persisted.0.id.is_some());
         let mut act = |label: &str, record: Option<Record>| {
             // What they do is not hidden: no look of ours is blamed for it.
             let mut next = World { record, before: None, lag: 0, ..world.clone() };
@@ -181,32 +181,32 @@ fn new(id: u8, (tag, name): (u8, u8)) -> Record {
     }
 }
 
-fn create(world: &mut World, content: Content) -> Answer {
+fn create(world: &mut World, content: Content) -> Response {
     if world.record.is_some() {
-        return Answer::Duplicate;
+        return Response::Duplicate;
     }
     if world.resource.is_none() {
         world.broken = Some(Broken::Orphan);
     }
     let record = new(world.next_id, (content.tag, 0));
-    let seen = record.seen(content.tag);
+    let observed = record.observed(content.tag);
     world.record = Some(record);
     world.next_id += 1;
-    (world.asked, world.answered, world.published) = (None, false, None);
-    Answer::Accepted(seen)
+    (world.asked, world.apply_response, world.published) = (None, false, None);
+    Response::Accepted(observed)
 }
 
-fn delete(world: &mut World, of: &str) -> Answer {
+fn delete(world: &mut World, of: &str) -> Response {
     match world.record.as_ref().filter(|record| id(record.id) == of) {
-        None => Answer::NotFound,
-        Some(record) if record.phase == Phases::Processing => Answer::NotNow,
+        None => Response::NotFound,
+        Some(record) if record.phase == Phases::Processing => Response::Retryable,
         Some(record) => {
-            let seen = record.seen(record.tag);
+            let observed = record.observed(record.tag);
             if record.owner != OURS {
                 world.broken = Some(Broken::Stranger);
             }
             world.record = None;
-            Answer::Accepted(seen)
+            Response::Accepted(observed)
         }
     }
 }

@@ -5,8 +5,8 @@ use std::hash::{Hash, Hasher};
 
 use super::{Budget, CAP, NOW, Settings};
 use crate::controllers::connector_staged::decide::tests::wish;
-use crate::controllers::connector_staged::decide::{Call, CallKind, Deletion, Intent, Memory};
-use crate::controllers::connector_staged::ledger::{Applied, Ledger, Phase, Preview, Seen};
+use crate::controllers::connector_staged::decide::{Call, CallKind, Deletion, Intent, TransientState};
+use crate::controllers::connector_staged::persisted::{Applied, ObservedConnector, PersistedState, Phase, Preview};
 
 /// A value that has no hash of its own: that of what it shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) struct Resource {
     pub(super) request: u8,
     pub(super) generation: u8,
     pub(super) deleting: bool,
-    pub(super) ledger: Kept<Ledger>,
+    pub(super) persisted: Kept<PersistedState>,
 }
 
 /// A staged connector at the remote.
@@ -78,7 +78,7 @@ pub(super) enum Previews {
 
 impl Record {
     /// As it is seen by who wants a tag.
-    pub(super) fn seen(&self, wanted: u8) -> Seen {
+    pub(super) fn observed(&self, wanted: u8) -> ObservedConnector {
         let phase = match self.phase {
             Phases::Draft => Phase::Draft,
             Phases::Processing => Phase::Processing,
@@ -91,7 +91,7 @@ impl Record {
             Previews::Granted => Preview::Granted,
             Previews::Refused => Preview::Refused,
         };
-        Seen {
+        ObservedConnector {
             id: id(self.id),
             version: self.version.into(),
             phase,
@@ -143,9 +143,9 @@ pub(super) enum Stage {
     #[default]
     Idle,
     /// The operation is written; its call is to be sent.
-    Send(Kept<(Ledger, Memory, Call)>, Content),
+    Send(Kept<(PersistedState, TransientState, Call)>, Content),
     /// The answer is to be written; `true`: the resource may go.
-    Answered(Kept<(Ledger, Memory)>, bool),
+    Answered(Kept<(PersistedState, TransientState)>, bool),
 }
 
 /// What a call carries: the tag that was asked for, and the request.
@@ -184,7 +184,7 @@ pub(super) type Asked = (u8, u8);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct World {
     pub(super) resource: Option<Resource>,
-    pub(super) memory: Kept<Memory>,
+    pub(super) transient: Kept<TransientState>,
     pub(super) stage: Stage,
     pub(super) record: Option<Record>,
     /// What a lagging read shows, for so many ticks.
@@ -193,7 +193,7 @@ pub(super) struct World {
     pub(super) flying: Option<Flying>,
     /// The last request for a permission, and whether its answer was read.
     pub(super) asked: Option<Asked>,
-    pub(super) answered: bool,
+    pub(super) apply_response: bool,
     pub(super) published: Option<Asked>,
     pub(super) next_id: u8,
     pub(super) budget: Budget,
@@ -215,7 +215,7 @@ impl World {
             content: 0,
             disguised: false,
         };
-        let (mut there, mut ledger) = (None, Ledger::default());
+        let (mut there, mut persisted) = (None, PersistedState::default());
         if settings.live {
             let applied = Applied {
                 generation: 1,
@@ -224,15 +224,15 @@ impl World {
                 from_version: None,
                 at: NOW - CAP,
             };
-            ledger = Ledger { id: Some(id(1)), applied: Some(applied), ..ledger };
+            persisted = PersistedState { id: Some(id(1)), applied: Some(applied), ..persisted };
             there = Some(record);
         } else if settings.adopt {
             there = Some(Record { owner: 0, tag: 2, ..record });
         }
-        let resource = Resource { tag: 1, request: 0, generation: 1, deleting: false, ledger: Kept(ledger) };
+        let resource = Resource { tag: 1, request: 0, generation: 1, deleting: false, persisted: Kept(persisted) };
         Self {
             resource: Some(resource),
-            memory: Kept::default(),
+            transient: Kept::default(),
             stage: Stage::Idle,
             next_id: 1 + u8::from(there.is_some()),
             record: there,
@@ -240,7 +240,7 @@ impl World {
             lag: 0,
             flying: None,
             asked: None,
-            answered: false,
+            apply_response: false,
             published: None,
             budget: settings.budget,
             broken: None,
@@ -267,14 +267,14 @@ pub(super) fn intent(resource: &Resource, settings: &Settings) -> Intent {
 
 impl fmt::Display for World {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { resource, stage, record, before, lag, flying, asked, answered, published, broken, .. } = self;
+        let Self { resource, stage, record, before, lag, flying, asked, apply_response, published, broken, .. } = self;
         write!(formatter, "{resource:?}\n     {stage:?}\n     remote {record:?}")?;
         if *lag > 0 {
             write!(formatter, ", a read may show {before:?}")?;
         }
         write!(
             formatter,
-            "\n     on its way {flying:?}; asked {asked:?} answered {answered}, published {published:?}"
+            "\n     on its way {flying:?}; asked {asked:?} answered {apply_response}, published {published:?}"
         )?;
         broken.map_or(Ok(()), |broken| write!(formatter, "\n     BROKEN: {broken:?}"))
     }

@@ -1,0 +1,180 @@
+//! `action`: calls a frontend action by hand, once.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use clock::Clock;
+use connect_api::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
+use connect_api::client_context::ClientContext;
+use connect_api::hosts::AllowedHosts;
+use secrecy::SecretString;
+
+use crate::cli::printing::print;
+use crate::controllers::action_factory::{ActionFactory as _, HttpActionFactory};
+use crate::crd::parse_duration;
+
+use super::Failed;
+use super::project::host;
+
+/// Largest answer that is printed, in bytes.
+const LARGEST_ANSWER: usize = 16 << 20;
+/// The file name that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Call an action of a frontend.
+#[derive(Clone, Debug, clap::Args)]
+pub(in crate::cli) struct Actions {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum Command {
+    /// Read.
+    Get(Call),
+    /// Write. Sent once, and never again by itself.
+    Post(Write),
+    /// Write. Sent once, and never again by itself.
+    Put(Write),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Write {
+    /// JSON to send, from a file, or from standard input with -. Default: an empty object.
+    #[arg(long, value_name = "FILE")]
+    body: Option<PathBuf>,
+
+    #[command(flatten)]
+    call: Call,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    Frontastic,
+    Service,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Call {
+    /// Namespace and name of the action, such as cart/getCart.
+    #[arg(value_name = "NAMESPACE/ACTION")]
+    action: String,
+
+    /// Address of the frontend, such as `https://shop-example.frontastic.live`.
+    #[arg(long)]
+    url: String,
+
+    /// Which paths and names of headers the frontend has.
+    #[arg(long, value_enum, default_value = "frontastic")]
+    preset: Kind,
+
+    /// Locale to call it with.
+    #[arg(long, default_value = "en-GB")]
+    locale: String,
+
+    /// Version of the frontend extension to call.
+    #[arg(long, value_name = "VERSION", default_value = "1.0.0")]
+    extension_version: String,
+
+    /// Path of the page that the call is made for; for the preset frontastic only.
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+
+    /// A parameter of the query; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    query: Vec<(String, String)>,
+
+    /// A header whose value is in a file, so that it does not stay in the history of the shell; may be repeated.
+    #[arg(long, value_name = "NAME=FILE", value_parser = pair)]
+    header_from: Vec<(String, String)>,
+
+    /// Time that the answer may take.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
+    timeout: Duration,
+
+    /// Certificates in PEM that are trusted beside those of the system.
+    #[arg(long, value_name = "FILE", env = "CA_FILE")]
+    ca_file: Option<PathBuf>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write it as NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Prints the body of the answer to standard output, its status to standard error.
+///
+/// # Errors
+/// When the call cannot be sent or is not answered, and when its status is not 200 to 299.
+pub(in crate::cli) async fn run(arguments: Actions) -> Result<(), Failed> {
+    let (call, method) = match arguments.command {
+        Command::Get(call) => (call, ActionMethod::Get),
+        Command::Post(write) => (write.call, ActionMethod::Post(body(write.body)?)),
+        Command::Put(write) => (write.call, ActionMethod::Put(body(write.body)?)),
+    };
+    let wrong = |why: String| Failed::Argument(why);
+    let named = call.action.split_once('/').filter(|(namespace, name)| !namespace.is_empty() && !name.is_empty());
+    let (namespace, name) = named.ok_or_else(|| wrong(format!("{}: write it as NAMESPACE/ACTION", call.action)))?;
+    let preset = match call.preset {
+        Kind::Service => Preset::SERVICE,
+        Kind::Frontastic => Preset::FRONTASTIC,
+    };
+    // Whoever writes an address means it.
+    let allowed = AllowedHosts::parse(host(&call.url).as_deref()).map_err(|bad| wrong(format!("--url: {bad}")))?;
+    let extra_ca_pem = call.ca_file.as_deref().map(read).transpose()?;
+    let around = ClientContext::plain(Clock::system());
+    let factory = HttpActionFactory { allowed_hosts: allowed, around, extra_ca_pem };
+    let endpoint = factory.endpoint(&call.url).map_err(|refused| wrong(format!("--url: {refused}")))?;
+    let action = Action {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        method,
+        query: call.query.clone(),
+        locale: call.locale.clone(),
+        extension_version: call.extension_version.clone(),
+        page_path: call.path.clone(),
+        headers: headers(&call.header_from)?,
+    };
+    let request = action.request(&preset, &endpoint).map_err(|bad| wrong(bad.to_string()))?;
+    let client = factory.client(endpoint, call.timeout, LARGEST_ANSWER).map_err(wrong)?;
+    let answer = client.send(request, None).await?;
+    eprintln!("{} after {} ms", answer.status, answer.duration.as_millis());
+    let mut text = String::from_utf8_lossy(&answer.body).into_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    print(&text)?;
+    if !answer.whole {
+        return Err(wrong(format!("the answer is longer than {} MiB, and was cut", LARGEST_ANSWER >> 20)));
+    }
+    if answer.status.is_success() { Ok(()) } else { Err(wrong(format!("the action answered {}", answer.status))) }
+}
+
+fn read(path: &std::path::Path) -> Result<Vec<u8>, Failed> {
+    let mut content = Vec::new();
+    let done = if path.as_os_str() == STANDARD_INPUT {
+        std::io::stdin().read_to_end(&mut content).map(drop)
+    } else {
+        std::fs::read(path).map(|read| content = read)
+    };
+    done.map_err(|error| Failed::Argument(format!("{}: {error}", path.display())))?;
+    Ok(content)
+}
+
+fn body(path: Option<PathBuf>) -> Result<JsonText, Failed> {
+    let Some(path) = path else { return Ok(JsonText::default()) };
+    let text = String::from_utf8(read(&path)?).map_err(|error| error.to_string());
+    text.and_then(JsonText::read)
+        .map_err(|error| Failed::Argument(format!("--body {}: not JSON: {error}", path.display())))
+}
+
+fn headers(from: &[(String, String)]) -> Result<Vec<ExtraHeader>, Failed> {
+    let header = |(name, file): &(String, String)| {
+        let text = String::from_utf8(read(file.as_ref())?)
+            .map_err(|_| Failed::Argument(format!("--header-from {name}={file}: not UTF-8")))?;
+        Ok(ExtraHeader { name: name.clone(), value: SecretString::from(text.trim_end().to_owned()) })
+    };
+    from.iter().map(header).collect()
+}

@@ -1,0 +1,466 @@
+//! What the operator would do: its own table, played forward while the remote stands still. Pure; time is an argument.
+//!
+//! Whatever runs already is taken to end well, since what follows comes after it. Nothing is decided here that the operator
+//! decides: `decide`, `registered`, `intent` and `status::ready_condition` are its own.
+
+use clock::later;
+use connect_api::model::Deployment;
+use connect_api::scopes;
+use jiff::Timestamp;
+
+use super::difference::{Change, Difference, Sides, differences};
+use crate::controllers::conditions::{self, ConditionUpdate};
+use crate::controllers::connector_deployment::decide::{
+    self, CallKind, Decision, Input, Outcome, Step, TransientState, Wanted,
+};
+use crate::controllers::connector_deployment::desired::Desired;
+use crate::controllers::connector_deployment::intent::{self, Target};
+use crate::controllers::connector_deployment::observe::{self, RecordRead};
+use crate::controllers::connector_deployment::persisted::{
+    Applied, Observation, OperationKind, PersistedState, Phase, Sources,
+};
+use crate::controllers::connector_deployment::registered::{Registered, not_sent};
+use crate::controllers::connector_deployment::status::{self, WantedIdentity};
+use crate::controllers::connector_deployment::status_conversion;
+use crate::controllers::digest::{Comparison, DigestKey};
+use crate::controllers::object;
+use crate::controllers::problem;
+use crate::controllers::reason::{ConditionState, Reason};
+use crate::controllers::remote::RegistryAnswer;
+use crate::controllers::tags::Tags;
+use crate::controllers::values::Values;
+use crate::crd::ConnectorDeployment;
+use crate::names;
+
+/// Most steps of the table that are played: proving that something is gone, the longest of them, takes about twenty.
+const ROUNDS: usize = 64;
+
+/// Everything that a forecast is made from.
+pub(super) struct Inputs<'a> {
+    /// The resource as it is.
+    pub(super) before: Option<&'a ConnectorDeployment>,
+    /// As it would be.
+    pub(super) after: &'a ConnectorDeployment,
+    /// Key, type and region.
+    pub(super) wanted: &'a WantedIdentity,
+    /// The connector.
+    pub(super) target: &'a Target,
+    /// What the registry says.
+    pub(super) registered: &'a Registered,
+    /// What the remote shows.
+    pub(super) read: &'a RecordRead,
+    /// What would be sent.
+    pub(super) desired: &'a Result<Desired, ConditionUpdate>,
+    /// What the resource and its objects came to before; `None`: it cannot be told.
+    pub(super) earlier: Option<&'a Desired>,
+    /// The operator's key of digests, if it could be read.
+    pub(super) key: Option<&'a DigestKey>,
+    /// A key that nobody else has.
+    pub(super) spare: &'a DigestKey,
+    /// Scopes of the token, if it names them.
+    pub(super) granted: &'a [String],
+    /// Now.
+    pub(super) now: Timestamp,
+}
+
+/// What would happen at the remote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Action {
+    /// Nothing.
+    None,
+    /// A deployment is created.
+    Create,
+    /// It is deployed again.
+    Redeploy,
+    /// It is deleted and created anew.
+    Recreate,
+    /// One that exists is taken over, as it is.
+    Adopt,
+    /// One that exists is taken over, and deployed again.
+    AdoptAndRedeploy,
+    /// It is deployed again if a secured value changed, which cannot be told.
+    Unknown,
+}
+
+/// What is expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Projection {
+    /// What would happen.
+    pub(super) action: Action,
+    /// What the operator would say that a person has to put right; then nothing would happen.
+    pub(super) problem: Option<ConditionUpdate>,
+    /// Version of the connector before and after, if it would move.
+    pub(super) connector: Option<(i64, i64)>,
+    /// Values that would change.
+    pub(super) differences: Vec<Difference>,
+    /// Keys of whole objects that would not be sent, because the connector does not declare them.
+    pub(super) undeclared: Vec<String>,
+    /// What else to know.
+    pub(super) notes: Vec<String>,
+}
+
+impl Projection {
+    /// Only a person can go on.
+    pub(super) fn problem(condition: ConditionUpdate) -> Self {
+        Self { problem: Some(condition), ..Self::nothing() }
+    }
+
+    pub(super) fn nothing() -> Self {
+        Self {
+            action: Action::None,
+            problem: None,
+            connector: None,
+            differences: Vec::new(),
+            undeclared: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// What the operator would do.
+pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
+    let ignored = intent::ignored(inputs.after);
+    let key = inputs.key.unwrap_or(inputs.spare);
+    let wanted = inputs.desired.as_ref().ok().map(|desired| desired.wanted(key));
+    let intent = intent::intent(inputs.after, inputs.wanted, Some(inputs.target), inputs.registered.latest());
+    if intent.deletion.is_some() {
+        let note = "it is being deleted, and what is applied now does not change that".to_owned();
+        return Projection { notes: vec![note], ..Projection::nothing() };
+    }
+    let mut stage = Stage::of(inputs, wanted.as_ref(), observe::observation(inputs.read, &ignored));
+    let mut outcome = Projection { notes: std::mem::take(&mut stage.notes), ..Projection::nothing() };
+    if stage.is_being_created(wanted.as_ref()) {
+        return outcome;
+    }
+    let decision = stage.play(&intent, wanted.as_ref(), inputs.now);
+    if let Ok(desired) = inputs.desired {
+        outcome.undeclared.clone_from(&desired.undeclared);
+    }
+    match &decision.step {
+        Step::Send(call) => foresee(inputs, &call.kind, &stage, &mut outcome),
+        Step::NoOp | Step::RemoveFinalizer => rest(inputs, &decision, &stage, &mut outcome),
+    }
+    if let (Ok(desired), None) = (inputs.desired, &outcome.problem) {
+        outcome.notes.extend(known_later(desired));
+    }
+    outcome
+}
+
+/// Values that only the deployment itself can tell.
+fn known_later(desired: &Desired) -> Option<String> {
+    let names: Vec<String> = desired.awaited().map(|value| value.item.to_string()).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!(
+            "known after deployment, and sent by one more redeploy then: {names}; until then the placeholder is sent"
+        )
+    })
+}
+
+/// What the table is played with.
+struct Stage {
+    persisted: PersistedState,
+    observation: Observation,
+    /// The values that were applied last, if they are known.
+    applied: Option<Values>,
+    /// Whether a secured value may have changed that could not be compared.
+    uncertain: bool,
+    notes: Vec<String>,
+}
+
+impl Stage {
+    fn of(inputs: &Inputs<'_>, wanted: Option<&Wanted>, observation: Observation) -> Self {
+        let mut persisted = status_conversion::persisted(&inputs.after.status.clone().unwrap_or_default());
+        let applied = inputs.earlier.filter(|earlier| was_applied(inputs, earlier, &persisted));
+        let mut stage = Self {
+            persisted: PersistedState::default(),
+            observation,
+            applied: None,
+            uncertain: false,
+            notes: Vec::new(),
+        };
+        if let (None, Some(wanted)) = (inputs.key, wanted) {
+            stage.uncertain = rewrite(&mut persisted, inputs, applied, wanted);
+        }
+        stage.applied = applied.map(|applied| applied.values.clone());
+        stage.persisted = persisted;
+        stage.settle(inputs.now);
+        stage
+    }
+
+    /// Takes what runs to have ended well.
+    fn settle(&mut self, now: Timestamp) {
+        let mut busy = false;
+        if let Observation::Present(seen) = &mut self.observation
+            && seen.phase.is_busy()
+        {
+            busy = true;
+            seen.phase = Phase::Deployed;
+        }
+        if let Some(operation) = self.persisted.operation.take() {
+            busy = true;
+            self.applied = None;
+            let payload = operation.payload.as_ref();
+            self.persisted.handled_redeploy = operation.redeploy_request.or(self.persisted.handled_redeploy.take());
+            self.persisted.applied = payload.map(|payload| Applied {
+                generation: operation.generation,
+                digest: Some(payload.digest.clone()),
+                outcome: Phase::Deployed,
+                serves: true,
+                from_version: None,
+                connector_version: None,
+                rollback: None,
+                // What will be seen is not known yet, so it is not compared.
+                sent: None,
+                shown: Tags::default(),
+                accepted: Tags::default(),
+                retained: Tags::default(),
+                sources: payload.sources.clone(),
+                at: now,
+            });
+            if operation.kind == OperationKind::Create
+                && let Observation::Present(seen) = &self.observation
+            {
+                self.persisted.id = Some(seen.id.clone());
+            }
+        }
+        if busy {
+            self.notes.push("something runs at the remote already; what is said here comes after it".to_owned());
+        }
+    }
+
+    /// Whether the create of these values is on its way already.
+    fn is_being_created(&self, wanted: Option<&Wanted>) -> bool {
+        let begun = self.persisted.applied.as_ref().and_then(|applied| applied.digest.as_ref());
+        let same = begun.is_some() && begun == wanted.map(|wanted| &wanted.payload.digest);
+        same && self.persisted.id.is_none() && matches!(self.observation, Observation::Absent { .. })
+    }
+
+    /// Plays the table until it sends, or rests for good.
+    fn play(&self, intent: &decide::Intent, wanted: Option<&Wanted>, now: Timestamp) -> Decision {
+        let (mut persisted, mut transient, mut now) = (self.persisted.clone(), TransientState::default(), now);
+        let mut rounds = 0;
+        loop {
+            let input = Input {
+                persisted: &persisted,
+                intent,
+                wanted,
+                observation: &self.observation,
+                transient: &transient,
+                now,
+            };
+            let decision = decide::decide(&input);
+            rounds += 1;
+            match (&decision.step, decision.again) {
+                (Step::NoOp, Some(pause)) if rounds < ROUNDS => {
+                    now = later(now, pause);
+                    (persisted, transient) = (decision.persisted, decision.transient);
+                }
+                _ => return decision,
+            }
+        }
+    }
+}
+
+/// Whether what the cluster held before is what was applied: by its digest, or because nothing has changed since.
+fn was_applied(inputs: &Inputs<'_>, earlier: &Desired, persisted: &PersistedState) -> bool {
+    let Some(applied) = &persisted.applied else { return false };
+    let Some(digest) = &applied.digest else { return false };
+    match inputs.key.map(|key| digest.compare(&key.digest(&earlier.values))) {
+        Some(Comparison::Same) => true,
+        Some(Comparison::Different) => false,
+        Some(Comparison::Unknown) | None => {
+            let generation = inputs.before.and_then(|before| before.metadata.generation);
+            Some(applied.generation) == generation && applied.sources == Sources::of(&earlier.sources)
+        }
+    }
+}
+
+/// Without the operator's key its digests are made again under another, as far as that can be done. Returns whether secured
+/// values could not be compared.
+fn rewrite(persisted: &mut PersistedState, inputs: &Inputs<'_>, known: Option<&Desired>, wanted: &Wanted) -> bool {
+    let spare = inputs.spare;
+    let mut uncertain = false;
+    if let Some(applied) = &mut persisted.applied
+        && applied.digest.is_some()
+    {
+        let visible = applied.sent.as_ref().is_some_and(|sent| sent.shows_the_same(&wanted.payload.tags));
+        // Those of secured values are made with the key, too.
+        if let Some(sent) = &mut applied.sent {
+            let again = known.map_or_else(|| wanted.payload.tags.clone(), |known| spare.tags(&known.values));
+            uncertain |= known.is_none() && wanted.secured;
+            sent.take_secured(&again);
+        }
+        applied.digest = Some(match known {
+            Some(known) => spare.digest(&known.values),
+            None if visible => wanted.payload.digest.clone(),
+            None => spare.digest(&Values::default()),
+        });
+    }
+    if let Some(payload) = persisted.operation.as_mut().and_then(|operation| operation.payload.as_mut()) {
+        let same = payload.tags.shows_the_same(&wanted.payload.tags);
+        uncertain = same && wanted.secured;
+        payload.digest = if same { wanted.payload.digest.clone() } else { spare.digest(&Values::default()) };
+    }
+    uncertain
+}
+
+/// A call would be sent, if nothing stands against it.
+fn foresee(inputs: &Inputs<'_>, call: &CallKind, stage: &Stage, outcome: &mut Projection) {
+    let Ok(desired) = inputs.desired else { return };
+    if let (Some(Err(why)), CallKind::Create { .. }) = (&inputs.target.staged, call) {
+        outcome.problem = Some(intent::not_deployable(inputs.after, why));
+        return;
+    }
+    let project = &inputs.wanted.remote.project_key;
+    let missing = scopes::missing(&inputs.registered.rights(call), inputs.granted, project);
+    if !missing.is_empty() {
+        outcome.problem = Some(problem::unpermitted(&missing, project));
+        return;
+    }
+    let record = inputs.read.record.as_deref();
+    let (problems, _) = inputs.registered.problems(inputs.after, desired, &inputs.wanted.region, record, call);
+    if !problems.is_empty() {
+        outcome.problem = Some(ConditionUpdate::new(Reason::ConfigurationInvalid, not_sent(&problems)));
+        return;
+    }
+    let found = inputs.registered.registry_entry.as_ref().map(|registry_entry| &registry_entry.found);
+    let running = match call {
+        CallKind::Create { .. } => {
+            if found == Some(&RegistryAnswer::Unreadable) {
+                let message =
+                    "The registry cannot be read, and without the connector's declarations nothing is created";
+                outcome.problem = Some(ConditionUpdate::new(Reason::DeclarationsUnknown, message));
+                return;
+            }
+            if found == Some(&RegistryAnswer::Absent) {
+                let message = "The registry has no such connector for this project: correct spec.connector";
+                outcome.problem = Some(ConditionUpdate::new(Reason::ConnectorNotFound, message));
+                return;
+            }
+            outcome.action = Action::Create;
+            None
+        }
+        CallKind::Redeploy { update_connector, .. } => {
+            let adopts = stage.persisted.id.is_none();
+            outcome.action = if adopts { Action::AdoptAndRedeploy } else { Action::Redeploy };
+            let running = record.map(|record| record.connector.version);
+            outcome.connector = running.zip(inputs.registered.latest()).filter(|_| *update_connector);
+            let asked = object::request(inputs.after, names::REDEPLOY_REQUESTED_AT);
+            if asked.is_some() && asked != stage.persisted.handled_redeploy && !adopts {
+                outcome
+                    .notes
+                    .push(format!("a redeploy is asked for by the annotation {}", names::REDEPLOY_REQUESTED_AT));
+            }
+            record
+        }
+        CallKind::Recreate { .. } => {
+            outcome.action = Action::Recreate;
+            outcome.notes.push("it is deleted and created anew without what is removed: its URLs change".to_owned());
+            None
+        }
+        CallKind::Undeploy { .. } => return,
+    };
+    if found == Some(&RegistryAnswer::Unreadable) {
+        outcome.notes.push("the registry cannot be read, so names and required values were not checked".to_owned());
+    }
+    outcome.differences = compare(inputs, running, stage, desired);
+    let reset = outcome.differences.iter().map(Difference::item).filter(|item| desired.reset.contains(item));
+    let reset: Vec<String> = reset.map(|item| item.to_string()).collect();
+    let silent = outcome.differences.is_empty() && outcome.connector.is_none() && outcome.notes.is_empty();
+    if running.is_some() && silent {
+        outcome.notes.push("what was applied last is not known, so all values are sent once more".to_owned());
+    }
+    if !reset.is_empty() {
+        let names = reset.join(", ");
+        outcome.notes.push(format!("not named any more, and set to the default of the connector: {names}"));
+    }
+}
+
+fn compare(inputs: &Inputs<'_>, record: Option<&Deployment>, stage: &Stage, desired: &Desired) -> Vec<Difference> {
+    let offering = inputs.registered.offering();
+    let connector = record.map(|record| &record.connector);
+    let applications = connector
+        .and_then(|connector| connector.configurations.as_deref())
+        .or_else(|| offering.and_then(|offering| offering.applications.as_deref()));
+    let global = connector
+        .and_then(|connector| connector.global_configuration.as_ref())
+        .or_else(|| offering.and_then(|offering| offering.global.as_ref()));
+    let applied = stage.applied.as_ref();
+    differences(&Sides { record, applied, desired: &desired.values, applications, global, key: inputs.spare })
+}
+
+/// Nothing would be sent.
+fn rest(inputs: &Inputs<'_>, decision: &Decision, stage: &Stage, outcome: &mut Projection) {
+    let record = inputs.read.record.as_deref();
+    let condition = match (&decision.outcome, inputs.desired) {
+        (Outcome::ValuesUnknown, Err(condition)) => condition.clone(),
+        (Outcome::Settled { phase, .. } | Outcome::Observed(phase), _) => {
+            settled(inputs, &decision.persisted, *phase, decision.outcome)
+        }
+        (Outcome::NotApplied { .. }, _) => settled(inputs, &decision.persisted, Phase::Deployed, decision.outcome),
+        (verdict, _) => status::ready_condition(verdict, &inputs.wanted.key, record, &[]),
+    };
+    match condition.reason.state() {
+        ConditionState::Ready | ConditionState::Running => {}
+        ConditionState::Paused => outcome.notes.push(condition.message),
+        ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => {
+            outcome.problem = Some(condition);
+            return;
+        }
+    }
+    match decision.outcome {
+        Outcome::Settled { .. } if stage.persisted.id.is_none() => {
+            outcome.action = Action::Adopt;
+            if decision.persisted.unverified {
+                outcome.notes.push("its secured values cannot be read, and stay as they are".to_owned());
+            }
+        }
+        Outcome::Settled { drifted, .. } => {
+            outcome.differences = newly_retained(inputs, stage);
+            if drifted {
+                outcome.notes.push("visible values were changed elsewhere; see spec.drift.policy".to_owned());
+            }
+            if stage.uncertain
+                && let Ok(desired) = inputs.desired
+            {
+                outcome.action = Action::Unknown;
+                outcome.differences = compare(inputs, record, stage, desired);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Values that nothing would be sent for: they are not named any more, and stay.
+fn newly_retained(inputs: &Inputs<'_>, stage: &Stage) -> Vec<Difference> {
+    let (Ok(desired), Some(record)) = (inputs.desired, inputs.read.record.as_deref()) else { return Vec::new() };
+    let before = stage.persisted.applied.as_ref();
+    let known = |it: &Difference| before.is_some_and(|applied| applied.retained.has(&it.item()));
+    let mut differences = compare(inputs, Some(record), stage, desired);
+    differences.retain(|it| it.change == Change::Retained && !known(it));
+    differences
+}
+
+/// How something ended that stays as it is. The report may quote values, so the operator's own words are taken, which do
+/// not.
+fn settled(inputs: &Inputs<'_>, persisted: &PersistedState, phase: Phase, verdict: Outcome) -> ConditionUpdate {
+    let condition = status::ready_condition(&verdict, &inputs.wanted.key, inputs.read.record.as_deref(), &[]);
+    let condition = status::of_redeploy(condition, persisted);
+    let said = inputs.after.status.as_ref().filter(|status| {
+        status.conditions.iter().any(|it| it.type_ == names::READY && it.reason == condition.reason.as_str())
+    });
+    match (phase, said.and_then(|status| conditions::ready_message(&status.conditions)).map(str::to_owned)) {
+        (_, Some(message)) => ConditionUpdate::new(condition.reason, message),
+        (Phase::Failed | Phase::UndeployFailed, None) => ConditionUpdate::new(
+            condition.reason,
+            "It is so at the remote already, and stays so until a value changes or a redeploy is asked for",
+        ),
+        _ => condition,
+    }
+}
+
+#[cfg(test)]
+#[path = "simulation_tests.rs"]
+mod tests;

@@ -1,0 +1,255 @@
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::controllers::connector_deployment::application_urls::urls;
+use crate::controllers::connector_deployment::desired::{Contents, from_spec};
+use crate::controllers::digest::KEY_LENGTH;
+use crate::crd::shared::RemoteIdentity;
+
+/// Case, changes of the resource, record at the remote, and what is foreseen: action, problem, note.
+type Row<'a> = (&'a str, Value, Value, Action, Option<Reason>, Option<&'a str>);
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_000_000).expect("a time in range")
+}
+
+fn key() -> DigestKey {
+    DigestKey::new([1; KEY_LENGTH])
+}
+
+/// A resource with this log level, and changes to it (RFC 7386 without removing).
+fn resource(level: &str, change: &Value) -> ConnectorDeployment {
+    let mut object = json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment",
+        "metadata": {"name": "tax", "namespace": "shop", "generation": 2, "uid": "1"},
+        "spec": {
+            "projectRef": {"name": "shop"}, "connector": {"key": "tax"},
+            "configurations": [{
+                "applicationName": "service", "standardConfiguration": [{"key": "LEVEL", "value": level}],
+            }],
+        },
+    });
+    for part in ["metadata", "spec", "status"] {
+        for (name, value) in change[part].as_object().into_iter().flatten() {
+            object[part][name] = value.clone();
+        }
+    }
+    if !object["status"].is_null() {
+        object["status"]["observedGeneration"] = json!(1);
+    }
+    serde_json::from_value(object).expect("a resource")
+}
+
+fn desired(object: &ConnectorDeployment) -> Desired {
+    from_spec(&object.spec, &Contents::new(), None).expect("plain values only")
+}
+
+/// The digest of what is sent for this level, and the list of values.
+fn digests(level: &str) -> (String, Value) {
+    let desired = desired(&resource(level, &json!({})));
+    let tags = key().tags(&desired.values);
+    let standard: serde_json::Map<_, _> = tags.iter().map(|(item, tag)| (item.key.clone(), json!(tag))).collect();
+    (key().digest(&desired.values).to_string(), json!([{"application": "service", "standard": standard}]))
+}
+
+/// What is stored once this level was applied.
+fn applied(level: &str) -> Value {
+    let (digest, values) = digests(level);
+    json!({
+        "generation": 1, "digest": digest, "outcome": "Deployed", "values": values,
+        "at": "1970-01-01T00:00:00Z",
+    })
+}
+
+fn operation(kind: &str, level: &str) -> Value {
+    let (digest, values) = digests(level);
+    json!({
+        "type": kind, "state": "Accepted", "attempt": 1, "generation": 1, "digest": digest, "values": values,
+        "startedAt": "1970-01-12T13:46:00Z",
+    })
+}
+
+fn record(status: &str, level: &str) -> Value {
+    json!({
+        "id": "remote", "key": "shop_tax", "version": 1, "status": status, "type": "sandbox",
+        "deployedRegion": "europe-west1.gcp", "connector": {"id": "9", "key": "tax", "version": 1},
+        "applications": [{
+            "applicationName": "service", "standardConfiguration": [{"key": "LEVEL", "value": level}],
+        }],
+    })
+}
+
+fn foreseen(object: &ConnectorDeployment, record: &Value) -> Projection {
+    foreseen_with(object, record, &[])
+}
+
+fn foreseen_with(object: &ConnectorDeployment, record: &Value, granted: &[&str]) -> Projection {
+    let granted: Vec<_> = granted.iter().map(|scope| (*scope).to_owned()).collect();
+    let remote = RemoteIdentity { api_url: "https://api".into(), project_key: "demo".into() };
+    let wanted = intent::identity_in(object, remote, "europe-west1.gcp");
+    let record = (!record.is_null()).then(|| Arc::new(serde_json::from_value(record.clone()).expect("a record")));
+    let read = RecordRead { at: now(), record, key_held_by: None };
+    let mut desired = desired(object);
+    desired.resolve(&urls(read.record.as_deref(), &object.status.clone().unwrap_or_default()));
+    let desired = Ok(desired);
+    let target = intent::target(object, None).expect("a connector");
+    simulate(&Inputs {
+        target: &target,
+        before: Some(object),
+        after: object,
+        wanted: &wanted,
+        registered: &Registered::default(),
+        read: &read,
+        desired: &desired,
+        earlier: None,
+        key: Some(&key()),
+        spare: &DigestKey::new([2; KEY_LENGTH]),
+        granted: &granted,
+        now: now(),
+    })
+}
+
+#[test]
+fn a_scope_that_the_token_lacks_is_told_before_it_is_needed() {
+    let (object, there) = (resource("info", &json!({})), record("Deployed", "info"));
+    for (granted, lacks) in [
+        (&["manage_connectors:demo"][..], true),
+        (&["manage_connectors_deployments:demo", "view_connectors:demo"], false),
+        (&["manage_connectors:other"], false),
+        (&[], false),
+    ] {
+        let outcome = foreseen_with(&object, &Value::Null, granted);
+        let condition = outcome.problem.filter(|condition| condition.reason == Reason::PermissionMissing);
+        assert_eq!(condition.is_some(), lacks, "{granted:?}");
+        assert!(
+            condition.is_none_or(|condition| condition.message.contains("manage_connectors_deployments:demo")),
+            "{granted:?}"
+        );
+        let foreign = foreseen_with(&object, &there, granted);
+        assert_ne!(
+            foreign.problem.map(|condition| condition.reason),
+            Some(Reason::PermissionMissing),
+            "nothing would be sent"
+        );
+    }
+}
+
+#[test]
+fn what_runs_or_went_wrong_is_taken_into_account() {
+    let running = "something runs at the remote already; what is said here comes after it";
+    let ours = |status: Value| {
+        let mut status = status;
+        status["id"] = json!("remote");
+        json!({"status": status})
+    };
+    let live = ours(json!({"applied": applied("info")}));
+    let redeploying = |level: &str| ours(json!({"applied": applied("old"), "operation": operation("Redeploy", level)}));
+    let creating = |level: &str| json!({"status": {"operation": operation("Create", level)}});
+    let with = |mut base: Value, part: &str, change: &Value| {
+        base[part] = change.clone();
+        base
+    };
+    let correct = json!({"drift": {"policy": "Correct"}});
+    let asked = json!({"annotations": {names::REDEPLOY_REQUESTED_AT: "now"}});
+    let asked_note = format!("a redeploy is asked for by the annotation {}", names::REDEPLOY_REQUESTED_AT);
+    let deployed = record("Deployed", "info");
+    let rows: Vec<Row<'_>> = vec![
+        ("live", live.clone(), deployed.clone(), Action::None, None, None),
+        ("its redeploy runs", redeploying("info"), record("Deploying", "info"), Action::None, None, Some(running)),
+        (
+            "another redeploy runs",
+            redeploying("debug"),
+            record("Deploying", "debug"),
+            Action::Redeploy,
+            None,
+            Some(running),
+        ),
+        ("somebody else's runs", live.clone(), record("Deploying", "info"), Action::None, None, Some(running)),
+        ("its create runs", creating("info"), record("Queued", "info"), Action::None, None, Some(running)),
+        ("its create does not show yet", creating("info"), json!(null), Action::None, None, Some(running)),
+        ("another create does not show yet", creating("debug"), json!(null), Action::Create, None, Some(running)),
+        ("never created", json!({}), json!(null), Action::Create, None, None),
+        ("deleted elsewhere", live.clone(), json!(null), Action::None, Some(Reason::RemoteDisappeared), None),
+        ("to be created again", with(live.clone(), "spec", &correct), json!(null), Action::Create, None, None),
+        (
+            "changed elsewhere",
+            live.clone(),
+            record("Deployed", "debug"),
+            Action::None,
+            None,
+            Some("visible values were changed elsewhere; see spec.drift.policy"),
+        ),
+        (
+            "to be corrected",
+            with(live.clone(), "spec", &correct),
+            record("Deployed", "debug"),
+            Action::Redeploy,
+            None,
+            None,
+        ),
+        (
+            "asked for",
+            with(live.clone(), "metadata", &asked),
+            deployed.clone(),
+            Action::Redeploy,
+            None,
+            Some(&asked_note),
+        ),
+        (
+            "not known what was applied",
+            ours(json!({"applied": {"generation": 1, "outcome": "Deployed", "at": "1970-01-01T00:00:00Z"}})),
+            deployed.clone(),
+            Action::Redeploy,
+            None,
+            Some("what was applied last is not known, so all values are sent once more"),
+        ),
+        (
+            "failed, and nothing new",
+            live.clone(),
+            record("Failed", "info"),
+            Action::None,
+            Some(Reason::DeploymentFailed),
+            None,
+        ),
+        (
+            "being deleted",
+            with(live, "metadata", &json!({"deletionTimestamp": "1970-01-01T00:00:00Z"})),
+            deployed,
+            Action::None,
+            None,
+            Some("it is being deleted, and what is applied now does not change that"),
+        ),
+    ];
+    for (case, change, record, action, problem, notes) in rows {
+        let outcome = foreseen(&resource("info", &change), &record);
+        assert_eq!(outcome.action, action, "{case}: {outcome:?}");
+        assert_eq!(outcome.problem.as_ref().map(|condition| condition.reason), problem, "{case}: {outcome:?}");
+        assert_eq!(outcome.notes, Vec::from_iter(notes), "{case}");
+    }
+}
+
+#[test]
+fn a_url_of_an_application_is_known_after_deployment() {
+    let from = json!({"applicationUrl": {"application": "service", "path": "/hook", "placeholder": "https://none"}});
+    let values = json!([{"key": "HOOK", "valueFrom": from}]);
+    let spec = json!({"configurations": [{"applicationName": "service", "standardConfiguration": values}]});
+    let later =
+        "known after deployment, and sent by one more redeploy then: service/HOOK; until then the placeholder is sent";
+    let new = resource("", &json!({"spec": spec}));
+    let live = resource("", &json!({"spec": spec, "status": {"id": "remote", "applied": applied("info")}}));
+    let mut shows = record("Deployed", "info");
+    shows["applications"][0]["url"] = json!("https://service");
+    for (case, object, record, action, value, note) in [
+        ("not there yet", &new, json!(null), Action::Create, "https://none", Some(later)),
+        ("the URL shows", &live, shows, Action::Redeploy, "https://service/hook", None),
+        ("the URL does not show", &live, record("Deployed", "info"), Action::Redeploy, "https://none", Some(later)),
+    ] {
+        let outcome = foreseen(object, &record);
+        assert_eq!(outcome.action, action, "{case}: {outcome:?}");
+        let after = outcome.differences.iter().find(|difference| difference.key.as_deref() == Some("HOOK"));
+        assert_eq!(after.and_then(|difference| difference.after.as_deref()), Some(value), "{case}");
+        assert_eq!(outcome.notes, Vec::from_iter(note), "{case}");
+    }
+}

@@ -1,0 +1,236 @@
+//! What the rows of the table share: decisions in their usual shapes, ages, and what counts as gone.
+
+use std::time::Duration;
+
+use clock::between;
+use jiff::Timestamp;
+
+use super::super::persisted::{
+    Applied, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState, Phase,
+};
+use super::retained;
+use super::{ABSENCE, Call, CallKind, Cause, Decision, Input, Outcome, Refused, Resting, Step, TransientState, Wanted};
+use crate::controllers::operations::{self, Gone, left};
+use crate::controllers::tags::{Tags, UNKNOWN};
+
+impl Input<'_> {
+    /// A row of equal readings is broken by every row of the table that does not go on with it.
+    pub(super) fn decision(
+        &self,
+        persisted: PersistedState,
+        step: Step,
+        outcome: Outcome,
+        again: Option<Duration>,
+    ) -> Decision {
+        Decision {
+            persisted,
+            transient: TransientState { resting: None, ..self.transient.clone() },
+            step,
+            outcome,
+            again,
+        }
+    }
+
+    /// Nothing to send and nothing to remember.
+    pub(super) fn no_op(&self, outcome: Outcome, again: Option<Duration>) -> Decision {
+        self.decision(self.persisted.clone(), Step::NoOp, outcome, again)
+    }
+
+    /// The resource may go.
+    pub(super) fn remove_finalizer(&self) -> Decision {
+        self.decision(self.persisted.clone(), Step::RemoveFinalizer, Outcome::Released, None)
+    }
+
+    /// Something ended: what follows is decided from the same look.
+    pub(super) fn re_evaluate(&self, persisted: PersistedState) -> Decision {
+        self.decision(persisted, Step::NoOp, Outcome::Changing, Some(Duration::ZERO))
+    }
+
+    /// The operation is given up though it may have been sent, so what the remote has is unknown.
+    pub(super) fn give_up(&self) -> Decision {
+        let mut persisted = self.persisted.clone();
+        forget_digest(&mut persisted);
+        persisted.operation = None;
+        self.re_evaluate(persisted)
+    }
+
+    /// Writes `operation` and then sends its call.
+    pub(super) fn send(
+        &self,
+        mut persisted: PersistedState,
+        operation: Operation,
+        kind: CallKind,
+        first: bool,
+    ) -> Decision {
+        let outcome = Outcome::Running(operation.kind);
+        persisted.operation = Some(operation);
+        let again = Some(Duration::from_secs(1));
+        let mut decision = self.decision(persisted, Step::Send(Call { kind, first }), outcome, again);
+        decision.transient.change = None;
+        decision.transient.absent_since = None;
+        decision.transient.busy_since = None;
+        decision
+    }
+
+    /// A new operation that starts now.
+    pub(super) fn operation(&self, kind: OperationKind, wanted: Option<&Wanted>) -> Operation {
+        Operation {
+            kind,
+            state: OperationState::Planned,
+            attempt: 1,
+            generation: self.intent.generation,
+            payload: wanted.map(|wanted| wanted.payload.clone()),
+            from_version: None,
+            from_build: None,
+            changes_visible: false,
+            seen_busy: false,
+            redeploy_request: self.intent.redeploy_request.clone(),
+            started_at: self.now,
+        }
+    }
+
+    /// What cannot be sent now: refused before for the same cause, or to pause for a while.
+    pub(super) fn held(&self, cause: Option<&Cause>) -> Option<Decision> {
+        let transient = self.transient;
+        let covers = |refused: &&Refused| match (&refused.cause, cause) {
+            (Some(before), Some(asked)) => before.covers(asked),
+            (before, asked) => before.is_none() && asked.is_none(),
+        };
+        if let Some(refused) = transient.refused.as_ref().filter(covers)
+            && self.now < refused.until
+        {
+            return Some(self.no_op(Outcome::Refused, Some(between(self.now, refused.until))));
+        }
+        let pause = transient.pause.filter(|pause| self.now < pause.until)?;
+        let outcome = match (cause, &self.persisted.operation) {
+            (None, _) => Outcome::Running(OperationKind::Undeploy),
+            (Some(_), Some(operation)) => Outcome::Running(operation.kind),
+            (Some(_), None) => Outcome::Changing,
+        };
+        Some(self.no_op(outcome, Some(between(self.now, pause.until))))
+    }
+
+    /// What is asked for now.
+    pub(super) fn cause(&self, wanted: &Wanted) -> Cause {
+        Cause {
+            digest: wanted.payload.digest.clone(),
+            generation: self.intent.generation,
+            request: self.intent.redeploy_request.clone(),
+            latest: self.intent.version.latest,
+        }
+    }
+
+    /// Time since a write of ours.
+    fn since(&self, stamp: Timestamp) -> Duration {
+        operations::since(stamp, self.transient.ahead, self.now)
+    }
+
+    /// How long ago the call of this operation was about to be sent.
+    pub(super) fn age(&self, operation: &Operation) -> Duration {
+        self.since(operation.started_at)
+    }
+
+    /// When the next look is due at something that is busy without an operation of ours, and since when it is.
+    pub(super) fn busy(&self) -> (Timestamp, Duration) {
+        let since = self.transient.busy_since.unwrap_or(self.now);
+        (since, between(since, self.now))
+    }
+
+    /// Time since our last write at the remote, as far as it is known.
+    pub(super) fn since_write(&self) -> Duration {
+        last_write(self.persisted).map_or(Duration::MAX, |stamp| self.since(stamp))
+    }
+
+    /// Rule 5: gone is what answers 404 twice, [`ABSENCE`] apart, and not while a write of ours may be under way.
+    pub(super) fn gone(&self, quiet_after: Duration) -> Gone {
+        Gone::judge(self.since_write(), quiet_after, self.transient.absent_since, self.now)
+    }
+
+    /// Waits for the second 404.
+    pub(super) fn missing(&self, since: Option<Timestamp>) -> Decision {
+        let again = since.map_or(Duration::from_secs(10), |since| left(between(since, self.now), ABSENCE));
+        let mut decision = self.no_op(Outcome::Missing, Some(again));
+        decision.transient.absent_since = since;
+        decision
+    }
+
+    /// Since when this final state is read; a new state starts now.
+    pub(super) fn resting(&self, observed: &ObservedDeployment, same_version: bool) -> Resting {
+        match self.transient.resting {
+            Some(no_op) if no_op.phase == observed.phase && (!same_version || no_op.version == observed.version) => {
+                no_op
+            }
+            _ => Resting { phase: observed.phase, version: observed.version, since: self.now },
+        }
+    }
+}
+
+/// When we wrote last at the remote, as far as it is known.
+pub(super) fn last_write(persisted: &PersistedState) -> Option<Timestamp> {
+    let started = persisted.operation.as_ref().map(|operation| operation.started_at);
+    started.or(persisted.applied.as_ref().map(|applied| applied.at))
+}
+
+/// Forgets what the remote has: the next look finds a redeploy due. What an operation that is given up may have sent may be
+/// there all the same.
+pub(super) fn forget_digest(persisted: &mut PersistedState) {
+    let begun = persisted.operation.as_ref().and_then(|operation| operation.payload.as_ref());
+    let Some(applied) = &mut persisted.applied else { return };
+    applied.digest = None;
+    let sent = applied.sent.get_or_insert_default();
+    for (item, _) in begun.into_iter().flat_map(|payload| payload.tags.iter()) {
+        if !sent.has(item) && !applied.retained.has(item) {
+            applied.retained.set(item.clone(), UNKNOWN);
+        }
+    }
+}
+
+/// A redeploy request was served; that it was taken back since does not make it a new one.
+pub(super) fn serve(persisted: &mut PersistedState, request: Option<&String>) {
+    if let Some(request) = request {
+        persisted.handled_redeploy = Some(request.clone());
+    }
+}
+
+/// What is remembered once an operation has ended; `before`: what the one before it has left.
+pub(super) fn ended(
+    operation: &Operation,
+    before: Option<&Applied>,
+    observed: &ObservedDeployment,
+    now: Timestamp,
+) -> Option<Applied> {
+    let payload = operation.payload.as_ref()?;
+    // What was created anew has nothing of what was there before.
+    let before = before.filter(|_| operation.kind != OperationKind::Create);
+    let shown = payload.tags.shown_otherwise(&observed.values);
+    let accepted = accepted(&payload.tags, &shown, before);
+    Some(Applied {
+        generation: operation.generation,
+        digest: Some(payload.digest.clone()),
+        outcome: observed.phase,
+        serves: observed.phase == Phase::Deployed || before.is_some_and(|before| before.serves),
+        from_version: operation.from_version,
+        connector_version: Some(observed.connector_version),
+        rollback: observed.rollback.clone(),
+        sent: Some(payload.tags.clone()),
+        shown,
+        accepted,
+        retained: before.map(|before| retained::retained(before, &payload.tags, observed)).unwrap_or_default(),
+        sources: payload.sources.clone(),
+        at: now,
+    })
+}
+
+/// What was sent before is sent once more: what shows again in its place is all that there will be (rule 16).
+fn accepted(sent: &Tags, shown: &Tags, before: Option<&Applied>) -> Tags {
+    let Some(before) = before else { return Tags::default() };
+    let Some(earlier) = &before.sent else { return Tags::default() };
+    let mut accepted = before.accepted.clone();
+    accepted.retain(|item, _| sent.has(item) && sent.get(item) == earlier.get(item));
+    for (item, now) in shown.iter().filter(|(item, now)| before.shown.get(item) == Some(now)) {
+        if sent.get(item) == earlier.get(item) {
+            accepted.set(item.clone(), now);
+        }
+    }
+    accepted
+}

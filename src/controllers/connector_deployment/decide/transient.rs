@@ -1,0 +1,112 @@
+//! What this process has seen so far. Losing it costs time, never correctness; whoever starts to lead starts without it.
+
+use clock::later;
+use jiff::Timestamp;
+
+use super::super::persisted::{PersistedState, Phase};
+use super::input::last_write;
+use crate::controllers::digest::Digest;
+use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
+
+/// What this process has seen so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransientState {
+    /// When the first 404 of an unbroken row was seen.
+    pub absent_since: Option<Timestamp>,
+    /// Since when the same final state was read.
+    pub resting: Option<Resting>,
+    /// Changes that are being gathered.
+    pub change: Option<Change>,
+    /// The last definite refusal of a call, for as long as nothing has changed since.
+    pub refused: Option<Refused>,
+    /// Nothing is sent for a while, after a refusal that passes by itself.
+    pub pause: Option<Pause>,
+    /// The registry version that a redeploy was sent for last (`updatePolicy: Latest`).
+    pub followed: Option<i64>,
+    /// Since when the deployment was seen busy without an operation of ours.
+    pub busy_since: Option<Timestamp>,
+    /// Our last write, if its time was seen to lie in the future.
+    pub ahead: Option<Ahead>,
+}
+
+/// The same final state, read since a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resting {
+    /// The state.
+    pub phase: Phase,
+    /// The version.
+    pub version: i64,
+    /// Read since then.
+    pub since: Timestamp,
+}
+
+/// Changes that are being gathered into one redeploy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What is asked for.
+    pub cause: Cause,
+    /// First change.
+    pub first: Timestamp,
+    /// Last change.
+    pub last: Timestamp,
+}
+
+/// What a call is sent for: the same cause is refused once, not in a loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// Digest of what was asked for.
+    pub digest: Digest,
+    /// Generation that was asked for.
+    pub generation: i64,
+    /// Redeploy request that was asked for.
+    pub request: Option<String>,
+    /// Version of the connector in the registry, as far as it was known.
+    pub latest: Option<i64>,
+}
+
+impl Cause {
+    /// Whether what refused this refuses `asked` too: it is the same, and there is no newer version of the connector, which may
+    /// take what the one before it refused.
+    pub(super) fn covers(&self, asked: &Self) -> bool {
+        let Self { digest, generation, request, latest } = asked;
+        (&self.digest, &self.generation, &self.request) == (digest, generation, request) && self.latest >= *latest
+    }
+}
+
+/// A definite refusal.
+pub type Refused = operations::Refused<Cause>;
+
+impl TransientState {
+    /// Takes note of the time of our last write before anything is held against it: it may lie in the future.
+    pub fn meet(&mut self, persisted: &PersistedState, now: Timestamp) {
+        self.ahead = Ahead::at(self.ahead, last_write(persisted), now);
+    }
+
+    /// The same without times in the future, which a clock that was set back leaves behind. `last_write`: the time of
+    /// our last write at the remote.
+    pub(super) fn at(&self, last_write: Option<Timestamp>, now: Timestamp) -> Self {
+        let mut transient = self.clone();
+        for time in [
+            transient.absent_since.as_mut(),
+            transient.busy_since.as_mut(),
+            transient.resting.as_mut().map(|resting| &mut resting.since),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            *time = now.min(*time);
+        }
+        if let Some(change) = &mut transient.change {
+            change.first = now.min(change.first);
+            change.last = now.min(change.last);
+        }
+        if let Some(refused) = &mut transient.refused {
+            refused.until = refused.until.min(later(now, REFUSED_AGAIN_AT_MOST));
+        }
+        if let Some(pause) = &mut transient.pause {
+            pause.until = pause.until.min(later(now, PASSING_AT_MOST));
+        }
+        transient.ahead = Ahead::at(transient.ahead, last_write, now);
+        transient
+    }
+}

@@ -1,0 +1,79 @@
+//! What is known before a decision: the values, their digests, and what the connector declares.
+
+use connect_api::mask::Masker;
+use connect_api::model::DeploymentStatus;
+use kube::runtime::events::EventType;
+use secrecy::ExposeSecret;
+
+use super::super::application_urls;
+use super::super::applications;
+use super::super::desired;
+use super::super::intent;
+use super::super::observe::{self, RecordRead};
+use super::super::registered::Registered;
+use super::super::status::WantedIdentity;
+use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::reason::Reason;
+use crate::crd::ManagementPolicy;
+
+use super::{Inputs, Reconciler};
+
+impl Reconciler<'_> {
+    /// Reads the values, unless nothing can depend on them.
+    pub(super) async fn inputs(
+        &mut self,
+        wanted: WantedIdentity,
+        registered: Registered,
+        read: &RecordRead,
+    ) -> Result<Inputs, kube::Error> {
+        let spec = &self.object.spec;
+        let deleting = intent::is_deleting(&self.object);
+        // A report of a failed undeploy is masked as far as the values can still be read.
+        let failed = read.record.as_ref().is_some_and(|record| record.status == DeploymentStatus::UndeployFailed);
+        if spec.management_policy == ManagementPolicy::ObserveOnly || (deleting && !failed) {
+            let condition = ConditionUpdate::new(Reason::Undeploying, "");
+            return Ok(Inputs {
+                wanted,
+                registered,
+                desired: Err(condition),
+                payload: None,
+                masker: Masker::new([]),
+                target: None,
+                declared: None,
+            });
+        }
+        let named = desired::references(spec);
+        let contents = observe::contents(self.context, &self.object_ref.namespace, &named).await?;
+        let declared = registered.declarations(&self.object, read.record.as_deref());
+        let record = read.record.as_deref();
+        let mut desired = desired::from_spec(spec, &contents, declared.as_ref())
+            .map_err(|unready| registered.condition(&self.object, unready, &wanted.region, record));
+        if let (Ok(desired), Some(record)) = (&mut desired, read.record.as_deref()) {
+            desired.fit(&applications::missing(record), declared.as_ref(), &self.persisted());
+        }
+        if let Ok(desired) = &mut desired {
+            desired.resolve(&application_urls::urls(read.record.as_deref(), &self.status()));
+        }
+        let payload = desired.as_ref().ok().map(|desired| desired.wanted(&self.context.digest_key));
+        let masker = match &desired {
+            Ok(desired) => Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret)),
+            Err(_) => Masker::new([]),
+        };
+        if let Ok(desired) = &desired {
+            self.report_undeclared(&desired.undeclared).await;
+        }
+        Ok(Inputs { wanted, registered, desired, payload, masker, target: None, declared })
+    }
+
+    /// Rule 14: the keys that are not sent are named in one event.
+    pub(super) async fn report_undeclared(&mut self, undeclared: &[String]) {
+        if self.cache.undeclared == undeclared {
+            return;
+        }
+        self.cache.undeclared = undeclared.to_vec();
+        if !undeclared.is_empty() {
+            let note = format!("Not sent, because the connector does not declare them: {}", undeclared.join(", "));
+            self.context.report(&*self.object, EventType::Normal, "KeysNotDeclared", "Configure", &note).await;
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Has what `spec.verify` names looked up, and takes what was seen. The lookup is another task's: a reconcile does not wait.
+
+use super::super::decide::Outcome;
+use super::super::observe::RecordRead;
+use super::super::persisted::{PersistedState, Phase};
+use super::super::verification;
+use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::connect_project;
+use crate::controllers::context::Project;
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::reason::Reason;
+use crate::controllers::remote::{Cadence, Lookup, Remote};
+use crate::controllers::secret;
+use crate::crd::Verify;
+
+use super::Reconciler;
+
+const NOT_YET: &str = "Looked up once the deployment is deployed";
+const LOOKING: &str = "Being looked up";
+
+impl Reconciler<'_> {
+    /// What the condition `Verified` says after this run, if there is one.
+    pub(super) async fn verify(
+        &mut self,
+        remote: &Remote,
+        read: &RecordRead,
+        outcome: &Outcome,
+    ) -> Result<(), kube::Error> {
+        let object = std::sync::Arc::clone(&self.object);
+        let deployed =
+            matches!(outcome, Outcome::Settled { phase: Phase::Deployed, .. } | Outcome::Observed(Phase::Deployed));
+        let (Some(verify), Some(record)) = (&object.spec.verify, read.record.as_deref().filter(|_| deployed)) else {
+            remote.forget_lookup(self.object_ref);
+            self.cache.verified_since = None;
+            self.verified = object.spec.verify.as_ref().map(|_| ConditionUpdate::new(Reason::NotChecked, NOT_YET));
+            return Ok(());
+        };
+        // What was seen before the deployment came to this version says nothing of it.
+        let inputs = self.cache.verified_since.filter(|(version, _)| *version == record.version);
+        let (_, settled) = *self.cache.verified_since.insert(inputs.unwrap_or((record.version, read.at)));
+        // Rule 11: a request to look again is about this too.
+        let newer_than = self.cache.asked.as_ref().map_or(settled, |(_, asked)| settled.max(*asked));
+        let condition = match self.lookup(remote, verify).await? {
+            Err(condition) => {
+                remote.forget_lookup(self.object_ref);
+                condition
+            }
+            Ok(lookup) => {
+                let interval = object.spec.effective_interval();
+                let seen = remote.look_up(self.object_ref, &lookup, newer_than, interval);
+                let project = &remote.settings().project_key;
+                let inputs = seen.map(|seen| verification::evaluate(verify, &seen.found, record, project));
+                let condition = match inputs {
+                    None => self.unverified(LOOKING.to_owned()),
+                    Some(Err(why)) => self.unverified(why),
+                    Some(Ok(condition)) => condition,
+                };
+                let unverified_since = (condition.reason != Reason::Verified).then_some(settled);
+                remote.set_cadence(self.object_ref, Cadence { interval, unverified_since });
+                condition
+            }
+        };
+        self.verified = Some(condition);
+        Ok(())
+    }
+
+    /// What the condition says if this run has not looked.
+    pub(super) fn verified(&self, persisted: &PersistedState) -> Option<ConditionUpdate> {
+        self.object.spec.verify.as_ref()?;
+        let unknown = || self.unverified(NOT_YET.to_owned());
+        let changes = persisted.operation.is_some().then(|| ConditionUpdate::new(Reason::NotChecked, NOT_YET));
+        Some(changes.or_else(|| self.verified.clone()).unwrap_or_else(unknown))
+    }
+
+    fn unverified(&self, why: String) -> ConditionUpdate {
+        verification::unknown(&self.status().conditions, self.object.metadata.generation.unwrap_or_default(), why)
+    }
+
+    /// What to look up, with the credentials of the project or those that the spec names.
+    async fn lookup(&self, remote: &Remote, verify: &Verify) -> Result<Result<Lookup, ConditionUpdate>, kube::Error> {
+        let object_ref = ObjectRef::project(&self.object_ref.namespace, &self.object.spec.project_ref.name);
+        let Some(Project { http_api_url, .. }) = self.context.projects.get(&object_ref) else {
+            return Ok(Err(self.unverified("The ConnectProject is not known yet".to_owned())));
+        };
+        let mut settings = remote.settings();
+        if let Some(reference) = &verify.credentials_ref {
+            let (client, namespace) = (&self.context.client, &self.object_ref.namespace);
+            let found = match secret::named(client, self.context.secrets, namespace, &reference.name).await? {
+                Ok(found) => found,
+                Err(condition) => return Ok(Err(condition)),
+            };
+            let Some(found) = found else {
+                let missing = format!("Secret {} of verify.credentialsRef is missing", reference.name);
+                return Ok(Err(ConditionUpdate::new(Reason::SecretMissing, missing)));
+            };
+            match connect_project::with_credentials(settings, reference, &reference.name, &found) {
+                Ok(own) => settings = own,
+                Err(condition) => return Ok(Err(condition)),
+            }
+        }
+        let resources = verification::resources(verify);
+        let client = self.context.remotes.commerce(&settings, &http_api_url);
+        Ok(client
+            .map(|client| Lookup { client, resources })
+            .map_err(|sentence| ConditionUpdate::new(Reason::ConfigurationInvalid, sentence)))
+    }
+}

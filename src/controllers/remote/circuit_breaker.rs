@@ -1,0 +1,287 @@
+//! Whether calls go out to a remote at all. Pure: time and chance are arguments.
+//!
+//! A failure closes the gate for the whole project, so that a dead service costs few calls; when the pause is over only
+//! the looker may call, one call at a time, until a success opens it for everyone. What one resource did wrong does not
+//! close it: an error that the service answered on purpose shows that it works.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clock::later;
+use connect_api::error::Failure;
+use connect_api::{ApiError, ErrorCode, Reaction};
+use jiff::Timestamp;
+
+use super::jitter::{FIRST_PAUSE, Jitter};
+use super::{Health, Outage, OutageKind};
+
+/// Pause while a person has to act at the remote; new credentials end it.
+pub(super) const UNTIL_REPAIRED: Duration = Duration::from_mins(5);
+/// Refused lists in a row before the project is taken for one that the service does not have, if no answer says so by its
+/// code: what stands in between may answer anything for some seconds.
+const TIMES_NOT_THERE: u32 = 4;
+/// A first failure with a shorter pause is not told: most are over with the next call.
+const WORTH_TELLING: Duration = Duration::from_secs(10);
+
+/// Who wants to call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// A run of a controller.
+    Run,
+    /// The looker, which also finds out whether the remote works again.
+    Poller,
+}
+
+/// What a call is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallScope {
+    /// Listing the deployments of the project, which every project with Connect has: none may be there, but the list is.
+    List,
+    /// Reading a deployment, without which nothing can be done.
+    Look,
+    /// Anything else: a refusal concerns the caller alone.
+    Other,
+    /// The registry, which nothing depends on: that it fails concerns the caller alone, whatever the failure. If the
+    /// service throttles or refuses everyone, the next call that matters says so.
+    Extra,
+    /// Logs, whose endpoints the service takes away after 2027-01-31: whatever it answers says nothing about anything else.
+    Logs,
+}
+
+/// Leave to make one call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Permit {
+    client: u64,
+    round: u64,
+    at: Timestamp,
+    scope: CallScope,
+}
+
+/// Where the gate stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BreakerState {
+    /// For everyone.
+    Closed,
+    /// For one call of the looker, after so many failures in a row.
+    HalfOpen(u32),
+    /// For one LIST of the looker: no other answer shows that the service has the project.
+    HalfOpenForList,
+    /// For nobody, until then.
+    Open(Timestamp),
+}
+
+/// The gate of one remote.
+#[derive(Debug, Default)]
+pub(super) struct CircuitBreaker {
+    outage: Option<Outage>,
+    condition: bool,
+    failures: u32,
+    /// Lists in a row that were refused so.
+    not_there: u32,
+    /// Counts how often it closed: of the calls that were under way together, one failure counts.
+    round: u64,
+    /// Counts clients: what calls of a former one say is of no interest.
+    client: u64,
+    good: Option<Timestamp>,
+}
+
+impl CircuitBreaker {
+    /// Number of the client that is in use.
+    pub(super) fn client(&self) -> u64 {
+        self.client
+    }
+
+    /// Opens for a client with new credentials.
+    pub(super) fn renew(&mut self) {
+        self.client += 1;
+        self.round += 1;
+        self.failures = 0;
+        self.not_there = 0;
+        if self.outage.take().is_some() {
+            self.good = None;
+        }
+    }
+
+    pub(super) fn position(&self, now: Timestamp) -> BreakerState {
+        match &self.outage {
+            None => BreakerState::Closed,
+            Some(outage) if outage.until <= now && outage.kind == OutageKind::ProjectNotFound => {
+                BreakerState::HalfOpenForList
+            }
+            Some(outage) if outage.until <= now => BreakerState::HalfOpen(self.failures),
+            Some(outage) => BreakerState::Open(outage.until),
+        }
+    }
+
+    pub(super) fn outage(&self) -> Option<&Outage> {
+        self.outage.as_ref()
+    }
+
+    /// Leave to call with that client, or why not.
+    pub(super) fn admit(
+        &self,
+        now: Timestamp,
+        caller: Caller,
+        scope: CallScope,
+        client: u64,
+    ) -> Result<Permit, &Outage> {
+        match &self.outage {
+            Some(outage) if caller == Caller::Run || outage.until > now => Err(outage),
+            _ => Ok(Permit { client, round: self.round, at: now, scope }),
+        }
+    }
+
+    /// Takes note of a good answer.
+    pub(super) fn succeeded(&mut self, permit: Permit) {
+        if permit.client != self.client {
+            return;
+        }
+        // Any good answer shows that the service is up. That it may be called again, or that credentials are right
+        // again, is shown only by a call that was sent after it said otherwise; that it has the project, by a list.
+        let opens = self.outage.as_ref().is_none_or(|outage| match outage.kind {
+            OutageKind::Unavailable => true,
+            OutageKind::ProjectNotFound => permit.scope == CallScope::List && permit.round == self.round,
+            OutageKind::Throttled | OutageKind::CredentialsRejected | OutageKind::PermissionMissing => {
+                permit.round == self.round
+            }
+        });
+        if permit.scope == CallScope::List {
+            self.not_there = 0;
+        }
+        if opens {
+            self.outage = None;
+            self.failures = 0;
+            self.good = self.good.max(Some(permit.at));
+        }
+    }
+
+    /// Takes note of a failure that came at `now`.
+    pub(super) fn failed(&mut self, permit: Permit, error: &ApiError, now: Timestamp, jitter: &mut Jitter) {
+        let kind = match effect(error, permit.scope) {
+            CallEffect::Answered => return self.succeeded(permit),
+            CallEffect::Nothing => return,
+            CallEffect::NotThere => None,
+            CallEffect::Outage(kind) => Some(kind),
+        };
+        if permit.scope == CallScope::List && kind.is_some() {
+            self.not_there = 0;
+        }
+        if permit.client != self.client {
+            return;
+        }
+        let kind = kind.unwrap_or_else(|| {
+            self.not_there += 1;
+            if self.not_there < TIMES_NOT_THERE { OutageKind::Unavailable } else { OutageKind::ProjectNotFound }
+        });
+        let first = permit.round == self.round;
+        let (pause, binding) = match (kind, error.retry_after) {
+            (OutageKind::CredentialsRejected | OutageKind::PermissionMissing | OutageKind::ProjectNotFound, _) => {
+                (jitter.stretch(UNTIL_REPAIRED), true)
+            }
+            // Exactly what was asked for. Less than a second would be a hot loop if it is repeated, but for what is
+            // left of a pause that the client itself keeps.
+            (_, Some(asked)) if asked >= FIRST_PAUSE || error.failure == Failure::HeldBack => (asked, true),
+            _ => (jitter.growing(self.failures + 1), false),
+        };
+        if first {
+            self.failures += 1;
+            self.round += 1;
+        } else if !binding {
+            return;
+        }
+        let until = later(now, pause);
+        if self.outage.as_ref().is_some_and(|outage| outage.until >= until) {
+            return;
+        }
+        self.condition = self.good.is_none() || self.failures > 1 || pause >= WORTH_TELLING;
+        let since = self.outage.as_ref().map_or(now, |outage| outage.since);
+        self.outage = Some(Outage { kind, error: Arc::new(error.clone()), since, until });
+    }
+
+    /// How the remote is, for people: a single failure that may be over in a second is passed over.
+    pub(super) fn health(&self) -> Health {
+        match (&self.outage, self.good) {
+            (Some(outage), _) if self.condition => Health::Failing(outage.clone()),
+            (_, Some(last_look)) => Health::Good { last_look },
+            (_, None) => Health::Unknown,
+        }
+    }
+}
+
+/// What an error says about the remote.
+#[derive(Debug, PartialEq, Eq)]
+enum CallEffect {
+    /// It works, and means what it says.
+    Answered,
+    /// It cannot be worked with.
+    Outage(OutageKind),
+    /// The list of the project is refused, which may pass.
+    NotThere,
+    /// Nothing: others find out.
+    Nothing,
+}
+
+fn effect(error: &ApiError, scope: CallScope) -> CallEffect {
+    let effect_on_remote = effect_on_remote(error, scope);
+    let lonely = match scope {
+        CallScope::Extra => effect_on_remote != CallEffect::Answered,
+        CallScope::Logs => true,
+        CallScope::List | CallScope::Look | CallScope::Other => false,
+    };
+    if lonely { CallEffect::Nothing } else { effect_on_remote }
+}
+
+fn effect_on_remote(error: &ApiError, scope: CallScope) -> CallEffect {
+    let unavailable = CallEffect::Outage(OutageKind::Unavailable);
+    let (status, codes) = match &error.failure {
+        Failure::CredentialsRefused => return CallEffect::Outage(OutageKind::CredentialsRejected),
+        Failure::HeldBack | Failure::NotSent | Failure::NoAnswer | Failure::Unreadable
+            if error.retry_after.is_some() =>
+        {
+            return CallEffect::Outage(OutageKind::Throttled);
+        }
+        Failure::HeldBack | Failure::NotSent | Failure::NoAnswer | Failure::Unreadable => return unavailable,
+        Failure::Answered { status, codes } => (*status, codes),
+    };
+    if status == 429 || error.retry_after.is_some() {
+        return CallEffect::Outage(OutageKind::Throttled);
+    }
+    if scope == CallScope::List
+        && let Some(effect_on_remote) = effect_on_project(error, status)
+    {
+        return effect_on_remote;
+    }
+    let forbidden = status == 403 || codes.contains(&ErrorCode::AuthorizationError);
+    match (error.reaction(), scope) {
+        (Reaction::Token, _) => CallEffect::Outage(OutageKind::CredentialsRejected),
+        (Reaction::Fix, CallScope::Look | CallScope::List) if forbidden => {
+            CallEffect::Outage(OutageKind::PermissionMissing)
+        }
+        (Reaction::Retry, _) | (_, CallScope::Look | CallScope::List) => unavailable,
+        (Reaction::Verify, CallScope::Other | CallScope::Extra | CallScope::Logs) if status >= 500 || status == 408 => {
+            unavailable
+        }
+        (
+            Reaction::Verify | Reaction::Refetch | Reaction::Wait | Reaction::Gone | Reaction::Fix,
+            CallScope::Other | CallScope::Extra | CallScope::Logs,
+        ) => CallEffect::Answered,
+    }
+}
+
+/// What a refused list says of the project; `None`: nothing. Which status and code the service has for a project that it does
+/// not know, or that has no Connect, is unspecified; our request for the list is the same for every project, so an answer
+/// that finds fault with it means the project.
+fn effect_on_project(error: &ApiError, status: u16) -> Option<CallEffect> {
+    match error.code() {
+        Some(ErrorCode::ResourceNotFound) => return Some(CallEffect::Outage(OutageKind::ProjectNotFound)),
+        // That is about rights, or about how we ask.
+        Some(ErrorCode::AuthorizationError | ErrorCode::InvalidQueryParam) => return None,
+        _ => {}
+    }
+    let refused = status == 404 || error.reaction() == Reaction::Fix;
+    ((400..500).contains(&status) && status != 403 && refused).then_some(CallEffect::NotThere)
+}
+
+#[cfg(test)]
+#[path = "circuit_breaker_tests.rs"]
+mod tests;

@@ -1,0 +1,292 @@
+use super::*;
+use crate::controllers::remote::testing::{START, answered, at, failure, retry_after};
+
+fn broken() -> ApiError {
+    answered(503, None)
+}
+
+fn permit(circuit_breaker: &CircuitBreaker, now: Timestamp, caller: Caller) -> Permit {
+    circuit_breaker
+        .admit(now, caller, CallScope::Look, circuit_breaker.client())
+        .expect("the gate lets this one through")
+}
+
+/// Closes an open gate at `now`.
+fn fail(circuit_breaker: &mut CircuitBreaker, error: &ApiError, now: Timestamp) {
+    let permit = permit(circuit_breaker, now, Caller::Poller);
+    circuit_breaker.failed(permit, error, now, &mut Jitter::new(3));
+}
+
+fn until(circuit_breaker: &CircuitBreaker) -> Timestamp {
+    circuit_breaker.outage().expect("the gate is closed").until
+}
+
+#[test]
+fn an_error_says_something_about_the_remote_or_about_the_caller() {
+    use CallScope::{Extra, List, Logs, Look, Other};
+    use OutageKind::{CredentialsRejected, PermissionMissing, ProjectNotFound, Throttled, Unavailable};
+    let outage = CallEffect::Outage;
+    for (case, error, scope, expected) in [
+        ("no connection", failure(Failure::NotSent), Other, outage(Unavailable)),
+        ("time-out", failure(Failure::NoAnswer), Look, outage(Unavailable)),
+        ("HTML with status 200", failure(Failure::Unreadable), Look, outage(Unavailable)),
+        ("gateway", answered(502, None), Other, outage(Unavailable)),
+        ("server failed", answered(500, Some(ErrorCode::General)), Other, outage(Unavailable)),
+        ("failed after saving, as a 400", answered(400, Some(ErrorCode::General)), Other, CallEffect::Answered),
+        ("404 of a gateway", answered(404, None), Look, outage(Unavailable)),
+        (
+            "404 of the service to a write",
+            answered(404, Some(ErrorCode::ResourceNotFound)),
+            Other,
+            CallEffect::Answered,
+        ),
+        ("404 of the service to a look", answered(404, Some(ErrorCode::ResourceNotFound)), Look, outage(Unavailable)),
+        ("no list", answered(404, Some(ErrorCode::ResourceNotFound)), List, outage(ProjectNotFound)),
+        ("no such path", answered(400, Some(ErrorCode::InvalidPathParam)), List, CallEffect::NotThere),
+        ("no list, says whoever", answered(404, None), List, CallEffect::NotThere),
+        ("no list, in unknown words", answered(404, Some("NoSuchProject".into())), List, CallEffect::NotThere),
+        ("no such path, says whoever", answered(400, None), List, CallEffect::NotThere),
+        ("gone, says whoever", answered(410, None), List, CallEffect::NotThere),
+        ("a query that is wrong", answered(400, Some(ErrorCode::InvalidQueryParam)), List, outage(Unavailable)),
+        ("no right to list", answered(403, Some(ErrorCode::AuthorizationError)), List, outage(PermissionMissing)),
+        (
+            "no right to list, as a 400",
+            answered(400, Some(ErrorCode::AuthorizationError)),
+            List,
+            outage(PermissionMissing),
+        ),
+        ("a list is redirected", answered(302, None), List, outage(Unavailable)),
+        ("a list that fails", answered(500, Some(ErrorCode::General)), List, outage(Unavailable)),
+        ("a list that is throttled", answered(429, None), List, outage(Throttled)),
+        ("a list without a token", answered(401, None), List, outage(CredentialsRejected)),
+        ("busy", answered(400, Some(ErrorCode::DeploymentInvalidStatusTransition)), Other, CallEffect::Answered),
+        ("conflict", answered(409, Some(ErrorCode::ConcurrentModification)), Other, CallEffect::Answered),
+        ("wrong draft", answered(400, Some(ErrorCode::InvalidJsonInput)), Other, CallEffect::Answered),
+        ("a look is refused", answered(400, Some(ErrorCode::InvalidPathParam)), Look, outage(Unavailable)),
+        ("may not look", answered(403, Some(ErrorCode::AuthorizationError)), Look, outage(PermissionMissing)),
+        ("may not look, says a gateway", answered(403, None), Look, outage(PermissionMissing)),
+        ("may not deploy", answered(403, Some(ErrorCode::AuthorizationError)), Other, CallEffect::Answered),
+        ("token refused", answered(401, None), Other, outage(CredentialsRejected)),
+        ("secret refused", failure(Failure::CredentialsRefused), Look, outage(CredentialsRejected)),
+        ("throttled", answered(429, None), Other, outage(Throttled)),
+        ("down for a while", retry_after(answered(503, None), 5_000), Look, outage(Throttled)),
+        ("throttled for a token", retry_after(failure(Failure::NotSent), 5_000), Look, outage(Throttled)),
+        ("the registry fails", answered(500, Some(ErrorCode::General)), Extra, CallEffect::Nothing),
+        ("the registry is silent", failure(Failure::NoAnswer), Extra, CallEffect::Nothing),
+        ("the registry makes no sense", failure(Failure::Unreadable), Extra, CallEffect::Nothing),
+        ("may not search", answered(403, Some(ErrorCode::AuthorizationError)), Extra, CallEffect::Answered),
+        ("the registry throttles", answered(429, None), Extra, CallEffect::Nothing),
+        ("the registry asks for a pause", retry_after(answered(503, None), 5_000), Extra, CallEffect::Nothing),
+        ("the token is refused there, too", answered(401, None), Extra, CallEffect::Nothing),
+        ("no logs any more", answered(404, Some(ErrorCode::ResourceNotFound)), Logs, CallEffect::Nothing),
+        ("no logs, says whoever", answered(404, None), Logs, CallEffect::Nothing),
+        ("logs are gone", answered(410, None), Logs, CallEffect::Nothing),
+        ("logs fail", answered(500, Some(ErrorCode::General)), Logs, CallEffect::Nothing),
+        ("no logs with this token", answered(401, None), Logs, CallEffect::Nothing),
+        ("logs do not come", failure(Failure::NoAnswer), Logs, CallEffect::Nothing),
+        ("logs are throttled", answered(429, None), Logs, CallEffect::Nothing),
+        ("held back by the client", retry_after(failure(Failure::HeldBack), 5_000), Look, outage(Throttled)),
+    ] {
+        assert_eq!(effect(&error, scope), expected, "{case}");
+    }
+}
+
+#[test]
+fn pauses_grow_with_each_failed_probe_up_to_a_minute_and_begin_anew_after_a_success() {
+    let (mut circuit_breaker, mut now) = (CircuitBreaker::default(), START);
+    for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+        fail(&mut circuit_breaker, &broken(), now);
+        let (whole, pause) = (Duration::from_secs(seconds), clock::between(now, until(&circuit_breaker)));
+        assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{seconds} s: {pause:?}");
+        now = until(&circuit_breaker);
+    }
+    assert_eq!(circuit_breaker.outage().map(|outage| outage.since), Some(START), "since the first failure");
+    let probe = permit(&circuit_breaker, now, Caller::Poller);
+    circuit_breaker.succeeded(probe);
+    assert_eq!(circuit_breaker.position(now), BreakerState::Closed);
+    fail(&mut circuit_breaker, &broken(), now);
+    assert!(until(&circuit_breaker) <= later(now, FIRST_PAUSE));
+}
+
+/// A list at `now`, which is answered by that error or by a page.
+fn list(circuit_breaker: &mut CircuitBreaker, answer: Option<&ApiError>, now: Timestamp) {
+    let permit = circuit_breaker
+        .admit(now, Caller::Poller, CallScope::List, circuit_breaker.client())
+        .expect("the gate lets this one through");
+    match answer {
+        Some(error) => circuit_breaker.failed(permit, error, now, &mut Jitter::new(3)),
+        None => circuit_breaker.succeeded(permit),
+    }
+}
+
+#[test]
+fn a_project_that_the_service_does_not_have_is_looked_for_by_lists_alone() {
+    let mut circuit_breaker = CircuitBreaker::default();
+    list(&mut circuit_breaker, Some(&answered(404, Some(ErrorCode::ResourceNotFound))), START);
+    let kind = |circuit_breaker: &CircuitBreaker| circuit_breaker.outage().map(|outage| outage.kind);
+    assert_eq!(kind(&circuit_breaker), Some(OutageKind::ProjectNotFound));
+    assert!(matches!(circuit_breaker.health(), Health::Failing(_)), "told at once");
+    let again = until(&circuit_breaker);
+    assert!(again >= later(START, UNTIL_REPAIRED) && again <= later(START, UNTIL_REPAIRED.mul_f64(1.1)));
+    assert_eq!(circuit_breaker.position(again), BreakerState::HalfOpenForList);
+    // That a deployment is absent is a good answer, but none about the project.
+    let look = permit(&circuit_breaker, again, Caller::Poller);
+    circuit_breaker.succeeded(look);
+    assert_eq!(circuit_breaker.position(again), BreakerState::HalfOpenForList);
+    list(&mut circuit_breaker, None, again);
+    assert_eq!(circuit_breaker.position(again), BreakerState::Closed);
+}
+
+#[test]
+fn a_list_that_somebody_in_between_refuses_may_come_back() {
+    let (mut circuit_breaker, mut now) = (CircuitBreaker::default(), START);
+    let nothing = answered(404, None);
+    let kind = |circuit_breaker: &CircuitBreaker| circuit_breaker.outage().map(|outage| outage.kind);
+    for _ in 1..TIMES_NOT_THERE {
+        list(&mut circuit_breaker, Some(&nothing), now);
+        assert_eq!(kind(&circuit_breaker), Some(OutageKind::Unavailable));
+        now = until(&circuit_breaker);
+    }
+    list(&mut circuit_breaker, Some(&broken()), now);
+    now = until(&circuit_breaker);
+    for _ in 1..TIMES_NOT_THERE {
+        list(&mut circuit_breaker, Some(&nothing), now);
+        assert_eq!(kind(&circuit_breaker), Some(OutageKind::Unavailable), "counted in a row");
+        now = until(&circuit_breaker);
+    }
+    list(&mut circuit_breaker, Some(&nothing), now);
+    assert_eq!(kind(&circuit_breaker), Some(OutageKind::ProjectNotFound));
+    circuit_breaker.renew();
+    list(&mut circuit_breaker, Some(&nothing), now);
+    assert_eq!(kind(&circuit_breaker), Some(OutageKind::Unavailable), "another client begins anew");
+}
+
+#[test]
+fn calls_that_fail_together_count_as_one_failure() {
+    let mut circuit_breaker = CircuitBreaker::default();
+    let permits: Vec<Permit> = (0..16).map(|_| permit(&circuit_breaker, START, Caller::Run)).collect();
+    for permit in permits {
+        circuit_breaker.failed(permit, &broken(), START, &mut Jitter::new(3));
+    }
+    assert!(until(&circuit_breaker) <= later(START, FIRST_PAUSE));
+    assert_eq!(circuit_breaker.position(until(&circuit_breaker)), BreakerState::HalfOpen(1));
+}
+
+#[test]
+fn retry_after_is_kept_to_the_millisecond_whatever_else_is_answered() {
+    let mut circuit_breaker = CircuitBreaker::default();
+    let (earlier, later_one) =
+        (permit(&circuit_breaker, START, Caller::Run), permit(&circuit_breaker, START, Caller::Run));
+    fail(&mut circuit_breaker, &retry_after(answered(429, None), 7_321), START);
+    let end = later(START, Duration::from_millis(7_321));
+    assert_eq!(until(&circuit_breaker), end);
+    circuit_breaker.succeeded(earlier);
+    circuit_breaker.failed(later_one, &broken(), at(1), &mut Jitter::new(3));
+    let before = later(START, Duration::from_millis(7_320));
+    assert_eq!(circuit_breaker.position(before), BreakerState::Open(end), "calls of before neither open nor shorten");
+    for caller in [Caller::Run, Caller::Poller] {
+        assert!(circuit_breaker.admit(before, caller, CallScope::Look, 0).is_err());
+    }
+    assert!(circuit_breaker.admit(end, Caller::Run, CallScope::Look, 0).is_err(), "first it is tried by the looker");
+    let probe = permit(&circuit_breaker, end, Caller::Poller);
+    circuit_breaker.succeeded(probe);
+    assert_eq!(circuit_breaker.position(end), BreakerState::Closed);
+}
+
+#[test]
+fn a_retry_after_that_ends_later_counts_also_if_it_comes_second_and_a_tiny_one_is_no_hot_loop() {
+    let mut circuit_breaker = CircuitBreaker::default();
+    let second = permit(&circuit_breaker, START, Caller::Run);
+    fail(&mut circuit_breaker, &retry_after(answered(429, None), 2_000), START);
+    circuit_breaker.failed(second, &retry_after(answered(429, None), 9_000), START, &mut Jitter::new(3));
+    assert_eq!(until(&circuit_breaker), at(9));
+
+    let mut circuit_breaker = CircuitBreaker::default();
+    let second = permit(&circuit_breaker, START, Caller::Run);
+    fail(&mut circuit_breaker, &retry_after(answered(429, None), 9_000), START);
+    circuit_breaker.failed(second, &retry_after(answered(429, None), 2_000), START, &mut Jitter::new(3));
+    assert_eq!(until(&circuit_breaker), at(9), "nor does a shorter one shorten it");
+
+    let mut circuit_breaker = CircuitBreaker::default();
+    fail(&mut circuit_breaker, &retry_after(failure(Failure::HeldBack), 3), START);
+    assert_eq!(
+        until(&circuit_breaker),
+        later(START, Duration::from_millis(3)),
+        "what is left of a pause is that, not a new one"
+    );
+
+    let mut circuit_breaker = CircuitBreaker::default();
+    fail(&mut circuit_breaker, &retry_after(answered(429, None), 0), START);
+    assert!(until(&circuit_breaker) >= later(START, FIRST_PAUSE.mul_f64(0.75)));
+}
+
+#[test]
+fn a_good_answer_opens_a_gate_that_one_of_many_calls_closed() {
+    let mut circuit_breaker = CircuitBreaker::default();
+    let (good, late) = (permit(&circuit_breaker, START, Caller::Run), permit(&circuit_breaker, START, Caller::Run));
+    fail(&mut circuit_breaker, &broken(), START);
+    circuit_breaker.succeeded(good);
+    assert_eq!(circuit_breaker.position(START), BreakerState::Closed);
+    circuit_breaker.failed(late, &broken(), START, &mut Jitter::new(3));
+    assert_eq!(circuit_breaker.position(START), BreakerState::Closed, "what was sent before says nothing new");
+}
+
+#[test]
+fn only_new_credentials_or_a_later_success_open_a_gate_that_waits_for_a_person() {
+    for error in [failure(Failure::CredentialsRefused), answered(403, None)] {
+        let mut circuit_breaker = CircuitBreaker::default();
+        let (good, earlier) =
+            (permit(&circuit_breaker, START, Caller::Run), permit(&circuit_breaker, START, Caller::Run));
+        circuit_breaker.succeeded(good);
+        circuit_breaker.renew();
+        assert_eq!(circuit_breaker.health(), Health::Good { last_look: START }, "{error}: nothing was wrong");
+        let earlier = Permit { client: circuit_breaker.client(), round: circuit_breaker.round, ..earlier };
+        fail(&mut circuit_breaker, &error, START);
+        circuit_breaker.succeeded(earlier);
+        assert!(until(&circuit_breaker) >= later(START, UNTIL_REPAIRED), "{error}");
+        assert!(until(&circuit_breaker) <= later(START, UNTIL_REPAIRED.mul_f64(1.1)), "{error}");
+
+        let old = Permit {
+            client: circuit_breaker.client(),
+            round: circuit_breaker.round,
+            at: START,
+            scope: CallScope::Look,
+        };
+        circuit_breaker.renew();
+        assert_eq!(
+            (circuit_breaker.position(START), circuit_breaker.health()),
+            (BreakerState::Closed, Health::Unknown),
+            "{error}"
+        );
+        circuit_breaker.failed(old, &error, START, &mut Jitter::new(3));
+        circuit_breaker.succeeded(old);
+        assert_eq!(
+            (circuit_breaker.position(START), circuit_breaker.health()),
+            (BreakerState::Closed, Health::Unknown),
+            "{error}: other client"
+        );
+    }
+}
+
+#[test]
+fn health_tells_what_lasts() {
+    let mut circuit_breaker = CircuitBreaker::default();
+    assert_eq!(circuit_breaker.health(), Health::Unknown);
+    fail(&mut circuit_breaker, &broken(), START);
+    assert!(matches!(circuit_breaker.health(), Health::Failing(_)), "at the first look nothing better is known");
+
+    let mut circuit_breaker = CircuitBreaker::default();
+    let good = permit(&circuit_breaker, START, Caller::Poller);
+    circuit_breaker.succeeded(good);
+    assert_eq!(circuit_breaker.health(), Health::Good { last_look: START });
+    fail(&mut circuit_breaker, &broken(), at(1));
+    assert_eq!(circuit_breaker.health(), Health::Good { last_look: START }, "may be over in a second");
+    fail(&mut circuit_breaker, &broken(), at(2));
+    assert!(matches!(circuit_breaker.health(), Health::Failing(outage) if outage.since == at(1)));
+
+    let mut circuit_breaker = CircuitBreaker::default();
+    let good = permit(&circuit_breaker, START, Caller::Poller);
+    circuit_breaker.succeeded(good);
+    fail(&mut circuit_breaker, &retry_after(answered(429, None), 10_000), at(1));
+    assert!(matches!(circuit_breaker.health(), Health::Failing(outage) if outage.kind == OutageKind::Throttled));
+}

@@ -1,0 +1,88 @@
+use super::*;
+use crate::controllers::remote::testing::{START, at, object_ref};
+
+fn full(limit: usize) -> ConcurrencyLimiter {
+    let mut concurrency_limiter = ConcurrencyLimiter::new(limit);
+    for number in 0..limit {
+        assert!(concurrency_limiter.enter(&object_ref(number), START));
+    }
+    concurrency_limiter
+}
+
+#[test]
+fn the_queue_is_first_come_first_served_without_duplicates() {
+    let mut concurrency_limiter = full(2);
+    for number in [5, 3, 5, 4, 3] {
+        assert!(!concurrency_limiter.enter(&object_ref(number), START));
+    }
+    assert_eq!(concurrency_limiter.invite(START), []);
+    for expected in [5, 3, 4] {
+        concurrency_limiter.leave();
+        assert_eq!(concurrency_limiter.invite(START), [object_ref(expected)]);
+        assert!(concurrency_limiter.enter(&object_ref(expected), START));
+    }
+    concurrency_limiter.leave();
+    assert_eq!(concurrency_limiter.invite(START), []);
+}
+
+#[test]
+fn a_newcomer_does_not_overtake_who_was_woken() {
+    let mut concurrency_limiter = full(1);
+    assert!(!concurrency_limiter.enter(&object_ref(1), START));
+    concurrency_limiter.leave();
+    assert_eq!(concurrency_limiter.invite(START), [object_ref(1)]);
+    assert!(!concurrency_limiter.enter(&object_ref(2), START));
+    assert!(concurrency_limiter.enter(&object_ref(1), START));
+}
+
+#[test]
+fn a_place_is_kept_for_a_while_only() {
+    let mut concurrency_limiter = full(1);
+    assert!(!concurrency_limiter.enter(&object_ref(1), START) && !concurrency_limiter.enter(&object_ref(2), START));
+    concurrency_limiter.leave();
+    assert_eq!(concurrency_limiter.invite(START), [object_ref(1)]);
+    assert_eq!(concurrency_limiter.next_lapse(), Some(later(START, INVITATION)));
+    assert_eq!(concurrency_limiter.invite(at(1)), []);
+    assert_eq!(concurrency_limiter.invite(later(START, INVITATION)), [object_ref(2)], "the first one did not come");
+    assert!(concurrency_limiter.enter(&object_ref(2), at(2)));
+    assert_eq!(concurrency_limiter.next_lapse(), None);
+}
+
+#[test]
+fn whoever_is_forgotten_leaves_the_place_to_the_next() {
+    let mut concurrency_limiter = full(1);
+    for number in [1, 2, 3] {
+        assert!(!concurrency_limiter.enter(&object_ref(number), START));
+    }
+    concurrency_limiter.leave();
+    assert_eq!(concurrency_limiter.invite(START), [object_ref(1)]);
+    concurrency_limiter.forget(&object_ref(1));
+    concurrency_limiter.forget(&object_ref(2));
+    assert_eq!(concurrency_limiter.invite(START), [object_ref(3)]);
+    assert_eq!(concurrency_limiter.dismiss(|_| true), [object_ref(3)]);
+    assert!(concurrency_limiter.enter(&object_ref(4), START));
+}
+
+#[test]
+fn of_many_no_more_than_the_limit_run_and_all_do_in_their_order() {
+    let mut concurrency_limiter = ConcurrencyLimiter::new(4);
+    let mut running = Vec::new();
+    for number in 0..100 {
+        if concurrency_limiter.enter(&object_ref(number), START) {
+            running.push(number);
+        }
+    }
+    assert_eq!(running, [0, 1, 2, 3]);
+    let mut order = running.clone();
+    while let Some(ended) = running.pop() {
+        assert!(running.len() < 4, "{ended} was one of at most 4");
+        concurrency_limiter.leave();
+        for invited in concurrency_limiter.invite(START) {
+            assert!(concurrency_limiter.enter(&invited, START));
+            let number = invited.name.trim_start_matches("tax-").parse().expect("names end with the number");
+            running.push(number);
+            order.push(number);
+        }
+    }
+    assert_eq!(order, (0..100).collect::<Vec<_>>());
+}

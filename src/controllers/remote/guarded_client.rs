@@ -1,0 +1,118 @@
+//! The client as everyone gets it: each call asks the gate before and reports to it after, so that nobody can forget.
+
+use std::sync::Arc;
+
+use connect_api::api::{Answer, LogRequest, PageRequest};
+use connect_api::model::{
+    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, LogPage, Paged,
+    RedeployAction,
+};
+use connect_api::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
+use connect_api::{ApiError, ConnectApi, Selector};
+use jiff::Timestamp;
+
+use super::circuit_breaker::{CallScope, Caller};
+use super::{Connection, Remote};
+
+/// A client behind the gate of its remote.
+pub(super) struct GuardedClient {
+    pub(super) remote: Arc<Remote>,
+    pub(super) client: Arc<dyn Connection>,
+    /// Which client of the remote it is: credentials may have changed since.
+    pub(super) number: u64,
+    pub(super) caller: Caller,
+}
+
+impl GuardedClient {
+    async fn pass<'a, T>(
+        &self,
+        operation: &'static str,
+        scope: CallScope,
+        call: impl FnOnce() -> Answer<'a, T>,
+    ) -> Result<T, ApiError> {
+        let permit = self.remote.admit(operation, self.caller, scope, self.number)?;
+        let answer = call().await;
+        self.remote.report(permit, answer.as_ref().err());
+        answer
+    }
+}
+
+impl ConnectApi for GuardedClient {
+    fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>> {
+        Box::pin(self.pass("queryDeployments", CallScope::List, move || self.client.deployments(page)))
+    }
+
+    fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {
+        let operation = selector.operation("getDeploymentById", "getDeploymentByKey");
+        Box::pin(self.pass(operation, CallScope::Look, || self.client.deployment(selector)))
+    }
+
+    fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment> {
+        Box::pin(self.pass("createDeployment", CallScope::Other, move || self.client.create(draft, send_before)))
+    }
+
+    fn redeploy<'a>(
+        &'a self,
+        selector: &'a Selector,
+        version: i64,
+        action: &'a RedeployAction,
+        send_before: Timestamp,
+    ) -> Answer<'a, Option<Deployment>> {
+        let operation = selector.operation("updateDeploymentById", "updateDeploymentByKey");
+        let call = move || self.client.redeploy(selector, version, action, send_before);
+        Box::pin(self.pass(operation, CallScope::Other, call))
+    }
+
+    fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
+        let operation = selector.operation("deleteDeploymentById", "deleteDeploymentByKey");
+        Box::pin(self.pass(operation, CallScope::Other, move || self.client.undeploy(selector, send_before)))
+    }
+
+    fn logs<'a>(&'a self, selector: &'a Selector, request: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
+        let operation = selector.operation("getDeploymentLogsById", "getDeploymentLogsByKey");
+        Box::pin(self.pass(operation, CallScope::Logs, || self.client.logs(selector, request)))
+    }
+
+    fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
+        let operation = selector.operation("getConnectorById", "getConnectorByKey");
+        Box::pin(self.pass(operation, CallScope::Extra, || self.client.connector(selector)))
+    }
+
+    fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
+        let operation = selector.operation("getConnectorStagedById", "getConnectorStagedByKey");
+        Box::pin(self.pass(operation, CallScope::Other, || self.client.staged(selector)))
+    }
+}
+
+impl RegistryApi for GuardedClient {
+    fn search<'a>(&'a self, query: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>> {
+        Box::pin(self.pass("searchConnectors", CallScope::Extra, move || self.client.search(query, page)))
+    }
+}
+
+impl StagedApi for GuardedClient {
+    fn all_staged<'a>(&'a self, query: &'a StagedQuery, page: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
+        Box::pin(self.pass("queryConnectorsStaged", CallScope::Other, move || self.client.all_staged(query, page)))
+    }
+
+    fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged> {
+        let call = move || self.client.stage(draft, send_before);
+        Box::pin(self.pass("createConnectorStaged", CallScope::Other, call))
+    }
+
+    fn update<'a>(
+        &'a self,
+        selector: &'a Selector,
+        update: &'a ConnectorUpdate,
+        send_before: Timestamp,
+    ) -> Answer<'a, Option<ConnectorStaged>> {
+        let operation = selector.operation("updateConnectorStagedById", "updateConnectorStagedByKey");
+        let call = move || self.client.update(selector, update, send_before);
+        Box::pin(self.pass(operation, CallScope::Other, call))
+    }
+
+    fn discard<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<ConnectorStaged>> {
+        let operation = selector.operation("deleteConnectorStagedById", "deleteConnectorStagedByKey");
+        Box::pin(self.pass(operation, CallScope::Other, move || self.client.discard(selector, send_before)))
+    }
+}

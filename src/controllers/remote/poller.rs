@@ -1,0 +1,183 @@
+//! The one task of a remote that reads: does what [`super::plan`] says, round by round.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use clock::later;
+use connect_api::ConnectApi;
+use connect_api::api::{PageRequest, Selector};
+use connect_api::routes::LARGEST_OFFSET;
+use connect_api::trace;
+use futures::{FutureExt, StreamExt, stream};
+use jiff::Timestamp;
+use tracing::Instrument as _;
+
+use super::plan::{PAGE, Plan, Read};
+use super::{PolledRecord, RegistryAnswer, RegistryConnector, RegistryKey, Remote};
+
+/// Reads by id that are under way at once.
+const READS_AT_ONCE: usize = 4;
+
+/// Whether a page came, and where the next one begins.
+enum Paged {
+    Failed,
+    Last,
+    Next(u32),
+}
+
+impl Remote {
+    /// Reads for ever. A panic ends the round that it happens in, not the looking.
+    pub(super) async fn look(self: Arc<Self>) {
+        loop {
+            let until = match AssertUnwindSafe(self.watched_round()).catch_unwind().await {
+                Ok(Some(until)) => until,
+                Ok(None) => continue,
+                Err(_) => {
+                    self.work.panicked("remote");
+                    tracing::error!("looking at a remote project panicked, which is a bug; it goes on after a pause");
+                    let now = self.clock.now();
+                    self.change(|state| later(now, state.jitter.growing(u32::MAX)))
+                }
+            };
+            tokio::select! {
+                // In order, so that the same events have the same effect whenever a test runs.
+                biased;
+                () = self.clock.sleep_until(until) => {}
+                () = self.bell.notified() => {}
+            }
+        }
+    }
+
+    /// One round, under a trace id of its own; that it hangs is noticed.
+    async fn watched_round(self: &Arc<Self>) -> Option<Timestamp> {
+        let (project, trace_id) = (self.project_key(), trace::Id::random());
+        let span = tracing::info_span!("look", project, %trace_id);
+        let round = trace::within(trace_id, self.round()).instrument(span);
+        self.work.watched(|| format!("a look at project {project}"), round).await
+    }
+
+    /// Does one thing; returns until when there is nothing more to do, if so.
+    pub(super) async fn round(self: &Arc<Self>) -> Option<Timestamp> {
+        match self.plan() {
+            Plan::Rest(until) => return Some(until),
+            Plan::Count => {
+                self.read_page(0, 1).await;
+            }
+            Plan::Read(reads) => self.read(reads).await,
+            Plan::RegistryCache(names) => self.read_registry(names).await,
+            Plan::List(due) => self.list(due).await,
+        }
+        None
+    }
+
+    async fn read(self: &Arc<Self>, reads: Vec<Read>) {
+        let guarded_client = self.poller_client();
+        stream::iter(reads).for_each_concurrent(READS_AT_ONCE, |read| self.read_one(&guarded_client, read)).await;
+    }
+
+    async fn read_one(&self, guarded_client: &impl ConnectApi, Read { id, object_refs }: Read) {
+        let at = self.clock.now();
+        let answer = guarded_client.deployment(&Selector::Id(id.to_string())).await;
+        let now = self.clock.now();
+        self.change(|state| {
+            let enqueued = match answer {
+                Ok(found) => {
+                    let sighting = PolledRecord { at, found: found.map(Arc::new) };
+                    state.view.see(&object_refs, &id, &sighting, now, &mut state.jitter)
+                }
+                Err(_) => state.view.miss(&object_refs, &id, now, &mut state.jitter),
+            };
+            state.enqueue.extend(enqueued);
+        });
+    }
+
+    async fn read_registry(self: &Arc<Self>, names: Vec<RegistryKey>) {
+        let guarded_client = self.poller_client();
+        stream::iter(names)
+            .for_each_concurrent(READS_AT_ONCE, |name| self.read_registry_entry(&guarded_client, name))
+            .await;
+    }
+
+    async fn read_registry_entry(&self, guarded_client: &impl ConnectApi, name: RegistryKey) {
+        let at = self.clock.now();
+        let found = ask(guarded_client, &name).await;
+        let now = self.clock.now();
+        self.change(|state| {
+            let enqueued = state.registry_cache.see(&name, at, found, now, &mut state.jitter);
+            state.enqueue.extend(enqueued);
+        });
+    }
+
+    /// Reads all pages, then by id what was due and stood on none.
+    async fn list(self: &Arc<Self>, mut due: Vec<Read>) {
+        let started = self.clock.now();
+        let mut offset = 0;
+        let complete = loop {
+            match self.read_page(offset, PAGE).await {
+                Paged::Failed => break false,
+                Paged::Last => break true,
+                Paged::Next(next) => offset = next,
+            }
+        };
+        let now = self.clock.now();
+        self.change(|state| {
+            // Whatever was seen is due later than that, though perhaps again by now.
+            due.retain(|read| {
+                read.object_refs.iter().any(|object_ref| state.view.due(object_ref).is_some_and(|due| due <= started))
+            });
+            if !complete {
+                for Read { id, object_refs } in &due {
+                    let waiting = state.view.miss(object_refs, id, now, &mut state.jitter);
+                    state.enqueue.extend(waiting);
+                }
+            }
+        });
+        if complete {
+            self.read(due).await;
+        }
+    }
+
+    async fn read_page(self: &Arc<Self>, offset: u32, limit: u16) -> Paged {
+        let at = self.clock.now();
+        let Ok(page) = self.poller_client().deployments(PageRequest { limit, offset }).await else {
+            return Paged::Failed;
+        };
+        let now = self.clock.now();
+        let total = u64::try_from(page.total).unwrap_or(0);
+        self.change(|state| {
+            if offset == 0 {
+                state.counted = Some((total, at));
+            }
+            let enqueued = state.view.see_page(&page.results, at, now, &mut state.jitter);
+            state.enqueue.extend(enqueued);
+        });
+        // A service may give less than was asked for, and records that cannot be read are left out of the results.
+        let step = u32::try_from(page.limit).ok().filter(|given| (1..u32::from(limit)).contains(given));
+        let step = step.unwrap_or(u32::from(limit));
+        let next = offset + step;
+        // One that does not count is done when a page is not full.
+        let last = if total > 0 { u64::from(next) >= total } else { page.count < i64::from(step) };
+        if last || next > LARGEST_OFFSET { Paged::Last } else { Paged::Next(next) }
+    }
+}
+
+/// Asks the registry for a connector.
+pub async fn ask(api: &impl ConnectApi, name: &RegistryKey) -> RegistryAnswer {
+    let there = |offering| RegistryAnswer::There(Arc::new(offering));
+    let answer = if name.staged {
+        api.staged(&name.selector).await.map(|found| found.map(RegistryConnector::from))
+    } else {
+        api.connector(&name.selector).await.map(|found| found.map(RegistryConnector::from))
+    };
+    match answer {
+        Ok(found) => found.map_or(RegistryAnswer::Absent, there),
+        Err(error) => {
+            tracing::debug!(%error, "a connector cannot be read");
+            RegistryAnswer::Unreadable
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "poller_tests.rs"]
+mod tests;

@@ -1,0 +1,346 @@
+use std::time::Duration;
+
+use clock::between;
+use connect_api::ErrorCode;
+use connect_api::error::Failure;
+
+use super::*;
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::remote::testing::{
+    Bench, Call, Mood, START, answered, at, failure, id, object_ref, retry_after, settings, until,
+};
+use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate};
+
+const SETTLED: PollRate = PollRate::Settled(Duration::from_mins(5));
+
+/// Wants a look at each of these now.
+fn wish(bench: &Bench, numbers: impl IntoIterator<Item = usize>) {
+    for number in numbers {
+        let sighting = bench.remote.sighting(&object_ref(number), &id(number), bench.clock.now());
+        assert!(sighting.is_none(), "{number} was not looked at yet");
+    }
+}
+
+/// Takes what was seen of each of these, and goes on looking at that pace.
+fn take(bench: &Bench, numbers: impl IntoIterator<Item = usize>, pace: PollRate) {
+    for number in numbers {
+        assert!(bench.remote.sighting(&object_ref(number), &id(number), START).is_some(), "{number} was seen");
+        bench.remote.watch(&object_ref(number), &id(number), pace);
+    }
+}
+
+fn pages(offsets: &[u32]) -> Vec<Call> {
+    offsets.iter().map(|offset| Call::Page { offset: *offset, limit: PAGE }).collect()
+}
+
+const COUNT: Call = Call::Page { offset: 0, limit: 1 };
+
+#[tokio::test]
+async fn wishes_are_gathered_into_one_list_and_each_subject_is_woken_once() {
+    let mut bench = Bench::new(250, 16);
+    bench.settle().await;
+    assert_eq!(bench.service.calls(), [COUNT]);
+    wish(&bench, 0..250);
+    bench.settle().await;
+    assert_eq!(bench.service.calls(), pages(&[0, 100, 200]));
+    let mut enqueued = bench.enqueued();
+    enqueued.sort();
+    let mut expected: Vec<ObjectRef> = (0..250).map(object_ref).collect();
+    expected.sort();
+    assert_eq!(enqueued, expected);
+    take(&bench, 0..250, SETTLED);
+}
+
+#[tokio::test]
+async fn a_list_is_read_to_its_end_however_the_service_gives_its_pages() {
+    for (case, largest_page, without_total, offsets) in [
+        ("smaller pages than asked for", Some(60), false, [0, 60, 120, 180, 240].as_slice()),
+        ("no total", None, true, [0, 100, 200].as_slice()),
+        ("smaller pages and no total", Some(60), true, [0, 60, 120, 180, 240].as_slice()),
+    ] {
+        let mut bench = Bench::new(250, 16);
+        bench.settle().await;
+        bench.service.calls();
+        {
+            let mut world = bench.service.world();
+            world.largest_page = largest_page;
+            world.without_total = without_total;
+        }
+        wish(&bench, 0..250);
+        bench.settle().await;
+        assert_eq!(bench.service.calls(), pages(offsets), "{case}");
+        assert_eq!(bench.enqueued().len(), 250, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_few_are_read_by_id_and_what_is_not_there_is_seen_as_absent() {
+    let bench = Bench::new(250, 16);
+    wish(&bench, [1, 2, 900]);
+    bench.settle().await;
+    assert_eq!(bench.service.calls(), [COUNT, Call::Get(id(1)), Call::Get(id(2)), Call::Get(id(900))]);
+    let seen = |number| bench.remote.sighting(&object_ref(number), &id(number), START).expect("it was looked at").found;
+    assert_eq!(seen(1).map(|found| found.id.clone()), Some(id(1)));
+    assert!(seen(900).is_none());
+}
+
+#[tokio::test]
+async fn a_list_proves_presence_only_and_absence_is_asked_for_by_id() {
+    let bench = Bench::new(100, 16);
+    bench.service.world().hidden = vec![id(5)];
+    bench.settle().await;
+    bench.service.calls();
+    wish(&bench, (0..10).chain([900]));
+    bench.settle().await;
+    let mut calls = bench.service.calls();
+    assert_eq!(calls.remove(0), Call::Page { offset: 0, limit: PAGE });
+    assert_eq!(calls, [Call::Get(id(5)), Call::Get(id(900))]);
+    let seen = |number| bench.remote.sighting(&object_ref(number), &id(number), START).expect("it was looked at").found;
+    assert!(seen(5).is_some(), "the page had moved");
+    assert!(seen(900).is_none());
+}
+
+#[tokio::test]
+async fn a_list_that_takes_longer_than_a_pause_does_not_read_the_same_again_by_id() {
+    let bench = Bench::new(500, 16);
+    bench.settle().await;
+    wish(&bench, 0..500);
+    bench.settle().await;
+    take(&bench, 0..500, PollRate::Busy { since: START });
+    bench.service.calls();
+    bench.service.world().latency = Duration::from_secs(2);
+    bench.clock.step(Duration::from_secs(3));
+    assert_eq!(bench.remote.round().await, None);
+    assert_eq!(bench.service.calls(), pages(&[0, 100, 200, 300, 400]));
+}
+
+#[tokio::test]
+async fn a_change_wakes_its_subject_and_nobody_else() {
+    let mut bench = Bench::new(50, 16);
+    wish(&bench, 0..50);
+    bench.settle().await;
+    take(&bench, 0..50, SETTLED);
+    bench.enqueued();
+    bench.service.world().deployments.insert(id(7), 2);
+    bench.pass(Duration::from_secs(331)).await;
+    assert_eq!(bench.enqueued(), [object_ref(7)]);
+    let sighting = bench.remote.sighting(&object_ref(7), &id(7), at(300)).expect("it is kept until taken");
+    assert_eq!(sighting.found.map(|found| found.version), Some(2));
+    assert!(sighting.at >= at(300) && sighting.at <= at(330));
+}
+
+#[tokio::test]
+async fn a_thousand_settled_ones_cost_one_list_for_each_interval_and_wake_nobody() {
+    for (minutes, most_in_an_hour) in [(5, 5 * 60), (1, 12 * 60)] {
+        let mut bench = Bench::new(1_000, 16);
+        bench.settle().await;
+        wish(&bench, 0..1_000);
+        bench.settle().await;
+        take(&bench, 0..1_000, PollRate::Settled(Duration::from_mins(minutes)));
+        bench.enqueued();
+        bench.service.calls();
+        bench.pass(Duration::from_hours(1)).await;
+        let calls = bench.service.calls();
+        let lists = calls.iter().filter(|call| **call == Call::Page { offset: 0, limit: PAGE }).count();
+        let intervals = usize::try_from(60 / minutes).expect("few");
+        assert!(calls.iter().all(|call| matches!(call, Call::Page { .. })), "nothing by id");
+        assert!((intervals * 10 / 11..=intervals).contains(&lists), "{minutes}: {lists} lists");
+        assert!(calls.len() <= most_in_an_hour, "{minutes}: {} calls", calls.len());
+        assert_eq!(bench.enqueued(), [], "{minutes}");
+    }
+}
+
+#[tokio::test]
+async fn one_busy_among_many_settled_ones_is_read_by_id() {
+    let mut bench = Bench::new(1_000, 16);
+    bench.settle().await;
+    wish(&bench, 0..1_000);
+    bench.settle().await;
+    take(&bench, 1..1_000, SETTLED);
+    take(&bench, [0], PollRate::Busy { since: bench.clock.now() });
+    bench.service.calls();
+    bench.enqueued();
+    bench.pass(Duration::from_secs(10)).await;
+    assert_eq!(bench.service.calls(), vec![Call::Get(id(0)); 3]);
+    assert_eq!(bench.enqueued(), []);
+}
+
+#[tokio::test]
+async fn nothing_is_sent_inside_retry_after_by_nobody() {
+    let bench = Bench::new(10, 16);
+    bench.settle().await;
+    bench.service.world().mood = Mood::Fails(retry_after(answered(429, None), 7_321));
+    let api = bench.remote.api();
+    let by_key = Selector::Key("tax".into());
+    assert!(api.deployment(&by_key).await.is_err());
+    bench.service.world().mood = Mood::Works;
+    bench.service.calls();
+    wish(&bench, 0..10);
+    bench.pass(Duration::from_millis(7_320)).await;
+    let error = api.deployment(&by_key).await.expect_err("it is held back");
+    assert_eq!((error.failure, error.retry_after), (Failure::HeldBack, Some(Duration::from_millis(1))));
+    assert!(matches!(
+        bench.remote.enter(&object_ref(1)),
+        Err(NotAdmitted::CircuitOpen(outage)) if outage.kind == OutageKind::Throttled && outage.until == later(START, Duration::from_millis(7_321))
+    ));
+    assert_eq!(bench.service.calls(), []);
+    bench.pass(Duration::from_millis(2)).await;
+    assert!(!bench.service.calls().is_empty());
+    assert!(api.deployment(&by_key).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_dead_remote_costs_few_calls_and_its_queue_is_woken_once_it_lives() {
+    let mut bench = Bench::new(100, 2);
+    bench.settle().await;
+    let project = ObjectRef::project("default", "shop");
+    assert!(bench.remote.join(&project, &settings("secret", 10), None), "the same settings need no client");
+    bench.service.world().mood = Mood::Fails(failure(Failure::NotSent));
+    wish(&bench, 0..100);
+    bench.settle().await;
+    assert_eq!(bench.service.calls().len(), 2, "the count and one list");
+    for number in [3, 1, 2, 1] {
+        assert!(matches!(bench.remote.enter(&object_ref(number)), Err(NotAdmitted::CircuitOpen(_))));
+    }
+    bench.pass(Duration::from_secs(10)).await;
+    let calls = bench.service.calls().len();
+    assert!((3..=5).contains(&calls), "{calls} calls in 10 s");
+    bench.pass(Duration::from_mins(30)).await;
+    let calls = bench.service.calls().len();
+    assert!((30..=45).contains(&calls), "{calls} calls in half an hour");
+    let mut condition = bench.enqueued();
+    condition.sort();
+    let mut everyone: Vec<_> = (0..100).map(object_ref).chain([project.clone()]).collect();
+    everyone.sort();
+    assert_eq!(condition, everyone, "each who waited is told once, and so is the project");
+    assert!(matches!(bench.remote.health(), Health::Failing(outage) if outage.since == START));
+
+    bench.service.world().mood = Mood::Works;
+    let probe = bench.settle().await;
+    bench.clock.step(between(bench.clock.now(), probe));
+    bench.settle().await;
+    assert_eq!(bench.remote.health(), Health::Good { last_look: bench.clock.now() });
+    let enqueued = bench.enqueued();
+    let place = |object_ref: &ObjectRef| enqueued.iter().position(|enqueued| enqueued == object_ref);
+    assert!(enqueued.contains(&project));
+    assert!(place(&object_ref(3)) < place(&object_ref(1)), "{enqueued:?}");
+    let concurrency_limiter = (bench.remote.enter(&object_ref(3)), bench.remote.enter(&object_ref(1)));
+    assert!(concurrency_limiter.0.is_ok() && concurrency_limiter.1.is_ok());
+    assert!(matches!(bench.remote.enter(&object_ref(2)), Err(NotAdmitted::Queued)));
+    drop(concurrency_limiter);
+    assert_eq!(bench.enqueued().last(), Some(&object_ref(2)), "when a turn ends, the next one is woken");
+}
+
+#[tokio::test]
+async fn rule_20_who_waits_for_a_turn_or_a_look_when_the_remote_goes_away_is_woken_to_say_why() {
+    let mut bench = Bench::new(3, 1);
+    bench.settle().await;
+    let turn = bench.remote.enter(&object_ref(0));
+    assert!(turn.is_ok());
+    assert!(matches!(bench.remote.enter(&object_ref(1)), Err(NotAdmitted::Queued)));
+    bench.service.world().mood = Mood::Fails(failure(Failure::NotSent));
+    wish(&bench, 2..3);
+    bench.settle().await;
+    assert!(matches!(bench.remote.enter(&object_ref(2)), Err(NotAdmitted::CircuitOpen(_))));
+    // In its turn, which began before.
+    wish(&bench, 0..1);
+    bench.enqueued();
+    bench.pass(Duration::from_mins(30)).await;
+    assert_eq!(bench.enqueued(), [object_ref(1), object_ref(0)], "once, and nobody who knows already");
+    assert!(matches!(bench.remote.enter(&object_ref(1)), Err(NotAdmitted::CircuitOpen(_))));
+}
+
+#[tokio::test]
+async fn neither_a_bad_record_nor_a_failing_list_keeps_the_gate_closed_or_makes_a_hot_loop() {
+    for (case, mood) in [
+        ("record", Mood::GetFails(id(1), failure(Failure::Unreadable))),
+        ("list", Mood::ListFails(answered(500, None))),
+    ] {
+        let mut bench = Bench::new(250, 16);
+        bench.settle().await;
+        bench.service.world().mood = mood;
+        bench.service.calls();
+        wish(&bench, 0..2);
+        bench.pass(Duration::from_secs(10)).await;
+        let calls = bench.service.calls();
+        assert!(calls.len() <= 12, "{case}: {calls:?}");
+        assert!(bench.enqueued().contains(&object_ref(0)), "{case}: the other one is served");
+    }
+}
+
+#[tokio::test]
+async fn a_project_without_rights_is_asked_once_in_five_minutes() {
+    let mut bench = Bench::new(10, 16);
+    bench.service.world().mood = Mood::Fails(answered(403, Some(ErrorCode::AuthorizationError)));
+    wish(&bench, 0..10);
+    bench.pass(Duration::from_hours(1)).await;
+    let calls = bench.service.calls().len();
+    assert!((11..=13).contains(&calls), "{calls} calls in an hour");
+    assert!(matches!(bench.remote.health(), Health::Failing(outage) if outage.kind == OutageKind::PermissionMissing));
+    assert_eq!(bench.enqueued().len(), 10, "each who waited is told once");
+}
+
+#[tokio::test]
+async fn an_invitation_that_nobody_takes_does_not_block_the_queue() {
+    let mut bench = Bench::new(0, 1);
+    bench.settle().await;
+    let turn = bench.remote.enter(&object_ref(0)).expect("there is room");
+    assert!(bench.remote.enter(&object_ref(1)).is_err() && bench.remote.enter(&object_ref(2)).is_err());
+    drop(turn);
+    assert_eq!(bench.enqueued(), [object_ref(1)]);
+    bench.pass(Duration::from_secs(3)).await;
+    assert_eq!(bench.enqueued(), [object_ref(2)]);
+}
+
+#[tokio::test]
+async fn the_resting_looker_is_rung_for_what_comes_before_its_time_only() {
+    let bench = Bench::new(10, 16);
+    let rung = || bench.remote.bell.notified().now_or_never().is_some();
+    assert_eq!(bench.settle().await, at(600));
+    bench.remote.watch(&object_ref(1), &id(1), PollRate::Settled(Duration::from_hours(2)));
+    assert!(!rung(), "not due before it looks up anyway");
+    bench.remote.watch(&object_ref(1), &id(1), SETTLED);
+    assert!(rung());
+    assert!(bench.settle().await <= at(330));
+    wish(&bench, [2, 3]);
+    assert!(rung());
+    assert!(!rung(), "once is enough");
+}
+
+#[tokio::test]
+async fn a_registry_that_cannot_be_read_closes_the_gate_for_nobody() {
+    let query = connect_api::registry::ConnectorQuery::default();
+    let page = connect_api::api::PageRequest { limit: 100, offset: 0 };
+    for (case, error) in [
+        ("it is broken", answered(503, None)),
+        ("it does not answer", failure(Failure::NoAnswer)),
+        ("it may not be searched", answered(403, Some(ErrorCode::AuthorizationError))),
+        ("it asks for a pause", retry_after(answered(429, None), 60_000)),
+    ] {
+        let bench = Bench::new(10, 16);
+        bench.settle().await;
+        bench.service.world().mood = Mood::Fails(error);
+        let registry = bench.remote.registry();
+        for _ in 0..3 {
+            assert!(registry.search(&query, page).await.is_err(), "{case}");
+            assert!(bench.remote.api().connector(&Selector::Key("tax".into())).await.is_err(), "{case}");
+        }
+        assert!(bench.remote.enter(&object_ref(1)).is_ok(), "{case}");
+        assert!(matches!(bench.remote.health(), Health::Good { .. }), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_of_the_client_is_not_the_end_of_looking() {
+    let bench = Bench::new(10, 16);
+    bench.service.world().mood = Mood::Panics;
+    let poller = tokio::spawn(Arc::clone(&bench.remote).look());
+    until(|| !bench.service.calls().is_empty()).await;
+    bench.service.world().mood = Mood::Works;
+    until(|| {
+        bench.clock.step(Duration::from_secs(1));
+        bench.remote.has_answered()
+    })
+    .await;
+    poller.abort();
+}

@@ -1,0 +1,233 @@
+//! What the registry says of the connectors that resources of a project name, each read once for all of them. Pure.
+//!
+//! A connector is read again at the shortest interval of those who name it, and wakes them when it has changed. If it
+//! cannot be read, what was read before stays, and is not called current: whoever asks goes on without a verdict.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clock::later;
+use connect_api::Selector;
+use connect_api::model::{Connector, ConnectorStaged, DeclaredApplication, DeclaredGlobal, IsPreviewable};
+use jiff::Timestamp;
+
+use super::jitter::Jitter;
+use crate::controllers::object_ref::ObjectRef;
+
+/// How resources name a connector.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RegistryKey {
+    /// By id or by key.
+    pub selector: Selector,
+    /// The staged one, not the published one.
+    pub staged: bool,
+}
+
+/// What can be deployed of a connector.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RegistryConnector {
+    /// Its version.
+    pub version: i64,
+    /// The Git tag that it is built from.
+    pub tag: String,
+    /// Variables that its applications want; `None`: not known.
+    pub applications: Option<Vec<DeclaredApplication>>,
+    /// Variables that all its applications want.
+    pub global: Option<DeclaredGlobal>,
+    /// Where it may be deployed; empty: anywhere.
+    pub supported_regions: Vec<String>,
+    /// Whether it may be deployed while staged; `None`: it is published.
+    pub previewable: Option<IsPreviewable>,
+    /// Scopes of the API client that is generated with each deployment (`apiClient`); empty: none is.
+    pub api_client: Vec<String>,
+}
+
+impl RegistryConnector {
+    /// Whether a deployment of it generates an API client, which takes a right of its own.
+    #[must_use]
+    pub fn generates_api_client(&self) -> bool {
+        !self.api_client.is_empty()
+    }
+}
+
+impl From<Connector> for RegistryConnector {
+    fn from(connector: Connector) -> Self {
+        Self {
+            version: connector.version,
+            tag: connector.repository.tag,
+            applications: connector.configurations,
+            global: connector.global_configuration,
+            supported_regions: connector.supported_regions,
+            previewable: None,
+            api_client: connector.api_client.unwrap_or_default().scopes,
+        }
+    }
+}
+
+impl From<ConnectorStaged> for RegistryConnector {
+    fn from(staged: ConnectorStaged) -> Self {
+        Self {
+            version: staged.version,
+            tag: staged.repository.tag,
+            applications: staged.configurations,
+            global: staged.global_configuration,
+            supported_regions: staged.supported_regions,
+            previewable: Some(staged.is_previewable),
+            api_client: staged.api_client.unwrap_or_default().scopes,
+        }
+    }
+}
+
+/// An answer of the registry.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RegistryAnswer {
+    /// There it is.
+    There(Arc<RegistryConnector>),
+    /// The service says that there is none.
+    Absent,
+    /// It cannot be told: no permission, or no answer.
+    Unreadable,
+}
+
+/// What a look at the registry saw.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegistryEntry {
+    /// When the last request left (never later).
+    pub at: Timestamp,
+    /// What was answered; if that one failed, what was answered before.
+    pub found: RegistryAnswer,
+    /// Whether it was that one which was answered.
+    pub current: bool,
+}
+
+/// What is kept for one connector.
+#[derive(Debug)]
+struct Entry {
+    /// Who names it, and how often each looks.
+    users: BTreeMap<ObjectRef, Duration>,
+    /// Who waits for an offer that is not older than that.
+    waiting: BTreeMap<ObjectRef, Timestamp>,
+    registry_entry: Option<RegistryEntry>,
+    due: Timestamp,
+}
+
+/// The connectors that are named in one project.
+#[derive(Debug, Default)]
+pub(super) struct RegistryCache {
+    entries: BTreeMap<RegistryKey, Entry>,
+    /// What each subject names: one connector each.
+    named: BTreeMap<ObjectRef, RegistryKey>,
+}
+
+impl RegistryCache {
+    /// Takes the offer if it was read at `newer_than` or later; otherwise it is wanted from now on, and the subject is
+    /// woken by what [`RegistryCache::see`] returns.
+    pub(super) fn take(
+        &mut self,
+        object_ref: &ObjectRef,
+        name: &RegistryKey,
+        interval: Duration,
+        newer_than: Timestamp,
+        now: Timestamp,
+    ) -> Option<RegistryEntry> {
+        if self.named.get(object_ref) != Some(name) {
+            self.forget(object_ref);
+            self.named.insert(object_ref.clone(), name.clone());
+        }
+        let new = || Entry { users: BTreeMap::new(), waiting: BTreeMap::new(), registry_entry: None, due: now };
+        let entry = self.entries.entry(name.clone()).or_insert_with(new);
+        entry.users.insert(object_ref.clone(), interval);
+        if let Some(registry_entry) =
+            entry.registry_entry.as_ref().filter(|registry_entry| registry_entry.at >= newer_than)
+        {
+            entry.waiting.remove(object_ref);
+            return Some(registry_entry.clone());
+        }
+        entry.waiting.insert(object_ref.clone(), newer_than);
+        entry.due = entry.due.min(now.max(newer_than));
+        None
+    }
+
+    /// The connectors to read now, the longest waiting first.
+    pub(super) fn due(&self, now: Timestamp) -> Vec<RegistryKey> {
+        let mut due: Vec<_> = self.entries.iter().filter(|(_, entry)| entry.due <= now).collect();
+        due.sort_by_key(|(_, entry)| entry.due);
+        due.into_iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// When the first one is to be read.
+    pub(super) fn next(&self) -> Timestamp {
+        self.entries.values().map(|entry| entry.due).min().unwrap_or(Timestamp::MAX)
+    }
+
+    /// Takes note of the answer to a request that left at `at`; returns those to wake: who waited for it, and if it says
+    /// something else than the one before, everybody who names it.
+    pub(super) fn see(
+        &mut self,
+        name: &RegistryKey,
+        at: Timestamp,
+        found: RegistryAnswer,
+        now: Timestamp,
+        jitter: &mut Jitter,
+    ) -> BTreeSet<ObjectRef> {
+        let Some(entry) = self.entries.get_mut(name) else { return BTreeSet::new() };
+        let condition = entry.waiting.extract_if(.., |_, newer_than| *newer_than <= at);
+        let mut enqueued: BTreeSet<ObjectRef> = condition.map(|(object_ref, _)| object_ref).collect();
+        let current = found != RegistryAnswer::Unreadable;
+        let before = entry.registry_entry.take().map(|before| before.found);
+        let changed = current && before.as_ref().is_some_and(|before| *before != found);
+        if changed {
+            enqueued.extend(entry.users.keys().cloned());
+        }
+        entry.registry_entry =
+            Some(RegistryEntry { at, found: if current { found } else { before.unwrap_or(found) }, current });
+        let interval = entry.users.values().min().copied().unwrap_or(Duration::MAX);
+        let wished = entry.waiting.values().min().map_or(Timestamp::MAX, |wish| now.max(*wish));
+        entry.due = later(now, jitter.stretch(interval)).min(wished);
+        enqueued
+    }
+
+    /// Everybody who waits for an answer.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &ObjectRef> {
+        self.entries.values().flat_map(|entry| entry.waiting.keys())
+    }
+
+    /// Who is kept here.
+    pub(super) fn object_refs(&self) -> impl Iterator<Item = &ObjectRef> {
+        self.named.keys()
+    }
+
+    /// What was read with other credentials says nothing.
+    pub(super) fn distrust(&mut self, now: Timestamp) {
+        for entry in self.entries.values_mut() {
+            if let Some(registry_entry) = &mut entry.registry_entry {
+                registry_entry.at = Timestamp::MIN;
+            }
+            entry.due = now;
+        }
+    }
+
+    pub(super) fn forget(&mut self, object_ref: &ObjectRef) {
+        let Some(name) = self.named.remove(object_ref) else { return };
+        let Some(entry) = self.entries.get_mut(&name) else { return };
+        entry.users.remove(object_ref);
+        entry.waiting.remove(object_ref);
+        if entry.users.is_empty() {
+            self.entries.remove(&name);
+        }
+    }
+
+    /// Forgets all that are chosen, and returns them.
+    pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
+        let dismissed: Vec<_> = self.named.keys().filter(|object_ref| chosen(object_ref)).cloned().collect();
+        for object_ref in &dismissed {
+            self.forget(object_ref);
+        }
+        dismissed
+    }
+}
+
+#[cfg(test)]
+#[path = "registry_cache_tests.rs"]
+mod tests;

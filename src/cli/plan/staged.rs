@@ -191,7 +191,7 @@ fn rest(inputs: &Inputs<'_>, verdict: Outcome, outcome: &mut Projection) {
         (ConditionState::Ready | ConditionState::Running, _) => {}
         (ConditionState::Paused, _) => outcome.notes.push(condition.message),
         (ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing, _) => {
-            outcome.problem = Some(condition)
+            outcome.problem = Some(condition);
         }
     }
 }

@@ -64,7 +64,7 @@ pub fn evaluate(
                 findings.push((Reason::CredentialsRejected, why));
             }
             Found::Unreadable(why) => {
-                unreadable = Some(format!("{object_ref} cannot be looked up: {}", shortened(why)))
+                unreadable = Some(format!("{object_ref} cannot be looked up: {}", shortened(why)));
             }
         }
     }

@@ -108,7 +108,7 @@ struct Entry {
     users: BTreeMap<ObjectRef, Duration>,
     /// Who waits for an offer that is not older than that.
     waiting: BTreeMap<ObjectRef, Timestamp>,
-    registry_entry: Option<RegistryEntry>,
+    known: Option<RegistryEntry>,
     due: Timestamp,
 }
 
@@ -135,12 +135,10 @@ impl RegistryCache {
             self.forget(object_ref);
             self.named.insert(object_ref.clone(), name.clone());
         }
-        let new = || Entry { users: BTreeMap::new(), waiting: BTreeMap::new(), registry_entry: None, due: now };
+        let new = || Entry { users: BTreeMap::new(), waiting: BTreeMap::new(), known: None, due: now };
         let entry = self.entries.entry(name.clone()).or_insert_with(new);
         entry.users.insert(object_ref.clone(), interval);
-        if let Some(registry_entry) =
-            entry.registry_entry.as_ref().filter(|registry_entry| registry_entry.at >= newer_than)
-        {
+        if let Some(registry_entry) = entry.known.as_ref().filter(|registry_entry| registry_entry.at >= newer_than) {
             entry.waiting.remove(object_ref);
             return Some(registry_entry.clone());
         }
@@ -175,13 +173,12 @@ impl RegistryCache {
         let condition = entry.waiting.extract_if(.., |_, newer_than| *newer_than <= at);
         let mut enqueued: BTreeSet<ObjectRef> = condition.map(|(object_ref, _)| object_ref).collect();
         let current = found != RegistryAnswer::Unreadable;
-        let before = entry.registry_entry.take().map(|before| before.found);
+        let before = entry.known.take().map(|before| before.found);
         let changed = current && before.as_ref().is_some_and(|before| *before != found);
         if changed {
             enqueued.extend(entry.users.keys().cloned());
         }
-        entry.registry_entry =
-            Some(RegistryEntry { at, found: if current { found } else { before.unwrap_or(found) }, current });
+        entry.known = Some(RegistryEntry { at, found: if current { found } else { before.unwrap_or(found) }, current });
         let interval = entry.users.values().min().copied().unwrap_or(Duration::MAX);
         let wished = entry.waiting.values().min().map_or(Timestamp::MAX, |wish| now.max(*wish));
         entry.due = later(now, jitter.stretch(interval)).min(wished);
@@ -201,7 +198,7 @@ impl RegistryCache {
     /// What was read with other credentials says nothing.
     pub(super) fn distrust(&mut self, now: Timestamp) {
         for entry in self.entries.values_mut() {
-            if let Some(registry_entry) = &mut entry.registry_entry {
+            if let Some(registry_entry) = &mut entry.known {
                 registry_entry.at = Timestamp::MIN;
             }
             entry.due = now;

@@ -33,6 +33,7 @@ fn rules_1_2_and_13_whose_a_key_is() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn a_tag_goes_its_way_step_by_step() {
     let granted = || ObservedConnector { preview: Preview::Granted, ..met() };
     let asked = || PersistedState { previewed: Some("2".into()), ..ours() };

@@ -76,7 +76,7 @@ pub(super) fn after(
             }
         }
         Rule::OutstandingCreate if intent.deletion.is_some() && creating && rests => {
-            decision.step = Step::RemoveFinalizer
+            decision.step = Step::RemoveFinalizer;
         }
         Rule::AnsweredUndeploy if intent.deletion.is_some() && matches!(observation, Observation::Absent { .. }) => {
             decision.step = Step::RemoveFinalizer;

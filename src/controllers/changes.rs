@@ -10,7 +10,8 @@ use std::mem;
 
 use kube::runtime::watcher::Event;
 
-use super::events::{self, ManagedKind, what_people_change};
+use super::events::{self, what_people_change};
+use super::managed_kind::ManagedKind;
 use super::object_ref::ObjectRef;
 
 /// What the watch of one kind has shown: a number for each object, no more.

@@ -14,12 +14,12 @@ use super::action_factory::ActionFactory;
 use super::conditions::{ConditionUpdate, cut};
 use super::connect_project::copy::Copies;
 use super::connector::memory::Mirrors;
-use super::connector_deployment::cache::LocalCache;
+use super::connector_deployment;
 use super::connector_staged;
 use super::digest::DigestKey;
+use super::driver::LocalCaches;
 use super::foreign_installs::ForeignInstalls;
 use super::keys::KeyOwnership;
-use super::local_caches::LocalCaches;
 use super::object_ref::{Kind, ObjectRef};
 use super::panics::Panics;
 use super::project_quota::ProjectQuota;
@@ -69,9 +69,10 @@ pub struct Context {
     /// Copies of the credentials of each `ConnectProject`.
     pub copies: Copies,
     /// What is remembered between the runs of a `ConnectorDeployment`.
-    pub local_caches: LocalCaches<LocalCache>,
+    pub deployment_caches:
+        LocalCaches<connector_deployment::decide::TransientState, connector_deployment::cache::Cache>,
     /// What is remembered between the runs of a `ConnectorStaged`.
-    pub staged_local_caches: LocalCaches<connector_staged::cache::LocalCache>,
+    pub staged_caches: LocalCaches<connector_staged::decide::TransientState, ()>,
     /// What each `ConnectorStaged` came to.
     pub staged: StagedConnectors,
     /// What is remembered of each mirror of the registry.
@@ -107,13 +108,14 @@ impl Context {
     /// Every subject that this process keeps anything for, in order: what exists, and nothing that is gone for good.
     #[must_use]
     pub fn object_refs(&self) -> BTreeSet<ObjectRef> {
-        let kept = [self.local_caches.object_refs(), self.projects.object_refs(), self.requeue_timers.object_refs()];
+        let kept =
+            [self.deployment_caches.object_refs(), self.projects.object_refs(), self.requeue_timers.object_refs()];
         let kept = kept.into_iter().chain([
             self.references.object_refs(),
             self.remotes.object_refs(),
             self.mirrors.object_refs(),
         ]);
-        let kept = kept.chain([self.staged_local_caches.object_refs(), self.staged.object_refs()]);
+        let kept = kept.chain([self.staged_caches.object_refs(), self.staged.object_refs()]);
         let kept = kept.chain([Kind::Deployment, Kind::Staged, Kind::Project].map(|kind| self.keys.object_refs(kind)));
         kept.chain([
             self.work.object_refs(),

@@ -8,15 +8,13 @@ use kube::api::ObjectMeta;
 use kube::runtime::watcher;
 use kube::{Resource, ResourceExt};
 
-use super::connector::project::MirroredProject;
 use super::context::Context;
-use super::inventory::ReportedState;
-use super::keys::KeyOwnership;
+use super::managed_kind::ManagedKind;
 use super::object_ref::{Kind, ObjectRef};
 use super::references::Named;
 use super::sources::Users;
-use super::{action_check, connect_project, connector, connector_deployment, connector_staged};
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use super::{action_check, connect_project, connector, driver};
+use crate::crd::{ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
 /// Forgets everything about a subject that is gone.
@@ -27,10 +25,10 @@ pub fn gone(context: &Context, object_ref: &ObjectRef) {
     context.panics.forget(object_ref);
     match object_ref.kind {
         Kind::Deployment => {
-            connector_deployment::gone(context, object_ref);
+            driver::gone::<ConnectorDeployment>(context, object_ref);
             context.enqueue_users(Named::Deployment, &object_ref.namespace, &object_ref.name);
         }
-        Kind::Staged => connector_staged::gone(context, object_ref),
+        Kind::Staged => driver::gone::<ConnectorStaged>(context, object_ref),
         Kind::Project => connect_project::gone(context, object_ref),
         Kind::Check => {
             action_check::gone(context, object_ref);
@@ -65,84 +63,6 @@ pub fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
     let version = connector::version(meta.resource_version.as_deref());
     if context.mirrors.event(&mirror, name, version, gone) {
         context.enqueue(mirror);
-    }
-}
-
-/// One of our kinds: what is seen of it counts for who has which key (rule 4).
-pub trait ManagedKind: Resource<DynamicType = ()> {
-    /// Which one.
-    const KIND: Kind;
-
-    /// Takes note of what is seen.
-    fn note(&self, keys: &KeyOwnership);
-
-    /// What it says of itself; `None`: there is nothing to count.
-    fn says(&self) -> Option<ReportedState>;
-}
-
-impl ManagedKind for ConnectorDeployment {
-    const KIND: Kind = Kind::Deployment;
-
-    fn note(&self, keys: &KeyOwnership) {
-        keys.saw(self);
-    }
-
-    fn says(&self) -> Option<ReportedState> {
-        let Some(status) = &self.status else { return Some(ReportedState::default()) };
-        let operation = status.operation.as_ref().map(|operation| operation.started_at.0);
-        Some(ReportedState::of(&status.conditions, names::READY, operation))
-    }
-}
-
-impl ManagedKind for ConnectorStaged {
-    const KIND: Kind = Kind::Staged;
-
-    fn note(&self, keys: &KeyOwnership) {
-        keys.saw(self);
-    }
-
-    fn says(&self) -> Option<ReportedState> {
-        let Some(status) = &self.status else { return Some(ReportedState::default()) };
-        let operation = status.operation.as_ref().map(|operation| operation.started_at.0);
-        Some(ReportedState::of(&status.conditions, names::READY, operation))
-    }
-}
-
-impl ManagedKind for ConnectProject {
-    const KIND: Kind = Kind::Project;
-
-    fn note(&self, keys: &KeyOwnership) {
-        keys.saw_project(self);
-    }
-
-    fn says(&self) -> Option<ReportedState> {
-        let Some(status) = &self.status else { return Some(ReportedState::default()) };
-        Some(ReportedState::of(&status.conditions, names::READY, None))
-    }
-}
-
-impl ManagedKind for ActionCheck {
-    const KIND: Kind = Kind::Check;
-
-    /// A check wants no key.
-    fn note(&self, _: &KeyOwnership) {}
-
-    fn says(&self) -> Option<ReportedState> {
-        let Some(status) = &self.status else { return Some(ReportedState::default()) };
-        Some(ReportedState::of(&status.conditions, names::READY, None))
-    }
-}
-
-impl ManagedKind for MirroredProject {
-    const KIND: Kind = Kind::Mirror;
-
-    /// A mirror wants no key.
-    fn note(&self, _: &KeyOwnership) {}
-
-    /// Only what is mirrored, or was.
-    fn says(&self) -> Option<ReportedState> {
-        let status = self.status.as_ref().filter(|_| self.spec.registry.is_some() || self.may_have_objects())?;
-        Some(ReportedState::of(&status.conditions, names::REGISTRY_MIRRORED, None))
     }
 }
 
@@ -217,8 +137,8 @@ impl KnownObjects {
                 let listed = self.listed.take().unwrap_or_default();
                 let mut known = context.keys.object_refs(K::KIND);
                 known.extend(match K::KIND {
-                    Kind::Deployment => context.local_caches.object_refs(),
-                    Kind::Staged => context.staged_local_caches.object_refs(),
+                    Kind::Deployment => context.deployment_caches.object_refs(),
+                    Kind::Staged => context.staged_caches.object_refs(),
                     Kind::Project => context.projects.object_refs(),
                     Kind::Mirror => context.mirrors.object_refs(),
                     Kind::Check => context.references.object_refs().into_iter().filter(is_check).collect(),
@@ -270,7 +190,7 @@ impl KnownObjects {
     fn seen<K: ManagedKind>(&mut self, context: &Context, object: &K) {
         object.note(&context.keys);
         let object_ref = object_ref(object);
-        context.work.inventory.seen(&object_ref, object.says());
+        context.work.inventory.seen(&object_ref, object.reported_state());
         let named = match K::KIND {
             Kind::Deployment => Some(Named::Deployment),
             Kind::Check => Some(Named::Check),

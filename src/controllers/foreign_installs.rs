@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use kube::ResourceExt;
 use kube::api::Api;
-use kube::{Resource, ResourceExt};
 use tokio::sync::Notify;
 
 use super::conditions::ConditionUpdate;
 use super::context::Context;
+use super::managed_kind::ManagedKind;
 use super::object_ref::{Kind, ObjectRef};
 use super::reason::Reason;
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::leader::others::{Object, Others, Standing};
 use crate::leader::scope::Labels;
 use crate::leader::{LeaseName, Scope};
@@ -41,24 +41,6 @@ pub struct ForeignInstalls {
     /// Rung when there is a Lease to look at.
     asked: Notify,
 }
-
-/// A kind whose status names the install that works on it.
-pub trait Claimed: Resource<DynamicType = ()> {
-    /// That install, if there is one.
-    fn controller(&self) -> Option<&str>;
-}
-
-macro_rules! claimed {
-    ($($kind:ty),*) => {
-        $(impl Claimed for $kind {
-            fn controller(&self) -> Option<&str> {
-                self.status.as_ref()?.controller.as_deref()
-            }
-        })*
-    };
-}
-
-claimed!(ConnectProject, ConnectorDeployment, ConnectorStaged, ActionCheck, super::connector::project::MirroredProject);
 
 impl ForeignInstalls {
     /// Of an install that works on `scope`. `mine`: its Lease; `None`: it has none, and claims nothing.
@@ -113,7 +95,7 @@ impl ForeignInstalls {
     }
 
     /// Whom it is left to; `None`: nobody, it is to be worked on.
-    fn left_to<K: Claimed>(&self, object_ref: &ObjectRef, object: &K) -> Option<Left> {
+    fn left_to<K: ManagedKind>(&self, object_ref: &ObjectRef, object: &K) -> Option<Left> {
         let claimed = object.controller().filter(|claimed| self.mine.as_deref() != Some(claimed));
         // What is no name of a Lease was not written by an install.
         let Some(install) = claimed.and_then(|claimed| claimed.parse::<LeaseName>().ok()) else {
@@ -154,7 +136,7 @@ struct Left {
 }
 
 /// Whether another install works on an object, so that it is left alone; says so once.
-pub async fn is_left<K: Claimed>(context: &Context, object_ref: &ObjectRef, object: &K) -> bool {
+pub async fn is_left<K: ManagedKind>(context: &Context, object_ref: &ObjectRef, object: &K) -> bool {
     let Some(Left { install, message }) = context.foreign_installs.left_to(object_ref, object) else { return false };
     // The mirror of a project needs no word of its own.
     if let Some(message) = message.filter(|_| object_ref.kind != Kind::Mirror)

@@ -31,14 +31,14 @@ use super::connect_project::copy::{self, Copies};
 use super::connector::memory::Mirrors;
 use super::connector::project::MirroredProject;
 use super::context::{Context, Projects};
-use super::controlled::{self, Controlled};
 use super::digest::DigestKey;
+use super::driver::LocalCaches;
 use super::events;
 use super::fair_queue::FairQueue;
 use super::foreign_installs::{self, ForeignInstalls};
 use super::keys::KeyOwnership;
 use super::lists::List;
-use super::local_caches::LocalCaches;
+use super::managed_kind::{self, Reconciled};
 use super::object::Object;
 use super::object_ref::{Kind, ObjectRef};
 use super::panics::{self, Panics};
@@ -127,8 +127,8 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         project_quota: ProjectQuota::new(options.project_limits, scopes, enqueue.clone()),
         projects: Projects::default(),
         copies: Copies::new(options.operator_namespace.clone()),
-        local_caches: LocalCaches::default(),
-        staged_local_caches: LocalCaches::default(),
+        deployment_caches: LocalCaches::default(),
+        staged_caches: LocalCaches::default(),
         staged: StagedConnectors::default(),
         mirrors: Mirrors::default(),
         foreign_installs: ForeignInstalls::new(options.install.as_ref(), options.scope.clone()),
@@ -198,7 +198,7 @@ async fn dispatch(
     mut ended: UnboundedReceiver<ObjectRef>,
     routes: BTreeMap<Option<String>, Route>,
 ) {
-    let mut queues = BTreeMap::from(Kind::ALL.map(|kind| (kind, FairQueue::new(controlled::slots(kind)))));
+    let mut queues = BTreeMap::from(Kind::ALL.map(|kind| (kind, FairQueue::new(managed_kind::slots(kind)))));
     let route = |object_ref: &ObjectRef| {
         let route = routes.get(&None).or_else(|| routes.get(&Some(object_ref.namespace.clone())))?;
         route.get(&object_ref.kind)
@@ -259,7 +259,7 @@ impl Scope {
     }
 
     /// The controller of one kind, until it is stopped.
-    fn controller<K: Controlled>(&self, route: &mut Route) -> BoxFuture<'static, ()> {
+    fn controller<K: Reconciled>(&self, route: &mut Route) -> BoxFuture<'static, ()> {
         let (sender, events) = mpsc::unbounded_channel();
         route.insert(K::KIND, sender);
         let Watched { stream, store, unreadable } = self.objects::<K>();
@@ -344,7 +344,7 @@ impl Scope {
 
 /// One run, counted and under a trace id. What it is given is noted before anything else happens, so that a change that
 /// comes from here on is for the next one.
-fn observed<K: Controlled>(object: Arc<K>, context: Arc<Context>) -> impl Future<Output = Action> + Send + use<K> {
+fn observed<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> impl Future<Output = Action> + Send + use<K> {
     context.given.note(&*object);
     let work = Arc::clone(&context.work);
     let began = work.begin(&events::object_ref(&*object));

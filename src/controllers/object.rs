@@ -7,18 +7,16 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::Api;
 use kube::core::NamespaceResourceScope;
 use kube::runtime::controller::Action;
 use kube::{Client, Resource, ResourceExt};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::conditions::{ConditionUpdate, ready_reason};
 use super::context::{Context, Project};
-use super::local_caches::{CachePerObject, LocalCaches};
+use super::driver::RemoteKind;
 use super::object_ref::ObjectRef;
 use super::patch::{patch_metadata, write_status};
 use super::problem;
@@ -135,36 +133,13 @@ pub async fn annotate<K: Object>(
     }
 }
 
-/// A kind whose operations are written before their calls.
-pub trait Operated: Object {
-    /// Its status.
-    type Status: Clone + Default + Serialize + Send + Sync;
-    /// An operation in it.
-    type Operation: PartialEq;
-
-    /// The status, if there is one.
-    fn status(&self) -> Option<&Self::Status>;
-
-    /// Takes over another one.
-    fn set_status(&mut self, status: Option<Self::Status>);
-
-    /// The operation in a status.
-    fn operation(status: &Self::Status) -> Option<&Self::Operation>;
-
-    /// The conditions in a status.
-    fn conditions(status: &Self::Status) -> &[Condition];
-
-    /// Says which install works on it.
-    fn set_controller(status: &mut Self::Status, controller: Option<String>);
-}
-
 /// Writes the status, with the install that works on it, if it says something else than before, and an Event for each new reason. Returns what the API
 /// server stored, which is the resource from then on also if there is an error.
 ///
 /// # Errors
 /// Those of the API server; and, with the object, that it dropped the operation: the CRD is of an older version, and
 /// without what it stores nothing may be sent (rule 1).
-pub async fn write<K: Operated>(
+pub async fn write<K: RemoteKind>(
     context: &Context,
     api: &Api<K>,
     object: &K,
@@ -220,7 +195,7 @@ impl<K> Written<K> {
 ///
 /// # Errors
 /// Those of the API server.
-pub async fn is_still_stored<K: Operated>(api: &Api<K>, object: &mut Arc<K>) -> Result<bool, kube::Error> {
+pub async fn is_still_stored<K: RemoteKind>(api: &Api<K>, object: &mut Arc<K>) -> Result<bool, kube::Error> {
     let Some(found) = api.get_opt(&object.name_any()).await? else { return Ok(false) };
     let operations = found.status().and_then(K::operation) == object.status().and_then(K::operation);
     if found.meta().uid != object.meta().uid || !operations {
@@ -265,24 +240,16 @@ pub fn ended(outcome: &Result<Next, kube::Error>, reason: Option<Reason>) -> Rec
     }
 }
 
-/// Ends a run: what it has seen is kept, and it is done again when it asked for that. `None`: the resource is gone.
-pub fn conclude<R: CachePerObject>(
-    context: &Context,
-    local_caches: &LocalCaches<R>,
-    object_ref: &ObjectRef,
-    outcome: Result<Next, kube::Error>,
-    cache: R,
-) -> Option<Action> {
-    let action = match outcome {
-        Ok(Next::Gone) => return None,
+/// Ends a reconcile: sets the requeue timer. `None`: the resource is gone.
+pub fn conclude(context: &Context, object_ref: &ObjectRef, outcome: Result<Next, kube::Error>) -> Option<Action> {
+    match outcome {
+        Ok(Next::Gone) => None,
         Ok(Next::Again(pause)) => {
             context.requeue_timers.set(object_ref, pause);
-            Action::await_change()
+            Some(Action::await_change())
         }
-        Err(error) => refused(context, object_ref, &error, AFTER_CLUSTER_ERROR).0,
-    };
-    local_caches.keep(object_ref, cache);
-    Some(action)
+        Err(error) => Some(refused(context, object_ref, &error, AFTER_CLUSTER_ERROR).0),
+    }
 }
 
 /// What follows a reconcile that the cluster refused, and how it ended. `pause`: how long nothing is tried, if nothing was

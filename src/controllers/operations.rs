@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use connect_api::ApiError;
 use jiff::Timestamp;
 
 use clock::{between, later};
@@ -61,6 +62,17 @@ pub struct Call<K> {
     pub kind: K,
     /// Whether it is the first call of an operation of this run: only then does a refusal prove that nothing happened.
     pub first: bool,
+}
+
+/// What came back from a call. `A`: what it means; `R`: a record of the API.
+#[derive(Debug)]
+pub struct CallResult<A, R> {
+    /// What it means.
+    pub response: A,
+    /// The record in the response.
+    pub record: Option<R>,
+    /// The error, if it was one.
+    pub error: Option<ApiError>,
 }
 
 /// What the answer to a call comes to.

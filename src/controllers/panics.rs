@@ -24,8 +24,8 @@ use serde_json::{Value, json};
 
 use super::conditions::{ConditionUpdate, with_main};
 use super::context::Context;
-use super::controlled::Controlled;
-use super::events::{self, ManagedKind};
+use super::events;
+use super::managed_kind::{ManagedKind, Reconciled};
 use super::object::Object;
 use super::object_ref::ObjectRef;
 use super::problem;
@@ -87,7 +87,7 @@ impl Panics {
 }
 
 /// One reconcile, which never panics.
-pub(super) async fn contained<K: Controlled>(object: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+pub(super) async fn contained<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
     let object_ref = events::object_ref(&*object);
     let reconcile = K::reconcile(Arc::clone(&object), Arc::clone(&context));
     if let Ok(done) = AssertUnwindSafe(reconcile).catch_unwind().await {

@@ -15,9 +15,9 @@ use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::conditions::cut;
 use super::context::Context;
-use super::events::ManagedKind;
 use super::inventory::ReportedState;
 use super::keys::KeyOwnership;
+use super::managed_kind::ManagedKind;
 use super::object::Object;
 use super::object_ref::Kind;
 
@@ -46,8 +46,12 @@ where
     }
 
     /// What cannot be read says nothing that counts.
-    fn says(&self) -> Option<ReportedState> {
-        self.0.as_ref().ok()?.says()
+    fn reported_state(&self) -> Option<ReportedState> {
+        self.0.as_ref().ok()?.reported_state()
+    }
+
+    fn controller(&self) -> Option<&str> {
+        self.0.as_ref().ok()?.controller()
     }
 }
 

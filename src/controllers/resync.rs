@@ -11,7 +11,8 @@ use std::time::Duration;
 use kube::runtime::reflector::Store;
 
 use super::context::Context;
-use super::events::{self, ManagedKind, what_people_change};
+use super::events::{self, what_people_change};
+use super::managed_kind::ManagedKind;
 use super::object::Object;
 use super::object_ref::ObjectRef;
 use super::remote::Jitter;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use connect_operator::controllers::changes::Changes;
 use connect_operator::controllers::context::Context;
-use connect_operator::controllers::events::{self, KnownObjects, ManagedKind, strip};
+use connect_operator::controllers::events::{self, KnownObjects, strip};
+use connect_operator::controllers::managed_kind::ManagedKind;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::sources::Sources;

@@ -18,7 +18,7 @@ use connect_operator::controllers::object_ref::{Kind as Subjects, ObjectRef};
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::work::Work;
-use connect_operator::controllers::{connect_project, connector_deployment, connector_staged, events, secret};
+use connect_operator::controllers::{connect_project, driver, events, secret};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
@@ -268,12 +268,12 @@ impl Operator {
             Subjects::Deployment => self.deployments.get(&object_ref).map(|object| {
                 let run = (object_ref.clone(), object.uid().unwrap_or_default());
                 context.given.note(&*object);
-                tokio::spawn(RUN.scope(run, connector_deployment::reconcile(object, context).map(|(action, _)| action)))
+                tokio::spawn(RUN.scope(run, driver::reconcile(object, context).map(|(action, _)| action)))
             }),
             Subjects::Staged => self.staged.get(&object_ref).map(|object| {
                 let run = (object_ref.clone(), object.uid().unwrap_or_default());
                 context.given.note(&*object);
-                tokio::spawn(RUN.scope(run, connector_staged::reconcile(object, context).map(|(action, _)| action)))
+                tokio::spawn(RUN.scope(run, driver::reconcile(object, context).map(|(action, _)| action)))
             }),
             Subjects::Project => self.projects.get(&object_ref).map(|object| {
                 let run = (object_ref.clone(), object.uid().unwrap_or_default());

@@ -38,6 +38,7 @@ use crate::controllers::connector_staged;
 use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::digest::{DigestKey, KEY_LENGTH};
 use crate::controllers::digest_key;
+use crate::controllers::driver::identity_changed;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::problem;
 use crate::controllers::secret;
@@ -199,7 +200,7 @@ async fn plan_staged(
     let Some(project) = projected_cluster.project(&place).await? else {
         return Ok(staged::Projection::problem(problem::project_missing(&spec.project_ref.name)));
     };
-    if let Some(condition) = connector_staged::intent::unfit(object, &connect_project::identity(&project)) {
+    if let Some(condition) = identity_changed(object, &connect_project::identity(&project)) {
         return Ok(staged::Projection::problem(condition));
     }
     let api = match remotes.client(projected_cluster, &place, &project).await? {
@@ -245,7 +246,7 @@ async fn plan(
         return Ok(Projection::problem(problem::project_missing(&object.spec.project_ref.name)));
     };
     let wanted = intent::identity_in(object, connect_project::identity(&project), &project.spec.region);
-    if let Some(condition) = intent::unfit(object, &wanted) {
+    if let Some(condition) = identity_changed(object, &wanted.remote) {
         return Ok(Projection::problem(condition));
     }
     let api = match remotes.client(projected_cluster, &place, &project).await? {

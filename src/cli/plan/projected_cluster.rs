@@ -17,7 +17,8 @@ use crate::controllers::connector_deployment::desired::{self, Content, Contents}
 use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
 use crate::controllers::connector_staged::observe;
 use crate::controllers::connector_staged::proof::Objects;
-use crate::controllers::keys::{ClaimStatus, Claimant, KeyOwnership};
+use crate::controllers::driver::RemoteKind;
+use crate::controllers::keys::{ClaimStatus, KeyOwnership};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::secret;
@@ -304,7 +305,7 @@ impl ProjectedCluster {
     }
 
     /// Rule 4: who has the key before this resource.
-    pub(super) fn winner<K: Claimant>(&self, object: &K) -> Option<ObjectRef> {
+    pub(super) fn winner<K: RemoteKind>(&self, object: &K) -> Option<ObjectRef> {
         match self.keys.claim_status(object) {
             ClaimStatus::HeldBy(winner) => Some(winner),
             ClaimStatus::Owner | ClaimStatus::Unknown | ClaimStatus::Unlisted => None,

@@ -17,35 +17,28 @@ use super::intent::{self, Target};
 use super::observe::phase;
 use super::status::WantedIdentity;
 use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::driver::PersistedOperation;
+use crate::controllers::operations::CallResult;
 use crate::controllers::problem::{self, ErrorClass};
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::ConnectorDeployment;
 
 /// What came of a call.
-pub struct Done {
-    /// What it means.
-    pub answer: Response,
-    /// The deployment, as the answer showed it.
-    pub record: Option<Deployment>,
-    /// What went wrong, for people.
-    pub error: Option<ApiError>,
+pub type Done = CallResult<Response, Deployment>;
+
+/// A move to another version was rejected because it names an application that this version adds, which some services may
+/// take and others not (contract section 6.1): the same call for the applications that the deployment has. Nothing has
+/// happened yet, so it is not a second change.
+#[must_use]
+pub fn without_added(done: &Done, call: &CallKind) -> Option<CallKind> {
+    let CallKind::Redeploy { id, version, update_connector: true } = call else { return None };
+    let code = done.error.as_ref().and_then(ApiError::code);
+    let added = done.response == Response::Refused && code == Some(&ErrorCode::DeploymentApplicationDoNotBelong);
+    added.then(|| CallKind::Redeploy { id: id.clone(), version: *version, update_connector: false })
 }
 
-impl Done {
-    /// A move to another version was refused because it names an application that this version adds, which some services may
-    /// take and others not (contract section 6.1): the same for the applications that the deployment has. Nothing happened
-    /// yet, so it is not a second change.
-    #[must_use]
-    pub fn without_added(&self, call: &CallKind) -> Option<CallKind> {
-        let CallKind::Redeploy { id, version, update_connector: true } = call else { return None };
-        let code = self.error.as_ref().and_then(ApiError::code);
-        let added = self.answer == Response::Refused && code == Some(&ErrorCode::DeploymentApplicationDoNotBelong);
-        added.then(|| CallKind::Redeploy { id: id.clone(), version: *version, update_connector: false })
-    }
-}
-
-/// Sends the call that was decided on. `values`: what it carries; an undeploy needs none. `started`: when its operation
-/// was written; the call leaves within [`LIMIT`] of that or not at all.
+/// Sends the call that was decided on. `values`: what it carries; an undeploy needs none. `operation`: it is
+/// persisted, and the call leaves within [`LIMIT`] of its start or not at all.
 pub async fn send(
     api: &dyn ConnectApi,
     object: &ConnectorDeployment,
@@ -53,9 +46,9 @@ pub async fn send(
     target: Option<&Target>,
     call: &Call,
     values: &Values,
-    started: Timestamp,
+    operation: &PersistedOperation,
 ) -> Done {
-    let send_before = later(started, LIMIT);
+    let send_before = later(operation.started_at(), LIMIT);
     let answer = match &call.kind {
         CallKind::Create { gone } => {
             let creation = Creation { object, wanted, target, values };
@@ -76,10 +69,12 @@ pub async fn send(
     };
     match answer {
         Ok(Some(record)) => accepted(record),
-        Ok(None) => Done { answer: Response::NotFound, record: None, error: None },
+        Ok(None) => Done { response: Response::NotFound, record: None, error: None },
         Err(error) => match failed(error) {
             // Only a create brings a key along.
-            Done { answer: Response::Duplicate, record, error } => Done { answer: Response::Refused, record, error },
+            Done { response: Response::Duplicate, record, error } => {
+                Done { response: Response::Refused, record, error }
+            }
             done => done,
         },
     }
@@ -103,17 +98,17 @@ async fn create(
 ) -> Done {
     let Creation { object, wanted, target, values } = creation;
     let Some(connector) = target.map(Target::reference) else {
-        return Done { answer: Response::Retryable, record: None, error: None };
+        return Done { response: Response::Retryable, record: None, error: None };
     };
     match api.deployment(&Selector::Key(wanted.key.clone())).await {
         Ok(Some(found)) if gone != Some(found.id.as_str()) => {
             // For an operation from before it may be ours: the next look decides.
             let answer = if first { Response::Duplicate } else { Response::Unknown };
-            return Done { answer, record: None, error: None };
+            return Done { response: answer, record: None, error: None };
         }
         Ok(_) => {}
         // Nothing was sent yet in this attempt.
-        Err(error) => return Done { answer: Response::Retryable, record: None, error: Some(error) },
+        Err(error) => return Done { response: Response::Retryable, record: None, error: Some(error) },
     }
     let draft = DeploymentDraft {
         key: Some(wanted.key.clone()),
@@ -130,26 +125,26 @@ async fn create(
 }
 
 fn accepted(record: Deployment) -> Done {
-    let answer = Response::Accepted { id: record.id.clone(), phase: phase(&record.status) };
-    Done { answer, record: Some(record), error: None }
+    let response = Response::Accepted { id: record.id.clone(), phase: phase(&record.status) };
+    Done { response, record: Some(record), error: None }
 }
 
 fn failed(error: ApiError) -> Done {
-    let answer = match problem::classify(&error) {
+    let response = match problem::classify(&error) {
         ErrorClass::Unknown => Response::Unknown,
         ErrorClass::Duplicate => Response::Duplicate,
         ErrorClass::Refused => Response::Refused,
         ErrorClass::Retryable => Response::Retryable,
         ErrorClass::NotFound => Response::NotFound,
     };
-    Done { answer, record: None, error: Some(error) }
+    Done { response, record: None, error: Some(error) }
 }
 
 /// What to tell people of a call that did not work. `suspects`: the rights whose lack explains a refusal, the likeliest
 /// first; `project`: key of the remote project.
 #[must_use]
 pub fn condition(done: &Done, suspects: &[Right], project: &str) -> Option<ConditionUpdate> {
-    problem::condition_of_call(done.error.as_ref()?, done.answer == Response::Duplicate, suspects, project)
+    problem::condition_of_call(done.error.as_ref()?, done.response == Response::Duplicate, suspects, project)
 }
 
 /// Rule 8: every value of every application.

@@ -47,7 +47,7 @@ impl UrlValue {
 #[must_use]
 pub fn urls(record: Option<&Deployment>, status: &ConnectorDeploymentStatus) -> Urls {
     let Some(record) = record else { return Urls::new() };
-    let mut urls = if status.id.as_ref() == Some(&record.id) { cache(status) } else { Urls::new() };
+    let mut urls = if status.id.as_ref() == Some(&record.id) { remembered(status) } else { Urls::new() };
     let shown = record.applications.iter();
     urls.extend(shown.filter_map(|it| Some((it.application_name.clone(), it.url.clone()?))));
     urls
@@ -55,7 +55,7 @@ pub fn urls(record: Option<&Deployment>, status: &ConnectorDeploymentStatus) -> 
 
 /// The URLs that the status remembers.
 #[must_use]
-pub fn cache(status: &ConnectorDeploymentStatus) -> Urls {
+pub fn remembered(status: &ConnectorDeploymentStatus) -> Urls {
     status.applications.iter().filter_map(|it| Some((it.name.clone(), it.url.clone()?))).collect()
 }
 

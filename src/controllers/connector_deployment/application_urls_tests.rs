@@ -92,7 +92,7 @@ fn a_url_takes_the_place_of_its_placeholder_once_it_is_known() {
         assert_eq!(desired.values.applications["service"].standard["LEVEL"], "info", "{case}");
     }
     let mut again = desired();
-    again.resolve(&cache(&before));
+    again.resolve(&remembered(&before));
     assert_eq!(values(&again), (resolved, 0), "without a look at the remote");
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use connect_api::Selector;
 use connect_api::model::ConnectorReference;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use sha2::{Digest as _, Sha256};
 
@@ -14,13 +13,10 @@ use super::status::WantedIdentity;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Project;
 use crate::controllers::digest::hex;
-use crate::controllers::keys::{ClaimRequest, Claimant};
-use crate::controllers::object::{self, Operated};
-use crate::controllers::object_ref::Kind;
+use crate::controllers::object;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::RegistryKey;
 use crate::controllers::staged_connectors::StagedConnector;
-use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationType};
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, RemovedValues,
@@ -45,50 +41,6 @@ pub fn key(object: &ConnectorDeployment) -> String {
     }
     let digits = hex(&Sha256::digest(full.as_bytes())[..DIGITS / 2]);
     format!("{}{digits}", &full[..LONGEST_KEY - DIGITS])
-}
-
-impl Claimant for ConnectorDeployment {
-    const KIND: Kind = Kind::Deployment;
-
-    fn contends(&self) -> ClaimRequest {
-        let status = self.status.as_ref();
-        let begun = status.and_then(|status| status.operation.as_ref()).map(|operation| operation.operation_type);
-        ClaimRequest {
-            project: self.spec.project_ref.name.clone(),
-            key: key(self),
-            remote: status.and_then(|status| status.remote.clone()),
-            id: status.and_then(|status| status.id.clone()),
-            operation: begun.is_some(),
-            // What only observes never claims, but a create that it began before may still arrive, and would be taken for
-            // somebody else's answer.
-            claims: self.spec.management_policy == ManagementPolicy::Full || begun == Some(OperationType::Create),
-        }
-    }
-}
-
-impl Operated for ConnectorDeployment {
-    type Status = ConnectorDeploymentStatus;
-    type Operation = Operation;
-
-    fn status(&self) -> Option<&Self::Status> {
-        self.status.as_ref()
-    }
-
-    fn set_status(&mut self, status: Option<Self::Status>) {
-        self.status = status;
-    }
-
-    fn operation(status: &Self::Status) -> Option<&Operation> {
-        status.operation.as_ref()
-    }
-
-    fn conditions(status: &Self::Status) -> &[Condition] {
-        &status.conditions
-    }
-
-    fn set_controller(status: &mut Self::Status, controller: Option<String>) {
-        status.controller = controller;
-    }
 }
 
 /// Type of the remote deployment, in the word of the API.
@@ -116,22 +68,6 @@ pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region:
         region: object.spec.region.clone().unwrap_or_else(|| region.to_owned()),
         remote,
     }
-}
-
-/// What cannot be worked with, whatever the remote says.
-#[must_use]
-pub fn unfit(object: &ConnectorDeployment, wanted: &WantedIdentity) -> Option<ConditionUpdate> {
-    let status = object.status.as_ref();
-    let before = status.filter(|status| status.id.is_some() || status.operation.is_some());
-    let before = before.and_then(|status| status.remote.as_ref());
-    if let Some(before) = before.filter(|before| **before != wanted.remote) {
-        let message = format!(
-            "This deployment was created in project {} at {}, and the ConnectProject now names project {} at {}: set it back",
-            before.project_key, before.api_url, wanted.remote.project_key, wanted.remote.api_url
-        );
-        return Some(ConditionUpdate::new(Reason::IdentityChanged, message));
-    }
-    None
 }
 
 /// Pairs of application name and key whose changes elsewhere are fine; the name is empty for global values.

@@ -14,11 +14,13 @@ use kube::Resource;
 use kube::api::Api;
 use secrecy::SecretSlice;
 
-use super::cache::LocalCache;
+use super::cache::Cache;
+use super::decide::TransientState;
 use super::desired::{Content, Contents, Declared, DeclaredKeys};
 use super::persisted::{Observation, ObservedDeployment, OperationKind, OperationState, PersistedState, Phase, Source};
 use crate::controllers::conditions::cut;
 use crate::controllers::context::Context;
+use crate::controllers::driver::LocalCache;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::refusal::{self, Access};
@@ -109,7 +111,7 @@ pub async fn read_remote(
     object_ref: &ObjectRef,
     key: &str,
     persisted: &PersistedState,
-    cache: &LocalCache,
+    cache: &LocalCache<TransientState, Cache>,
 ) -> Result<Option<RecordRead>, ApiError> {
     let create = persisted
         .operation
@@ -134,17 +136,17 @@ pub async fn read_remote(
 }
 
 /// A view from before our last write is not used (rule 5), nor one that was used before.
-fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache) -> Timestamp {
+fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache<TransientState, Cache>) -> Timestamp {
     // A write in the future was before this process met it; no look would ever be later than what it says of itself.
-    let met = |stamp| match cache.seen.ahead {
+    let met = |stamp| match cache.transient.ahead {
         Some(ahead) if ahead.stamp == stamp => ahead.since.min(stamp),
         _ => stamp,
     };
     let started = persisted.operation.as_ref().map(|operation| met(operation.started_at));
     let asked = cache.asked.as_ref().map(|(_, at)| *at);
-    let used = cache.last_look.map(|at| later(at, std::time::Duration::from_millis(1)));
+    let used = cache.own.last_observation.map(|at| later(at, std::time::Duration::from_millis(1)));
     let recent = now.saturating_sub(LONGEST_AGE).unwrap_or(Timestamp::MIN);
-    [started, asked, used, cache.last_call].into_iter().flatten().fold(recent, Timestamp::max)
+    [started, asked, used, cache.own.last_call].into_iter().flatten().fold(recent, Timestamp::max)
 }
 
 /// What was looked at, as `decide` takes it. `ignored`: values whose changes elsewhere are fine.

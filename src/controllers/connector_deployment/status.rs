@@ -13,6 +13,7 @@ use super::persisted::{Applied, OperationKind, PersistedState, Phase};
 use super::status_conversion;
 use crate::controllers::bounds;
 use crate::controllers::conditions::{self, ConditionUpdate, Extra, cut};
+use crate::controllers::driver::ObservedRecord;
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
 use crate::controllers::tags::Item;
@@ -48,8 +49,8 @@ pub struct Facts<'a> {
     pub wanted: Option<WantedIdentity>,
     /// The deletion policy in force.
     pub deletion_policy: DeletionPolicy,
-    /// What was seen in this run.
-    pub seen: ObservedRecord<'a>,
+    /// The record, as this reconcile saw it.
+    pub record: ObservedRecord<'a, Deployment>,
     /// How to show texts of the service.
     pub texts: Texts<'a>,
     /// The last lines of its log, if they were fetched in this run.
@@ -71,17 +72,6 @@ pub struct WantedIdentity {
     pub region: String,
     /// The project that holds it.
     pub remote: RemoteIdentity,
-}
-
-/// What a run saw of the remote deployment.
-#[derive(Clone, Copy, Debug)]
-pub enum ObservedRecord<'a> {
-    /// It did not look.
-    NotRead,
-    /// There is none.
-    Absent,
-    /// This one.
-    Present(&'a Deployment),
 }
 
 /// A version of a connector, for people.
@@ -156,7 +146,7 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
             status.remote = Some(wanted.remote.clone());
         }
     }
-    match facts.seen {
+    match facts.record {
         ObservedRecord::Present(record) => {
             let known = application_urls::urls(Some(record), before);
             show(&mut status, record, &known, &facts.texts);
@@ -166,7 +156,7 @@ pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Tim
     }
     if let Some(lines) = &facts.lines {
         status.last_log_lines = lines.iter().take(LOG_LINES).map(|line| cut(line, LOG_LINE_LENGTH)).collect();
-    } else if !facts.condition.reason.is_failed() && !matches!(facts.seen, ObservedRecord::NotRead) {
+    } else if !facts.condition.reason.is_failed() && !matches!(facts.record, ObservedRecord::NotRead) {
         status.last_log_lines.clear();
     }
     if let Some(handled) = &facts.handled_reconcile {
@@ -209,7 +199,7 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
         ("NothingUnverified", "No secured values are there that were not sent from here")
     };
     vec![
-        drifted(facts.comparison, facts.seen),
+        drifted(facts.comparison, facts.record),
         update_available(before, &facts.newer),
         values_retained(facts),
         Extra::new(names::SECRETS_UNVERIFIED, Some(unverified), reason, message),
@@ -254,7 +244,7 @@ fn values_retained(facts: &Facts<'_>) -> Extra {
     Extra::new(type_, Some(true), "NotInSpec", message)
 }
 
-fn drifted(comparison: Comparison, seen: ObservedRecord<'_>) -> Extra {
+fn drifted(comparison: Comparison, seen: ObservedRecord<'_, Deployment>) -> Extra {
     if let (Comparison::Different, ObservedRecord::Present(Deployment { rollback_revision: Some(revision), .. })) =
         (comparison, seen)
     {

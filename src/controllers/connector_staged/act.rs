@@ -8,19 +8,13 @@ use jiff::Timestamp;
 
 use super::decide::{Call, CallKind, Response};
 use super::{desired, observe};
-use crate::controllers::operations::LIMIT;
+use crate::controllers::driver::PersistedOperation;
+use crate::controllers::operations::{CallResult, LIMIT};
 use crate::controllers::problem::{self, ErrorClass};
 use crate::crd::ConnectorStagedSpec;
 
 /// What came back.
-pub struct Done {
-    /// What it says.
-    pub answer: Response,
-    /// The record in it.
-    pub record: Option<Record>,
-    /// The error, if it was one.
-    pub error: Option<ApiError>,
-}
+pub type Done = CallResult<Response, Record>;
 
 /// The two sides of the client that a run needs.
 #[derive(Clone, Copy)]
@@ -31,15 +25,15 @@ pub struct Apis<'a> {
     pub changes: &'a dyn StagedApi,
 }
 
-/// Sends the call whose operation was written at `started`. `record`: what was read, from which an update starts.
+/// Sends the call whose operation was persisted. `record`: what was read, from which an update starts.
 pub async fn send(
     apis: Apis<'_>,
     spec: &ConnectorStagedSpec,
     call: &Call,
     record: Option<&Record>,
-    started: Timestamp,
+    operation: &PersistedOperation,
 ) -> Done {
-    let send_before = later(started, LIMIT);
+    let send_before = later(operation.started_at(), LIMIT);
     let update = async |id: &str, version: i64, actions: Vec<ConnectorUpdateAction>| {
         let update = ConnectorUpdate { version, actions };
         apis.changes.update(&Selector::Id(id.to_owned()), &update, send_before).await
@@ -58,10 +52,12 @@ pub async fn send(
     };
     match answer {
         Ok(Some(record)) => accepted(spec, record),
-        Ok(None) => Done { answer: Response::NotFound, record: None, error: None },
+        Ok(None) => Done { response: Response::NotFound, record: None, error: None },
         Err(error) => match failed(error) {
             // Only a create brings a key along.
-            Done { answer: Response::Duplicate, record, error } => Done { answer: Response::Refused, record, error },
+            Done { response: Response::Duplicate, record, error } => {
+                Done { response: Response::Refused, record, error }
+            }
             done => done,
         },
     }
@@ -73,11 +69,11 @@ async fn create(apis: Apis<'_>, spec: &ConnectorStagedSpec, first: bool, send_be
         Ok(Some(_)) => {
             // For an operation from before it may be ours: the next look decides.
             let answer = if first { Response::Duplicate } else { Response::Unknown };
-            return Done { answer, record: None, error: None };
+            return Done { response: answer, record: None, error: None };
         }
         Ok(None) => {}
         // Nothing was sent yet in this attempt.
-        Err(error) => return Done { answer: Response::Retryable, record: None, error: Some(error) },
+        Err(error) => return Done { response: Response::Retryable, record: None, error: Some(error) },
     }
     match apis.changes.stage(&desired::draft(spec), send_before).await {
         Ok(record) => accepted(spec, record),
@@ -86,16 +82,16 @@ async fn create(apis: Apis<'_>, spec: &ConnectorStagedSpec, first: bool, send_be
 }
 
 fn accepted(spec: &ConnectorStagedSpec, record: Record) -> Done {
-    Done { answer: Response::Accepted(observe::held_against(spec, &record)), record: Some(record), error: None }
+    Done { response: Response::Accepted(observe::held_against(spec, &record)), record: Some(record), error: None }
 }
 
 fn failed(error: ApiError) -> Done {
-    let answer = match problem::classify(&error) {
+    let response = match problem::classify(&error) {
         ErrorClass::Unknown => Response::Unknown,
         ErrorClass::Duplicate => Response::Duplicate,
         ErrorClass::Refused => Response::Refused,
         ErrorClass::Retryable => Response::Retryable,
         ErrorClass::NotFound => Response::NotFound,
     };
-    Done { answer, record: None, error: Some(error) }
+    Done { response, record: None, error: Some(error) }
 }

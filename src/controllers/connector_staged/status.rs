@@ -11,6 +11,7 @@ use super::persisted::{ObservedConnector, OperationKind, PersistedState, Preview
 use super::status_conversion;
 use crate::controllers::bounds;
 use crate::controllers::conditions::{self, ConditionUpdate, Extra, cut};
+use crate::controllers::driver::ObservedRecord;
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
 use crate::crd::ConnectorStagedSpec;
@@ -36,21 +37,10 @@ pub struct Facts<'a> {
     pub key: &'a str,
     /// The project that holds it; `None` if that is not known.
     pub remote: Option<RemoteIdentity>,
-    /// What was seen in this run.
-    pub seen: ObservedRecord<'a>,
+    /// The record, as this reconcile saw it.
+    pub record: ObservedRecord<'a, Record>,
     /// The reconcile request that this run has served.
     pub handled_reconcile: Option<String>,
-}
-
-/// What a run saw of the staged connector.
-#[derive(Clone, Copy, Debug)]
-pub enum ObservedRecord<'a> {
-    /// It did not look.
-    NotRead,
-    /// There is none.
-    Absent,
-    /// This one.
-    Present(&'a Record),
 }
 
 /// The new status, from the one before.
@@ -65,7 +55,7 @@ pub fn summarize(before: &ConnectorStagedStatus, facts: &Facts<'_>, now: Timesta
     if let Some(remote) = facts.remote.as_ref().filter(|_| !fixed) {
         status.remote = Some(remote.clone());
     }
-    match facts.seen {
+    match facts.record {
         ObservedRecord::Present(record) => show(&mut status, record),
         ObservedRecord::Absent => hide(&mut status),
         ObservedRecord::NotRead => {}

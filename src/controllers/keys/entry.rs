@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{Claim, Named, RemoteKey};
-use crate::controllers::object::{Object, has_finalizer};
-use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::driver::RemoteKind;
+use crate::controllers::object::has_finalizer;
+use crate::controllers::object_ref::ObjectRef;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
 
@@ -31,15 +32,6 @@ pub(super) struct Entry {
     pub(super) claim: Claim,
 }
 
-/// A kind whose resources want keys.
-pub trait Claimant: Object {
-    /// Which one; those of another kind want other keys.
-    const KIND: Kind;
-
-    /// What it wants, and what it has begun.
-    fn contends(&self) -> ClaimRequest;
-}
-
 /// What a resource wants, and what it has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimRequest {
@@ -58,7 +50,7 @@ pub struct ClaimRequest {
 }
 
 impl Entry {
-    pub(super) fn of<K: Claimant>(object: &K) -> Self {
+    pub(super) fn of<K: RemoteKind>(object: &K) -> Self {
         let namespace = object.namespace().unwrap_or_default();
         let ClaimRequest { project, key, remote, id, operation, claims } = object.contends();
         let let_go = object.meta().deletion_timestamp.is_some() && !has_finalizer(object);

@@ -16,8 +16,9 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use self::claim::strongest;
 pub use self::claim::{Claim, rival, rival_unseen};
+pub use self::entry::ClaimRequest;
 use self::entry::Entry;
-pub use self::entry::{ClaimRequest, Claimant};
+use super::driver::RemoteKind;
 use super::object_ref::{Kind, ObjectRef};
 use crate::crd::ConnectProject;
 use crate::crd::shared::RemoteIdentity;
@@ -97,12 +98,12 @@ impl KeyOwnership {
     }
 
     /// A watch shows a resource.
-    pub fn saw<K: Claimant>(&self, object: &K) {
+    pub fn saw<K: RemoteKind>(&self, object: &K) {
         self.change(|index| index.put(object, true));
     }
 
     /// A run has a copy of a resource, or has written it. Whatever the watches know to be gone stays gone.
-    pub fn wrote<K: Claimant>(&self, object: &K) {
+    pub fn wrote<K: RemoteKind>(&self, object: &K) {
         self.change(|index| index.put(object, false));
     }
 
@@ -180,7 +181,7 @@ impl KeyOwnership {
     /// How a resource stands at the beginning of its run. What an earlier run of it announced with [`KeyOwnership::begin`] and
     /// did not write is taken back.
     #[must_use]
-    pub fn claim_status<K: Claimant>(&self, object: &K) -> ClaimStatus {
+    pub fn claim_status<K: RemoteKind>(&self, object: &K) -> ClaimStatus {
         let object_ref = object_ref(object);
         self.wrote(object);
         self.change(|index| index.announce(&object_ref, false));
@@ -199,7 +200,7 @@ impl KeyOwnership {
     /// [`ClaimStatus::Owner`], nobody else gets that answer until the write that follows shows, or the next run began:
     /// asking and announcing are one step.
     #[must_use]
-    pub fn begin<K: Claimant>(&self, object: &K, place: &RemoteKey, what: ClaimReason) -> ClaimStatus {
+    pub fn begin<K: RemoteKind>(&self, object: &K, place: &RemoteKey, what: ClaimReason) -> ClaimStatus {
         let object_ref = object_ref(object);
         let mut claim_status = ClaimStatus::Unknown;
         self.change(|index| {
@@ -247,7 +248,7 @@ impl Index {
         if self.missing_lists == 0 { std::mem::take(&mut self.early) } else { BTreeSet::new() }
     }
 
-    fn put<K: Claimant>(&mut self, object: &K, appears: bool) -> BTreeSet<ObjectRef> {
+    fn put<K: RemoteKind>(&mut self, object: &K, appears: bool) -> BTreeSet<ObjectRef> {
         let entry = Entry::of(object);
         let object_ref = entry.claim.object_ref.clone();
         match self.entries.get(&object_ref) {
@@ -349,7 +350,7 @@ impl Index {
     }
 }
 
-fn object_ref<K: Claimant>(object: &K) -> ObjectRef {
+fn object_ref<K: RemoteKind>(object: &K) -> ObjectRef {
     ObjectRef { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }
 

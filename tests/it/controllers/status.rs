@@ -7,8 +7,9 @@ use connect_operator::controllers::connector_deployment::persisted::{
     Applied, Operation, OperationKind, OperationState, PersistedState, Phase, Sources,
 };
 use connect_operator::controllers::connector_deployment::status::{
-    Comparison, Facts, Newer, ObservedRecord, Release, Texts, WantedIdentity, summarize,
+    Comparison, Facts, Newer, Release, Texts, WantedIdentity, summarize,
 };
+use connect_operator::controllers::driver::ObservedRecord;
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::tags::{Item, Tags};
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, LOG_LINES, REPORT_ENTRIES};
@@ -43,7 +44,7 @@ fn facts(persisted: &PersistedState) -> Facts<'_> {
         newer: Newer::No,
         wanted: Some(wanted("demo")),
         deletion_policy: DeletionPolicy::Delete,
-        seen: ObservedRecord::NotRead,
+        record: ObservedRecord::NotRead,
         texts: Texts::Unchanged,
         lines: None,
         handled_reconcile: None,
@@ -58,7 +59,7 @@ fn after(facts: &Facts<'_>) -> ConnectorDeploymentStatus {
 /// The status after a look at a record, with these texts.
 fn shown(record: &Deployment, texts: Texts<'_>) -> ConnectorDeploymentStatus {
     let persisted = PersistedState::default();
-    after(&Facts { seen: ObservedRecord::Present(record), texts, ..facts(&persisted) })
+    after(&Facts { record: ObservedRecord::Present(record), texts, ..facts(&persisted) })
 }
 
 fn finding(title: &str, message: &str, at: &str) -> Value {
@@ -83,7 +84,8 @@ fn what_was_seen_is_shown_and_what_is_gone_is_not() {
     assert_eq!(status.report.len(), 1);
 
     let persisted = PersistedState::default();
-    let gone = summarize(&status, &Facts { seen: ObservedRecord::Absent, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
+    let gone =
+        summarize(&status, &Facts { record: ObservedRecord::Absent, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
     assert_eq!((gone.deployment_status, gone.version, gone.connector), (None, None, None));
     assert!(gone.applications.is_empty() && gone.report.is_empty());
 
@@ -97,7 +99,11 @@ fn a_url_that_does_not_show_is_the_one_that_this_deployment_showed_last() {
     let persisted = PersistedState { id: Some(record.id.clone()), ..PersistedState::default() };
     let look = |before: &ConnectorDeploymentStatus, record: &Deployment| {
         let persisted = PersistedState { id: Some(record.id.clone()), ..persisted.clone() };
-        summarize(before, &Facts { seen: ObservedRecord::Present(record), ..facts(&persisted) }, Timestamp::UNIX_EPOCH)
+        summarize(
+            before,
+            &Facts { record: ObservedRecord::Present(record), ..facts(&persisted) },
+            Timestamp::UNIX_EPOCH,
+        )
     };
     let before = look(&ConnectorDeploymentStatus::default(), &record);
     let mut hidden = record.clone();
@@ -157,7 +163,8 @@ fn a_report_is_shown_newest_first_and_within_bounds() {
 fn rule_21_the_same_facts_give_the_same_status_whenever_that_is() {
     let record = record("Deployed", &json!([]));
     let (persisted, masker) = (PersistedState::default(), Masker::new([]));
-    let facts = || Facts { seen: ObservedRecord::Present(&record), texts: Texts::Masked(&masker), ..facts(&persisted) };
+    let facts =
+        || Facts { record: ObservedRecord::Present(&record), texts: Texts::Masked(&masker), ..facts(&persisted) };
     let first = summarize(&ConnectorDeploymentStatus::default(), &facts(), Timestamp::UNIX_EPOCH);
     let later = Timestamp::from_second(86_400).unwrap();
     assert_eq!(summarize(&first, &facts(), later), first);
@@ -306,7 +313,7 @@ fn log_lines_stay_as_long_as_the_failure_and_are_bounded() {
     let first = after(&Facts {
         condition: failed(),
         lines: Some(lines),
-        seen: ObservedRecord::Present(&record),
+        record: ObservedRecord::Present(&record),
         ..facts(&persisted)
     });
     assert_eq!(first.last_log_lines.len(), LOG_LINES);
@@ -317,7 +324,7 @@ fn log_lines_stay_as_long_as_the_failure_and_are_bounded() {
         ("another try", ConditionUpdate::new(Reason::Redeploying, ""), ObservedRecord::Present(&record), false),
         ("gone", ConditionUpdate::new(Reason::RemoteDisappeared, ""), ObservedRecord::Absent, false),
     ] {
-        let status = summarize(&first, &Facts { condition, seen, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
+        let status = summarize(&first, &Facts { condition, record: seen, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
         assert_eq!(!status.last_log_lines.is_empty(), stay, "{case}");
     }
 }

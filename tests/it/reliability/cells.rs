@@ -250,7 +250,7 @@ async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: 
     let condition = act::condition(done, &[], "demo").filter(|_| !outcome.key_taken);
     let condition =
         condition.unwrap_or_else(|| status::ready_condition(&verdict, &desk.identity.key, done.record.as_ref(), &[]));
-    let knows = match (&done.answer, desk.status_conversion()) {
+    let knows = match (&done.response, desk.status_conversion()) {
         (Response::Accepted { .. }, Some(OperationState::Accepted)) => Knows::Worked,
         (Response::NotFound, _) if outcome.remove_finalizer => Knows::Absent,
         (_, None) if outcome.key_taken => Knows::KeyTaken,

@@ -25,7 +25,9 @@ use connect_operator::controllers::connector_deployment::persisted::{
     OperationKind, OperationState, PersistedState, Source,
 };
 use connect_operator::controllers::connector_deployment::status::WantedIdentity;
+use connect_operator::controllers::connector_deployment::status_conversion::store;
 use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::driver::PersistedOperation;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::problem;
 use connect_operator::controllers::references::Named;
@@ -304,8 +306,11 @@ impl Desk {
             Step::Send(call) => call,
         };
         before_the_call(&mut self.dev).await;
-        let started = self.persisted.operation.as_ref().expect("it is stored before it is sent").started_at;
-        let done = act::send(api, &self.object, &self.identity, Some(&target), &call, &desired.values, started).await;
+        let mut stored = self.object.clone();
+        store(stored.status.get_or_insert_default(), &self.persisted);
+        let operation = PersistedOperation::of(&stored).expect("the decision has an operation");
+        let done =
+            act::send(api, &self.object, &self.identity, Some(&target), &call, &desired.values, &operation).await;
         let cause = Cause {
             digest: wanted.payload.digest,
             generation: intent.generation,
@@ -313,7 +318,7 @@ impl Desk {
             latest: intent.version.latest,
         };
         let outcome =
-            apply_response(&self.persisted, &self.transient, &call, Some(cause), &done.answer, self.clock.now());
+            apply_response(&self.persisted, &self.transient, &call, Some(cause), &done.response, self.clock.now());
         self.persisted = outcome.persisted.clone();
         self.transient = outcome.transient.clone();
         Turn::Sent(Box::new((done, outcome)))
@@ -344,7 +349,7 @@ impl Desk {
     /// How long a run waits after a call: as `connector_deployment/reconciler/execute.rs` does.
     pub(super) fn after(&self, (done, outcome): &(Done, AppliedResponse)) -> Duration {
         let refused = outcome.transient.refused.as_ref().is_some_and(|refused| refused.cause.is_some());
-        match (&done.answer, outcome.transient.pause, &done.error) {
+        match (&done.response, outcome.transient.pause, &done.error) {
             (Response::Accepted { .. }, ..) => Duration::from_secs(3),
             _ if outcome.key_taken || refused => INTERVAL,
             (_, Some(pause), _) => between(self.clock.now(), pause.until),

@@ -145,6 +145,17 @@ pub enum CallKind {
 }
 
 impl CallKind {
+    /// The operation that this is the call of.
+    #[must_use]
+    pub fn operation(&self) -> OperationKind {
+        match self {
+            Self::Create { .. } => OperationKind::Create,
+            Self::Redeploy { .. } => OperationKind::Redeploy,
+            Self::Undeploy { .. } => OperationKind::Undeploy,
+            Self::Recreate { .. } => OperationKind::Recreate,
+        }
+    }
+
     /// Whether a deployment comes of it, at once or once the one before it is gone.
     #[must_use]
     pub fn creates(&self) -> bool {

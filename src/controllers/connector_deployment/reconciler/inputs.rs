@@ -8,7 +8,7 @@ use secrecy::ExposeSecret;
 use super::super::application_urls;
 use super::super::applications;
 use super::super::desired;
-use super::super::intent;
+use super::super::intent::Target;
 use super::super::observe::{self, RecordRead};
 use super::super::registered::Registered;
 use super::super::status::WantedIdentity;
@@ -16,18 +16,19 @@ use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
 use crate::crd::ManagementPolicy;
 
-use super::{Inputs, Reconciler};
+use super::{Deployment, Inputs};
 
-impl Reconciler<'_> {
+impl Deployment<'_> {
     /// Reads the values, unless nothing can depend on them.
     pub(super) async fn inputs(
         &mut self,
         wanted: WantedIdentity,
+        target: Option<Target>,
         registered: Registered,
-        read: &RecordRead,
+        read: RecordRead,
     ) -> Result<Inputs, kube::Error> {
         let spec = &self.object.spec;
-        let deleting = intent::is_deleting(&self.object);
+        let deleting = self.is_deleting();
         // A report of a failed undeploy is masked as far as the values can still be read.
         let failed = read.record.as_ref().is_some_and(|record| record.status == DeploymentStatus::UndeployFailed);
         if spec.management_policy == ManagementPolicy::ObserveOnly || (deleting && !failed) {
@@ -38,8 +39,10 @@ impl Reconciler<'_> {
                 desired: Err(condition),
                 payload: None,
                 masker: Masker::new([]),
-                target: None,
+                target,
                 declared: None,
+                read,
+                verified: None,
             });
         }
         let named = desired::references(spec);
@@ -62,15 +65,15 @@ impl Reconciler<'_> {
         if let Ok(desired) = &desired {
             self.report_undeclared(&desired.undeclared).await;
         }
-        Ok(Inputs { wanted, registered, desired, payload, masker, target: None, declared })
+        Ok(Inputs { wanted, registered, desired, payload, masker, target, declared, read, verified: None })
     }
 
     /// Rule 14: the keys that are not sent are named in one event.
     pub(super) async fn report_undeclared(&mut self, undeclared: &[String]) {
-        if self.cache.undeclared == undeclared {
+        if self.cache.own.undeclared == undeclared {
             return;
         }
-        self.cache.undeclared = undeclared.to_vec();
+        self.cache.own.undeclared = undeclared.to_vec();
         if !undeclared.is_empty() {
             let note = format!("Not sent, because the connector does not declare them: {}", undeclared.join(", "));
             self.context.report(&*self.object, EventType::Normal, "KeysNotDeclared", "Configure", &note).await;

@@ -1,20 +1,20 @@
 //! The log of what failed: read once the status has the failure, shown if everything in it that must not be shown is known.
 
 use connect_api::ConnectApi;
-use connect_api::model::Deployment;
 use kube::runtime::events::EventType;
 
 use super::super::decide::Decision;
 use super::super::logs::{self, Log, Wanted};
-use super::super::status::{Comparison, ObservedRecord, Texts};
+use super::super::status::{Comparison, Texts};
 use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::driver::ObservedRecord;
 
-use super::{Inputs, Reconciler};
+use super::{Deployment, Details, Inputs};
 
 /// Reason of the Event for a log that cannot be read.
 const UNAVAILABLE: &str = "LogsUnavailable";
 
-impl Reconciler<'_> {
+impl Deployment<'_> {
     /// Reads the log and writes its lines. Whatever goes wrong is reported once, and changes nothing else. It is masked with
     /// the values of today, so nothing is read if others were sent.
     pub(super) async fn show_log(
@@ -22,15 +22,15 @@ impl Reconciler<'_> {
         api: &dyn ConnectApi,
         inputs: &Inputs,
         decision: &Decision,
-        record: Option<&Deployment>,
         wanted: &Wanted,
         (condition, comparison): (ConditionUpdate, Comparison),
     ) -> Result<(), kube::Error> {
         let Texts::Masked(masker) = self.texts(inputs, &decision.persisted) else { return Ok(()) };
         let Log { lines, outage } = logs::read(api, &self.context.clock, wanted, masker).await;
         if !lines.is_empty() {
-            let sight = record.map_or(ObservedRecord::Absent, ObservedRecord::Present);
-            self.patch_status(inputs, &decision.persisted, condition, sight, Some(lines), comparison).await?;
+            let record = ObservedRecord::of(inputs.record());
+            let details = Details { lines: Some(lines), comparison };
+            self.patch_status(inputs, &decision.persisted, condition, record, details).await?;
         }
         if let Some(outage) = outage {
             self.context.report(&*self.object, EventType::Normal, UNAVAILABLE, "ReadLog", &outage).await;

@@ -1,63 +1,59 @@
-//! One run: the story in [`Reconciler::reconcile`]; its steps are told by the files beside this one, in this order: `prepare`,
-//! `registered`, `permitted`, `inputs`, `claim`, `execute`, `patch_status`, `log`.
+//! What the reconcile of a `ConnectorDeployment` has of its own; [`driver`](crate::controllers::driver) has the rest.
+//!
+//! - `target`: which connector is deployed;
+//! - `inputs`: what is known before a decision; `registered`, `permitted`: what stands against one;
+//! - `execute`: no-ops, calls and what follows them;
+//! - `report`, `verify`, `log`: what the status says.
 
-mod claim;
 mod execute;
 mod inputs;
 mod log;
 mod permitted;
-mod prepare;
 mod registered;
 mod report;
+mod target;
 mod verify;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use connect_api::mask::Masker;
-use kube::ResourceExt;
-use kube::api::Api;
+use connect_api::model::Deployment as Record;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use self::registered::Obstacle;
-use super::cache::LocalCache;
-use super::decide::{self, Input, Intent, Step, TransientState, Wanted};
-use super::desired::{Declared, Desired};
+use super::act::Done;
+use super::cache::Cache;
+use super::decide::{self, Call, CallKind, Decision, Input, Intent, Outcome, Response, Step, TransientState, Wanted};
+use super::desired::{self, Declared, Desired};
 use super::intent::{self, Target};
-use super::observe::{self};
-use super::persisted::PersistedState;
+use super::observe::{self, RecordRead};
+use super::persisted::{OperationKind, PersistedState};
 use super::registered::Registered;
-use super::status::WantedIdentity;
-use super::status_conversion;
-use crate::controllers::conditions::{self, ConditionUpdate};
-use crate::controllers::context::Context;
-use crate::controllers::keys::ClaimStatus;
-use crate::controllers::object::{self, Next};
+use super::status::{Comparison, WantedIdentity};
+use super::{act, status, status_conversion};
+use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::context::{Context, Project};
+use crate::controllers::driver::{
+    Decided, LocalCaches, ObservedRecord, Observing, PersistedOperation, Reconciler, RemoteKind, StatusInputs, Unready,
+};
+use crate::controllers::keys::ClaimRequest;
+use crate::controllers::object::Next;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::problem;
-use crate::controllers::reason::Reason;
-use crate::controllers::refusal;
-use crate::controllers::remote::{NotAdmitted, Remote};
-use crate::crd::ConnectorDeployment;
-use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
+use crate::controllers::references::{Named, Reference};
+use crate::controllers::remote::Remote;
+use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationType};
+use crate::crd::shared::RemoteIdentity;
+use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, ManagementPolicy};
 
-/// Pause before a project that is missing or cannot be read is looked for again; its appearance wakes us earlier.
-const PROJECT_AGAIN: Duration = Duration::from_mins(1);
+type Deployment<'a> = Reconciler<'a, ConnectorDeployment>;
 
-/// One run for one resource.
-pub(super) struct Reconciler<'a> {
-    context: &'a Context,
-    object_ref: &'a ObjectRef,
-    api: Api<ConnectorDeployment>,
-    object: Arc<ConnectorDeployment>,
-    cache: LocalCache,
-    /// What this run found of what `spec.verify` names; `None`: it has not looked.
-    verified: Option<ConditionUpdate>,
-}
-
-/// What a run has learned before it decides.
-struct Inputs {
+/// What is known before a decision.
+pub struct Inputs {
     wanted: WantedIdentity,
-    /// What the registry says of the connector.
+    /// What the registry says about the connector.
     registered: Registered,
     desired: Result<Desired, ConditionUpdate>,
     payload: Option<Wanted>,
@@ -65,112 +61,204 @@ struct Inputs {
     target: Option<Target>,
     /// What the version declares that runs, or that a move leads to which is due by itself; `None`: not known.
     declared: Option<Declared>,
+    read: RecordRead,
+    /// What `spec.verify` names was found to be; `None`: it was not looked up.
+    verified: Option<ConditionUpdate>,
 }
 
-impl<'a> Reconciler<'a> {
-    pub(super) fn new(
-        context: &'a Context,
-        object_ref: &'a ObjectRef,
-        object: Arc<ConnectorDeployment>,
-        cache: LocalCache,
-    ) -> Self {
-        let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
-        Self { context, object_ref, api, object, cache, verified: None }
+impl Inputs {
+    fn record(&self) -> Option<&Record> {
+        self.read.record.as_deref()
+    }
+}
+
+/// What a status has beside conditions, persisted state and record.
+#[derive(Debug)]
+pub struct Details {
+    /// The last lines of the log, if they were read.
+    lines: Option<Vec<String>>,
+    comparison: Comparison,
+}
+
+impl Default for Details {
+    fn default() -> Self {
+        Self { lines: None, comparison: Comparison::None }
+    }
+}
+
+impl RemoteKind for ConnectorDeployment {
+    type Status = ConnectorDeploymentStatus;
+    type Operation = Operation;
+    type Persisted = PersistedState;
+    type Transient = TransientState;
+    type CallKind = CallKind;
+    type Outcome = Outcome;
+    type Response = Response;
+    type Record = Record;
+    type Identity = WantedIdentity;
+    type Target = Option<Target>;
+    type Observed = Inputs;
+    type Cache = Cache;
+    type Details = Details;
+
+    fn status(&self) -> Option<&ConnectorDeploymentStatus> {
+        self.status.as_ref()
     }
 
-    pub(super) fn into_cache(self) -> LocalCache {
-        self.cache
+    fn set_status(&mut self, status: Option<ConnectorDeploymentStatus>) {
+        self.status = status;
     }
 
-    /// The reason of the Ready condition, as far as this run knows.
-    pub(super) fn reason(&self) -> Option<Reason> {
-        let status = self.object.status.as_ref()?;
-        conditions::ready_reason(&status.conditions).and_then(Reason::parse)
+    fn operation(status: &ConnectorDeploymentStatus) -> Option<&Operation> {
+        status.operation.as_ref()
     }
 
-    /// The whole run. Deleting is the same story with another end.
-    pub(super) async fn reconcile(&mut self) -> Result<Next, kube::Error> {
-        self.note_references();
-        if self.may_go_at_once() {
-            return self.remove_finalizer(None).await;
-        }
-        // Rule 4, before anything is held or asked for.
-        match self.context.keys.claim_status(&*self.object) {
-            ClaimStatus::Owner => {}
-            claim_status => return self.report_key_conflict(claim_status).await,
-        }
-        if let Err(error) = self.add_finalizer().await {
-            return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
-        }
-        let project =
-            match object::project(self.context, &self.object_ref.namespace, &self.object.spec.project_ref.name).await {
-                Ok(project) => project,
-                Err(Some(condition)) => return self.report_and_wait(None, condition, Some(PROJECT_AGAIN)).await,
-                Err(None) => return Ok(Next::Again(Some(Duration::from_secs(5)))),
-            };
-        let wanted = intent::wanted_identity(&self.object, &project);
-        if let Some(condition) = intent::unfit(&self.object, &wanted) {
-            return self.report_and_wait(Some(wanted), condition, Some(self.object.spec.effective_interval())).await;
-        }
-        let target = match self.target().await {
-            Ok(target) => target,
-            Err(Some(condition)) => {
-                return self
-                    .report_and_wait(Some(wanted), condition, Some(self.object.spec.effective_interval()))
-                    .await;
-            }
-            Err(None) => return Ok(Next::Again(Some(Duration::from_secs(5)))),
-        };
-        let remote = match &project.remote {
-            Ok(remote) => Arc::clone(remote),
-            Err(condition) => return self.report_outage(wanted, problem::of_project(condition)).await,
-        };
-        if let Some(pause) = self.paused() {
-            return Ok(Next::Again(Some(pause)));
-        }
-        let turn = match remote.enter(self.object_ref) {
-            Ok(turn) => turn,
-            Err(NotAdmitted::Queued) => return Ok(Next::Again(None)),
-            Err(NotAdmitted::CircuitOpen(outage)) => {
-                let condition = problem::condition_of_outage(&outage, &wanted.remote.project_key);
-                return self.report_outage(wanted, condition).await;
-            }
-        };
-        // In a box of its own: most runs end before they need its room.
-        let next = Box::pin(self.with_remote(&remote, wanted, target)).await;
-        drop(turn);
-        next
+    fn started_at(operation: &Operation) -> Timestamp {
+        operation.started_at.0
     }
 
-    /// Everything after the remote let us in.
-    async fn with_remote(
-        &mut self,
+    fn conditions(status: &ConnectorDeploymentStatus) -> &[Condition] {
+        &status.conditions
+    }
+
+    fn handled_reconcile_request(status: &ConnectorDeploymentStatus) -> Option<&String> {
+        status.handled_reconcile_request.as_ref()
+    }
+
+    fn set_controller(status: &mut ConnectorDeploymentStatus, controller: Option<String>) {
+        status.controller = controller;
+    }
+
+    fn read_status(status: &ConnectorDeploymentStatus) -> PersistedState {
+        status_conversion::persisted(status)
+    }
+
+    fn project(&self) -> &str {
+        &self.spec.project_ref.name
+    }
+
+    fn interval(&self) -> Duration {
+        self.spec.effective_interval()
+    }
+
+    fn contends(&self) -> ClaimRequest {
+        let status = self.status.as_ref();
+        let begun = status.and_then(|status| status.operation.as_ref()).map(|operation| operation.operation_type);
+        ClaimRequest {
+            project: self.spec.project_ref.name.clone(),
+            key: intent::key(self),
+            remote: status.and_then(|status| status.remote.clone()),
+            id: status.and_then(|status| status.id.clone()),
+            operation: begun.is_some(),
+            // A resource that only observes never claims. But a create that it began before may still arrive, and would be
+            // taken for the response to somebody else.
+            claims: self.spec.management_policy == ManagementPolicy::Full || begun == Some(OperationType::Create),
+        }
+    }
+
+    fn wants_finalizer(&self) -> bool {
+        self.spec.management_policy == ManagementPolicy::Full
+    }
+
+    fn is_orphaned(&self, context: &Context) -> bool {
+        intent::deletion(self, context.default_deletion_policy) == Some(decide::Deletion::Orphan)
+    }
+
+    fn identity(&self, project: &Project) -> WantedIdentity {
+        intent::wanted_identity(self, project)
+    }
+
+    fn remote_identity(identity: &WantedIdentity) -> &RemoteIdentity {
+        &identity.remote
+    }
+
+    fn identity_of(inputs: &Inputs) -> &WantedIdentity {
+        &inputs.wanted
+    }
+
+    /// What was read before a call says nothing about the status after it.
+    fn record(_: &Inputs) -> ObservedRecord<'_, Record> {
+        ObservedRecord::NotRead
+    }
+
+    fn id(persisted: &PersistedState) -> Option<&str> {
+        persisted.id.as_deref()
+    }
+
+    fn creates(call: &CallKind) -> bool {
+        matches!(call, CallKind::Create { .. })
+    }
+
+    fn is_refused(transient: &TransientState) -> bool {
+        transient.refused.is_some()
+    }
+
+    fn forget_refusal(transient: &mut TransientState) {
+        transient.refused = None;
+    }
+
+    fn caches(context: &Context) -> &LocalCaches<TransientState, Cache> {
+        &context.deployment_caches
+    }
+
+    fn forget(_: &Context, _: &ObjectRef) {}
+
+    fn is_waiting(_: &Context, _: &ObjectRef) -> bool {
+        false
+    }
+
+    fn references(object: &Self, _: bool) -> BTreeSet<Reference> {
+        let spec = &object.spec;
+        let mut named = BTreeSet::new();
+        if spec.management_policy == ManagementPolicy::Full {
+            named = desired::references(spec);
+            named.extend(spec.outputs.iter().map(|outputs| (Named::ConfigMap, outputs.config_map.name.clone())));
+        }
+        let verifies = spec.verify.iter().filter_map(|verify| verify.credentials_ref.as_ref());
+        named.extend(verifies.map(|reference| (Named::Secret, reference.name.clone())));
+        named.extend(spec.connector.staged_ref.iter().map(|reference| (Named::Staged, reference.name.clone())));
+        named
+    }
+
+    async fn target(reconciler: &mut Deployment<'_>) -> Result<Option<Target>, Unready> {
+        reconciler.find_target().await
+    }
+
+    async fn observe(
+        reconciler: &mut Deployment<'_>,
         remote: &Arc<Remote>,
-        wanted: WantedIdentity,
+        identity: WantedIdentity,
         target: Option<Target>,
-    ) -> Result<Next, kube::Error> {
+    ) -> Result<Observing<Self>, kube::Error> {
+        let persisted = reconciler.persisted();
+        let (context, object_ref) = (reconciler.context, reconciler.object_ref);
+        reconciler.cache.transient.meet(&persisted, context.clock.now());
+        // Before the record, which can be taken once.
+        let Some(registered) = reconciler.registered(remote, target.as_ref()) else { return Ok(Observing::Pending) };
         let api = remote.api();
-        let persisted = self.persisted();
-        self.note_login(remote.login());
-        self.note_request();
-        self.cache.seen.meet(&persisted, self.context.clock.now());
-        // Before the look, which can be used once.
-        let Some(registered) = self.registered(remote, target.as_ref()) else { return Ok(Next::Again(None)) };
-        let read =
-            observe::read_remote(self.context, remote, &*api, self.object_ref, &wanted.key, &persisted, &self.cache)
-                .await;
+        let cache = &reconciler.cache;
+        let read = observe::read_remote(context, remote, &*api, object_ref, &identity.key, &persisted, cache).await;
         let read = match read {
             Ok(Some(read)) => read,
-            Ok(None) => return Ok(Next::Again(None)),
-            Err(error) => return self.failed_read(wanted, &error).await,
+            Ok(None) => return Ok(Observing::Pending),
+            Err(error) => return Ok(Observing::Failed(identity, error)),
         };
-        self.cache.last_look = Some(read.at);
-        let mut inputs = self.inputs(wanted, registered, &read).await?;
-        inputs.target.clone_from(&target);
-        let observation = observe::observation(&read, &intent::ignored(&self.object));
-        let intent = intent::intent(&self.object, &inputs.wanted, target.as_ref(), inputs.registered.latest());
-        let intent = Intent { deletion: self.deletion(), ..intent };
-        let now = self.context.clock.now();
+        reconciler.cache.own.last_observation = Some(read.at);
+        Ok(Observing::Done(reconciler.inputs(identity, target, registered, read).await?))
+    }
+
+    async fn decide(
+        reconciler: &mut Deployment<'_>,
+        remote: &Arc<Remote>,
+        inputs: &mut Inputs,
+    ) -> Result<Decided<Self>, kube::Error> {
+        let observation = observe::observation(&inputs.read, &intent::ignored(&reconciler.object));
+        let target = inputs.target.clone();
+        let latest = inputs.registered.latest();
+        let intent = intent::intent(&reconciler.object, &inputs.wanted, target.as_ref(), latest);
+        let intent = Intent { deletion: reconciler.deletion(), ..intent };
+        let persisted = reconciler.persisted();
+        let now = reconciler.context.clock.now();
         let decide = |transient: &TransientState, wanted: Option<&Wanted>| {
             decide::decide(&Input {
                 persisted: &persisted,
@@ -181,45 +269,98 @@ impl<'a> Reconciler<'a> {
                 now,
             })
         };
-        let mut decision = decide(&self.cache.seen, inputs.payload.as_ref());
-        match self.obstacle(remote, &inputs, target.as_ref(), &read, &decision) {
+        let mut decision = decide(&reconciler.cache.transient, inputs.payload.as_ref());
+        match reconciler.obstacle(remote, inputs, target.as_ref(), &decision) {
             Obstacle::None => {}
-            Obstacle::Doubt => return Ok(Next::Again(None)),
-            // What may not be sent is as good as unknown.
-            Obstacle::ConditionUpdate(condition) => {
-                decision = decide(&self.cache.seen, None);
+            Obstacle::Doubt => return Ok(Decided::Ended(Next::Again(None))),
+            // Values that may not be sent are as good as unknown.
+            Obstacle::Report(condition) => {
+                decision = decide(&reconciler.cache.transient, None);
                 if matches!(decision.step, Step::Send(_)) {
-                    return self.withhold(remote, &inputs, &read, &decision, condition).await;
+                    return reconciler.withhold(remote, inputs, &decision, condition).await.map(Decided::Ended);
                 }
                 inputs.desired = Err(condition);
             }
         }
-        // Rule 4 once more, in one step with saying so: somebody else may have begun since, or come.
-        match self.begin(remote, &inputs.wanted, &persisted, &decision) {
-            ClaimStatus::Owner => {}
-            claim_status => return self.report_key_conflict(claim_status).await,
-        }
-        Box::pin(self.execute(remote, &*api, inputs, read, &observation, decision)).await
+        Ok(Decided::Decision(decision))
     }
 
-    fn status(&self) -> ConnectorDeploymentStatus {
-        self.object.status.clone().unwrap_or_default()
+    async fn no_op(
+        reconciler: &mut Deployment<'_>,
+        remote: &Arc<Remote>,
+        inputs: &mut Inputs,
+        decision: &Decision,
+    ) -> Result<Next, kube::Error> {
+        reconciler.report_no_op(remote, inputs, decision).await
     }
 
-    fn persisted(&self) -> PersistedState {
-        status_conversion::persisted(&self.status())
+    async fn call(
+        reconciler: &mut Deployment<'_>,
+        remote: &Arc<Remote>,
+        inputs: &Inputs,
+        call: &Call,
+        decision: &Decision,
+        operation: PersistedOperation,
+    ) -> (Done, decide::AppliedResponse) {
+        reconciler.send(remote, inputs, call, decision, operation).await
     }
 
-    /// From here on this is the resource.
-    fn wrote(&mut self, object: ConnectorDeployment) {
-        self.cache.written = object.resource_version();
-        self.context.keys.wrote(&object);
-        self.object = Arc::new(object);
+    fn after_response(
+        reconciler: &mut Deployment<'_>,
+        remote: &Arc<Remote>,
+        done: &Done,
+        applied: &decide::AppliedResponse,
+    ) -> Duration {
+        reconciler.requeue_after(remote, done, applied)
+    }
+
+    fn begun_condition(_: &Deployment<'_>, inputs: &Inputs, decision: &Decision) -> ConditionUpdate {
+        status::ready_condition(&decision.outcome, &inputs.wanted.key, None, &[])
+    }
+
+    fn response_condition(
+        _: &Deployment<'_>,
+        inputs: &Inputs,
+        call: &CallKind,
+        done: &Done,
+        key_taken: bool,
+    ) -> ConditionUpdate {
+        let outcome = if key_taken { Outcome::KeyTaken } else { Outcome::Running(call.operation()) };
+        let suspects = super::registered::suspects(call, inputs.registered.generates_api_client());
+        act::condition(done, &suspects, &inputs.wanted.remote.project_key)
+            .filter(|_| !key_taken)
+            .unwrap_or_else(|| status::ready_condition(&outcome, &inputs.wanted.key, done.record.as_ref(), &[]))
+    }
+
+    fn summarize(reconciler: &Deployment<'_>, inputs: StatusInputs<'_, Self>) -> ConnectorDeploymentStatus {
+        reconciler.summarize_status(inputs)
+    }
+
+    fn note_written(_: &Deployment<'_>, _: &Inputs, _: &PersistedState) {}
+
+    fn note_reported(reconciler: &Deployment<'_>, condition: &ConditionUpdate) {
+        reconciler.context.work.settled(reconciler.object_ref, condition.reason);
+    }
+
+    async fn is_settled(reconciler: &Deployment<'_>) -> Result<bool, kube::Error> {
+        let status = reconciler.status();
+        let observed = status.observed_generation == reconciler.generation();
+        Ok(observed && report::reports_an_end(&status) && reconciler.is_applied().await?)
+    }
+
+    fn replacement_note(before: &str, id: &str) -> Option<String> {
+        Some(format!("The remote deployment is {id} now, in place of {before}: its URLs have changed"))
+    }
+
+    fn deletion_event(persisted: &PersistedState) -> Option<(&'static str, &'static str)> {
+        let operation = persisted.operation.as_ref();
+        let undeployed = operation.is_some_and(|operation| operation.kind == OperationKind::Undeploy);
+        undeployed.then_some(("Undeployed", "The remote deployment is gone"))
     }
 }
 
 /// Whether values come from whole objects, so that the connector's declarations count.
-fn names_whole_objects(spec: &crate::crd::ConnectorDeploymentSpec) -> bool {
+fn names_whole_objects(spec: &ConnectorDeploymentSpec) -> bool {
     let all = spec.configurations.iter().map(|application| &application.values).chain(&spec.global_configuration);
     all.into_iter()
         .any(|values| !values.standard_configuration_from.is_empty() || !values.secured_configuration_from.is_empty())

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use super::super::decide::{CallKind, Decision};
-use super::super::observe::RecordRead;
-use super::super::status::{Comparison, ObservedRecord};
 use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::driver::ObservedRecord;
 use crate::controllers::object::Next;
 use crate::controllers::problem;
 use crate::controllers::remote::{PollRate, Remote};
 
-use super::{Inputs, Reconciler};
+use super::{Deployment, Details, Inputs};
 
-impl Reconciler<'_> {
+impl Deployment<'_> {
     /// Why the service would refuse this call: the token names its scopes, and lacks one. A token with other scopes wakes us.
     pub(super) fn unpermitted(&self, remote: &Remote, inputs: &Inputs, call: &CallKind) -> Option<ConditionUpdate> {
         let missing = remote.lacking(self.object_ref, &inputs.registered.rights(call));
@@ -24,14 +23,13 @@ impl Reconciler<'_> {
         &mut self,
         remote: &Arc<Remote>,
         inputs: &Inputs,
-        read: &RecordRead,
         decision: &Decision,
         condition: ConditionUpdate,
     ) -> Result<Next, kube::Error> {
         let persisted = self.persisted();
         let reason = condition.reason;
-        let sight = read.record.as_deref().map_or(ObservedRecord::Absent, ObservedRecord::Present);
-        self.patch_status(inputs, &persisted, condition, sight, None, Comparison::None).await?;
+        let record = ObservedRecord::of(inputs.record());
+        self.patch_status(inputs, &persisted, condition, record, Details::default()).await?;
         self.context.work.settled(self.object_ref, reason);
         let again = decision.again.unwrap_or_else(|| self.object.spec.effective_interval());
         if let Some(id) = &persisted.id {

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 
 use super::super::decide::{CallKind, Decision, Outcome, Step};
 use super::super::intent::{self, Target};
-use super::super::observe::RecordRead;
 use super::super::registered::{Registered, not_sent};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
@@ -17,7 +16,7 @@ use crate::controllers::remote::{RegistryAnswer, RegistryEntry, Remote};
 use crate::crd::ManagementPolicy;
 use crate::crd::connector_deployment_status::OperationType;
 
-use super::{Inputs, Reconciler};
+use super::{Deployment, Inputs};
 
 /// Pause before a staged connector is read again that shows an older version than its own controller has seen.
 const STAGED_AGAIN: Duration = Duration::from_secs(3);
@@ -35,14 +34,14 @@ pub(super) enum Obstacle {
     /// Something that the registry said earlier: it is asked once more, and wakes us.
     Doubt,
     /// What a person has to put right.
-    ConditionUpdate(ConditionUpdate),
+    Report(ConditionUpdate),
 }
 
-impl Reconciler<'_> {
+impl Deployment<'_> {
     /// What the registry says; `None`: it is being asked, and wakes us.
     pub(super) fn registered(&mut self, remote: &Remote, target: Option<&Target>) -> Option<Registered> {
         let spec = &self.object.spec;
-        let concerned = spec.management_policy == ManagementPolicy::Full && !intent::is_deleting(&self.object);
+        let concerned = spec.management_policy == ManagementPolicy::Full && !self.is_deleting();
         let Some(target) = target.filter(|_| concerned) else {
             remote.forget_registry_entry(self.object_ref);
             return Some(Registered::default());
@@ -76,16 +75,16 @@ impl Reconciler<'_> {
     /// and that it did not have before.
     fn note_registered(&mut self, registered: &Registered) {
         let version = registered.offering().map(|offering| offering.version);
-        let report_kubernetes_error =
+        let refused =
             self.cache.refusal.as_ref().is_some_and(|condition| condition.reason == Reason::ConnectorNotFound);
-        if report_kubernetes_error && self.cache.registered != version {
+        if refused && self.cache.own.registered != version {
             let wanted = self.object.spec.connector.version;
             if version.is_some_and(|version| wanted.is_none_or(|wanted| wanted == version)) {
                 self.cache.refusal = None;
-                self.cache.seen.refused = None;
+                self.cache.transient.refused = None;
             }
         }
-        self.cache.registered = version;
+        self.cache.own.registered = version;
     }
 
     /// Preflight: what stands against the first call of an operation, or against a verdict, that rests on the registry.
@@ -94,7 +93,6 @@ impl Reconciler<'_> {
         remote: &Remote,
         inputs: &Inputs,
         target: Option<&Target>,
-        read: &RecordRead,
         decision: &Decision,
     ) -> Obstacle {
         let registered = &inputs.registered;
@@ -104,12 +102,12 @@ impl Reconciler<'_> {
         if let (Some(Err(why)), Step::Send(call)) = (target.and_then(|target| target.staged.as_ref()), &decision.step)
             && call.kind.creates()
         {
-            return Obstacle::ConditionUpdate(intent::not_deployable(&self.object, why));
+            return Obstacle::Report(intent::not_deployable(&self.object, why));
         }
         if let Step::Send(call) = &decision.step
             && let Some(condition) = self.unpermitted(remote, inputs, &call.kind)
         {
-            return Obstacle::ConditionUpdate(condition);
+            return Obstacle::Report(condition);
         }
         if let (Step::Send(call), Some(target)) = (&decision.step, target)
             && needs_declarations(&call.kind)
@@ -121,14 +119,14 @@ impl Reconciler<'_> {
             Step::Send(call) if begins => inputs.desired.as_ref().map_or_else(
                 |_| (Vec::new(), false),
                 |desired| {
-                    let record = read.record.as_deref();
+                    let record = inputs.record();
                     registered.problems(&self.object, desired, &inputs.wanted.region, record, &call.kind)
                 },
             ),
             _ => (Vec::new(), matches!(decision.outcome, Outcome::VersionUnavailable { .. })),
         };
         if problems.is_empty() && !by_registry {
-            self.cache.doubted = None;
+            self.cache.own.doubted = None;
             return Obstacle::None;
         }
         if by_registry && self.doubt(remote, target, registered) {
@@ -137,7 +135,7 @@ impl Reconciler<'_> {
         if problems.is_empty() {
             return Obstacle::None;
         }
-        Obstacle::ConditionUpdate(ConditionUpdate::new(Reason::ConfigurationInvalid, not_sent(&problems)))
+        Obstacle::Report(ConditionUpdate::new(Reason::ConfigurationInvalid, not_sent(&problems)))
     }
 
     /// What a create and a move to another version need to know, and do not: every application that the connector declares,
@@ -179,7 +177,7 @@ impl Reconciler<'_> {
                 ),
             ),
         };
-        Some(Obstacle::ConditionUpdate(ConditionUpdate::new(reason, message)))
+        Some(Obstacle::Report(ConditionUpdate::new(reason, message)))
     }
 
     /// Before a person is bothered the registry is asked past what is remembered, once for each generation; true while it
@@ -188,14 +186,14 @@ impl Reconciler<'_> {
         let Some(registry_entry) = &registered.registry_entry else { return false };
         let now = self.context.clock.now();
         let since = self.doubted().unwrap_or(now);
-        self.cache.doubted = Some((self.object.metadata.generation.unwrap_or_default(), since));
+        self.cache.own.doubted = Some((self.object.metadata.generation.unwrap_or_default(), since));
         let Some(target) = target.filter(|_| registry_entry.at < since) else { return false };
         remote.registry_entry(self.object_ref, &target.name, self.object.spec.effective_interval(), since).is_none()
     }
 
     fn doubted(&self) -> Option<Timestamp> {
         let generation = self.object.metadata.generation.unwrap_or_default();
-        self.cache.doubted.filter(|(doubted, _)| *doubted == generation).map(|(_, since)| since)
+        self.cache.own.doubted.filter(|(doubted, _)| *doubted == generation).map(|(_, since)| since)
     }
 }
 

@@ -13,31 +13,30 @@ use crate::controllers::remote::{Cadence, Lookup, Remote};
 use crate::controllers::secret;
 use crate::crd::Verify;
 
-use super::Reconciler;
+use super::Deployment;
 
 const NOT_YET: &str = "Looked up once the deployment is deployed";
 const LOOKING: &str = "Being looked up";
 
-impl Reconciler<'_> {
+impl Deployment<'_> {
     /// What the condition `Verified` says after this run, if there is one.
     pub(super) async fn verify(
         &mut self,
         remote: &Remote,
         read: &RecordRead,
         outcome: &Outcome,
-    ) -> Result<(), kube::Error> {
+    ) -> Result<Option<ConditionUpdate>, kube::Error> {
         let object = std::sync::Arc::clone(&self.object);
         let deployed =
             matches!(outcome, Outcome::Settled { phase: Phase::Deployed, .. } | Outcome::Observed(Phase::Deployed));
         let (Some(verify), Some(record)) = (&object.spec.verify, read.record.as_deref().filter(|_| deployed)) else {
             remote.forget_lookup(self.object_ref);
-            self.cache.verified_since = None;
-            self.verified = object.spec.verify.as_ref().map(|_| ConditionUpdate::new(Reason::NotChecked, NOT_YET));
-            return Ok(());
+            self.cache.own.verified_since = None;
+            return Ok(object.spec.verify.as_ref().map(|_| ConditionUpdate::new(Reason::NotChecked, NOT_YET)));
         };
         // What was seen before the deployment came to this version says nothing of it.
-        let inputs = self.cache.verified_since.filter(|(version, _)| *version == record.version);
-        let (_, settled) = *self.cache.verified_since.insert(inputs.unwrap_or((record.version, read.at)));
+        let known = self.cache.own.verified_since.filter(|(version, _)| *version == record.version);
+        let (_, settled) = *self.cache.own.verified_since.insert(known.unwrap_or((record.version, read.at)));
         // Rule 11: a request to look again is about this too.
         let newer_than = self.cache.asked.as_ref().map_or(settled, |(_, asked)| settled.max(*asked));
         let condition = match self.lookup(remote, verify).await? {
@@ -49,8 +48,8 @@ impl Reconciler<'_> {
                 let interval = object.spec.effective_interval();
                 let seen = remote.look_up(self.object_ref, &lookup, newer_than, interval);
                 let project = &remote.settings().project_key;
-                let inputs = seen.map(|seen| verification::evaluate(verify, &seen.found, record, project));
-                let condition = match inputs {
+                let evaluated = seen.map(|seen| verification::evaluate(verify, &seen.found, record, project));
+                let condition = match evaluated {
                     None => self.unverified(LOOKING.to_owned()),
                     Some(Err(why)) => self.unverified(why),
                     Some(Ok(condition)) => condition,
@@ -60,16 +59,19 @@ impl Reconciler<'_> {
                 condition
             }
         };
-        self.verified = Some(condition);
-        Ok(())
+        Ok(Some(condition))
     }
 
     /// What the condition says if this run has not looked.
-    pub(super) fn verified(&self, persisted: &PersistedState) -> Option<ConditionUpdate> {
+    pub(super) fn verified(
+        &self,
+        found: Option<&ConditionUpdate>,
+        persisted: &PersistedState,
+    ) -> Option<ConditionUpdate> {
         self.object.spec.verify.as_ref()?;
         let unknown = || self.unverified(NOT_YET.to_owned());
         let changes = persisted.operation.is_some().then(|| ConditionUpdate::new(Reason::NotChecked, NOT_YET));
-        Some(changes.or_else(|| self.verified.clone()).unwrap_or_else(unknown))
+        Some(changes.or_else(|| found.cloned()).unwrap_or_else(unknown))
     }
 
     fn unverified(&self, why: String) -> ConditionUpdate {

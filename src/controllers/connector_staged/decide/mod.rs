@@ -155,6 +155,20 @@ pub enum CallKind {
     },
 }
 
+impl CallKind {
+    /// The operation that this is the call of.
+    #[must_use]
+    pub fn operation(&self) -> OperationKind {
+        match self {
+            Self::Create => OperationKind::Create,
+            Self::Update { .. } => OperationKind::Update,
+            Self::Preview { .. } => OperationKind::Preview,
+            Self::Publish { .. } => OperationKind::Publish,
+            Self::Delete { .. } => OperationKind::Delete,
+        }
+    }
+}
+
 /// What to tell people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

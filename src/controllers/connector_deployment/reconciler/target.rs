@@ -1,0 +1,64 @@
+//! Finds the connector that is deployed.
+
+use kube::ResourceExt;
+use kube::api::Api;
+
+use super::super::decide::Deletion;
+use super::super::intent::{self, Target};
+use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::driver::Unready;
+use crate::controllers::object;
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::reason::Reason;
+use crate::crd::ConnectorStaged;
+
+use super::Deployment;
+
+impl Deployment<'_> {
+    /// What happens to the remote when the object is deleted, if it is.
+    pub(super) fn deletion(&self) -> Option<Deletion> {
+        intent::deletion(&self.object, self.context.default_deletion_policy)
+    }
+
+    /// The connector; `None` while the resource is being deleted and it is not known any more.
+    ///
+    /// # Errors
+    /// Why it is not known: to tell people, or nothing while the controller of a staged one has not looked at it yet.
+    pub(super) async fn find_target(&self) -> Result<Option<Target>, Unready> {
+        let deleting = self.is_deleting();
+        let staged = match &self.object.spec.connector.staged_ref {
+            None => None,
+            Some(reference) => {
+                let object_ref = ObjectRef::staged(&self.object_ref.namespace, &reference.name);
+                match self.context.staged.get(&object_ref) {
+                    Some(staged) => Some(staged),
+                    None if !deleting && self.comes(&reference.name).await? => return Err(Unready::NotYet),
+                    None => None,
+                }
+            }
+        };
+        match intent::target(&self.object, staged.as_ref()) {
+            Ok(target) => Ok(Some(target)),
+            Err(_) if deleting => Ok(None),
+            Err(condition) => Err(Unready::Report(condition)),
+        }
+    }
+
+    /// Whether there is a `ConnectorStaged` of this name; its controller wakes its users once it knows it. That of another
+    /// install does not.
+    async fn comes(&self, name: &str) -> Result<bool, Unready> {
+        let api = Api::<ConnectorStaged>::namespaced(self.context.client.clone(), &self.object_ref.namespace);
+        let found = api.get_metadata_opt(name).await;
+        let found =
+            found.map_err(|error| Unready::Report(object::unreadable(&format!("ConnectorStaged {name}"), error)))?;
+        match found {
+            Some(found) if !self.context.foreign_installs.selects(found.labels()) => {
+                let message = format!(
+                    "ConnectorStaged {name} has labels that this install of the operator does not select: give it those                      of this deployment"
+                );
+                Err(Unready::Report(ConditionUpdate::new(Reason::StagedNotReady, message)))
+            }
+            found => Ok(found.is_some()),
+        }
+    }
+}

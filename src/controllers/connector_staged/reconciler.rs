@@ -1,0 +1,399 @@
+//! What the reconcile of a `ConnectorStaged` has of its own; [`driver`](crate::controllers::driver) has the rest.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clock::between;
+use connect_api::model::ConnectorStaged as Record;
+use connect_api::scopes::Right;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::act::{self, Apis, Done};
+use super::decide::{self, CallKind, Cause, Deletion, Input, Intent, Outcome, Response, Step, TransientState};
+use super::persisted::{OperationKind, PersistedState};
+use super::status::{self, Facts};
+use super::{desired, intent, observe, proof, status_conversion};
+use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::context::{Context, Project};
+use crate::controllers::driver::{
+    Decided, LocalCaches, ObservedRecord, Observing, PersistedOperation, Reconciler, RemoteKind, StatusInputs, Unready,
+};
+use crate::controllers::foreign_installs::FOREIGN_AGAIN;
+use crate::controllers::keys::ClaimRequest;
+use crate::controllers::object::Next;
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::problem;
+use crate::controllers::references::{Named, Reference};
+use crate::controllers::refusal::KubernetesErrorBackoff;
+use crate::controllers::remote::Remote;
+use crate::controllers::staged_connectors::StagedConnector;
+use crate::crd::shared::RemoteIdentity;
+use crate::crd::{ConnectorStaged, ConnectorStagedStatus, StagedOperation};
+
+/// Shortest pause between two observations that find nothing to send: each is a call.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(3);
+/// Pause before the observation that follows a response.
+const OBSERVE_AGAIN: Duration = Duration::from_secs(1);
+
+type Staged<'a> = Reconciler<'a, ConnectorStaged>;
+
+/// What one observation yields.
+pub struct Observed {
+    identity: RemoteIdentity,
+    record: Option<Record>,
+    /// What publishing still waits for.
+    unproven: Vec<String>,
+}
+
+impl RemoteKind for ConnectorStaged {
+    type Status = ConnectorStagedStatus;
+    type Operation = StagedOperation;
+    type Persisted = PersistedState;
+    type Transient = TransientState;
+    type CallKind = CallKind;
+    type Outcome = Outcome;
+    type Response = Response;
+    type Record = Record;
+    type Identity = RemoteIdentity;
+    type Target = ();
+    type Observed = Observed;
+    type Cache = ();
+    type Details = ();
+
+    fn status(&self) -> Option<&ConnectorStagedStatus> {
+        self.status.as_ref()
+    }
+
+    fn set_status(&mut self, status: Option<ConnectorStagedStatus>) {
+        self.status = status;
+    }
+
+    fn operation(status: &ConnectorStagedStatus) -> Option<&StagedOperation> {
+        status.operation.as_ref()
+    }
+
+    fn started_at(operation: &StagedOperation) -> Timestamp {
+        operation.started_at.0
+    }
+
+    fn conditions(status: &ConnectorStagedStatus) -> &[Condition] {
+        &status.conditions
+    }
+
+    fn handled_reconcile_request(status: &ConnectorStagedStatus) -> Option<&String> {
+        status.handled_reconcile_request.as_ref()
+    }
+
+    fn set_controller(status: &mut ConnectorStagedStatus, controller: Option<String>) {
+        status.controller = controller;
+    }
+
+    fn read_status(status: &ConnectorStagedStatus) -> PersistedState {
+        status_conversion::persisted(status)
+    }
+
+    fn project(&self) -> &str {
+        &self.spec.project_ref.name
+    }
+
+    fn interval(&self) -> Duration {
+        self.spec.effective_interval()
+    }
+
+    fn contends(&self) -> ClaimRequest {
+        let status = self.status.as_ref();
+        ClaimRequest {
+            project: self.spec.project_ref.name.clone(),
+            key: self.spec.key.clone(),
+            remote: status.and_then(|status| status.remote.clone()),
+            id: status.and_then(|status| status.id.clone()),
+            operation: status.is_some_and(|status| status.operation.is_some()),
+            claims: true,
+        }
+    }
+
+    fn wants_finalizer(&self) -> bool {
+        true
+    }
+
+    fn is_orphaned(&self, _: &Context) -> bool {
+        intent::deletion(self) == Some(Deletion::Orphan)
+    }
+
+    fn identity(&self, project: &Project) -> RemoteIdentity {
+        project.identity.clone()
+    }
+
+    fn remote_identity(identity: &RemoteIdentity) -> &RemoteIdentity {
+        identity
+    }
+
+    fn identity_of(observed: &Observed) -> &RemoteIdentity {
+        &observed.identity
+    }
+
+    fn record(observed: &Observed) -> ObservedRecord<'_, Record> {
+        observed.record.as_ref().map_or(ObservedRecord::NotRead, ObservedRecord::Present)
+    }
+
+    fn id(persisted: &PersistedState) -> Option<&str> {
+        persisted.id.as_deref()
+    }
+
+    fn creates(call: &CallKind) -> bool {
+        *call == CallKind::Create
+    }
+
+    fn is_refused(transient: &TransientState) -> bool {
+        transient.refused.is_some()
+    }
+
+    fn forget_refusal(transient: &mut TransientState) {
+        transient.refused = None;
+    }
+
+    fn caches(context: &Context) -> &LocalCaches<TransientState, ()> {
+        &context.staged_caches
+    }
+
+    fn forget(context: &Context, object_ref: &ObjectRef) {
+        if context.staged.forget(object_ref) {
+            context.enqueue_users(Named::Staged, &object_ref.namespace, &object_ref.name);
+        }
+    }
+
+    fn is_waiting(context: &Context, object_ref: &ObjectRef) -> bool {
+        !context.references.uses(object_ref, Named::Deployment).is_empty()
+    }
+
+    fn references(object: &Self, waits: bool) -> BTreeSet<Reference> {
+        observe::references(&object.spec, waits)
+    }
+
+    async fn target(_: &mut Staged<'_>) -> Result<(), Unready> {
+        Ok(())
+    }
+
+    async fn observe(
+        reconciler: &mut Staged<'_>,
+        remote: &Arc<Remote>,
+        identity: RemoteIdentity,
+        (): (),
+    ) -> Result<Observing<Self>, kube::Error> {
+        let key = &reconciler.object.spec.key;
+        let read = observe::read_remote(&*remote.api(), key, &reconciler.persisted()).await;
+        Ok(match read {
+            Ok(record) => Observing::Done(Observed { identity, record, unproven: Vec::new() }),
+            Err(error) => Observing::Failed(identity, error),
+        })
+    }
+
+    async fn decide(
+        reconciler: &mut Staged<'_>,
+        remote: &Arc<Remote>,
+        observed: &mut Observed,
+    ) -> Result<Decided<Self>, kube::Error> {
+        let now = reconciler.context.clock.now();
+        let persisted = reconciler.persisted();
+        let mut intent = intent::intent(&reconciler.object);
+        let observation = observe::observation(&reconciler.object.spec, observed.record.as_ref());
+        let decide = |intent: &Intent, transient: &TransientState| {
+            decide::decide(&Input { persisted: &persisted, intent, observation: &observation, transient, now })
+        };
+        let mut decision = decide(&intent, &reconciler.cache.transient);
+        let waits = decision.outcome == Outcome::AwaitingProof;
+        // Before the proofs are read, so that no change is missed.
+        reconciler.note_references(waits);
+        if waits {
+            observed.unproven = reconciler.unproven(&decision.persisted).await?;
+            intent.proven = observed.unproven.is_empty();
+            decision = decide(&intent, &reconciler.cache.transient);
+        }
+        if matches!(decision.step, Step::Send(_)) {
+            let missing = remote.lacking(reconciler.object_ref, &[Right::ManageConnectors]);
+            if !missing.is_empty() {
+                return reconciler.withhold(observed, &missing).await.map(Decided::Ended);
+            }
+        }
+        Ok(Decided::Decision(decision))
+    }
+
+    async fn no_op(
+        reconciler: &mut Staged<'_>,
+        _: &Arc<Remote>,
+        observed: &mut Observed,
+        decision: &decide::Decision,
+    ) -> Result<Next, kube::Error> {
+        let condition = reconciler.ready_condition(decision, observed);
+        let record = ObservedRecord::of(observed.record.as_ref());
+        reconciler.patch_status(observed, &decision.persisted, condition, record, ()).await?;
+        // Not before: what a decision forgets is still needed if the decision could not be written.
+        reconciler.cache.transient = decision.transient.clone();
+        reconciler.cache.backoff.worked();
+        reconciler.cache.kubernetes_error_backoff = KubernetesErrorBackoff::default();
+        reconciler.annotate(&decision.persisted).await?;
+        Self::note_written(reconciler, observed, &decision.persisted);
+        let mut interval = reconciler.object.interval();
+        if decision.outcome == Outcome::AwaitingProof && reconciler.context.foreign_installs.is_shard() {
+            // Another install may work on what it waits for, which then enqueues nothing here.
+            interval = interval.min(FOREIGN_AGAIN);
+        }
+        let again = decision.again.map_or(interval, |again| again.max(SHORTEST_PAUSE).min(interval));
+        Ok(Next::Again(Some(again)))
+    }
+
+    async fn call(
+        reconciler: &mut Staged<'_>,
+        remote: &Arc<Remote>,
+        observed: &Observed,
+        call: &decide::Call,
+        decision: &decide::Decision,
+        operation: PersistedOperation,
+    ) -> (Done, decide::AppliedResponse) {
+        let record = observed.record.as_ref();
+        let cause = decision.persisted.operation.as_ref().filter(|operation| operation.kind != OperationKind::Delete);
+        let cause = cause.map(|operation| Cause {
+            kind: operation.kind,
+            digest: operation.digest.clone().unwrap_or_default(),
+            generation: operation.generation,
+            version: record.map(|record| record.version),
+            request: operation.request.clone(),
+        });
+        let (reads, changes) = (remote.api(), remote.staged());
+        let apis = Apis { reads: &*reads, changes: &*changes };
+        let done = act::send(apis, &reconciler.object.spec, call, record, &operation).await;
+        let now = reconciler.context.clock.now();
+        let applied =
+            decide::apply_response(&decision.persisted, &decision.transient, call, cause, &done.response, now);
+        (done, applied)
+    }
+
+    fn after_response(
+        reconciler: &mut Staged<'_>,
+        _: &Arc<Remote>,
+        done: &Done,
+        applied: &decide::AppliedResponse,
+    ) -> Duration {
+        let (now, interval) = (reconciler.context.clock.now(), reconciler.object.interval());
+        let Some(error) = &done.error else {
+            reconciler.cache.backoff.worked();
+            return if applied.key_taken { interval } else { OBSERVE_AGAIN };
+        };
+        match (&applied.transient.refused, &applied.transient.pause) {
+            (Some(refused), _) => between(now, refused.until).min(interval),
+            (None, Some(pause)) => between(now, pause.until),
+            (None, None) => {
+                let asked = reconciler.asked_for();
+                reconciler.cache.backoff.failed(asked, error, now)
+            }
+        }
+    }
+
+    fn begun_condition(reconciler: &Staged<'_>, observed: &Observed, decision: &decide::Decision) -> ConditionUpdate {
+        status::ready_condition(decision.outcome, &reconciler.object.spec.key, observed.record.as_ref(), &[])
+    }
+
+    fn response_condition(
+        reconciler: &Staged<'_>,
+        observed: &Observed,
+        call: &CallKind,
+        done: &Done,
+        key_taken: bool,
+    ) -> ConditionUpdate {
+        let exists = done.response == Response::Duplicate;
+        let project = &observed.identity.project_key;
+        let failed = |error| problem::condition_of_call(error, exists, &[Right::ManageConnectors], project);
+        let failed = done.error.as_ref().filter(|_| !key_taken).and_then(failed);
+        let outcome = if key_taken { Outcome::KeyTaken } else { Outcome::Running(call.operation()) };
+        failed
+            .unwrap_or_else(|| status::ready_condition(outcome, &reconciler.object.spec.key, done.record.as_ref(), &[]))
+    }
+
+    fn summarize(reconciler: &Staged<'_>, inputs: StatusInputs<'_, Self>) -> ConnectorStagedStatus {
+        let facts = Facts {
+            generation: reconciler.generation(),
+            persisted: inputs.persisted,
+            condition: inputs.condition.clone(),
+            suspended: reconciler.object.spec.suspend,
+            key: &reconciler.object.spec.key,
+            remote: inputs.identity.cloned(),
+            record: inputs.record,
+            handled_reconcile: inputs.handled_reconcile_request,
+        };
+        status::summarize(&reconciler.status(), &facts, reconciler.context.clock.now())
+    }
+
+    /// Tells the deployments of this connector what it has come to.
+    fn note_written(reconciler: &Staged<'_>, observed: &Observed, persisted: &PersistedState) {
+        let spec = &reconciler.object.spec;
+        let seen = observed.record.as_ref().map(|record| observe::held_against(spec, record));
+        let deployable = status::deployable(persisted, seen.as_ref(), spec);
+        reconciler.note(&StagedConnector { id: persisted.id.clone(), deployable });
+    }
+
+    fn note_reported(reconciler: &Staged<'_>, condition: &ConditionUpdate) {
+        let before = reconciler.context.staged.get(reconciler.object_ref);
+        if before.is_none_or(|before| before.id.is_none()) {
+            let id = reconciler.persisted().id;
+            reconciler.note(&StagedConnector { id, deployable: Err(condition.message.clone()) });
+        }
+    }
+
+    async fn is_settled(reconciler: &Staged<'_>) -> Result<bool, kube::Error> {
+        Ok(reconciler.status().observed_generation == reconciler.generation() && reconciler.is_ready())
+    }
+
+    fn replacement_note(_: &str, _: &str) -> Option<String> {
+        None
+    }
+
+    fn deletion_event(persisted: &PersistedState) -> Option<(&'static str, &'static str)> {
+        let deleted = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Delete);
+        deleted.then_some(("Deleted", "The staged connector is gone"))
+    }
+}
+
+impl Staged<'_> {
+    /// Sends nothing: the token names its scopes, and lacks these rights. A token with other scopes enqueues the resource.
+    async fn withhold(&mut self, observed: &Observed, missing: &[Right]) -> Result<Next, kube::Error> {
+        let persisted = self.persisted();
+        let condition = problem::unpermitted(missing, &observed.identity.project_key);
+        let record = ObservedRecord::of(observed.record.as_ref());
+        self.patch_status(observed, &persisted, condition, record, ()).await?;
+        ConnectorStaged::note_written(self, observed, &persisted);
+        Ok(Next::Again(Some(self.object.interval())))
+    }
+
+    /// What publishing still waits for.
+    async fn unproven(&self, persisted: &PersistedState) -> Result<Vec<String>, kube::Error> {
+        let spec = &self.object.spec;
+        let Some(after) = &spec.publish_after else { return Ok(Vec::new()) };
+        let objects = observe::proofs(&self.context.client, &self.object_ref.namespace, after).await?;
+        let target = proof::ProofTarget {
+            name: &self.object_ref.name,
+            id: persisted.id.as_deref().unwrap_or_default(),
+            tag: &spec.repository.tag,
+            deployable: persisted.deployable.as_ref().map(|deployable| deployable.version),
+        };
+        Ok(proof::missing(after, &target, &objects))
+    }
+
+    fn ready_condition(&self, decision: &decide::Decision, observed: &Observed) -> ConditionUpdate {
+        let refusal = self.cache.refusal.clone().filter(|_| decision.outcome == Outcome::Refused);
+        refusal.unwrap_or_else(|| {
+            let record = observed.record.as_ref();
+            let impossible = record.map(|record| desired::changes(&self.object.spec, record).impossible);
+            let details =
+                if observed.unproven.is_empty() { impossible.unwrap_or_default() } else { observed.unproven.clone() };
+            status::ready_condition(decision.outcome, &self.object.spec.key, record, &details)
+        })
+    }
+
+    fn note(&self, state: &StagedConnector) {
+        if self.context.staged.set(self.object_ref, state) {
+            self.context.enqueue_users(Named::Staged, &self.object_ref.namespace, &self.object_ref.name);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Carries out a decision: persists the operation, sends its one call, and reports the response.
+
+use std::sync::Arc;
+
+use crate::controllers::object::Next;
+use crate::controllers::operations::{AppliedResponse, Decision, Step};
+use crate::controllers::remote::Remote;
+
+use super::kind::{CallResult, PersistedOperation};
+use super::{ObservedRecord, Reconciler, RemoteKind};
+
+impl<K: RemoteKind> Reconciler<'_, K> {
+    pub(super) async fn execute(
+        &mut self,
+        remote: &Arc<Remote>,
+        mut observed: K::Observed,
+        decision: Decision<K::Persisted, K::Transient, K::CallKind, K::Outcome>,
+    ) -> Result<Next, kube::Error> {
+        let call = match &decision.step {
+            Step::RemoveFinalizer => return self.remove_finalizer(Some(&decision.persisted)).await,
+            Step::NoOp => return K::no_op(self, remote, &mut observed, &decision).await,
+            Step::Send(call) => call.clone(),
+        };
+        let Some(operation) = self.persist_operation(&observed, &decision).await? else {
+            return Ok(Next::Again(None));
+        };
+        // Boxed: most reconciles send nothing.
+        let (result, applied) = Box::pin(K::call(self, remote, &observed, &call, &decision, operation)).await;
+        self.apply(remote, &observed, &call.kind, result, applied).await
+    }
+
+    /// Writes the operation into the status, on the version of the resource that was read (rule 1). If that fails, nothing is
+    /// sent. `None`: the decision has no operation.
+    async fn persist_operation(
+        &mut self,
+        observed: &K::Observed,
+        decision: &Decision<K::Persisted, K::Transient, K::CallKind, K::Outcome>,
+    ) -> Result<Option<PersistedOperation>, kube::Error> {
+        let condition = K::begun_condition(self, observed, decision);
+        let record = K::record(observed);
+        self.patch_status(observed, &decision.persisted, condition, record, K::Details::default()).await?;
+        self.cache.transient = decision.transient.clone();
+        K::note_written(self, observed, &decision.persisted);
+        Ok(PersistedOperation::of(&*self.object))
+    }
+
+    /// Reports what the response to the call means, and when to go on.
+    async fn apply(
+        &mut self,
+        remote: &Arc<Remote>,
+        observed: &K::Observed,
+        call: &K::CallKind,
+        result: CallResult<K>,
+        applied: AppliedResponse<K::Persisted, K::Transient>,
+    ) -> Result<Next, kube::Error> {
+        if applied.remove_finalizer {
+            return self.remove_finalizer(Some(&applied.persisted)).await;
+        }
+        self.cache.transient = applied.transient.clone();
+        let condition = K::response_condition(self, observed, call, &result, applied.key_taken);
+        self.cache.refusal = K::is_refused(&applied.transient).then(|| condition.clone());
+        let record = result.record.as_ref().map_or(ObservedRecord::NotRead, ObservedRecord::Present);
+        self.patch_response(observed, &applied.persisted, &condition, record).await?;
+        self.annotate(&applied.persisted).await?;
+        Ok(Next::Again(Some(K::after_response(self, remote, &result, &applied))))
+    }
+}

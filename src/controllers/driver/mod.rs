@@ -1,0 +1,299 @@
+//! The reconcile that every kind with a remote record shares, from an event to one status patch and one requeue.
+//!
+//! ```text
+//! project ─▶ key claim ─▶ circuit breaker ─▶ observe ─▶ decide ─▶ persist the operation ─▶ call ─▶ status
+//! ```
+//!
+//! [`Reconciler::reconcile`] is the whole of it. What differs between kinds stands in [`RemoteKind`]: what is observed, the
+//! decision table, the calls, and the words of the status. Before each call that changes something its operation is
+//! persisted on the version of the resource that was read; only that yields the [`PersistedOperation`] that a call takes.
+//!
+//! - `kind`: the trait, and what its methods exchange;
+//! - `claim`: who may use a key (rule 4);
+//! - `execute`: carries out a decision;
+//! - `report`: the status, Events and metadata;
+//! - `cache`: what this process keeps between reconciles.
+
+mod cache;
+mod claim;
+mod execute;
+mod kind;
+mod report;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt;
+use kube::api::Api;
+use kube::runtime::controller::Action;
+
+pub use self::cache::{LocalCache, LocalCaches};
+pub use self::kind::{
+    AppliedOf, CallResult, Decided, DecisionOf, ObservedRecord, Observing, PersistedOperation, RemoteKind,
+    StatusInputs, Unready, identity_changed,
+};
+use super::backoff::Asked;
+use super::conditions;
+use super::context::{Context, Project};
+use super::events;
+use super::foreign_installs;
+use super::keys::ClaimStatus;
+use super::object::{self, Next, has_finalizer, is_ours};
+use super::object_ref::ObjectRef;
+use super::problem;
+use super::reason::Reason;
+use super::references::Named;
+use super::refusal;
+use super::remote::{Login, NotAdmitted, Remote};
+use super::work::ReconcileOutcome;
+use crate::names;
+
+/// Pause before a project that is missing or cannot be read is looked up again; its appearance enqueues earlier.
+const PROJECT_AGAIN: Duration = Duration::from_mins(1);
+/// Pause before a project, or a connector, is looked up again whose own controller has not reconciled it yet.
+const NOT_YET_RECONCILED_AGAIN: Duration = Duration::from_secs(5);
+
+/// Reconciles one resource and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
+pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = events::object_ref(&*cached);
+    let mut cache = K::caches(&context).of(&object_ref, cached.meta().uid.as_deref().unwrap_or_default());
+    context.requeue_timers.set(&object_ref, None);
+    let mut reason = None;
+    let outcome = match object::current(&context.client, cached, &mut cache.written).await {
+        // Another install works on it. That install's end enqueues it.
+        Ok(Some(object)) if is_ours(&*object) && foreign_installs::is_left(&context, &object_ref, &*object).await => {
+            Ok(Next::Gone)
+        }
+        Ok(Some(object)) if is_ours(&*object) => {
+            let mut reconciler = Reconciler::new(&context, &object_ref, object, cache);
+            // Boxed to keep the futures around a reconcile small.
+            let outcome = match Box::pin(reconciler.reconcile()).await {
+                Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
+                outcome => outcome,
+            };
+            reason = reconciler.reason();
+            cache = reconciler.cache;
+            outcome
+        }
+        Ok(_) => Ok(Next::Gone),
+        Err(error) => Err(error),
+    };
+    let ended = object::ended(&outcome, reason);
+    let action = match object::conclude(&context, &object_ref, outcome) {
+        Some(action) => {
+            K::caches(&context).keep(&object_ref, cache);
+            action
+        }
+        None => {
+            gone::<K>(&context, &object_ref);
+            Action::await_change()
+        }
+    };
+    (action, ended)
+}
+
+/// Forgets everything about a resource that is gone.
+pub fn gone<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
+    context.requeue_timers.set(object_ref, None);
+    context.remotes.forget(object_ref);
+    K::caches(context).forget(object_ref);
+    let projects = context.references.uses(object_ref, Named::Project);
+    context.references.forget(object_ref);
+    for project in projects {
+        context.enqueue(ObjectRef::project(&object_ref.namespace, &project));
+    }
+    K::forget(context, object_ref);
+}
+
+/// One reconcile of one resource.
+pub struct Reconciler<'a, K: RemoteKind> {
+    pub(super) context: &'a Context,
+    pub(super) object_ref: &'a ObjectRef,
+    api: Api<K>,
+    pub(super) object: Arc<K>,
+    pub(super) cache: LocalCache<K::Transient, K::Cache>,
+}
+
+impl<'a, K: RemoteKind> Reconciler<'a, K> {
+    fn new(
+        context: &'a Context,
+        object_ref: &'a ObjectRef,
+        object: Arc<K>,
+        cache: LocalCache<K::Transient, K::Cache>,
+    ) -> Self {
+        let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
+        Self { context, object_ref, api, object, cache }
+    }
+
+    /// The whole reconcile. A deletion takes the same path with another decision.
+    async fn reconcile(&mut self) -> Result<Next, kube::Error> {
+        // Who waited for more than the project goes on to be enqueued by it until this reconcile decides.
+        self.note_references(K::is_waiting(self.context, self.object_ref));
+        if self.needs_no_remote() {
+            return self.remove_finalizer(None).await;
+        }
+        // Rule 4, before a finalizer is added and before the remote is asked.
+        match self.context.keys.claim_status(&*self.object) {
+            ClaimStatus::Owner => {}
+            claim_status => return self.report_key_conflict(claim_status).await,
+        }
+        if !has_finalizer(&*self.object) && self.object.wants_finalizer() {
+            match object::add_finalizer(&self.api, &*self.object).await {
+                Ok(object) => self.wrote(object),
+                Err(error) => return self.report_kubernetes_error(refusal::FINALIZERS, error).await,
+            }
+        }
+        let project = match object::project(self.context, &self.object_ref.namespace, self.object.project()).await {
+            Ok(project) => project,
+            Err(Some(condition)) => return self.report_and_wait(None, condition, Some(PROJECT_AGAIN)).await,
+            Err(None) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
+        };
+        let identity = self.object.identity(&project);
+        if let Some(condition) = identity_changed(&*self.object, &project.identity) {
+            return self.report_and_wait(Some(&identity), condition, Some(self.object.interval())).await;
+        }
+        let target = match K::target(self).await {
+            Ok(target) => target,
+            Err(Unready::Report(condition)) => {
+                return self.report_and_wait(Some(&identity), condition, Some(self.object.interval())).await;
+            }
+            Err(Unready::NotYet) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
+        };
+        self.enter(&project, identity, target).await
+    }
+
+    /// Passes the circuit breaker and the concurrency limit of the remote.
+    async fn enter(
+        &mut self,
+        project: &Project,
+        identity: K::Identity,
+        target: K::Target,
+    ) -> Result<Next, kube::Error> {
+        let remote = match &project.remote {
+            Ok(remote) => Arc::clone(remote),
+            Err(condition) => return self.report_outage(&identity, problem::of_project(condition)).await,
+        };
+        let asked = self.asked_for();
+        if let Some(pause) = self.cache.backoff.left(&asked, self.context.clock.now()) {
+            return Ok(Next::Again(Some(pause)));
+        }
+        let permit = match remote.enter(self.object_ref) {
+            Ok(permit) => permit,
+            Err(NotAdmitted::Queued) => return Ok(Next::Again(None)),
+            Err(NotAdmitted::CircuitOpen(outage)) => {
+                let condition = problem::condition_of_outage(&outage, &project.identity.project_key);
+                return self.report_outage(&identity, condition).await;
+            }
+        };
+        // Boxed: most reconciles end before this.
+        let next = Box::pin(self.with_remote(&remote, identity, target)).await;
+        drop(permit);
+        next
+    }
+
+    async fn with_remote(
+        &mut self,
+        remote: &Arc<Remote>,
+        identity: K::Identity,
+        target: K::Target,
+    ) -> Result<Next, kube::Error> {
+        self.note_login(remote.login());
+        self.note_request();
+        let mut observed = match K::observe(self, remote, identity, target).await? {
+            Observing::Done(observed) => observed,
+            Observing::Pending => return Ok(Next::Again(None)),
+            Observing::Failed(identity, error) => {
+                let asked = self.asked_for();
+                let pause = self.cache.backoff.failed(asked, &error, self.context.clock.now());
+                let condition = problem::condition(&error, &K::remote_identity(&identity).project_key);
+                self.report_outage(&identity, condition).await?;
+                return Ok(Next::Again(Some(pause)));
+            }
+        };
+        let decision = match K::decide(self, remote, &mut observed).await? {
+            Decided::Decision(decision) => decision,
+            Decided::Ended(next) => return Ok(next),
+        };
+        // Rule 4 again, atomically with announcing it: another resource may have begun since, or have appeared.
+        match self.claim(remote, &observed, &decision) {
+            ClaimStatus::Owner => {}
+            claim_status => return self.report_key_conflict(claim_status).await,
+        }
+        Box::pin(self.execute(remote, observed, decision)).await
+    }
+
+    /// Remembers which objects enqueue this resource. `waits`: it waits for more than its project.
+    pub(super) fn note_references(&self, waits: bool) {
+        let project = self.object.project().to_owned();
+        let before = self.context.references.uses(self.object_ref, Named::Project);
+        let mut named = K::references(&self.object, waits);
+        named.insert((Named::Project, project.clone()));
+        self.context.references.set(self.object_ref, named);
+        if before != [project.clone()] {
+            // The status of a project counts its users, and a project that is being deleted waits for them.
+            for project in before.into_iter().chain([project]) {
+                self.context.enqueue(ObjectRef::project(&self.object_ref.namespace, &project));
+            }
+        }
+    }
+
+    /// Rules 22 and 23: what was never created, and what is orphaned, goes without asking the remote.
+    fn needs_no_remote(&self) -> bool {
+        if !self.is_deleting() {
+            return false;
+        }
+        // The annotation outlives a status that was lost with a restored backup.
+        let annotated = self.object.annotations().contains_key(names::REMOTE_ID);
+        let claim = self.object.contends();
+        self.object.is_orphaned(self.context) || (claim.id.is_none() && !claim.operation && !annotated)
+    }
+
+    pub(super) fn is_deleting(&self) -> bool {
+        self.object.meta().deletion_timestamp.is_some()
+    }
+
+    pub(super) fn generation(&self) -> i64 {
+        self.object.meta().generation.unwrap_or_default()
+    }
+
+    pub(super) fn status(&self) -> K::Status {
+        self.object.status().cloned().unwrap_or_default()
+    }
+
+    pub(super) fn persisted(&self) -> K::Persisted {
+        K::read_status(&self.status())
+    }
+
+    /// What a pause of the backoff is for; a change ends it.
+    pub(super) fn asked_for(&self) -> Asked {
+        (self.generation(), object::request(&*self.object, names::REDEPLOY_REQUESTED_AT))
+    }
+
+    /// The reason of the Ready condition.
+    fn reason(&self) -> Option<Reason> {
+        conditions::ready_reason(K::conditions(self.object.status()?)).and_then(Reason::parse)
+    }
+
+    /// What other credentials were refused may be sent again.
+    fn note_login(&mut self, login: Login) {
+        if self.cache.login.replace(login).is_some_and(|before| before != login) {
+            self.cache.refusal = None;
+            K::forget_refusal(&mut self.cache.transient);
+        }
+    }
+
+    /// Notes a new reconcile request, which an observation that begins from now on serves (rule 11).
+    fn note_request(&mut self) {
+        let request = object::request(&*self.object, names::RECONCILE_REQUESTED_AT);
+        let request = request.filter(|request| K::handled_reconcile_request(&self.status()) != Some(request));
+        let known = self.cache.asked.take().filter(|(asked, _)| Some(asked) == request.as_ref());
+        self.cache.asked = known.or_else(|| request.map(|request| (request, self.context.clock.now())));
+    }
+
+    /// Takes what the API server stored as the resource from here on.
+    pub(super) fn wrote(&mut self, object: K) {
+        self.cache.written = object.resource_version();
+        self.context.keys.wrote(&object);
+        self.object = Arc::new(object);
+    }
+}

@@ -1,0 +1,151 @@
+//! Reports what is the case: the one patch of the status, its Event, and the metadata that the operator owns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt;
+use kube::runtime::events::EventType;
+
+use crate::controllers::conditions::{self, ConditionUpdate};
+use crate::controllers::object::{self, Next, has_finalizer};
+use crate::controllers::refusal::{self, Access};
+use crate::names;
+
+use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
+
+impl<K: RemoteKind> Reconciler<'_, K> {
+    /// Writes the status after an observation, if it differs from the one before.
+    pub(in crate::controllers) async fn patch_status(
+        &mut self,
+        observed: &K::Observed,
+        persisted: &K::Persisted,
+        condition: ConditionUpdate,
+        record: ObservedRecord<'_, K::Record>,
+        details: K::Details,
+    ) -> Result<(), kube::Error> {
+        let status = K::summarize(
+            self,
+            StatusInputs {
+                identity: Some(K::identity_of(observed)),
+                observed: Some(observed),
+                persisted,
+                condition: &condition,
+                record,
+                details,
+                handled_reconcile_request: self.cache.asked.as_ref().map(|(request, _)| request.clone()),
+            },
+        );
+        self.write(status, &condition).await?;
+        self.cache.asked = None;
+        Ok(())
+    }
+
+    /// Writes what a response came to. A resource that somebody changed during the call does not make it a lost response, as
+    /// long as the operation in its status is the one that was sent: then nobody has concluded anything from it yet.
+    pub(super) async fn patch_response(
+        &mut self,
+        observed: &K::Observed,
+        persisted: &K::Persisted,
+        condition: &ConditionUpdate,
+        record: ObservedRecord<'_, K::Record>,
+    ) -> Result<(), kube::Error> {
+        loop {
+            match self.patch_status(observed, persisted, condition.clone(), record, K::Details::default()).await {
+                Err(kube::Error::Api(status))
+                    if status.code == 409 && object::is_still_stored(&self.api, &mut self.object).await? => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Reports why nothing can be done, without an observation.
+    pub(super) async fn report_and_wait(
+        &mut self,
+        identity: Option<&K::Identity>,
+        condition: ConditionUpdate,
+        again: Option<Duration>,
+    ) -> Result<Next, kube::Error> {
+        let persisted = self.persisted();
+        let inputs = StatusInputs {
+            identity,
+            observed: None,
+            persisted: &persisted,
+            condition: &condition,
+            record: ObservedRecord::NotRead,
+            details: K::Details::default(),
+            handled_reconcile_request: None,
+        };
+        let status = K::summarize(self, inputs);
+        self.write(status, &condition).await?;
+        K::note_reported(self, &condition);
+        Ok(Next::Again(again))
+    }
+
+    /// Reports that the API server refused a request. What cannot be written either is in the log.
+    ///
+    /// # Errors
+    /// The same error, if it passes by itself, or if the condition cannot be written.
+    pub(super) async fn report_kubernetes_error(
+        &mut self,
+        request: &str,
+        error: kube::Error,
+    ) -> Result<Next, kube::Error> {
+        let condition = refusal::condition(Access::Write, request, error)?;
+        let again = self.cache.kubernetes_error_backoff.again(condition.reason, None);
+        // Boxed: it is rare.
+        Box::pin(self.report_and_wait(None, condition, again)).await
+    }
+
+    /// Rule 20: the remote cannot be reached. What is settled keeps its status; the project reports the outage.
+    pub(super) async fn report_outage(
+        &mut self,
+        identity: &K::Identity,
+        condition: ConditionUpdate,
+    ) -> Result<Next, kube::Error> {
+        let claim = self.object.contends();
+        if !self.is_deleting() && !claim.operation && K::is_settled(self).await? {
+            return Ok(Next::Again(None));
+        }
+        self.report_and_wait(Some(identity), condition, None).await
+    }
+
+    async fn write(&mut self, status: K::Status, condition: &ConditionUpdate) -> Result<(), kube::Error> {
+        let written = object::write(self.context, &self.api, &*self.object, status, condition).await?;
+        written.hand_to(|object| self.wrote(object))
+    }
+
+    /// Rule 3: keeps the id where a restored backup has it.
+    pub(in crate::controllers) async fn annotate(&mut self, persisted: &K::Persisted) -> Result<(), kube::Error> {
+        let Some(id) = K::id(persisted) else { return Ok(()) };
+        let before = self.object.annotations().get(names::REMOTE_ID).cloned();
+        if before.as_deref() == Some(id) {
+            return Ok(());
+        }
+        let Some(object) = object::annotate(self.context, &self.api, &*self.object, id).await? else { return Ok(()) };
+        self.wrote(object);
+        if let Some(note) = before.and_then(|before| K::replacement_note(&before, id)) {
+            self.context.report(&*self.object, EventType::Normal, "Replaced", "Reconcile", &note).await;
+        }
+        Ok(())
+    }
+
+    /// Removes the finalizer, and says in an Event what became of the record.
+    pub(super) async fn remove_finalizer(&mut self, persisted: Option<&K::Persisted>) -> Result<Next, kube::Error> {
+        if !has_finalizer(&*self.object) {
+            return Ok(Next::Gone);
+        }
+        let deleted = persisted.and_then(K::deletion_event);
+        let object = Arc::clone(&self.object);
+        if let Err(error) = object::remove_finalizer(&self.api, &*object).await {
+            return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
+        }
+        let (reason, note) = deleted.unwrap_or(("Orphaned", "The remote, if there is one, was left as it is"));
+        self.context.report(&*object, EventType::Normal, reason, "Reconcile", note).await;
+        Ok(Next::Gone)
+    }
+
+    /// Whether the Ready condition is true.
+    pub(in crate::controllers) fn is_ready(&self) -> bool {
+        self.object.status().is_some_and(|status| conditions::is_ready(K::conditions(status)))
+    }
+}

@@ -1,0 +1,145 @@
+//! The kinds that have a controller: what is noted of an object, how it is reconciled, and how many reconciles run at once.
+//!
+//! A new kind is one more `impl` of both traits here, and a line in `manager.rs`, which watches it.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube::Resource;
+use kube::core::object::HasStatus;
+use kube::runtime::controller::Action;
+
+use super::conditions::ConditionUpdate;
+use super::connector::project::MirroredProject;
+use super::context::Context;
+use super::inventory::ReportedState;
+use super::keys::KeyOwnership;
+use super::object::Object;
+use super::object_ref::Kind;
+use super::work::ReconcileOutcome;
+use super::{action_check, connect_project, connector, driver, events, panics};
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use crate::names;
+
+/// Reconciles of this kind at once, in all namespaces together; [`super::fair_queue`] says whose.
+#[must_use]
+pub(super) fn slots(kind: Kind) -> usize {
+    match kind {
+        // A thousand resources that change at the same time need no memory for a thousand reconciles. Most wait for the cluster;
+        // of one remote project only as many get further as `run --concurrency` says.
+        Kind::Deployment => 128,
+        // Each reads a Secret of up to 1 MiB and writes its copy, and makes no call of its own: more would only wait for the
+        // API server, with their Secrets in memory.
+        Kind::Project => 32,
+        // Makers have few staged connectors. Each check waits for a frontend, and keeps its answer in memory for a moment.
+        Kind::Staged | Kind::Check => 16,
+        // Each reads its registry page by page, and keeps a few megabytes in memory meanwhile.
+        Kind::Mirror => 2,
+    }
+}
+
+/// A kind that is watched and reconciled.
+pub trait ManagedKind: Resource<DynamicType = ()> {
+    /// Which one.
+    const KIND: Kind;
+
+    /// Notes an object that was seen, for those that claim keys (rule 4).
+    fn note(&self, keys: &KeyOwnership);
+
+    /// What the status reports, to be counted; `None`: there is nothing to count.
+    fn reported_state(&self) -> Option<ReportedState>;
+
+    /// The install that works on the object, if one has claimed it (rule 26).
+    fn controller(&self) -> Option<&str>;
+}
+
+/// How a kind is reconciled.
+pub(super) trait Reconciled: Object + ManagedKind {
+    /// Reconciles an object, and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
+
+    /// Reports that a reconcile of the object panicked, in its status unless the kind has another place for it.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    fn report_panic(
+        object: &Self,
+        context: &Context,
+        condition: &ConditionUpdate,
+    ) -> impl Future<Output = Result<(), kube::Error>> + Send {
+        panics::report(object, context, condition)
+    }
+}
+
+/// A kind with conditions of its own. `$note`: what it notes; `$started_at`: when the operation in its status began.
+macro_rules! managed_kind {
+    ($kind:ident, $variant:ident, $module:ident, $note:expr, $started_at:expr) => {
+        impl ManagedKind for $kind {
+            const KIND: Kind = Kind::$variant;
+
+            fn note(&self, keys: &KeyOwnership) {
+                let note: fn(&Self, &KeyOwnership) = $note;
+                note(self, keys);
+            }
+
+            fn reported_state(&self) -> Option<ReportedState> {
+                let Some(status) = &self.status else { return Some(ReportedState::default()) };
+                let started_at: fn(&<Self as HasStatus>::Status) -> Option<Timestamp> = $started_at;
+                Some(ReportedState::of(&status.conditions, names::READY, started_at(status)))
+            }
+
+            fn controller(&self) -> Option<&str> {
+                self.status.as_ref()?.controller.as_deref()
+            }
+        }
+
+        impl Reconciled for $kind {
+            fn reconcile(
+                object: Arc<Self>,
+                context: Arc<Context>,
+            ) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
+                $module::reconcile(object, context)
+            }
+        }
+    };
+}
+
+managed_kind!(ConnectorDeployment, Deployment, driver, |deployment, keys| keys.saw(deployment), |status| {
+    status.operation.as_ref().map(|operation| operation.started_at.0)
+});
+managed_kind!(ConnectorStaged, Staged, driver, |staged, keys| keys.saw(staged), |status| {
+    status.operation.as_ref().map(|operation| operation.started_at.0)
+});
+managed_kind!(ConnectProject, Project, connect_project, |project, keys| keys.saw_project(project), |_| None);
+// A check claims no key.
+managed_kind!(ActionCheck, Check, action_check, |_, _| {}, |_| None);
+
+impl ManagedKind for MirroredProject {
+    const KIND: Kind = Kind::Mirror;
+
+    /// A mirror claims no key.
+    fn note(&self, _: &KeyOwnership) {}
+
+    /// Only what is mirrored, or was.
+    fn reported_state(&self) -> Option<ReportedState> {
+        let status = self.status.as_ref().filter(|_| self.spec.registry.is_some() || self.may_have_objects())?;
+        Some(ReportedState::of(&status.conditions, names::REGISTRY_MIRRORED, None))
+    }
+
+    fn controller(&self) -> Option<&str> {
+        self.status.as_ref()?.controller.as_deref()
+    }
+}
+
+impl Reconciled for MirroredProject {
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
+        connector::reconcile(object, context)
+    }
+
+    /// Its project reports it.
+    async fn report_panic(object: &Self, context: &Context, condition: &ConditionUpdate) -> Result<(), kube::Error> {
+        connector::stopped(context, &events::object_ref(object), condition.clone());
+        Ok(())
+    }
+}

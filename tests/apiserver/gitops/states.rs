@@ -3,6 +3,7 @@
 use connect_api::mask::Masker;
 use connect_operator::controllers::conditions::{ConditionUpdate, conditions};
 use connect_operator::controllers::connector_deployment::status::Comparison;
+use connect_operator::controllers::driver::ObservedRecord;
 use connect_operator::controllers::reason::{ConditionState, Reason};
 use connect_operator::controllers::{action_check, connect_project, connector_deployment, connector_staged};
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
@@ -113,7 +114,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 newer,
                 wanted: None,
                 deletion_policy: DeletionPolicy::Delete,
-                seen: connector_deployment::status::ObservedRecord::NotRead,
+                record: ObservedRecord::NotRead,
                 texts: connector_deployment::status::Texts::Masked(&masker),
                 lines: None,
                 handled_reconcile: None,
@@ -129,7 +130,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 suspended: beside,
                 key: "tax",
                 remote: None,
-                seen: connector_staged::status::ObservedRecord::NotRead,
+                record: ObservedRecord::NotRead,
                 handled_reconcile: None,
             };
             json!(connector_staged::status::summarize(&ConnectorStagedStatus::default(), &facts, now))

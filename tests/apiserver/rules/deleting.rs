@@ -104,7 +104,7 @@ async fn rule_22_orphan_leaves_the_remote_and_goes_at_once() {
     shop.until_gone().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
     assert_eq!(shop.there(), [DeploymentStatus::Deployed]);
-    shop.until_event("LetGo").await;
+    shop.until_event("Orphaned").await;
 }
 
 #[tokio::test]

@@ -59,8 +59,8 @@ fn reason(outcome: Option<CheckOutcome>, writes: bool) -> Reason {
 #[must_use]
 pub fn lost() -> ConditionUpdate {
     let message = format!(
-        "The operator stopped before it knew the answer. It does not repeat the call: change the spec, or set the annotation \
-         {}, to send it once more",
+        "The operator stopped before it knew the answer. It does not repeat the call: change the spec, or set the \
+         annotation {}, to send it once more",
         names::RERUN_REQUESTED_AT
     );
     ConditionUpdate::new(Reason::AnswerLost, message)

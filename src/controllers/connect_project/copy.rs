@@ -217,7 +217,12 @@ pub(super) async fn remove(
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.code == 404 => {}
         Err(kube::Error::Api(status)) if status.code == 403 => {
-            tracing::warn!(object = %object_ref, copy = context.copies.place(object), reason = status.message, "the copy of the credentials cannot be deleted");
+            tracing::warn!(
+                object = %object_ref,
+                copy = context.copies.place(object),
+                reason = status.message,
+                "the copy of the credentials cannot be deleted"
+            );
             context.copies.left.notify_one();
         }
         Err(error) => return Err(error),

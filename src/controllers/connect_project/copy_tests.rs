@@ -55,16 +55,16 @@ fn fingerprints_distinguish_credentials() {
 async fn rule_24_a_possible_leftover_copy_starts_a_search() {
     let object_ref = ObjectRef::project("shop", "shop");
     let kept = |uid: &str| Kept { uid: uid.to_owned(), fingerprint: [0; 32] };
-    let rung = |copies: &Copies| futures::FutureExt::now_or_never(copies.left.notified()).is_some();
+    let notified = |copies: &Copies| futures::FutureExt::now_or_never(copies.left.notified()).is_some();
 
     let copies = Copies::new("operator".to_owned());
     copies.gone(&object_ref);
-    assert!(!rung(&copies), "an unknown copy was removed before, or another process knows it");
+    assert!(!notified(&copies), "an unknown copy was removed before, or another process knows it");
     copies.note(&object_ref, kept("one"));
     assert!(copies.is_kept(&object_ref, &kept("one")) && !copies.is_kept(&object_ref, &kept("two")));
-    assert!(!rung(&copies), "nothing is left over");
+    assert!(!notified(&copies), "nothing is left over");
     copies.note(&object_ref, kept("two"));
-    assert!(rung(&copies), "another project of the same name: the deletion of the first was not observed");
+    assert!(notified(&copies), "another project of the same name: the deletion of the first was not observed");
     copies.gone(&object_ref);
-    assert!(rung(&copies), "the project was deleted while its copy existed");
+    assert!(notified(&copies), "the project was deleted while its copy existed");
 }

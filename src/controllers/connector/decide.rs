@@ -151,7 +151,7 @@ mod tests {
                 &[],
             ),
             (
-                "fewer are wanted",
+                "a lower limit",
                 vec![object("a", "1"), object("b", "1")],
                 vec![seen("a", "1"), seen("b", "1")],
                 true,

@@ -180,7 +180,7 @@ mod tests {
             by_id.into_values().collect::<Vec<_>>()
         };
         for (case, holder, plain) in
-            [("nobody", None, 0), ("the last", Some("3"), 2), ("one that is gone", Some("9"), 0)]
+            [("no holder", None, 0), ("the last", Some("3"), 2), ("a deleted one", Some("9"), 0)]
         {
             let first = names([&one, &two, &three], holder);
             assert_eq!(first, names([&three, &one, &two], holder), "{case}: whatever the order of pages");

@@ -23,7 +23,7 @@ const TIMES_NOT_THERE: u32 = 4;
 /// A first failure with a shorter pause is not reported: most are over with the next call.
 const WORTH_TELLING: Duration = Duration::from_secs(10);
 
-/// Who wants to call.
+/// Who makes a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
     /// The reconcile of a controller.
@@ -44,7 +44,7 @@ pub(super) enum CallScope {
     /// The registry, which is optional: a failure concerns the caller alone, whatever it is. If the service throttles
     /// or refuses all calls, the next call of another scope shows it.
     Extra,
-    /// Logs, whose endpoints the service removes after 2027-01-31: no answer says anything about other endpoints.
+    /// Logs, whose endpoints the service removes after 2027-01-31: no answer is evidence about other endpoints.
     Logs,
 }
 

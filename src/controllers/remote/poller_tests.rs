@@ -14,7 +14,7 @@ use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate};
 const SETTLED: PollRate = PollRate::Settled(Duration::from_mins(5));
 
 /// Registers a pending read of each of these now.
-fn wish(bench: &Bench, numbers: impl IntoIterator<Item = usize>) {
+fn request_reads(bench: &Bench, numbers: impl IntoIterator<Item = usize>) {
     for number in numbers {
         let sighting = bench.remote.sighting(&object_ref(number), &id(number), bench.clock.now());
         assert!(sighting.is_none(), "{number} was not read yet");
@@ -40,7 +40,7 @@ async fn pending_reads_share_one_list_and_each_object_is_enqueued_once() {
     let mut bench = Bench::new(250, 16);
     bench.settle().await;
     assert_eq!(bench.service.calls(), [COUNT]);
-    wish(&bench, 0..250);
+    request_reads(&bench, 0..250);
     bench.settle().await;
     assert_eq!(bench.service.calls(), pages(&[0, 100, 200]));
     let mut enqueued = bench.enqueued();
@@ -66,7 +66,7 @@ async fn a_list_is_read_to_its_end_whatever_pages_the_service_returns() {
             world.largest_page = largest_page;
             world.without_total = without_total;
         }
-        wish(&bench, 0..250);
+        request_reads(&bench, 0..250);
         bench.settle().await;
         assert_eq!(bench.service.calls(), pages(offsets), "{case}");
         assert_eq!(bench.enqueued().len(), 250, "{case}");
@@ -76,7 +76,7 @@ async fn a_list_is_read_to_its_end_whatever_pages_the_service_returns() {
 #[tokio::test]
 async fn few_are_read_by_id_and_a_404_is_observed_as_absence() {
     let bench = Bench::new(250, 16);
-    wish(&bench, [1, 2, 900]);
+    request_reads(&bench, [1, 2, 900]);
     bench.settle().await;
     assert_eq!(bench.service.calls(), [COUNT, Call::Get(id(1)), Call::Get(id(2)), Call::Get(id(900))]);
     let seen = |number| bench.remote.sighting(&object_ref(number), &id(number), START).expect("it was read").found;
@@ -90,7 +90,7 @@ async fn a_list_proves_presence_only_and_absence_is_read_by_id() {
     bench.service.world().hidden = vec![id(5)];
     bench.settle().await;
     bench.service.calls();
-    wish(&bench, (0..10).chain([900]));
+    request_reads(&bench, (0..10).chain([900]));
     bench.settle().await;
     let mut calls = bench.service.calls();
     assert_eq!(calls.remove(0), Call::Page { offset: 0, limit: PAGE });
@@ -104,7 +104,7 @@ async fn a_list_proves_presence_only_and_absence_is_read_by_id() {
 async fn a_list_that_takes_longer_than_a_pause_does_not_read_the_same_again_by_id() {
     let bench = Bench::new(500, 16);
     bench.settle().await;
-    wish(&bench, 0..500);
+    request_reads(&bench, 0..500);
     bench.settle().await;
     take(&bench, 0..500, PollRate::Busy { since: START });
     bench.service.calls();
@@ -117,7 +117,7 @@ async fn a_list_that_takes_longer_than_a_pause_does_not_read_the_same_again_by_i
 #[tokio::test]
 async fn a_change_enqueues_its_object_and_no_other() {
     let mut bench = Bench::new(50, 16);
-    wish(&bench, 0..50);
+    request_reads(&bench, 0..50);
     bench.settle().await;
     take(&bench, 0..50, SETTLED);
     bench.enqueued();
@@ -134,7 +134,7 @@ async fn a_thousand_settled_ones_cost_one_list_per_interval_and_enqueue_nothing(
     for (minutes, most_in_an_hour) in [(5, 5 * 60), (1, 12 * 60)] {
         let mut bench = Bench::new(1_000, 16);
         bench.settle().await;
-        wish(&bench, 0..1_000);
+        request_reads(&bench, 0..1_000);
         bench.settle().await;
         take(&bench, 0..1_000, PollRate::Settled(Duration::from_mins(minutes)));
         bench.enqueued();
@@ -154,7 +154,7 @@ async fn a_thousand_settled_ones_cost_one_list_per_interval_and_enqueue_nothing(
 async fn one_busy_among_many_settled_ones_is_read_by_id() {
     let mut bench = Bench::new(1_000, 16);
     bench.settle().await;
-    wish(&bench, 0..1_000);
+    request_reads(&bench, 0..1_000);
     bench.settle().await;
     take(&bench, 1..1_000, SETTLED);
     take(&bench, [0], PollRate::Busy { since: bench.clock.now() });
@@ -175,7 +175,7 @@ async fn nothing_is_sent_inside_retry_after() {
     assert!(api.deployment(&by_key).await.is_err());
     bench.service.world().mood = Mood::Works;
     bench.service.calls();
-    wish(&bench, 0..10);
+    request_reads(&bench, 0..10);
     bench.pass(Duration::from_millis(7_320)).await;
     let error = api.deployment(&by_key).await.expect_err("it is held back");
     assert_eq!((error.failure, error.retry_after), (Failure::HeldBack, Some(Duration::from_millis(1))));
@@ -196,7 +196,7 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers
     let project = ObjectRef::project("default", "shop");
     assert!(bench.remote.join(&project, &settings("secret", 10), None), "the same settings need no client");
     bench.service.world().mood = Mood::Fails(failure(Failure::NotSent));
-    wish(&bench, 0..100);
+    request_reads(&bench, 0..100);
     bench.settle().await;
     assert_eq!(bench.service.calls().len(), 2, "the count and one list");
     for number in [3, 1, 2, 1] {
@@ -208,11 +208,11 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers
     bench.pass(Duration::from_mins(30)).await;
     let calls = bench.service.calls().len();
     assert!((30..=45).contains(&calls), "{calls} calls in half an hour");
-    let mut condition = bench.enqueued();
-    condition.sort();
+    let mut enqueued = bench.enqueued();
+    enqueued.sort();
     let mut everyone: Vec<_> = (0..100).map(object_ref).chain([project.clone()]).collect();
     everyone.sort();
-    assert_eq!(condition, everyone, "each waiting object is enqueued once, and so is the project");
+    assert_eq!(enqueued, everyone, "each waiting object is enqueued once, and so is the project");
     assert!(matches!(bench.remote.health(), Health::Failing(outage) if outage.since == START));
 
     bench.service.world().mood = Mood::Works;
@@ -224,10 +224,10 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers
     let place = |object_ref: &ObjectRef| enqueued.iter().position(|enqueued| enqueued == object_ref);
     assert!(enqueued.contains(&project));
     assert!(place(&object_ref(3)) < place(&object_ref(1)), "{enqueued:?}");
-    let concurrency_limiter = (bench.remote.enter(&object_ref(3)), bench.remote.enter(&object_ref(1)));
-    assert!(concurrency_limiter.0.is_ok() && concurrency_limiter.1.is_ok());
+    let permits = (bench.remote.enter(&object_ref(3)), bench.remote.enter(&object_ref(1)));
+    assert!(permits.0.is_ok() && permits.1.is_ok());
     assert!(matches!(bench.remote.enter(&object_ref(2)), Err(NotAdmitted::Queued)));
-    drop(concurrency_limiter);
+    drop(permits);
     assert_eq!(bench.enqueued().last(), Some(&object_ref(2)), "a released permit enqueues the next object");
 }
 
@@ -235,15 +235,15 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers
 async fn rule_20_an_outage_enqueues_the_objects_that_wait_for_a_permit_or_a_read() {
     let mut bench = Bench::new(3, 1);
     bench.settle().await;
-    let turn = bench.remote.enter(&object_ref(0));
-    assert!(turn.is_ok());
+    let permit = bench.remote.enter(&object_ref(0));
+    assert!(permit.is_ok());
     assert!(matches!(bench.remote.enter(&object_ref(1)), Err(NotAdmitted::Queued)));
     bench.service.world().mood = Mood::Fails(failure(Failure::NotSent));
-    wish(&bench, 2..3);
+    request_reads(&bench, 2..3);
     bench.settle().await;
     assert!(matches!(bench.remote.enter(&object_ref(2)), Err(NotAdmitted::CircuitOpen(_))));
     // It still has the permit from before the outage.
-    wish(&bench, 0..1);
+    request_reads(&bench, 0..1);
     bench.enqueued();
     bench.pass(Duration::from_mins(30)).await;
     assert_eq!(
@@ -264,7 +264,7 @@ async fn neither_a_bad_record_nor_a_failing_list_keeps_the_circuit_breaker_open_
         bench.settle().await;
         bench.service.world().mood = mood;
         bench.service.calls();
-        wish(&bench, 0..2);
+        request_reads(&bench, 0..2);
         bench.pass(Duration::from_secs(10)).await;
         let calls = bench.service.calls();
         assert!(calls.len() <= 12, "{case}: {calls:?}");
@@ -276,7 +276,7 @@ async fn neither_a_bad_record_nor_a_failing_list_keeps_the_circuit_breaker_open_
 async fn a_project_without_rights_is_called_once_in_five_minutes() {
     let mut bench = Bench::new(10, 16);
     bench.service.world().mood = Mood::Fails(answered(403, Some(ErrorCode::AuthorizationError)));
-    wish(&bench, 0..10);
+    request_reads(&bench, 0..10);
     bench.pass(Duration::from_hours(1)).await;
     let calls = bench.service.calls().len();
     assert!((11..=13).contains(&calls), "{calls} calls in an hour");
@@ -288,9 +288,9 @@ async fn a_project_without_rights_is_called_once_in_five_minutes() {
 async fn an_unused_reservation_does_not_block_the_queue() {
     let mut bench = Bench::new(0, 1);
     bench.settle().await;
-    let turn = bench.remote.enter(&object_ref(0)).expect("there is room");
+    let permit = bench.remote.enter(&object_ref(0)).expect("there is room");
     assert!(bench.remote.enter(&object_ref(1)).is_err() && bench.remote.enter(&object_ref(2)).is_err());
-    drop(turn);
+    drop(permit);
     assert_eq!(bench.enqueued(), [object_ref(1)]);
     bench.pass(Duration::from_secs(3)).await;
     assert_eq!(bench.enqueued(), [object_ref(2)]);
@@ -299,16 +299,16 @@ async fn an_unused_reservation_does_not_block_the_queue() {
 #[tokio::test]
 async fn the_resting_poller_is_notified_only_of_what_is_due_earlier() {
     let bench = Bench::new(10, 16);
-    let rung = || bench.remote.bell.notified().now_or_never().is_some();
+    let notified = || bench.remote.bell.notified().now_or_never().is_some();
     assert_eq!(bench.settle().await, at(600));
     bench.remote.watch(&object_ref(1), &id(1), PollRate::Settled(Duration::from_hours(2)));
-    assert!(!rung(), "not due before its next round");
+    assert!(!notified(), "not due before its next round");
     bench.remote.watch(&object_ref(1), &id(1), SETTLED);
-    assert!(rung());
+    assert!(notified());
     assert!(bench.settle().await <= at(330));
-    wish(&bench, [2, 3]);
-    assert!(rung());
-    assert!(!rung(), "once is enough");
+    request_reads(&bench, [2, 3]);
+    assert!(notified());
+    assert!(!notified(), "once is enough");
 }
 
 #[tokio::test]

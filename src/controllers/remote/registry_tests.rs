@@ -84,24 +84,24 @@ async fn projects_share_a_remote_and_the_lowest_rate_counts_as_long_as_it_is_cla
 async fn no_project_uses_credentials_that_only_another_project_has() {
     let bench = Bench::new();
     let stranger = ObjectRef::project("elsewhere", "one");
-    let mut foreign_installs = settings("right", 10);
-    foreign_installs.auth_url = "http://auth.elsewhere.test".into();
+    let mut other_server = settings("right", 10);
+    other_server.auth_url = "http://auth.elsewhere.test".into();
     let mut narrower = settings("right", 10);
     narrower.scopes = Some("view_connectors:demo".into());
     for (case, other) in [
         ("another secret", settings("wrong", 10)),
-        ("another authorization server", foreign_installs),
+        ("another authorization server", other_server),
         ("other scopes", narrower),
     ] {
-        let ours = bench.claim(&project("one"), "right", 10);
-        let theirs = bench.remotes.claim(&stranger, &other).expect("the settings are valid");
-        assert!(!Arc::ptr_eq(&ours, &theirs), "{case}: a client id alone gives no access");
-        let login = ours.login();
+        let first = bench.claim(&project("one"), "right", 10);
+        let second = bench.remotes.claim(&stranger, &other).expect("the settings are valid");
+        assert!(!Arc::ptr_eq(&first, &second), "{case}: a client id alone gives no access");
+        let login = first.login();
         // Whichever project claims again or changes its settings, neither gets the other's client.
         bench.claim(&project("one"), "right", 5);
         bench.remotes.claim(&stranger, &other).expect("the settings are valid");
-        assert!(bench.remotes.of(&stranger).is_some_and(|remote| Arc::ptr_eq(&remote, &theirs)), "{case}");
-        assert_eq!(ours.login(), login, "{case}: the first project keeps its client");
+        assert!(bench.remotes.of(&stranger).is_some_and(|remote| Arc::ptr_eq(&remote, &second)), "{case}");
+        assert_eq!(first.login(), login, "{case}: the first project keeps its client");
         bench.remotes.release(&project("one"));
         bench.remotes.release(&stranger);
     }

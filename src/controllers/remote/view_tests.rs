@@ -87,8 +87,8 @@ fn failed_reads_back_off_even_if_reconciles_ask_again() {
     assert_eq!(watching.take(0, 0), None);
     let mut now = START;
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-        let condition = watching.view.miss(&[object_ref(1)], &id(1), now, &mut watching.jitter);
-        assert_eq!(condition.len(), usize::from(seconds == 1), "the waiting object is enqueued once");
+        let enqueued = watching.view.miss(&[object_ref(1)], &id(1), now, &mut watching.jitter);
+        assert_eq!(enqueued.len(), usize::from(seconds == 1), "the waiting object is enqueued once");
         let (whole, pause) = (Duration::from_secs(seconds), between(now, watching.due()));
         assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{seconds} s: {pause:?}");
         assert!(watching.view.take(&object_ref(1), &id(1), now, now).is_none());

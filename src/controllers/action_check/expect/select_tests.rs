@@ -125,9 +125,9 @@ proptest! {
     #[test]
     fn the_evaluator_selects_the_same_values_as_the_crate(value in any_json(), path in any_path()) {
         let sorted = |mut values: Vec<String>| { values.sort(); values };
-        let ours = sorted(selected(&path, &value).iter().map(Value::to_string).collect());
-        let theirs = value.query(&path).expect("a path");
-        let theirs = sorted(theirs.into_iter().map(Value::to_string).collect());
-        prop_assert_eq!(ours, theirs, "{} over {}", path, value);
+        let own = sorted(selected(&path, &value).iter().map(Value::to_string).collect());
+        let crates = value.query(&path).expect("a path");
+        let crates = sorted(crates.into_iter().map(Value::to_string).collect());
+        prop_assert_eq!(own, crates, "{} over {}", path, value);
     }
 }

@@ -17,8 +17,8 @@ use super::{Health, Outage, OutageKind};
 
 /// Pause while a user has to act at the remote; new credentials end it.
 pub(super) const UNTIL_REPAIRED: Duration = Duration::from_mins(5);
-/// Refused lists in a row before the service is taken not to have the project, if no answer says so by its code: a
-/// gateway in between may answer anything for some seconds.
+/// Refused lists in a row before the project counts as missing, unless the code of an answer states it: a gateway in
+/// between may answer anything for some seconds.
 const TIMES_NOT_THERE: u32 = 4;
 /// A first failure with a shorter pause is not reported: most are over with the next call.
 const WORTH_TELLING: Duration = Duration::from_secs(10);
@@ -136,9 +136,8 @@ impl CircuitBreaker {
         if permit.client != self.client {
             return;
         }
-        // Any success shows that the service is up. Three outages need more: only a call that was sent after the outage
-        // began shows that throttling is over or that credentials work again, and only a list shows that the project
-        // exists.
+        // Any success shows that the service is up. The other outages end only with a call that was sent after they
+        // began: it shows that throttling is over or that credentials work again. A missing project needs a LIST.
         let opens = self.outage.as_ref().is_none_or(|outage| match outage.kind {
             OutageKind::Unavailable => true,
             OutageKind::ProjectNotFound => permit.scope == CallScope::List && permit.round == self.round,

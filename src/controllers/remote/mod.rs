@@ -85,7 +85,7 @@ pub enum NotAdmitted {
 /// The health of a remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// No call was answered yet.
+    /// No call has succeeded yet, or none since the credentials were replaced during an outage.
     Unknown,
     /// It answers.
     Good {

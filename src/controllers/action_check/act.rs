@@ -14,10 +14,10 @@ use super::status::{AS_EXPECTED, Result, with_excerpt};
 use super::{STACK, expect};
 use crate::crd::{CheckOutcome, Expectation};
 
-/// A call leaves within this time of its intent being written, or not at all.
+/// A call leaves within this time after its intent was written, or not at all.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Assertions are read and evaluated for one check at a time, so that what the largest answer and the worst patterns need is
-/// needed once.
+/// One check at a time compiles or evaluates assertions, so that the memory for the largest answer and the worst
+/// patterns is needed once.
 static ONE_AT_A_TIME: Semaphore = Semaphore::const_new(1);
 
 /// A call that is ready to leave, and what its answer has to be.
@@ -28,7 +28,7 @@ pub(super) struct Prepared {
     pub(super) expected: Expectation,
 }
 
-/// Sends the call, once, and says what came of it. `started`: when it was written that it would be sent.
+/// Sends the call, once, and returns its result. `started`: when the intent to send was written.
 pub(super) async fn call(prepared: Prepared, started: Timestamp) -> Result {
     let Prepared { client, request, masker, expected } = prepared;
     let answer = match client.send(request, Some(later(started, LIMIT))).await {
@@ -47,7 +47,7 @@ pub(super) async fn call(prepared: Prepared, started: Timestamp) -> Result {
     Result { outcome, http_status, duration, message }
 }
 
-/// Evaluates beside the runtime.
+/// Evaluates an answer on a separate thread.
 async fn evaluate(expected: Expectation, answer: ActionAnswer) -> (Arc<ActionAnswer>, std::result::Result<(), String>) {
     let answer = Arc::new(answer);
     let evaluated = Arc::clone(&answer);
@@ -56,21 +56,21 @@ async fn evaluate(expected: Expectation, answer: ActionAnswer) -> (Arc<ActionAns
     (answer, result.unwrap_or_else(|| Err("expect cannot be evaluated: write it in another way".to_owned())))
 }
 
-/// Reads the assertions beside the runtime, before anything is sent. They are read again with the answer: kept until then they
-/// would need memory for every check that is under way.
+/// Compiles the assertions on a separate thread, before anything is sent. They are compiled again with the answer:
+/// keeping them until then would need memory for every check in progress.
 pub(super) async fn check(expected: Expectation) -> std::result::Result<(), String> {
     let read = beside(move || expect::compile(&expected).map(drop)).await;
     read.unwrap_or_else(|| Err("expect cannot be read: write it in another way".to_owned()))
 }
 
-/// Does it on a thread of its own; `None` if that panicked.
+/// Runs `work` on a thread of its own, which has a large stack; `None` if it panicked.
 async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    // It is never closed.
+    // The semaphore is never closed.
     let turn = ONE_AT_A_TIME.acquire().await.ok()?;
     let (done, result) = tokio::sync::oneshot::channel();
     let thread = std::thread::Builder::new().name("expect".to_owned()).stack_size(STACK);
     let work = move || {
-        // Held for as long as it runs, also if nobody waits for it any more because the operator ends.
+        // Held as long as the thread runs, even if nobody awaits it because the operator shuts down.
         let _turn = turn;
         drop(done.send(work()));
     };

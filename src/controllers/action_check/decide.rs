@@ -1,4 +1,4 @@
-//! Whether to call the action now: pure. A POST or PUT is never sent twice for one cause.
+//! Decides whether to call the action now. Pure. A POST or PUT is never sent twice for one cause.
 
 use std::time::Duration;
 
@@ -7,36 +7,36 @@ use jiff::Timestamp;
 
 use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};
 
-/// Pause before a call is tried again of which nothing left.
+/// Pause before a call is tried again that did not leave.
 pub const NOT_SENT_AGAIN: Duration = Duration::from_mins(1);
 
-/// What is wanted.
+/// The requested call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// What a call would be made for.
+    /// The cause of the call.
     pub cause: CheckedFor,
-    /// Whether a call changes something.
+    /// Whether the call is a write (POST or PUT).
     pub writes: bool,
-    /// Pause between two calls that read.
+    /// Pause between two calls that only read.
     pub interval: Duration,
     /// `suspend: true`.
     pub suspended: bool,
 }
 
-/// What to do.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Call it.
+    /// Call the action.
     Send,
-    /// Nothing now; run again after this time, if there is one.
+    /// Nothing now; reconcile again after this time, if any.
     NoOp(Option<Duration>),
-    /// Nothing: it may have been sent, and the answer is lost.
+    /// Nothing: the call may have been sent, and its answer is lost.
     Lost,
-    /// Nothing, though it would be called if it were not suspended, and no answer is known.
+    /// Nothing because of `suspend`: the call would be sent otherwise, and no answer is known.
     Held,
 }
 
-/// Decides from what the status says of the last call.
+/// Decides from what the status records of the last call.
 #[must_use]
 pub fn decide(status: &ActionCheckStatus, wanted: &Wanted, now: Timestamp) -> Step {
     let known = status.checked_for.as_ref().is_some_and(|checked| is_same(checked, &wanted.cause));
@@ -54,14 +54,14 @@ fn unsuspended(status: &ActionCheckStatus, outcome: Option<CheckOutcome>, wanted
         (CheckOutcome::Sent, true) => Step::Lost,
         (CheckOutcome::Passed | CheckOutcome::Failed, true) => Step::NoOp(None),
         (CheckOutcome::NotSent, _) => due(status, NOT_SENT_AGAIN.min(wanted.interval), now),
-        // Reading again does no harm.
+        // Repeating a read is harmless.
         (CheckOutcome::Sent, false) => Step::Send,
         (CheckOutcome::Passed | CheckOutcome::Failed, false) => due(status, wanted.interval, now),
     }
 }
 
-/// Whether two calls are made for the same. The generation also grows when only `suspend` changes; the digest also changes
-/// when another version of the operator writes a spec in another way: either of them is enough.
+/// Whether two causes are the same. The generation also grows when only `suspend` changes; the digest also changes when
+/// another version of the operator serializes the spec differently: equality of either is enough.
 fn is_same(one: &CheckedFor, two: &CheckedFor) -> bool {
     let same_spec =
         one.generation == two.generation || (one.spec_digest.is_some() && one.spec_digest == two.spec_digest);
@@ -71,7 +71,7 @@ fn is_same(one: &CheckedFor, two: &CheckedFor) -> bool {
 
 fn due(status: &ActionCheckStatus, pause: Duration, now: Timestamp) -> Step {
     let last = status.checked_at.as_ref().map_or(Timestamp::UNIX_EPOCH, |at| at.0);
-    // A clock that was set back must not make it wait for longer than the pause.
+    // The wait never exceeds the pause, even if the clock was set back.
     match between(now, later(last.min(now), pause)) {
         Duration::ZERO => Step::Send,
         left => Step::NoOp(Some(left)),
@@ -113,7 +113,7 @@ mod tests {
             ("a clock that was set back", Some(&first), Some(Passed), false, 10, Step::NoOp(Some(5 * minute))),
             ("another generation", Some(&cause(2, Some("a"), Some(5))), Some(Passed), true, 101, Step::Send),
             ("other values", Some(&cause(1, Some("b"), Some(5))), Some(Sent), true, 101, Step::Send),
-            ("applied anew", Some(&cause(1, Some("a"), Some(6))), Some(Failed), true, 101, Step::Send),
+            ("applied again", Some(&cause(1, Some("a"), Some(6))), Some(Failed), true, 101, Step::Send),
             ("after nothing before", Some(&cause(1, None, None)), Some(Passed), true, 101, Step::Send),
         ] {
             let checked_at = Some(Time(at(100)));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn suspending_and_resuming_sends_nothing_again_and_a_rerun_sends_once() {
+    fn suspending_and_resuming_sends_nothing_and_a_rerun_sends_once() {
         let asked = |request: &str| Some(request.to_owned());
         let first = CheckedFor { generation: 1, spec_digest: asked("s1"), ..CheckedFor::default() };
         for (case, wanted, expected) in [

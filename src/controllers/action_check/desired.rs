@@ -1,4 +1,4 @@
-//! The call that a spec asks for: pure. What cannot be sent is told with a reason.
+//! The call that a spec asks for. Pure. A spec that cannot be sent becomes a condition.
 
 use connect_api::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
 
@@ -6,13 +6,13 @@ use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
 use crate::crd::{ActionCheckMethod, ActionCheckSpec, Frontend, FrontendPreset};
 
-/// End of the address of a frontend that names no other.
+/// Top-level part of a frontend's address if the spec names none.
 const DEFAULT_TLD: &str = ".live";
 
-/// A call, and where it goes.
+/// A call, and its target.
 #[derive(Debug)]
 pub struct Desired {
-    /// How the frontend is called.
+    /// The kind of frontend, which determines the form of calls.
     pub preset: Preset,
     /// Its address.
     pub url: String,
@@ -20,7 +20,7 @@ pub struct Desired {
     pub action: Action,
 }
 
-/// Puts the call together. `frontend`: that of the spec, with what its project adds; `headers`: those of `headersFrom`, with
+/// Builds the call. `frontend`: that of the spec, completed from its project; `headers`: those of `headersFrom`, with
 /// their values.
 ///
 /// # Errors
@@ -87,7 +87,7 @@ mod tests {
         for (name, value) in change.as_object().expect("an object") {
             spec[name] = value.clone();
         }
-        serde_json::from_value(spec).expect("it is a spec")
+        serde_json::from_value(spec).expect("the JSON is a spec")
     }
 
     fn desired(change: &Value) -> Result<Desired, ConditionUpdate> {
@@ -97,25 +97,25 @@ mod tests {
 
     #[test]
     fn names_become_an_address_and_an_absent_body_an_empty_object() {
-        let plain = desired(&json!({})).expect("it is right");
+        let plain = desired(&json!({})).expect("the spec is valid");
         assert_eq!((plain.url.as_str(), plain.preset), ("https://shop-example.frontastic.live", Preset::FRONTASTIC));
         assert_eq!(plain.action.method, ActionMethod::Post(JsonText::default()));
         let names = json!({"projectName": "shop", "companyName": "example", "preset": "Service", "tld": ".io"});
-        let service = desired(&json!({"frontend": names, "method": "GET"})).expect("it is right");
+        let service = desired(&json!({"frontend": names, "method": "GET"})).expect("the spec is valid");
         assert_eq!((service.url.as_str(), service.preset), ("https://shop-example.service.io", Preset::SERVICE));
         assert_eq!(service.action.method, ActionMethod::Get);
         let body = "{\"a\":  1.0}";
-        let sent = desired(&json!({"body": body})).expect("it is right");
+        let sent = desired(&json!({"body": body})).expect("the spec is valid");
         assert_eq!(sent.action.method, ActionMethod::Post(JsonText::read(body).expect("it is JSON")));
     }
 
     #[test]
-    fn what_cannot_be_sent_says_what_to_change() {
+    fn the_error_for_an_invalid_call_names_what_to_change() {
         let long = json!({"frontend": {"projectName": "a".repeat(61), "companyName": "bcd"}});
         for (case, change, expected) in [
             ("no address", json!({"frontend": {}}), "projectName"),
             ("names that are too long", long, "too long"),
-            ("a body to read with", json!({"method": "GET", "body": "{}"}), "leave it out"),
+            ("a body for a GET", json!({"method": "GET", "body": "{}"}), "leave it out"),
             ("a body that is no JSON", json!({"body": "{a: 1}"}), "body is not JSON: key must be a string at line 1"),
         ] {
             let condition = desired(&change).expect_err(case);

@@ -1,8 +1,8 @@
-//! Controller of `ActionCheck`: calls an action, and says whether it answered as expected.
+//! Controller of `ActionCheck`: calls an action, and reports whether it answered as expected.
 //!
-//! A POST or PUT leaves at most once for each cause, wherever the operator is killed: that it is about to be sent is
-//! written first, on the version of the resource that was read, and what may have been sent is not sent again. No other
-//! hosts than those that the operator allows are called. Next: `decide.rs` for when, `expect/` for what passes.
+//! A POST or PUT leaves at most once for each cause, wherever the operator is killed: the intent to send is written
+//! first, on the version of the resource that was read, and what may have been sent is not sent again. Only hosts that
+//! the operator allows are called. Next: `decide.rs` for when to call, `expect/` for what passes.
 
 mod act;
 pub mod decide;
@@ -31,16 +31,16 @@ use super::refusal::{self, Access};
 use super::work::ReconcileOutcome;
 use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
 
-/// Stack of a thread that reads or evaluates assertions, in bytes: several times what the deepest ones were seen to need.
-/// Of what is not used, the system gives nothing.
+/// Stack of a thread that compiles or evaluates assertions, in bytes: several times what the deepest ones were measured
+/// to need. The system allocates only what is used.
 pub const STACK: usize = 16 << 20;
-/// Pause before a run is done again that the cluster refused.
+/// Pause before the next reconcile after a Kubernetes API error.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
-/// How often the answer to a call that is not repeated is tried to be written.
+/// Maximum attempts to write the answer to a call that is not repeated.
 const WRITES: u32 = 10;
 
-/// One run for one check: what follows, and how it ended. Never fails: whatever goes wrong is said in the status, or tried
-/// again.
+/// Reconciles one check; returns the next action and the outcome. Never fails: errors are reported in the status, or
+/// retried.
 pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
     let object_ref = ObjectRef::check(&object.namespace().unwrap_or_default(), &object.name_any());
     let api = Api::<ActionCheck>::namespaced(context.client.clone(), &object_ref.namespace);
@@ -49,7 +49,7 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
         return (Action::await_change(), ReconcileOutcome::Gone);
     }
     let run = Reconciler { api, object, context: &context, object_ref: &object_ref };
-    // In a box, so that no layer around a run needs its room.
+    // Boxed to keep the futures around it small.
     let next = match Box::pin(run.reconcile()).await {
         Err(error) => run.report_kubernetes_error(error).await,
         next => next,
@@ -63,13 +63,13 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
     }
 }
 
-/// Forgets everything about a check that is gone.
+/// Removes everything in memory about a deleted check.
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
     context.references.forget(object_ref);
 }
 
-/// When to run again, and how the run ended.
+/// When to reconcile again, and the outcome of the reconcile.
 type Next = (Option<Duration>, ReconcileOutcome);
 
 struct Reconciler<'a> {
@@ -104,7 +104,7 @@ impl Reconciler<'_> {
                 Ok(prepared) => self.send(prepared, &wanted).await,
                 Err(condition) => {
                     let (_, ended) = self.patch_status(&condition).await?;
-                    // Whatever else stands in the way wakes the check when it changes.
+                    // Changes of every other obstacle enqueue the check.
                     let again = matches!(condition.reason, Reason::InternalError | Reason::KubernetesError);
                     Ok((again.then_some(decide::NOT_SENT_AGAIN), ended))
                 }
@@ -112,24 +112,24 @@ impl Reconciler<'_> {
         }
     }
 
-    /// The API server refused a request. What can be told of that is told, on the version that was read.
+    /// Reports that the API server refused a request, on the version that was read, if the error is worth a condition.
     async fn report_kubernetes_error(&self, error: kube::Error) -> Result<Next, kube::Error> {
         let condition = refusal::condition(Access::Write, refusal::ANY, error)?;
         let (_, ended) = Box::pin(self.patch_status(&condition)).await?;
         Ok((Some(decide::NOT_SENT_AGAIN), ended))
     }
 
-    /// When to look again at a deployment that another install may work on.
+    /// Returns when to read a deployment again that another install may manage.
     fn foreign(&self) -> Option<Duration> {
         (self.object.spec.after.is_some() && self.context.foreign_installs.is_shard()).then_some(FOREIGN_AGAIN)
     }
 
-    /// The status, with the install that works on it.
+    /// Returns the status with the name of this install.
     fn claimed(&self, status: ActionCheckStatus) -> ActionCheckStatus {
         ActionCheckStatus { controller: self.context.foreign_installs.mine(), ..status }
     }
 
-    /// Everything that a call needs, or why there can be none.
+    /// Returns everything that a call needs, or why there can be none.
     async fn prepare(&self) -> Result<Result<Prepared, ConditionUpdate>, kube::Error> {
         let headers = match observe::headers(self.context, &self.object_ref.namespace, &self.object.spec).await? {
             Ok(headers) => headers,
@@ -171,7 +171,7 @@ impl Reconciler<'_> {
         })
     }
 
-    /// One call. If it changes something, that it is about to leave is written first.
+    /// Sends one call. If it is a write, the intent to send is persisted first.
     async fn send(&self, prepared: Prepared, wanted: &Wanted) -> Result<Next, kube::Error> {
         let started = self.context.clock.now();
         let before = self.object.status.clone().unwrap_or_default();
@@ -199,8 +199,8 @@ impl Reconciler<'_> {
         Ok((again, ReconcileOutcome::Said(Some(condition.reason))))
     }
 
-    /// Writes what came of a call that is not repeated, also if labels or the spec were changed meanwhile: what is not
-    /// written is lost.
+    /// Writes the answer to a call that is not repeated, even if labels or the spec were changed meanwhile: an answer
+    /// that is not written is lost.
     async fn write_answer(
         &self,
         mut object: Arc<ActionCheck>,
@@ -211,16 +211,16 @@ impl Reconciler<'_> {
             let before = object.status.clone().unwrap_or_default();
             match write_status(&self.api, &*object, &before, after).await {
                 Err(error) if attempt < WRITES => {
-                    tracing::debug!(object = %self.object_ref, %error, "the answer is written once more");
+                    tracing::debug!(object = %self.object_ref, %error, "writing the answer again");
                     self.context.clock.sleep(AFTER_CONFLICT.saturating_mul(attempt)).await;
                 }
                 written => return written,
             }
             match self.api.get_opt(&self.object_ref.name).await {
                 Ok(Some(newer)) if is_intent(&newer, sent) => object = Arc::new(newer),
-                // Somebody else goes on with it, or it is gone.
+                // Another writer has taken over, or the check is deleted.
                 Ok(_) => return Ok(None),
-                Err(error) => tracing::debug!(object = %self.object_ref, %error, "it cannot be read"),
+                Err(error) => tracing::debug!(object = %self.object_ref, %error, "the check cannot be read"),
             }
         }
         Ok(None)
@@ -244,7 +244,7 @@ impl Reconciler<'_> {
     }
 }
 
-/// Whether what is stored is what was written before a call.
+/// Whether the stored status is the intent that was written before a call.
 fn is_intent(object: &ActionCheck, sent: &ActionCheckStatus) -> bool {
     let key = |status: &ActionCheckStatus| -> (Option<CheckedFor>, _, _) {
         (status.checked_for.clone(), status.outcome, status.checked_at.clone())
@@ -252,7 +252,8 @@ fn is_intent(object: &ActionCheck, sent: &ActionCheckStatus) -> bool {
     object.status.as_ref().is_some_and(|status| key(status) == key(sent))
 }
 
-/// An API server with an older CRD drops what it does not know, and then nothing would keep a call from being repeated.
+/// Returns the error for a dropped intent: an API server with an older CRD drops unknown fields, and then nothing would
+/// prevent a second call.
 fn dropped() -> kube::Error {
     kube::Error::Service("the API server has not kept status.checkedFor: install the CRDs of this version".into())
 }

@@ -1,4 +1,4 @@
-//! Reads what a check needs: values of its Secrets, and what the deployment that it comes after has applied.
+//! Reads the inputs of a check: values of its Secrets, and what the deployment that it follows has applied.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use crate::controllers::secret;
 use crate::crd::{ActionCheck, ActionCheckSpec, CheckedFor, ConnectProject, ConnectorDeployment, Frontend};
 use crate::names;
 
-/// What a spec names.
+/// Returns the objects that a spec names.
 pub(super) fn references(spec: &ActionCheckSpec) -> BTreeSet<Reference> {
     let secrets = spec.headers_from.iter().map(|header| (Named::Secret, header.secret_key_ref.name.clone()));
     let after = spec.after.iter().map(|after| (Named::Deployment, after.deployment_ref.name.clone()));
@@ -26,10 +26,10 @@ pub(super) fn references(spec: &ActionCheckSpec) -> BTreeSet<Reference> {
     secrets.chain(after).chain(project).collect()
 }
 
-/// The frontend of a spec, with what its project adds; the inner error says what is missing.
+/// Returns the frontend of a spec, completed from its project; the inner error names what is missing.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(super) async fn frontend(
     context: &Context,
     namespace: &str,
@@ -44,31 +44,31 @@ pub(super) async fn frontend(
     Ok(Ok(spec.frontend.or(&object.spec.frontend.unwrap_or_default())))
 }
 
-/// What a call would be made for, without what it comes after. `cache`: what the last one was made for.
+/// Returns the cause of a call, without the deployment that it follows. `cache`: the cause of the last call.
 fn own_cause(object: &ActionCheck, cache: Option<&CheckedFor>) -> CheckedFor {
     let request = object::request(object, names::RERUN_REQUESTED_AT);
     CheckedFor {
         generation: object.metadata.generation.unwrap_or_default(),
         spec_digest: Some(spec_digest(&object.spec)),
-        // One that is taken away asks for nothing.
+        // Removing the annotation requests nothing.
         rerun_request: request.or_else(|| cache.and_then(|cause| cause.rerun_request.clone())),
         ..CheckedFor::default()
     }
 }
 
-/// Digest of a spec without `suspend`, which changes nothing of a call. It holds no value of a Secret.
+/// Returns the digest of a spec without `suspend`, which does not affect a call. It contains no value of a Secret.
 fn spec_digest(spec: &ActionCheckSpec) -> String {
     let spec = ActionCheckSpec { suspend: false, ..spec.clone() };
-    // Only a map whose keys are no texts could not be written.
+    // Serializing fails only for maps with keys that are not strings, and a spec has none.
     let text = serde_json::to_vec(&spec).unwrap_or_default();
     let digest = Sha256::digest(text);
     digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// What a call would be made for now; the inner error says what it waits for.
+/// Returns the cause that a call would have now; the inner error names what it waits for.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(super) async fn cause(
     context: &Context,
     namespace: &str,
@@ -83,14 +83,15 @@ pub(super) async fn cause(
         Some(deployment) => applied(&deployment, own).ok_or_else(|| {
             ConditionUpdate::new(
                 Reason::DeploymentNotReady,
-                format!("It waits until ConnectorDeployment {name} is Ready"),
+                format!("Waiting for ConnectorDeployment {name} to become Ready"),
             )
         }),
         None => Err(ConditionUpdate::new(Reason::DeploymentNotReady, format!("ConnectorDeployment {name} is missing"))),
     })
 }
 
-/// What is live: only if the deployment is Ready with its own last generation, and nothing runs.
+/// Adds what is live to the cause; `None` unless the deployment is Ready with its last generation, and has no operation
+/// in progress.
 fn applied(deployment: &ConnectorDeployment, own: CheckedFor) -> Option<CheckedFor> {
     let status = deployment.status.as_ref()?;
     let seen = deployment.metadata.generation == Some(status.observed_generation);
@@ -100,17 +101,17 @@ fn applied(deployment: &ConnectorDeployment, own: CheckedFor) -> Option<CheckedF
     Some(CheckedFor { deployment_digest, deployment_applied_at: applied.at.clone(), ..own })
 }
 
-/// The headers of `headersFrom` with their values; the inner error says what is missing.
+/// Returns the headers of `headersFrom` with their values; the inner error names what is missing.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(super) async fn headers(
     context: &Context,
     namespace: &str,
     spec: &ActionCheckSpec,
 ) -> Result<Result<Vec<ExtraHeader>, ConditionUpdate>, kube::Error> {
     let mut headers = Vec::new();
-    // Each once, however many headers come from it.
+    // Read each Secret once, however many headers use it.
     let mut secrets = BTreeMap::new();
     for wanted in &spec.headers_from {
         let (name, key) = (&wanted.secret_key_ref.name, &wanted.secret_key_ref.key);

@@ -1,4 +1,4 @@
-//! What is said of an `ActionCheck`. Pure.
+//! The status of an `ActionCheck`. Pure.
 
 use std::time::Duration;
 
@@ -11,30 +11,30 @@ use crate::controllers::reason::Reason;
 use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};
 use crate::names;
 
-/// Longest part of an answer that is shown, in bytes.
+/// Longest excerpt of an answer in a message, in bytes.
 const LONGEST_EXCERPT: usize = 200;
-/// What is reported of a call that passed.
+/// Message for a call that passed.
 pub const AS_EXPECTED: &str = "The action answered as expected";
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Result {
-    /// In one word.
+    /// Its kind.
     pub outcome: CheckOutcome,
     /// HTTP status, if there was an answer.
     pub http_status: Option<u16>,
     /// How long the answer took, if there was one.
     pub duration: Option<Duration>,
-    /// In one sentence.
+    /// A sentence for the condition.
     pub message: String,
 }
 
-/// What to report of the last call, if nothing else is known of it than the status. `writes`: whether it changed something,
-/// so that it is not repeated.
+/// Returns the `Ready` condition for the last call, derived from the status alone. `writes`: whether the call is a
+/// write, which is not repeated.
 #[must_use]
 pub fn ready_condition(status: &ActionCheckStatus, writes: bool) -> ConditionUpdate {
     let reason = reason(status.outcome, writes);
-    // The condition has the whole sentence for as long as it is about this call.
+    // The existing condition has the whole message as long as it is about this call.
     let before = status.conditions.iter().find(|it| it.type_ == names::READY && it.reason == reason.as_str());
     let message = match (before, status.outcome, status.http_status) {
         (Some(before), ..) => before.message.clone(),
@@ -55,18 +55,18 @@ fn reason(outcome: Option<CheckOutcome>, writes: bool) -> Reason {
     }
 }
 
-/// What to tell of a call that may have been sent and whose answer nobody knows.
+/// Returns the condition for a call that may have been sent and whose answer is unknown.
 #[must_use]
 pub fn lost() -> ConditionUpdate {
     let message = format!(
-        "The operator ended before it knew the answer. It is not sent again for this: change the spec, or set the annotation \
-         {}, to send it once more",
+        "The operator stopped before it knew the answer. It does not repeat the call: change the spec, or set the \
+         annotation {}, to send it once more",
         names::RERUN_REQUESTED_AT
     );
     ConditionUpdate::new(Reason::AnswerLost, message)
 }
 
-/// The status from before a call: who reads it knows that it may have been sent.
+/// Returns the status from before a call, from which a later reconcile knows that it may have been sent.
 #[must_use]
 pub fn about_to_send(before: &ActionCheckStatus, cause: &CheckedFor, now: Timestamp) -> ActionCheckStatus {
     let status = ActionCheckStatus {
@@ -80,7 +80,7 @@ pub fn about_to_send(before: &ActionCheckStatus, cause: &CheckedFor, now: Timest
     said(&status, &ConditionUpdate::new(Reason::Checking, "The action is being called"), (cause.generation, false), now)
 }
 
-/// The status after a call.
+/// Returns the status after a call.
 #[must_use]
 pub fn answered(sent: &ActionCheckStatus, result: &Result, writes: bool, now: Timestamp) -> ActionCheckStatus {
     let status = ActionCheckStatus {
@@ -93,13 +93,13 @@ pub fn answered(sent: &ActionCheckStatus, result: &Result, writes: bool, now: Ti
     said(&status, &condition, (sent.observed_generation, false), now)
 }
 
-/// What is reported while a call waits because of `suspend`.
+/// Returns the condition for a call that waits because of `suspend`.
 #[must_use]
 pub fn held() -> ConditionUpdate {
     ConditionUpdate::new(Reason::Suspended, "The action is called once suspend is false")
 }
 
-/// The same status with these conditions, for this generation, which is suspended or not.
+/// Returns the status with the conditions for this generation, and whether it is suspended.
 #[must_use]
 pub fn said(
     before: &ActionCheckStatus,
@@ -112,7 +112,7 @@ pub fn said(
     ActionCheckStatus { observed_generation: generation, conditions, ..before.clone() }
 }
 
-/// Why an answer is not as expected, with its beginning, in which no value of a Secret is.
+/// Returns why an answer is not as expected, with an excerpt of the answer in which all Secret values are masked.
 #[must_use]
 pub fn with_excerpt(why: &str, body: &[u8], masker: &Masker) -> String {
     let (why, text) = (masker.mask(why), masker.mask(&String::from_utf8_lossy(body)));
@@ -126,7 +126,7 @@ mod tests {
     use crate::controllers::reason::ConditionState;
 
     #[test]
-    fn a_failed_write_needs_a_person_and_a_failed_read_is_read_again() {
+    fn a_failed_write_needs_a_user_and_a_failed_read_is_retried() {
         use CheckOutcome::{Failed, NotSent, Passed, Sent};
         for (outcome, writes, state) in [
             (Passed, true, ConditionState::Ready),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_to_be_sent_forgets_the_answer_before() {
+    fn the_intent_to_send_clears_the_earlier_answer() {
         let before = ActionCheckStatus {
             http_status: Some(200),
             duration_ms: Some(5),

@@ -1,6 +1,6 @@
-//! The finalizer of a project: the only thing of it that is written beside its status.
+//! The finalizer of a project: the only part of it that is written besides its status.
 //!
-//! Decides nothing. When it is set and removed is the story in `mod.rs`.
+//! Decides nothing; `mod.rs` decides when to add and remove it.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::controllers::patch::patch_metadata;
 use crate::crd::ConnectProject;
 use crate::names;
 
-/// Adds the finalizer, if it is not there, so that the project stays while it is used.
+/// Adds the finalizer, if it is missing, so that the project stays while it is used.
 ///
 /// # Errors
-/// Those of the API server; 409 if the object was changed meanwhile.
+/// Errors of the API server; 409 if the object was changed meanwhile.
 pub(super) async fn add_finalizer(
     api: &Api<ConnectProject>,
     object: Arc<ConnectProject>,
@@ -28,10 +28,10 @@ pub(super) async fn add_finalizer(
     patch_metadata(api, &*object, json!({ "finalizers": finalizers })).await.map(Arc::new)
 }
 
-/// Removes the finalizer: the object may go.
+/// Removes the finalizer, so that the object can be deleted.
 ///
 /// # Errors
-/// Those of the API server; 409 if the object was changed meanwhile.
+/// Errors of the API server; 409 if the object was changed meanwhile.
 pub(super) async fn remove_finalizer(api: &Api<ConnectProject>, object: &ConnectProject) -> Result<(), kube::Error> {
     if !has_finalizer(object) {
         return Ok(());

@@ -1,8 +1,8 @@
-//! The copy of a project's credentials in the operator's namespace (rule 24): with it deployments are taken down when the
-//! Secret has gone with its namespace, also by an operator that was started later.
+//! The copy of a project's credentials in the operator's namespace (rule 24). With it the operator can undeploy after
+//! the Secret was deleted with its namespace, even if the operator was started later.
 //!
-//! Written when it differs from the Secret that the project names. Never read for anything else while that Secret is
-//! there: that is for `observe.rs` to decide. Of the credentials themselves nothing is kept in memory here.
+//! The copy is written when it differs from the Secret that the project names, and used only after that Secret is gone,
+//! which `observe.rs` decides. The credentials themselves are not kept in memory here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -29,21 +29,21 @@ use crate::controllers::secret;
 use crate::crd::{ConnectProject, CredentialsRef};
 use crate::names;
 
-/// Pause before leftovers are looked for again after the cluster refused.
+/// Pause before the next search for leftover copies after a Kubernetes API error.
 const SWEEP_AGAIN: Duration = Duration::from_hours(1);
 
 type Data = BTreeMap<String, ByteString>;
 
-/// The copies, as far as this process knows of them. Losing that costs one read for each project.
+/// The copies that this process knows. Losing this costs one read for each project.
 #[derive(Debug)]
 pub struct Copies {
     namespace: String,
     kept: Mutex<BTreeMap<ObjectRef, Kept>>,
-    /// Rung when a project went without its copy.
+    /// Notified when a project was deleted without its copy.
     left: Notify,
 }
 
-/// What a copy is known to hold.
+/// The known content of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
     uid: String,
@@ -51,13 +51,13 @@ struct Kept {
 }
 
 impl Copies {
-    /// Copies in this namespace, of which nothing is known yet.
+    /// Creates an empty record of the copies in this namespace.
     #[must_use]
     pub fn new(namespace: String) -> Self {
         Self { namespace, kept: Mutex::default(), left: Notify::new() }
     }
 
-    /// Where the copy of a project is, for people.
+    /// Returns where the copy of a project is, for messages.
     pub(super) fn place(&self, object: &ConnectProject) -> String {
         format!("{}/{}", self.namespace, name(object))
     }
@@ -77,7 +77,7 @@ impl Copies {
         }
     }
 
-    /// Notices that a project is gone. If its copy is not known to be gone too, it is looked for.
+    /// Records that a project is deleted. If its copy may still exist, a search for leftovers follows.
     pub(super) fn gone(&self, object_ref: &ObjectRef) {
         if self.lock().remove(object_ref).is_some() {
             self.left.notify_one();
@@ -89,12 +89,12 @@ impl Copies {
     }
 }
 
-/// By uid: another project of the same name has another copy.
+/// Returns the name of the copy, which contains the uid: another project of the same name has another copy.
 fn name(object: &ConnectProject) -> String {
     format!("{}{}", names::CREDENTIALS_COPY, object.metadata.uid.as_deref().unwrap_or_default())
 }
 
-/// Brings the copy up to date, if it is not known to be. The inner error is for people.
+/// Writes the copy if it is not known to be up to date. The inner error is for users.
 ///
 /// # Errors
 /// When the API server cannot be reached, or the copy was changed meanwhile.
@@ -130,14 +130,14 @@ fn not_kept(copies: &Copies, object: &ConnectProject, status: &Status) -> Condit
     ConditionUpdate::new(Reason::CredentialsNotKept, message)
 }
 
-/// What of the Secret is copied, under the same keys.
+/// Returns the part of the Secret that is copied, under the same keys.
 fn copied(original: &Secret, credentials: &CredentialsRef) -> Data {
     let keys = [credentials.client_id_key(), credentials.client_secret_key(), names::SCOPES];
     let values = original.data.iter().flatten().filter(|(key, _)| keys.contains(&key.as_str()));
     values.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// Tells different credentials apart without holding them.
+/// Returns a digest that distinguishes credentials without containing them.
 fn fingerprint(data: &Data) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for (key, value) in data {
@@ -180,7 +180,7 @@ fn made(name: String, object: &ConnectProject, data: Data) -> Secret {
     }
 }
 
-/// What has to change in a copy; `None` if it is as it should be.
+/// Returns the patch for a copy; `None` if it is up to date.
 fn changed(found: &Secret, data: &Data) -> Option<Value> {
     if found.data.as_ref() == Some(data) {
         return None;
@@ -192,10 +192,10 @@ fn changed(found: &Secret, data: &Data) -> Option<Value> {
     Some(patch)
 }
 
-/// The copy, if there is one.
+/// Reads the copy, if it exists.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(super) async fn read(context: &Context, object: &ConnectProject) -> Result<Option<Secret>, kube::Error> {
     read_by_name(context, &name(object)).await
 }
@@ -204,10 +204,10 @@ async fn read_by_name(context: &Context, name: &str) -> Result<Option<Secret>, k
     secret::read(&context.client, &context.copies.namespace, name).await
 }
 
-/// Deletes the copy. One that may not be deleted does not hold up the project: it is looked for again later.
+/// Deletes the copy. If the operator may not delete it, the project is not blocked: a later search finds the copy.
 ///
 /// # Errors
-/// When the API server cannot be reached, or is in trouble.
+/// When the API server cannot be reached, or fails.
 pub(super) async fn remove(
     context: &Context,
     object_ref: &ObjectRef,
@@ -217,7 +217,12 @@ pub(super) async fn remove(
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.code == 404 => {}
         Err(kube::Error::Api(status)) if status.code == 403 => {
-            tracing::warn!(object = %object_ref, copy = context.copies.place(object), reason = status.message, "a copy is left");
+            tracing::warn!(
+                object = %object_ref,
+                copy = context.copies.place(object),
+                reason = status.message,
+                "the copy of the credentials cannot be deleted"
+            );
             context.copies.left.notify_one();
         }
         Err(error) => return Err(error),
@@ -226,14 +231,15 @@ pub(super) async fn remove(
     Ok(())
 }
 
-/// Removes the copies of projects that went without the operator: now, and whenever one is seen to have gone so.
-/// `namespaces`: those that are watched; empty: all. Copies of others belong to other operators. Never ends.
+/// Removes the copies of projects that were deleted while the operator did not run: now, and whenever it notices such a
+/// project. `namespaces`: the watched namespaces; empty: all. Copies of projects in other namespaces belong to other
+/// operators. Never ends.
 pub async fn sweep(context: Arc<Context>, namespaces: Vec<String>) {
     loop {
         let swept = sweep_once(&context, &namespaces).await;
         if let Err(error) = &swept {
             let namespace = &context.copies.namespace;
-            tracing::warn!(%namespace, %error, "copies of credentials whose project is gone cannot be looked for");
+            tracing::warn!(%namespace, %error, "cannot search for copies of credentials whose project is deleted");
         }
         tokio::select! {
             () = context.copies.left.notified() => {}
@@ -255,7 +261,7 @@ async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube
     } else {
         copies.iter().map(namespace).collect()
     };
-    // Read after the copies: a copy is made after its project.
+    // Read after the copies: a copy is always created after its project.
     let mut living = BTreeSet::new();
     for place in places {
         let client = context.client.clone();
@@ -265,7 +271,8 @@ async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube
         };
         match every(&projects, ListParams::default()).await {
             Ok(projects) => living.extend(projects.iter().filter_map(ResourceExt::uid)),
-            // Which of its projects live cannot be seen, so its copies stay; those of other namespaces are looked at.
+            // The existing projects of this namespace are unknown, so its copies stay; other namespaces are still
+            // checked.
             Err(error) if place.is_some() && refusal::cannot_be_seen(&error) => {
                 copies.retain(|copy| namespace(copy) != place);
             }
@@ -274,7 +281,7 @@ async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube
     }
     for copy in copies.iter().map(ResourceExt::name_any) {
         if copy.strip_prefix(names::CREDENTIALS_COPY).is_some_and(|uid| !living.contains(uid)) {
-            tracing::info!(%copy, "removes the copy of credentials whose project is gone");
+            tracing::info!(%copy, "deleting the copy of credentials whose project is deleted");
             match api.delete(&copy, &DeleteParams::default()).await {
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 answer => answer.map(|_| ())?,
@@ -284,7 +291,7 @@ async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube
     Ok(())
 }
 
-/// The metadata of everything in a list, page by page.
+/// Returns the metadata of all objects of a list, page by page.
 async fn every<K>(api: &Api<K>, list: ListParams) -> Result<Vec<PartialObjectMeta<K>>, kube::Error>
 where
     K: Clone + DeserializeOwned + Debug,

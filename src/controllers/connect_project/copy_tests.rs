@@ -1,4 +1,4 @@
-//! What is copied, when a copy is written, and what is noticed of it. Writing itself needs an API server.
+//! Tests of what is copied, when a copy is written, and which changes are noticed. Writing itself needs an API server.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn rule_24_a_copy_is_written_when_it_differs() {
 }
 
 #[test]
-fn fingerprints_tell_credentials_apart() {
+fn fingerprints_distinguish_credentials() {
     let of = |data: &[(&str, &str)]| fingerprint(&copied(&secret(data), &CredentialsRef::default()));
     let first = of(ORIGINAL);
     assert_eq!(first, of(&[("clientId", "id"), ("clientSecret", "first")]), "another key of the Secret");
@@ -52,19 +52,19 @@ fn fingerprints_tell_credentials_apart() {
 }
 
 #[tokio::test]
-async fn rule_24_a_copy_that_may_be_left_over_is_looked_for() {
+async fn rule_24_a_possible_leftover_copy_starts_a_search() {
     let object_ref = ObjectRef::project("shop", "shop");
     let kept = |uid: &str| Kept { uid: uid.to_owned(), fingerprint: [0; 32] };
-    let rung = |copies: &Copies| futures::FutureExt::now_or_never(copies.left.notified()).is_some();
+    let notified = |copies: &Copies| futures::FutureExt::now_or_never(copies.left.notified()).is_some();
 
     let copies = Copies::new("operator".to_owned());
     copies.gone(&object_ref);
-    assert!(!rung(&copies), "one that is not known was removed before, or another process knows it");
+    assert!(!notified(&copies), "an unknown copy was removed before, or another process knows it");
     copies.note(&object_ref, kept("one"));
     assert!(copies.is_kept(&object_ref, &kept("one")) && !copies.is_kept(&object_ref, &kept("two")));
-    assert!(!rung(&copies), "nothing is left over");
+    assert!(!notified(&copies), "nothing is left over");
     copies.note(&object_ref, kept("two"));
-    assert!(rung(&copies), "another project of the same name: the first went unseen");
+    assert!(notified(&copies), "another project of the same name: the deletion of the first was not observed");
     copies.gone(&object_ref);
-    assert!(rung(&copies), "it went while its copy was still there");
+    assert!(notified(&copies), "the project was deleted while its copy existed");
 }

@@ -1,12 +1,12 @@
-//! Controller of `ConnectProject`: reads the credentials, claims the remote, and says whether it answers.
+//! Controller of `ConnectProject`: reads the credentials, claims the remote, and reports whether it answers.
 //!
-//! It sends nothing itself: the looker of the remote (`controllers/remote`) finds out how it is, and wakes the project
-//! when that changes. What it comes to is kept for the deployments that name it, which are woken in turn. A project that
-//! is being deleted stays, and stays usable, until nothing names it any more (rule 24; `copy.rs`).
+//! It sends nothing itself: the poller of the remote (`controllers/remote`) determines its health, and enqueues the
+//! project when that changes. The result is kept for the deployments that name the project, which are enqueued in turn.
+//! A project that is being deleted stays, and stays usable, until nothing names it (rule 24; `copy.rs`).
 //!
-//! Where several installs share a namespace, one of them speaks for a project: it writes its status, and runs its mirror.
-//! Every other reads it, and holds it, if something of its own names it. Whoever sees that nothing at all names it any
-//! more, of whichever install, lets it go.
+//! If several installs share a namespace, one of them manages a project: it writes its status, and runs its mirror.
+//! Every other install reads the project, and keeps its finalizer, if one of its own resources names it. Whichever
+//! install finds that no resource of any install names the project removes the finalizer.
 
 mod act;
 pub mod copy;
@@ -44,20 +44,20 @@ use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectProject, ConnectProjectStatus};
 use crate::names;
 
-/// Pause before a run is done again that the cluster refused.
+/// Pause before the next reconcile after a Kubernetes API error.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
-/// Pause before users are counted again that have not run in this process yet, so that nobody tells when they go.
+/// Pause before users are counted again that this process has not reconciled yet: their deletion enqueues nothing.
 const COUNT_AGAIN: Duration = Duration::from_secs(5);
-/// Pause before the copy of the credentials is tried again: nobody tells when it changes, or may be written.
+/// Pause before the copy of the credentials is tried again: no event follows when it changes, or may be written.
 const COPY_AGAIN: Duration = Duration::from_mins(1);
-/// Pause before a request is tried again that the API server refused: nobody tells when it would grant it.
+/// Pause before a request is tried again that the API server refused: no event follows when it would be granted.
 const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
-/// One run for one project: what follows, and how it ended. Never fails: whatever goes wrong is said in the status, or
-/// tried again.
+/// Reconciles one project; returns the next action and the outcome. Never fails: errors are reported in the status, or
+/// retried.
 pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
     let object_ref = ObjectRef::project(&object.namespace().unwrap_or_default(), &object.name_any());
-    // In a box, so that no layer around a run needs its room.
+    // Boxed to keep the futures around it small.
     let ended = match Box::pin(reconcile_project(Arc::clone(&object), &context, &object_ref)).await {
         Err(error) => report_kubernetes_error(&object, &context, &object_ref, refusal::ANY, error).await,
         ended => ended,
@@ -95,7 +95,7 @@ async fn reconcile_project(
     if admission == Admission::Unknown {
         return Ok(ReconcileOutcome::Said(None));
     }
-    // Before anybody can use it.
+    // The finalizer comes first: from here on, resources may use the project.
     let going = object.metadata.deletion_timestamp.is_some();
     let object = if going {
         object
@@ -129,7 +129,8 @@ async fn reconcile_project(
     Ok(ReconcileOutcome::Said(reason))
 }
 
-/// The API server refused a request. What can be told of that is told, by the install that speaks for the project.
+/// Reports that the API server refused a request, if this install manages the project and the error is worth a
+/// condition.
 async fn report_kubernetes_error(
     object: &ConnectProject,
     context: &Context,
@@ -145,21 +146,21 @@ async fn report_kubernetes_error(
     let condition = refusal::condition(refusal::Access::Write, request, error)?;
     let api = Api::<ConnectProject>::namespaced(context.client.clone(), &object_ref.namespace);
     let access = Access { remote: Err(condition), unkept: None, gone: false };
-    // In a box of its own: it is rare, and its room is needed by no other run.
+    // Boxed to keep the common path's future small: this is rare.
     let reason =
         Box::pin(patch_status(&api, object, context, Use::Known(known_users(context, object_ref)), access)).await?;
     context.requeue_timers.set(object_ref, Some(REFUSED_AGAIN));
     Ok(ReconcileOutcome::Said(Some(reason)))
 }
 
-/// Who names a project.
+/// The resources that name a project.
 #[derive(Clone, Copy)]
 enum Use {
-    /// Nobody; it was let go.
+    /// None; the finalizer was removed.
     None,
-    /// These, all of which wake it when they go.
+    /// These, all of which enqueue the project when they are deleted.
     Known(Users),
-    /// These, none of which has run in this process yet.
+    /// These, none of which this process has reconciled yet.
     Listed(Users),
 }
 
@@ -169,7 +170,7 @@ fn known_users(context: &Context, object_ref: &ObjectRef) -> Users {
     Users { deployments: count(Kind::Deployment), staged: count(Kind::Staged) }
 }
 
-/// Rule 24: a project that is being deleted goes once nothing names it, and its copy goes first.
+/// Rule 24: removes the finalizer of a project that is being deleted once nothing names it; its copy is deleted first.
 async fn remove_finalizer_when_unused(
     api: &Api<ConnectProject>,
     object: &ConnectProject,
@@ -184,7 +185,7 @@ async fn remove_finalizer_when_unused(
     if !listed.is_none() {
         return Ok(Use::Listed(listed));
     }
-    // No run finds the remote from here on. Counted once more: one that began just before may use it.
+    // No reconcile finds the remote from here on. Count again: one that began just before may use it.
     context.projects.forget(object_ref);
     context.remotes.release(object_ref);
     let listed = observe::users(context, object).await?;
@@ -198,12 +199,12 @@ async fn remove_finalizer_when_unused(
     Ok(Use::None)
 }
 
-/// How a project is reached.
+/// How a project is reached, or why not.
 struct Access {
     remote: Result<Arc<Remote>, ConditionUpdate>,
-    /// Why its credentials have no copy that is up to date.
+    /// Why there is no up-to-date copy of its credentials.
     unkept: Option<ConditionUpdate>,
-    /// Whether the Secret that it names is gone with its namespace, or before the project.
+    /// Whether the Secret that it names was deleted with its namespace, or before the project.
     gone: bool,
 }
 
@@ -216,7 +217,7 @@ async fn access(object: &ConnectProject, context: &Context, object_ref: &ObjectR
         Credentials::Copied(settings) => {
             Access { remote: claim(context, object_ref, &settings), unkept: None, gone: true }
         }
-        // What this process still holds is all that is left.
+        // The remote that this process still has in memory is the only way left to reach the project.
         Credentials::Lost(condition) => {
             Access { remote: context.remotes.of(object_ref).ok_or(condition), unkept: None, gone: true }
         }
@@ -227,7 +228,7 @@ async fn access(object: &ConnectProject, context: &Context, object_ref: &ObjectR
     })
 }
 
-/// Keeps what the project came to for those that name it.
+/// Publishes the result for the resources that name the project.
 fn registry_entry(
     object: &ConnectProject,
     context: &Context,
@@ -245,12 +246,12 @@ fn registry_entry(
         if object.spec.registry.is_some() {
             context.enqueue(ObjectRef::mirror(&object_ref.namespace, &object_ref.name));
         }
-        // Once more: if it was deleted during this run, the next one notices.
+        // The project itself, too: if it was deleted during this reconcile, the next one notices.
         context.enqueue(object_ref.clone());
     }
 }
 
-/// The remote project that a `ConnectProject` names.
+/// Returns the remote project that a `ConnectProject` names.
 #[must_use]
 pub fn identity(object: &ConnectProject) -> RemoteIdentity {
     RemoteIdentity { api_url: object.spec.effective_api_url(), project_key: object.spec.project_key.clone() }
@@ -263,7 +264,7 @@ fn claim(context: &Context, object_ref: &ObjectRef, settings: &Settings) -> Resu
     })
 }
 
-/// Writes the status; returns the reason that it has then.
+/// Writes the status; returns the reason of its `Ready` condition.
 async fn patch_status(
     api: &Api<ConnectProject>,
     object: &ConnectProject,
@@ -299,7 +300,7 @@ async fn patch_status(
     Ok(condition.reason)
 }
 
-/// What is known of the mirror of the registry, and may have been said before.
+/// Returns what is known of the mirror of the registry, and may already be in the status.
 fn mirror(object: &ConnectProject, context: &Context) -> Mirror {
     let object_ref = ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
     let was_there = object.status.as_ref().is_some_and(|status| status.registry.is_some());
@@ -312,7 +313,7 @@ fn mirror(object: &ConnectProject, context: &Context) -> Mirror {
     }
 }
 
-/// Tells what changed about the mirror, and lets it begin once the status says that there is one.
+/// Emits an Event for a changed mirror, and enqueues the mirror once the status announces it.
 async fn patch_mirror_status(
     context: &Context,
     object: &ConnectProject,
@@ -331,7 +332,7 @@ async fn patch_mirror_status(
         return;
     }
     if said.condition.reason == Reason::RegistryCut {
-        // Nothing is wrong, and yet something is missing that people may look for.
+        // A warning, because something is missing that users may search for, although nothing is wrong.
         let (reason, note) = (said.condition.reason.as_str(), &said.condition.message);
         context.report(object, EventType::Warning, reason, "Mirror", note).await;
     } else {
@@ -339,7 +340,7 @@ async fn patch_mirror_status(
     }
 }
 
-/// Keeps nothing of a project that nothing of ours names, and that another install speaks for.
+/// Removes everything in memory about a project that another install manages and no resource of this install names.
 fn remove_finalizer(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
     context.remotes.release(object_ref);
@@ -349,7 +350,7 @@ fn remove_finalizer(context: &Context, object_ref: &ObjectRef) {
     context.work.inventory.unused(object_ref);
 }
 
-/// Forgets everything about a project that is gone.
+/// Removes everything in memory about a deleted project.
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
     context.copies.gone(object_ref);
     remove_finalizer(context, object_ref);

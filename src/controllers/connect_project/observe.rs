@@ -1,4 +1,4 @@
-//! Reads what a run of a project needs: its credentials, and who names it. Changes nothing; keeps nothing.
+//! Reads the inputs of a project's reconcile: its credentials, and who names it. Changes and keeps nothing.
 
 use connect_api::Rate;
 use connect_api::api::DeploymentPaths;
@@ -18,22 +18,22 @@ use crate::controllers::{secret, served_crds};
 use crate::crd::{self, ConnectProject, ConnectorDeployment, ConnectorStaged, CredentialsRef};
 use crate::names;
 
-/// How to reach the remote project, and how that is known.
+/// The connection settings of the remote project, by their source.
 pub(super) enum Credentials {
     /// From the Secret that the project names.
     Original(Settings, Box<Secret>),
-    /// From the copy, because project or namespace are being deleted and the Secret is gone (rule 24).
+    /// From the copy, because the project or its namespace is being deleted and the Secret is gone (rule 24).
     Copied(Settings),
-    /// Project or namespace are being deleted, and neither Secret nor copy can be used.
+    /// The project or its namespace is being deleted, and neither Secret nor copy is usable.
     Lost(ConditionUpdate),
-    /// There are none that can be used.
+    /// There are no usable credentials.
     Unusable(ConditionUpdate),
 }
 
-/// Finds the credentials of a project.
+/// Reads the credentials of a project.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(super) async fn credentials(context: &Context, object: &ConnectProject) -> Result<Credentials, kube::Error> {
     let name = &object.spec.credentials_secret_ref.name;
     let namespace = object.namespace().unwrap_or_default();
@@ -59,14 +59,14 @@ pub(super) async fn credentials(context: &Context, object: &ConnectProject) -> R
             Ok(settings) => Credentials::Copied(settings),
             Err(condition) => lost(condition.message),
         },
-        Ok(None) => lost(format!("there is no copy of it in the Secret {place}: make that one, with the same keys")),
+        Ok(None) => lost(format!("there is no copy of it: create the Secret {place}, with the same keys")),
         Err(kube::Error::Api(status)) => lost(format!("its copy {place} cannot be read: {}", status.message)),
         Err(error) => return Err(error),
     })
 }
 
-/// Whether project or namespace are being deleted. If the namespace may not be read, the project alone says so: its own
-/// deletion follows that of its namespace within seconds.
+/// Whether the project or its namespace is being deleted. If the operator may not read the namespace, only the project
+/// counts: its own deletion follows that of its namespace within seconds.
 async fn is_going(context: &Context, object: &ConnectProject) -> Result<bool, kube::Error> {
     if object.metadata.deletion_timestamp.is_some() {
         return Ok(true);
@@ -79,10 +79,11 @@ async fn is_going(context: &Context, object: &ConnectProject) -> Result<bool, ku
     }
 }
 
-/// How many `ConnectorDeployment`s and `ConnectorStaged`s of the cluster name this project, whatever else is in them.
+/// Counts the `ConnectorDeployment`s and `ConnectorStaged`s of the cluster that name this project; reads nothing else
+/// of them.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(super) async fn users(context: &Context, object: &ConnectProject) -> Result<Users, kube::Error> {
     Ok(Users {
         deployments: users_of_kind::<ConnectorDeployment>(context, object).await?,
@@ -102,8 +103,8 @@ where
     let mut page = ListParams::default().limit(PAGE);
     loop {
         let list = match api.list(&page).await {
-            // Without the kind, the operator is being removed, and nothing names a project then: a kind stays until its
-            // last object is gone.
+            // If the kind is not served, the operator is being removed, and no object names a project: a kind stays
+            // until its last object is deleted.
             Err(kube::Error::Api(status))
                 if status.code == 404 && !served_crds::is_served(&context.client, &kind.plural).await? =>
             {
@@ -120,10 +121,10 @@ where
     }
 }
 
-/// How to reach the remote project, from the Secret of that name.
+/// Returns the connection settings of the remote project, from the Secret `name`.
 ///
 /// # Errors
-/// What the Secret lacks.
+/// The missing part of the Secret.
 pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<Settings, ConditionUpdate> {
     let settings = Settings {
         api_url: object.spec.effective_api_url(),
@@ -141,10 +142,10 @@ pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<
     with_credentials(settings, &object.spec.credentials_secret_ref, name, secret)
 }
 
-/// The same project with the API client of the Secret of that name, from the keys that `credentials` names.
+/// Returns `settings` with the API client of the Secret `name`, from the keys that `credentials` names.
 ///
 /// # Errors
-/// What the Secret lacks.
+/// The missing part of the Secret.
 pub fn with_credentials(
     settings: Settings,
     credentials: &CredentialsRef,

@@ -17,50 +17,50 @@ use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectProjectStatus, MirrorStatus};
 use crate::names;
 
-/// `lastLookAt` is written again after this time; a write for each look would be one for nothing (rule 21).
+/// `lastLookAt` is written again after this time: writing it for each successful read would be wasteful (rule 21).
 const LOOK_WORTH_WRITING: Duration = Duration::from_hours(1);
-/// Most scopes that are kept.
+/// Maximum number of scopes that are kept, and maximum length of each.
 const SCOPES: usize = 256;
 
-/// What is known of the mirror of the registry.
+/// The known state of the registry mirror.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mirror {
-    /// None is wanted, and there are no objects of one.
+    /// No mirror is requested, and there are no objects of one.
     Absent,
-    /// There is one, of which this process knows nothing yet.
+    /// A mirror is requested, but this process does not know its state yet.
     Unknown,
-    /// There is one, and this is how it is.
+    /// A mirror is requested, and this is its state.
     Known(Said),
 }
 
-/// What is the case at the end of a run.
+/// The inputs of the status at the end of a reconcile.
 pub struct Facts {
-    /// Generation of the resource that the run was about.
+    /// Generation of the reconciled object.
     pub generation: i64,
     /// The remote project that it names.
     pub identity: RemoteIdentity,
-    /// How the remote is, or why there is none.
+    /// The health of the remote, or why there is none.
     pub health: Result<Health, ConditionUpdate>,
-    /// Scopes of the last token.
+    /// Scopes of the newest token.
     pub scopes: Option<Vec<String>>,
-    /// Who names the project.
+    /// How many resources name the project.
     pub users: Users,
     /// Whether the project is being deleted.
     pub deleting: bool,
-    /// Why there is no copy of its credentials that is up to date.
+    /// Why there is no up-to-date copy of its credentials.
     pub unkept: Option<ConditionUpdate>,
-    /// Where the copy is, if the Secret that the project names is gone and the copy counts.
+    /// Location of the copy, if the Secret that the project names is gone and the copy is used.
     pub copied_from: Option<String>,
-    /// The mirror of the registry. Whatever is wrong with it does not touch `Ready`: deployments go on.
+    /// The mirror of the registry. Its errors do not affect `Ready`: deployments do not need it.
     pub mirror: Mirror,
 }
 
-/// What to tell people.
+/// Returns the `Ready` condition.
 #[must_use]
 pub fn ready_condition(facts: &Facts) -> ConditionUpdate {
     let mut condition = match &facts.health {
         Err(condition) => condition.clone(),
-        Ok(Health::Unknown) => ConditionUpdate::new(Reason::Queued, "The project is being looked at"),
+        Ok(Health::Unknown) => ConditionUpdate::new(Reason::Queued, "The project is being checked"),
         Ok(Health::Good { .. }) => {
             ConditionUpdate::new(Reason::Available, "The project answers with these credentials")
         }
@@ -83,12 +83,12 @@ pub fn ready_condition(facts: &Facts) -> ConditionUpdate {
     condition
 }
 
-/// Nothing is wrong, as far as is known.
+/// Whether nothing is known to be wrong.
 fn works(condition: &ConditionUpdate) -> bool {
     matches!(condition.reason.state(), ConditionState::Ready | ConditionState::Running)
 }
 
-/// Rule 24: it says what it waits for, and what else is wrong if something is.
+/// Rule 24: names the resources that the deletion waits for, and any other problem.
 fn waiting(users: Users, condition: &ConditionUpdate) -> ConditionUpdate {
     let some = |count: u32, one: &str, many: &str| match count {
         0 => None,
@@ -106,7 +106,7 @@ fn waiting(users: Users, condition: &ConditionUpdate) -> ConditionUpdate {
     ConditionUpdate::new(condition.reason, format!("{}. It is being deleted and {waits}", condition.message))
 }
 
-/// Who names a project.
+/// How many resources name a project.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Users {
     /// Deployments.
@@ -116,14 +116,14 @@ pub struct Users {
 }
 
 impl Users {
-    /// Whether there is none.
+    /// Whether no resource names it.
     #[must_use]
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
 }
 
-/// The new status, from the one before.
+/// Returns the new status, given the one before.
 #[must_use]
 pub fn summarize(before: &ConnectProjectStatus, facts: &Facts, now: Timestamp) -> ConnectProjectStatus {
     let mut status = before.clone();
@@ -166,7 +166,7 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &Facts, now: Timestamp) -
     bounded(status)
 }
 
-/// The same, with lists of a bounded size.
+/// Returns the status with lists of a bounded size.
 #[must_use]
 pub fn bounded(mut status: ConnectProjectStatus) -> ConnectProjectStatus {
     bounds::keep(&mut status.scopes, SCOPES_SIZE);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_21_looks_alone_are_no_reason_to_write() {
+    fn rule_21_polls_alone_do_not_write_the_status() {
         let start = Timestamp::UNIX_EPOCH;
         let good = |seconds| {
             let last_look = Timestamp::from_second(seconds).expect("a time in range");
@@ -206,9 +206,9 @@ mod tests {
     }
 
     #[test]
-    fn a_project_says_who_has_to_act() {
+    fn the_reason_shows_who_has_to_act() {
         for (case, health, reason) in [
-            ("not looked at", Ok(Health::Unknown), Reason::Queued),
+            ("no answer yet", Ok(Health::Unknown), Reason::Queued),
             ("answers", Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH }), Reason::Available),
             ("no Secret", Err(ConditionUpdate::new(Reason::SecretMissing, "")), Reason::SecretMissing),
         ] {
@@ -217,9 +217,9 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_is_told_beside_ready_and_a_restart_alone_changes_nothing() {
+    fn a_mirror_does_not_affect_ready_and_a_restart_changes_nothing() {
         let with = |mirror| Facts { mirror, ..facts(Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH })) };
-        let said = |reason, size| Mirror::Known(Said { condition: ConditionUpdate::new(reason, "so it is"), size });
+        let said = |reason, size| Mirror::Known(Said { condition: ConditionUpdate::new(reason, "a message"), size });
         let status_of = |status: &ConnectProjectStatus, type_| {
             status.conditions.iter().find(|it| it.type_ == type_).map(|it| (it.status.clone(), it.reason.clone()))
         };
@@ -230,25 +230,25 @@ mod tests {
         assert_eq!((status_of(&none, names::REGISTRY_MIRRORED), &none.registry), (None, &None));
         let new = summarize(&none, Mirror::Unknown);
         assert_eq!(status_of(&new, names::REGISTRY_MIRRORED), None);
-        assert_eq!(new.registry, Some(MirrorStatus::default()), "said before there is any object");
+        assert_eq!(new.registry, Some(MirrorStatus::default()), "announced before there is any object");
         let mirrored = summarize(&new, said(Reason::Mirrored, Some((7, 7))));
         assert_eq!(status_of(&mirrored, names::REGISTRY_MIRRORED), word("True", "Mirrored"));
         assert_eq!(summarize(&mirrored, Mirror::Unknown), mirrored, "after a restart");
-        let report_kubernetes_error = summarize(&mirrored, said(Reason::PermissionMissing, None));
-        assert_eq!(status_of(&report_kubernetes_error, names::REGISTRY_MIRRORED), word("False", "PermissionMissing"));
-        assert_eq!(status_of(&report_kubernetes_error, names::READY), word("True", "Available"));
-        assert_eq!(status_of(&report_kubernetes_error, names::STALLED), None);
-        assert_eq!(report_kubernetes_error.registry, mirrored.registry, "the objects are still there");
-        assert_eq!(summarize(&report_kubernetes_error, Mirror::Absent), none);
+        let refused = summarize(&mirrored, said(Reason::PermissionMissing, None));
+        assert_eq!(status_of(&refused, names::REGISTRY_MIRRORED), word("False", "PermissionMissing"));
+        assert_eq!(status_of(&refused, names::READY), word("True", "Available"));
+        assert_eq!(status_of(&refused, names::STALLED), None);
+        assert_eq!(refused.registry, mirrored.registry, "the objects still exist");
+        assert_eq!(summarize(&refused, Mirror::Absent), none);
     }
 
     #[test]
-    fn rule_24_a_project_that_is_being_deleted_says_what_it_waits_for() {
+    fn rule_24_a_project_that_is_being_deleted_reports_what_it_waits_for() {
         let good = || Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH });
         let missing = || Err(ConditionUpdate::new(Reason::SecretMissing, "Secret a is missing"));
         let unkept = || Some(ConditionUpdate::new(Reason::CredentialsNotKept, "No copy"));
         for (case, facts, reason, message) in [
-            ("all is well", facts(good()), Reason::InUse, "It is being deleted and waits for 2 ConnectorDeployments"),
+            ("no problem", facts(good()), Reason::InUse, "It is being deleted and waits for 2 ConnectorDeployments"),
             (
                 "one",
                 Facts { users: Users { deployments: 1, staged: 0 }, ..facts(good()) },
@@ -279,7 +279,7 @@ mod tests {
         let unkept = || Some(ConditionUpdate::new(Reason::CredentialsNotKept, "No copy"));
         for (case, health, reason) in [
             ("answers", Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH }), Reason::CredentialsNotKept),
-            ("not looked at", Ok(Health::Unknown), Reason::CredentialsNotKept),
+            ("no answer yet", Ok(Health::Unknown), Reason::CredentialsNotKept),
             (
                 "refused",
                 Err(ConditionUpdate::new(Reason::ConfigurationInvalid, "a host")),
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_24_refused_credentials_of_the_copy_are_changed_there() {
+    fn rule_24_the_message_for_rejected_credentials_names_the_copy() {
         let rejected = || Err(ConditionUpdate::new(Reason::CredentialsRejected, "no"));
         let copied = Facts { copied_from: Some("operator/connect-project-1".into()), ..facts(rejected()) };
         assert!(ready_condition(&copied).message.contains("operator/connect-project-1"));

@@ -10,23 +10,23 @@ use crate::controllers::patch::write_status;
 use crate::crd::Connector;
 use crate::names;
 
-/// How often a write is tried that meets a newer version of the object.
+/// Maximum attempts of a write that conflicts with a newer version of the object.
 const ATTEMPTS: u32 = 5;
 
-/// What became of an object.
+/// The result of a write.
 pub(super) struct Written {
     pub(super) object: Connector,
-    /// Whether it was made, and was not there.
+    /// Whether it created the object.
     pub(super) made: bool,
-    /// Whether it held what somebody else had written.
+    /// Whether it overwrote changes by another writer.
     pub(super) commands: bool,
 }
 
-/// Makes an object what it is to be; it is made if it is not there. `there`: whether it is known to be there. `None`: it is
-/// being deleted, and comes back after.
+/// Creates or updates an object. `there`: whether it is known to exist. Returns `None` if it is being deleted: it is
+/// created again afterwards.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(super) async fn write(
     api: &Api<Connector>,
     name: &str,
@@ -35,7 +35,7 @@ pub(super) async fn write(
 ) -> Result<Option<Written>, kube::Error> {
     for attempt in 1.. {
         match attempt_to_write(api, name, desired, there).await {
-            // Changed, made or removed meanwhile.
+            // Changed, created or deleted meanwhile: read it first in the next attempt.
             Err(kube::Error::Api(status)) if attempt < ATTEMPTS && matches!(status.code, 404 | 409) => there = true,
             answer => return answer,
         }
@@ -78,7 +78,7 @@ async fn create(api: &Api<Connector>, name: &str, desired: &Desired) -> Result<C
     api.create(&parameters, &object).await
 }
 
-/// Spec and owner. Labels and annotations are for people and their tools.
+/// Corrects spec and owner. Labels and annotations belong to users and their tools.
 async fn bring_in_line(api: &Api<Connector>, object: Connector, desired: &Desired) -> Result<Connector, kube::Error> {
     let owners = object.metadata.owner_references.as_ref();
     if object.spec == desired.spec && owners == Some(&desired.owners) {
@@ -92,10 +92,10 @@ async fn bring_in_line(api: &Api<Connector>, object: Connector, desired: &Desire
     api.patch(&object.name_any(), &parameters, &Patch::Merge(patch)).await
 }
 
-/// Removes an object; that there is none is as good.
+/// Deletes an object, if it exists.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(super) async fn remove(api: &Api<Connector>, name: &str) -> Result<(), kube::Error> {
     match api.delete(name, &DeleteParams::default()).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
@@ -103,12 +103,12 @@ pub(super) async fn remove(api: &Api<Connector>, name: &str) -> Result<(), kube:
     }
 }
 
-/// Removes every object of a project.
+/// Deletes every object of a project.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(super) async fn remove_all(api: &Api<Connector>, owner: &Owner) -> Result<(), kube::Error> {
-    // Asked for once, so that a namespace without any costs one small request.
+    // Limited to one, so that a namespace without objects costs one small request.
     if api.list_metadata(&ListParams::default().limit(1)).await?.items.is_empty() {
         return Ok(());
     }

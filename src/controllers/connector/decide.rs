@@ -1,39 +1,41 @@
-//! Which objects are written and which are removed, from what there is and what the registry was seen to have. Pure.
+//! Decides which objects are written and which are removed, from the existing objects and the observed connectors.
+//! Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::desired::{Identity, Print};
 use super::names;
 
-/// An object of the cluster.
+/// An existing object of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Id of the connector that it says it is.
+    /// Id of the connector in its spec.
     pub id: String,
-    /// What it comes to.
+    /// Its digest state.
     pub print: Print,
 }
 
-/// A connector of the registry.
+/// An observed connector of the registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Which one.
+    /// Its identity.
     pub identity: Identity,
-    /// Digest of what its object is to hold.
+    /// Digest of the desired content of its object.
     pub digest: String,
 }
 
-/// What is to be done.
+/// What to write and what is absent.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Objects to write, with the place of each connector in what was seen.
+    /// Names of the objects to write, each with the index of its connector in the observation.
     pub write: Vec<(String, usize)>,
-    /// Objects of connectors that were not seen, or are beyond the most. One look alone is no proof.
+    /// Objects of connectors that were not observed, or exceed the limit. A single observation proves nothing.
     pub absent: BTreeSet<String>,
 }
 
-/// What is to be done. `whole`: whether what was not seen may be gone. Of more than `most` the first by key stay, and those
-/// without a key come last; so it is always the same ones, in whatever order pages come.
+/// Decides what to write and what is absent. `whole`: whether the registry was read completely, so that a connector
+/// that was not observed may be deleted. Of more than `most` connectors the first by key stay, and those without a key
+/// come last, so the choice does not depend on the order of pages.
 #[must_use]
 pub fn decide(project: &str, kept: &BTreeMap<String, Kept>, seen: &[Seen], whole: bool, most: usize) -> Plan {
     let holder = |name: &str| kept.get(name).map(|kept| kept.id.clone());
@@ -46,7 +48,7 @@ pub fn decide(project: &str, kept: &BTreeMap<String, Kept>, seen: &[Seen], whole
     if whole {
         order.truncate(most);
     } else {
-        // Nothing is removed to make room for what is new.
+        // No object is removed to make room for a new one.
         let mut room = most.saturating_sub(kept.len());
         order.retain(|at| {
             let there = kept.contains_key(&names[*at]);
@@ -92,12 +94,12 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_written_and_what_is_absent_from_a_whole_look_is_said() {
+    fn what_differs_is_written_and_what_a_whole_read_lacks_is_absent() {
         type Row<'r> = (&'r str, Vec<(String, Kept)>, Vec<Seen>, bool, usize, &'r [&'r str], &'r [&'r str]);
         let rows: [Row<'_>; 14] = [
             ("nothing at all", vec![], vec![], true, 9, &[], &[]),
             ("a first one", vec![], vec![seen("a", "1")], true, 9, &["shop.a"], &[]),
-            ("all as it should be", vec![object("a", "1")], vec![seen("a", "1")], true, 9, &[], &[]),
+            ("all up to date", vec![object("a", "1")], vec![seen("a", "1")], true, 9, &[], &[]),
             ("changed in the registry", vec![object("a", "1")], vec![seen("a", "2")], true, 9, &["shop.a"], &[]),
             ("changed by hand", vec![touched("a", "x")], vec![seen("a", "1")], true, 9, &["shop.a"], &[]),
             (
@@ -131,7 +133,7 @@ mod tests {
                 &["shop.c"],
             ),
             (
-                "not so if the look was not whole",
+                "not so if the read was incomplete",
                 vec![object("a", "1"), object("c", "1")],
                 vec![seen("c", "2"), seen("b", "1"), seen("a", "1")],
                 false,
@@ -140,7 +142,7 @@ mod tests {
                 &[],
             ),
             (
-                "room for one of two in a look that was not whole",
+                "room for one of two in an incomplete read",
                 vec![object("c", "1")],
                 vec![seen("b", "1"), seen("a", "1")],
                 false,
@@ -149,7 +151,7 @@ mod tests {
                 &[],
             ),
             (
-                "fewer are wanted",
+                "a lower limit",
                 vec![object("a", "1"), object("b", "1")],
                 vec![seen("a", "1"), seen("b", "1")],
                 true,
@@ -167,7 +169,7 @@ mod tests {
             for (name, at) in &plan.write {
                 assert_eq!(*name, names::usual("shop", &seen[*at].identity), "{case}");
             }
-            // In whatever order pages come.
+            // The result does not depend on the order of pages.
             let mut turned = seen.clone();
             turned.reverse();
             let again = decide("shop", &kept, &turned, whole, most);

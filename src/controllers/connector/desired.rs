@@ -1,7 +1,7 @@
-//! What a Connector object holds, from the record of the registry. Pure.
+//! The content of a Connector object, from the record of the registry. Pure.
 //!
-//! A record may be larger than the schema allows, or than an object may be: then it is cut, and the object says where.
-//! Its digest tells whether an object is what it should be, and whether somebody else has changed it.
+//! A record may exceed the schema or a reasonable object size: then it is cut, and the object names the cut parts. The
+//! digest shows whether an object is up to date, and whether another writer has changed it.
 
 use std::collections::BTreeSet;
 
@@ -20,30 +20,30 @@ use crate::crd::connector::{
 };
 use crate::crd::{ConnectProject, Connector, ConnectorSpec, ProjectKind, ProjectRef};
 
-/// Largest record in bytes of JSON, without what the operator adds to it. An object may have more (etcd), but a list of
-/// thousands should not.
+/// Largest record in bytes of JSON, without what the operator adds to it. etcd allows larger objects, but lists of
+/// thousands of objects should stay small.
 pub const LARGEST_RECORD: usize = 60 * 1024;
-/// Entries of a short list that always stay.
+/// Entries of a short list that are never cut.
 const SHORTEST_LIST: usize = 4;
-/// What is left of the description of a variable in a record that is too large, in bytes.
+/// Length to which descriptions of variables are cut in a record that is too large, in bytes.
 const SHORT_TEXT: usize = 96;
-/// Longest text of a column, in bytes.
+/// Longest text of a printer column, in bytes.
 const LONGEST_COLUMN: usize = 64;
-/// Regions that are written out in a column.
+/// Regions that a printer column lists by name.
 const REGIONS_IN_COLUMN: usize = 2;
-/// Most parts that are named as cut.
+/// Maximum number of parts that are listed as cut.
 const MOST_CUT: usize = 8;
-/// What digests of this version begin with: one that another version wrote says nothing.
+/// Prefix of digests of this version; digests of other versions are not comparable.
 const DIGEST_VERSION: &str = "1-";
 
-/// What tells connectors apart, and what they are named after.
+/// The properties that identify a connector, and from which the name of its object is derived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Id.
     pub id: String,
     /// Key, if it has one.
     pub key: Option<String>,
-    /// For people.
+    /// Display name.
     pub name: String,
 }
 
@@ -57,8 +57,8 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The reference by which the cluster removes the objects with the project. It does not hold the project up: then
-    /// the cluster would ask for more rights.
+    /// Returns the owner reference by which the cluster removes the objects with the project. It does not block the
+    /// deletion of the owner: that would require more rights of the operator.
     #[must_use]
     pub fn reference(&self) -> OwnerReference {
         OwnerReference {
@@ -72,10 +72,10 @@ impl Owner {
     }
 }
 
-/// What an object is to hold.
+/// The desired content of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Desired {
-    /// Which connector it is.
+    /// The identity of the connector.
     pub identity: Identity,
     /// The spec.
     pub spec: ConnectorSpec,
@@ -87,7 +87,7 @@ pub struct Desired {
     pub digest: String,
 }
 
-/// What the object of a connector is to hold.
+/// Returns the desired content of the object of a connector.
 #[must_use]
 pub fn desired(owner: &Owner, connector: model::Connector) -> Desired {
     let identity = Identity { id: connector.id.clone(), key: connector.key.clone(), name: connector.name.clone() };
@@ -100,18 +100,18 @@ pub fn desired(owner: &Owner, connector: model::Connector) -> Desired {
     Desired { identity, spec, owners, status, digest }
 }
 
-/// What an object of the cluster comes to.
+/// The digest state of an object of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Print {
-    /// Digest of what it holds.
+    /// Digest of its content.
     pub digest: String,
     /// Whether that is what the operator wrote last.
     pub intact: bool,
-    /// Whether somebody else has changed it since.
+    /// Whether another writer has changed it since.
     pub commands: bool,
 }
 
-/// What this object comes to.
+/// Returns the digest state of an object.
 #[must_use]
 pub fn print(object: &Connector) -> Print {
     let mut status = object.status.clone().unwrap_or_default();
@@ -119,7 +119,8 @@ pub fn print(object: &Connector) -> Print {
     let owners = object.metadata.owner_references.as_deref().unwrap_or_default();
     let digest = digest(&object.spec, owners, &status);
     let intact = claimed.as_ref() == Some(&digest);
-    // One without a digest was just made, and one of another version was written in another way.
+    // An object without a digest was just created, and one of another version was written differently: neither was
+    // changed by another writer.
     let ours = claimed.is_some_and(|claimed| claimed.starts_with(DIGEST_VERSION));
     Print { digest, intact, commands: ours && !intact }
 }
@@ -130,7 +131,7 @@ fn digest(spec: &ConnectorSpec, owners: &[OwnerReference], status: &ConnectorSta
     format!("{DIGEST_VERSION}{}", hex(&Sha256::digest(whole)[..16]))
 }
 
-/// The record within its bounds.
+/// Returns the record within its limits.
 fn record(connector: model::Connector) -> ConnectorStatus {
     let mut cutter = Cutter::default();
     let mut status = cutter.record(connector);
@@ -149,7 +150,7 @@ fn record(connector: model::Connector) -> ConnectorStatus {
     status
 }
 
-/// Halves the list that can be missed most, and returns its path; `None`: nothing is left to remove.
+/// Halves the least important list, and returns its path; `None`: nothing is left to remove.
 fn halve(status: &mut ConnectorStatus) -> Option<&'static str> {
     fn half<T>(list: &mut Vec<T>, least: usize) -> bool {
         let cut = list.len() > least;
@@ -158,7 +159,7 @@ fn halve(status: &mut ConnectorStatus) -> Option<&'static str> {
         }
         cut
     }
-    // Whichever of the two is larger.
+    // Take the larger of the two.
     let of_all = size(&status.global_configuration) > size(&status.configurations);
     if !of_all && status.configurations.as_mut().is_some_and(|all| half(all, 0)) {
         return Some("configurations");
@@ -177,7 +178,7 @@ fn halve(status: &mut ConnectorStatus) -> Option<&'static str> {
     half(&mut status.integration_types, SHORTEST_LIST).then_some("integrationTypes")
 }
 
-/// Descriptions and defaults of variables: what makes a record large.
+/// Changes descriptions, and removes long defaults, of variables: these make a record large.
 fn each_text(status: &mut ConnectorStatus, change: impl Fn(&mut String)) {
     let applications = status.configurations.iter_mut().flatten();
     let (mut plain, mut secured) = (Vec::new(), Vec::new());
@@ -191,7 +192,7 @@ fn each_text(status: &mut ConnectorStatus, change: impl Fn(&mut String)) {
     }
     for variable in plain {
         change(&mut variable.description);
-        // Half a default would be a wrong one.
+        // A truncated default would be wrong, so it is removed.
         variable.default.take_if(|default| default.len() > SHORT_TEXT);
     }
     for variable in secured {
@@ -199,7 +200,7 @@ fn each_text(status: &mut ConnectorStatus, change: impl Fn(&mut String)) {
     }
 }
 
-/// Cuts what is too long for the schema, and remembers where.
+/// Cuts what is too long for the schema, and records where.
 #[derive(Default)]
 struct Cutter {
     cut: BTreeSet<&'static str>,
@@ -235,7 +236,7 @@ impl Cutter {
     }
 
     fn record(&mut self, connector: model::Connector) -> ConnectorStatus {
-        // Without `..`, so that a new member of the record is thought about.
+        // Without `..`, so that a new field of the record does not compile until it is handled here.
         let model::Connector {
             id: _,
             key,
@@ -319,7 +320,7 @@ impl Cutter {
             bounded.push(PlainVariable {
                 key: self.word("configurations[].key", &key),
                 description: self.text("configurations[].description", &description, LONGEST_TEXT),
-                // Half a default would be a wrong one.
+                // A truncated default would be wrong, so it is removed.
                 default: default.filter(|default| default.len() <= LONGEST_TEXT),
                 required,
             });

@@ -33,7 +33,7 @@ fn status_of(change: impl FnOnce(&mut Value)) -> ConnectorStatus {
     desired(&owner(), connector(change)).status
 }
 
-/// What is stored for a record, as the cluster gives it back.
+/// The stored object of a record, as the API server returns it.
 fn stored(desired: &Desired) -> Connector {
     let mut object = Connector::new("shop.tax", desired.spec.clone());
     object.metadata.owner_references = Some(desired.owners.clone());
@@ -43,13 +43,13 @@ fn stored(desired: &Desired) -> Connector {
 }
 
 #[test]
-fn every_member_of_the_record_is_there() {
+fn every_member_of_the_record_is_kept() {
     let status = serde_json::to_value(status_of(|_| ())).expect("JSON");
     assert_eq!(status["summary"], json!({"types": "tax,moon", "regions": "europe-west1.gcp"}));
     let mut record = serde_json::to_value(connector(|_| ())).expect("JSON");
     record.as_object_mut().expect("an object").remove("id");
     for (path, value) in leaves("", &record) {
-        // What is empty or absent says the same.
+        // Empty and absent members are equivalent.
         let there = status.pointer(&path).cloned().unwrap_or_else(|| json!(""));
         assert!(there == value || value == json!([]), "{path}: {there} instead of {value}");
     }
@@ -71,7 +71,7 @@ fn leaves(path: &str, value: &Value) -> Vec<(String, Value)> {
 fn columns_are_short() {
     let many: Vec<String> = (0..30).map(|number| format!("type-{number}")).collect();
     for (case, types, regions, expected) in [
-        ("nothing said", json!([]), json!([]), ("", "any")),
+        ("nothing declared", json!([]), json!([]), ("", "any")),
         ("one", json!(["tax"]), json!(["a.gcp"]), ("tax", "a.gcp")),
         ("two", json!(["tax", "erp"]), json!(["a.gcp", "b.aws"]), ("tax,erp", "a.gcp,b.aws")),
         ("more", json!(["tax"]), json!(["a.gcp", "b.aws", "c.gcp", "d.aws"]), ("tax", "a.gcp,b.aws,+2")),
@@ -87,7 +87,7 @@ fn columns_are_short() {
 }
 
 #[test]
-fn what_is_too_large_is_cut_and_said() {
+fn what_is_too_large_is_cut_and_listed() {
     type Row<'r> = (&'r str, Box<dyn FnOnce(&mut Value) + 'r>, &'r [&'r str]);
     let long = "x".repeat(LONGEST_TEXT + 1);
     let variables = |count: usize, text: &str| -> Value {
@@ -165,12 +165,12 @@ fn what_is_too_large_is_cut_and_said() {
 }
 
 #[test]
-fn an_object_is_known_again_and_whatever_is_changed_in_it_is_noticed() {
+fn an_unchanged_object_is_recognized_and_every_change_in_it_is_detected() {
     type Row<'r> = (&'r str, Box<dyn Fn(&mut Connector) + 'r>, bool);
     let wanted = desired(&owner(), connector(|_| ()));
     let untouched = stored(&wanted);
     let expected = Print { digest: wanted.digest.clone(), intact: true, commands: false };
-    assert_eq!(print(&untouched), expected, "also after it went through the cluster");
+    assert_eq!(print(&untouched), expected, "also after a round trip through the API server");
     let status = |object: &mut Connector, change: &dyn Fn(&mut ConnectorStatus)| {
         object.status.iter_mut().for_each(change);
     };
@@ -180,7 +180,7 @@ fn an_object_is_known_again_and_whatever_is_changed_in_it_is_noticed() {
         ("the project", Box::new(|it| it.spec.project_ref.name = "other".into()), false),
         ("the owner", Box::new(|it| it.metadata.owner_references = None), false),
         ("the version", Box::new(|it| status(it, &|it| it.version = 4)), false),
-        ("a text that goes", Box::new(|it| status(it, &|it| it.description = None)), false),
+        ("a removed text", Box::new(|it| status(it, &|it| it.description = None)), false),
         ("a variable", Box::new(|it| status(it, &|it| it.configurations = None)), false),
         ("the digest", Box::new(|it| status(it, &|it| it.digest = Some("1-0".into()))), false),
     ];
@@ -190,11 +190,11 @@ fn an_object_is_known_again_and_whatever_is_changed_in_it_is_noticed() {
         let print = print(&object);
         assert_eq!((print.intact, print.commands), (intact, !intact), "{case}");
     }
-    for (case, digest) in [("just made", None), ("written by another version", Some("0-abc".to_owned()))] {
+    for (case, digest) in [("just created", None), ("written by another version", Some("0-abc".to_owned()))] {
         let mut object = untouched.clone();
         object.status.iter_mut().for_each(|status| status.digest.clone_from(&digest));
         assert!(!print(&object).intact && !print(&object).commands, "{case}");
     }
     let other = desired(&Owner { uid: "u-2".into(), ..owner() }, connector(|_| ()));
-    assert_ne!(other.digest, wanted.digest, "a project that was made anew owns them anew");
+    assert_ne!(other.digest, wanted.digest, "a recreated project has another digest");
 }

@@ -1,9 +1,9 @@
-//! What this process remembers of each mirror: when it looked last, and which version of each object it knows. Losing it
-//! costs one look, and no write.
+//! The in-memory state of each mirror: when it read the registry last, and the known version of each object. Losing it
+//! costs one read of the registry, and no write.
 //!
-//! An event with a newer version than the one that is known was caused by somebody else, or by a write whose answer is
-//! still to come; which of the two is judged when the mirror runs next. Versions are compared as numbers, as the cluster
-//! makes them.
+//! An event with a newer version than the known one was caused by another writer, or by a write whose answer is still
+//! pending; the next reconcile of the mirror determines which. Versions are compared as numbers, as the API server
+//! issues them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -18,37 +18,37 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::remote::Login;
 use crate::crd::RegistryMirror;
 
-/// Shortest pause between two checks because objects were changed by somebody else.
+/// Shortest pause between two checks for changes by other writers.
 const BETWEEN_CHECKS: Duration = Duration::from_secs(10);
 
-/// What a look is made for; another one is made at once.
+/// The inputs of a read of the registry; other inputs cause a new read at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// Which connectors, how often, and how many.
+    /// The filter, the interval and the limit.
     pub filter: RegistryMirror,
-    /// With which credentials.
+    /// The credentials.
     pub login: Option<Login>,
-    /// The annotation by which people ask for a look now.
+    /// The annotation by which users request a read now.
     pub requested: Option<String>,
 }
 
-/// Why a mirror runs.
+/// Why a mirror is reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The registry is to be read.
+    /// The registry has to be read.
     Look,
-    /// Objects may have been changed by somebody else.
+    /// Another writer may have changed objects.
     Check,
-    /// Nothing is to be done for so long, or until something happens.
+    /// There is nothing to do for this time, or until an event.
     Rest(Option<Duration>),
 }
 
-/// What a mirror came to.
+/// The outcome of a mirror.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is wanted, and this is how it is.
+    /// It is requested, and this is its state.
     Said(Said),
-    /// It is not wanted, and all its objects are gone.
+    /// It is not requested, and all its objects are removed.
     Cleared,
 }
 
@@ -59,19 +59,19 @@ pub struct Mirrors(Mutex<BTreeMap<ObjectRef, Mirror>>);
 #[derive(Debug, Default)]
 struct Mirror {
     asked: Option<Asked>,
-    /// When to look again.
+    /// When to read the registry again.
     next: Option<Timestamp>,
     failures: u32,
     outcome: Option<Outcome>,
-    /// The version of each object after the last write or look.
+    /// The version of each object after the last write or list.
     versions: BTreeMap<String, u64>,
-    /// Objects with an event that does not fit to it, and its version.
+    /// Objects with an event whose version is not the known one, and that version.
     touched: BTreeMap<String, u64>,
     checked: Option<Timestamp>,
 }
 
 impl Mirrors {
-    /// What is to be done now.
+    /// Returns what to do now.
     #[must_use]
     pub fn cause(&self, object_ref: &ObjectRef, asked: &Asked, now: Timestamp) -> Cause {
         self.change(object_ref, |mirror| {
@@ -89,7 +89,7 @@ impl Mirrors {
         })
     }
 
-    /// A run begins that sees every object: what was noted before is done with.
+    /// Records the start of a reconcile that lists every object: earlier events are covered by it.
     pub fn begin(&self, object_ref: &ObjectRef, cause: Cause, now: Timestamp) {
         self.change(object_ref, |mirror| {
             mirror.touched.clear();
@@ -100,25 +100,25 @@ impl Mirrors {
         });
     }
 
-    /// Takes note of the objects that there are. Returns the names of those that were known.
+    /// Records the existing objects. Returns the names of those that were known.
     pub fn listed(&self, object_ref: &ObjectRef, versions: BTreeMap<String, u64>) -> BTreeSet<String> {
         self.change(object_ref, |mirror| mem::replace(&mut mirror.versions, versions)).into_keys().collect()
     }
 
-    /// An object was written.
+    /// Records that an object was written.
     pub fn wrote(&self, object_ref: &ObjectRef, name: &str, version: u64) {
         self.change(object_ref, |mirror| mirror.versions.insert(name.to_owned(), version));
     }
 
-    /// An object is about to be removed.
+    /// Records that an object is about to be removed.
     pub fn removing(&self, object_ref: &ObjectRef, name: &str) {
         self.change(object_ref, |mirror| mirror.versions.remove(name));
     }
 
-    /// Takes note of an event. Returns whether the mirror has to run.
+    /// Records an event. Returns whether the mirror has to be reconciled.
     pub fn event(&self, object_ref: &ObjectRef, name: &str, version: u64, gone: bool) -> bool {
         let mut mirrors = self.lock();
-        // Before its first look it knows nothing, and will see everything.
+        // Before its first read it knows no object, and will list them all.
         let Some(mirror) = mirrors.get_mut(object_ref).filter(|mirror| mirror.asked.is_some()) else { return false };
         let news = match mirror.versions.get(name) {
             Some(known) => *known < version,
@@ -130,7 +130,7 @@ impl Mirrors {
         news
     }
 
-    /// A look came to its end. Returns whether that is news.
+    /// Records a completed read. Returns whether the outcome is new.
     pub fn done(&self, object_ref: &ObjectRef, asked: Asked, said: Said, next: Timestamp) -> bool {
         self.change(object_ref, |mirror| {
             mirror.failures = 0;
@@ -138,7 +138,7 @@ impl Mirrors {
         })
     }
 
-    /// A look failed. Returns whether that is news.
+    /// Records a failed read. Returns whether the outcome is new.
     pub fn failed(&self, object_ref: &ObjectRef, asked: Asked, said: Said, next: Timestamp) -> bool {
         self.change(object_ref, |mirror| {
             mirror.failures = mirror.failures.saturating_add(1);
@@ -146,12 +146,12 @@ impl Mirrors {
         })
     }
 
-    /// There was no look. Returns whether that is news.
+    /// Records that there was no read. Returns whether the outcome is new.
     pub fn stopped(&self, object_ref: &ObjectRef, said: Said) -> bool {
         self.change(object_ref, |mirror| mirror.patch_status(Outcome::Said(said)))
     }
 
-    /// All objects are gone, and none is wanted. Returns whether that is news.
+    /// Records that all objects are removed and none is requested. Returns whether the outcome is new.
     pub fn cleared(&self, object_ref: &ObjectRef) -> bool {
         self.change(object_ref, |mirror| {
             let outcome = mirror.outcome.take();
@@ -160,24 +160,24 @@ impl Mirrors {
         })
     }
 
-    /// Looks that failed in a row.
+    /// Returns the number of failed reads in a row.
     #[must_use]
     pub fn failures(&self, object_ref: &ObjectRef) -> u32 {
         self.lock().get(object_ref).map_or(0, |mirror| mirror.failures)
     }
 
-    /// What the mirror came to; `None`: it is not known yet in this process.
+    /// Returns the outcome of the mirror; `None`: unknown in this process.
     #[must_use]
     pub fn outcome(&self, object_ref: &ObjectRef) -> Option<Outcome> {
         self.lock().get(object_ref).and_then(|mirror| mirror.outcome.clone())
     }
 
-    /// Forgets a mirror whose project is gone.
+    /// Removes the mirror of a deleted project.
     pub fn forget(&self, object_ref: &ObjectRef) {
         self.lock().remove(object_ref);
     }
 
-    /// Every mirror.
+    /// Returns every mirror.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.lock().keys().cloned().collect()
@@ -221,10 +221,10 @@ mod tests {
     }
 
     fn said() -> Said {
-        Said { condition: ConditionUpdate::new(Reason::Mirrored, "so it is"), size: Some((1, 1)) }
+        Said { condition: ConditionUpdate::new(Reason::Mirrored, "a message"), size: Some((1, 1)) }
     }
 
-    /// A mirror that looked at second 0, looks again at second 600, and knows one object in version 5.
+    /// A mirror that read at second 0, reads again at second 600, and knows one object in version 5.
     fn looked() -> (Mirrors, ObjectRef) {
         let (mirrors, object_ref) = (Mirrors::default(), ObjectRef::mirror("here", "shop"));
         mirrors.begin(&object_ref, Cause::Look, at(0));
@@ -238,25 +238,25 @@ mod tests {
     }
 
     #[test]
-    fn the_registry_is_read_when_it_is_due_or_something_else_is_asked() {
+    fn the_registry_is_read_when_due_or_when_its_inputs_change() {
         let (mirrors, object_ref) = looked();
         assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), rest(590));
         assert_eq!(mirrors.cause(&object_ref, &asked(), at(600)), Cause::Look);
         let other = Asked { requested: Some("now".into()), ..asked() };
         assert_eq!(mirrors.cause(&object_ref, &other, at(10)), Cause::Look);
         assert_eq!(mirrors.cause(&ObjectRef::mirror("here", "new"), &asked(), at(10)), Cause::Look);
-        assert!(!mirrors.done(&object_ref, asked(), said(), at(700)), "the same is no news");
+        assert!(!mirrors.done(&object_ref, asked(), said(), at(700)), "the same outcome is not new");
     }
 
     #[test]
-    fn only_events_that_others_caused_are_a_reason_to_check() {
+    fn only_events_of_other_writers_cause_a_check() {
         for (case, name, version, gone, expected) in [
-            ("our own write", "shop.a", 5, false, rest(590)),
+            ("the operator's own write", "shop.a", 5, false, rest(590)),
             ("an older one", "shop.a", 4, false, rest(590)),
             ("a newer one", "shop.a", 6, false, Cause::Check),
             ("it was deleted", "shop.a", 7, true, Cause::Check),
-            ("an object that nobody knows", "shop.b", 7, false, Cause::Check),
-            ("one that nobody knows was deleted", "shop.b", 7, true, rest(590)),
+            ("an unknown object", "shop.b", 7, false, Cause::Check),
+            ("an unknown object was deleted", "shop.b", 7, true, rest(590)),
         ] {
             let (mirrors, object_ref) = looked();
             let news = mirrors.event(&object_ref, name, version, gone);
@@ -264,16 +264,19 @@ mod tests {
             assert_eq!(news, expected == Cause::Check, "{case}");
         }
         let (mirrors, object_ref) = looked();
-        assert!(mirrors.event(&object_ref, "shop.a", 6, false), "before the answer to our write");
+        assert!(mirrors.event(&object_ref, "shop.a", 6, false), "before the answer to the operator's write");
         mirrors.wrote(&object_ref, "shop.a", 6);
         assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), rest(590));
         mirrors.removing(&object_ref, "shop.a");
-        assert!(!mirrors.event(&object_ref, "shop.a", 9, true), "we removed it");
-        assert!(!mirrors.event(&ObjectRef::mirror("here", "new"), "new.a", 1, false), "it has not looked yet");
+        assert!(!mirrors.event(&object_ref, "shop.a", 9, true), "the operator removed it");
+        assert!(
+            !mirrors.event(&ObjectRef::mirror("here", "new"), "new.a", 1, false),
+            "it has not read the registry yet"
+        );
     }
 
     #[test]
-    fn changes_by_others_are_not_checked_all_the_time() {
+    fn checks_for_changes_by_other_writers_are_limited() {
         let (mirrors, object_ref) = looked();
         mirrors.event(&object_ref, "shop.a", 6, false);
         assert_eq!(mirrors.cause(&object_ref, &asked(), at(100)), Cause::Check);
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_any_more_starts_afresh() {
+    fn a_mirror_that_is_removed_starts_from_scratch() {
         let (mirrors, object_ref) = looked();
         assert!(mirrors.cleared(&object_ref) && !mirrors.cleared(&object_ref));
         assert_eq!(mirrors.outcome(&object_ref), Some(Outcome::Cleared));

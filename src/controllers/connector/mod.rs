@@ -1,10 +1,10 @@
-//! Mirror of the registry: a `Connector` object for each connector that `spec.registry` of a `ConnectProject` asks for.
+//! Mirror of the registry: a `Connector` object for each connector that matches `spec.registry` of a `ConnectProject`.
 //!
-//! It runs for projects, beside their own controller, so that reading thousands of connectors holds up nothing. The
-//! registry is read at the interval; the objects follow it, and what somebody else changed in them is set back. Nothing is
-//! removed after one look alone, nor after one that was not whole. That it does not work is said in a condition of its own,
-//! and leaves the project ready: deployments go on. Next: `decide.rs` for what is written and removed, `names.rs` for how
-//! objects are called, `desired.rs` for what they hold.
+//! It runs beside the project's own controller, so that reading thousands of connectors delays nothing else. The
+//! registry is read at the interval; the objects follow it, and changes by other writers are corrected. No object is
+//! removed because of a single read, or of an incomplete one. A failure is reported in a condition of its own and
+//! leaves the project ready: deployments do not need the mirror. Next: `decide.rs` for what is written and removed,
+//! `names.rs` for the names of the objects, `desired.rs` for their content.
 
 mod act;
 pub mod decide;
@@ -47,17 +47,17 @@ use super::remote::Remote;
 use super::work::ReconcileOutcome;
 use crate::crd::{ConnectProject, Connector};
 
-/// Pause before a run is done again that the cluster failed.
+/// Pause before the next reconcile after a failure of the Kubernetes API.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
-/// Pause before a run is done again that the cluster refused: a person has to act.
+/// Pause before the next reconcile after the API server refused a request: a user has to act.
 const AFTER_REFUSAL: Duration = Duration::from_mins(1);
-/// Objects that are written at once.
+/// Objects that are written concurrently.
 const WRITES_AT_ONCE: usize = 4;
-/// Objects that get an Event of their own in one look; of more the project says how many.
+/// Objects that get an Event of their own in one read; an Event of the project counts the others.
 const EVENTS: usize = 20;
 
-/// One run for one mirror: what follows, and how it ended. Never fails: whatever goes wrong is said of the project, or
-/// tried again.
+/// Reconciles one mirror; returns the next action and the outcome. Never fails: errors are reported on the project, or
+/// retried.
 pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
     let object_ref = ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
     let run = Reconciler {
@@ -88,16 +88,16 @@ pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> (
     }
 }
 
-/// Forgets everything about the mirror of a project that is gone.
+/// Removes everything in memory about the mirror of a deleted project.
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
     context.mirrors.forget(object_ref);
 }
 
-/// Removes the objects of a project that is about to go, for clusters that do not do it, such as one without a
-/// controller manager. That they cannot be seen is no reason to keep the project.
+/// Removes the objects of a project that is about to be deleted, for clusters without garbage collection, such as one
+/// without a controller manager. If the operator may not see them, they do not block the deletion.
 ///
-/// # Errors
+/// Errors of the API server.
 /// Those of the API server.
 pub async fn clear(context: &Context, project: &ConnectProject) -> Result<(), kube::Error> {
     if project.status.as_ref().is_none_or(|status| status.registry.is_none()) {
@@ -111,7 +111,8 @@ pub async fn clear(context: &Context, project: &ConnectProject) -> Result<(), ku
     }
 }
 
-/// The mirror stands still for a reason that is not the registry's; its project says so.
+/// Records that the mirror has stopped for a reason other than the registry, and enqueues its project, which reports
+/// it.
 pub(super) fn stopped(context: &Context, object_ref: &ObjectRef, condition: ConditionUpdate) {
     if context.mirrors.stopped(object_ref, Said::stopped(condition)) {
         context.enqueue(ObjectRef::project(&object_ref.namespace, &object_ref.name));
@@ -128,17 +129,17 @@ struct Reconciler<'a> {
 }
 
 impl Reconciler<'_> {
-    /// Returns when to run again.
+    /// Returns when to reconcile again.
     async fn reconcile(&self) -> Result<Option<Duration>, kube::Error> {
         let mirrors = &self.context.mirrors;
         if self.object.is_going() {
-            // Its own controller removes the objects.
+            // The project's own controller removes the objects.
             mirrors.forget(self.object_ref);
             return Ok(None);
         }
         let Some(filter) = self.object.spec.registry.clone() else { return self.clear().await };
         let project = ObjectRef::project(&self.object_ref.namespace, &self.object_ref.name);
-        // Its controller wakes the mirror once it knows.
+        // The project's controller enqueues the mirror once the project is known.
         let Some(Project { remote, login, .. }) = self.context.projects.get(&project) else { return Ok(None) };
         let remote = match remote {
             Ok(remote) => remote,
@@ -154,7 +155,7 @@ impl Reconciler<'_> {
         if let Cause::Rest(pause) = cause {
             return Ok(pause);
         }
-        // The status says first that there may be objects, so that they are found again whatever happens.
+        // The status first announces that there may be objects, so that they are found again whatever happens.
         if !self.is_wanted(&asked).await? {
             return Ok(None);
         }
@@ -167,7 +168,8 @@ impl Reconciler<'_> {
         self.follow(asked, &remote, kept, &known).await
     }
 
-    /// What is wanted is known from the object that woke the run; a newer one wakes the next run.
+    /// Whether the project still requests this mirror. The reconcile started with an older object; a newer one enqueues
+    /// the next.
     async fn is_wanted(&self, asked: &Asked) -> Result<bool, kube::Error> {
         let project = observe::project(&self.projects, &self.object_ref.name).await?;
         Ok(project.is_some_and(|project| {
@@ -182,7 +184,7 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Reads the registry until nothing is left to write, and what is absent was absent twice.
+    /// Reads the registry until nothing is left to write, and every absent connector was absent in two reads.
     async fn follow(
         &self,
         asked: Asked,
@@ -222,7 +224,7 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Writes what is planned; returns the ids of connectors whose records were not kept, and need another look.
+    /// Writes what is planned; returns the ids of connectors whose records were not kept, which need another read.
     async fn write(
         &self,
         plan: &Plan,
@@ -238,7 +240,7 @@ impl Reconciler<'_> {
                 None => drop(needed.insert(look.seen[*at].identity.id.clone())),
             }
         }
-        // As a list: a closure that is kept while it waits cannot be sent to another thread.
+        // Collected first: a closure that lives across an await would make the future not `Send`.
         let writes: Vec<_> =
             ready.into_iter().map(|(name, desired)| self.write_one(name, desired, kept.contains_key(name))).collect();
         let mut writes = stream::iter(writes).buffer_unordered(WRITES_AT_ONCE);
@@ -260,7 +262,9 @@ impl Reconciler<'_> {
             }
         }
         if more > 0 {
-            let note = format!("{more} more Connector objects were changed or deleted by hand, and were set back");
+            let note = format!(
+                "{more} more Connector objects were changed or deleted by hand, and were restored from the registry"
+            );
             self.context.report(&*self.object, EventType::Warning, "ChangedByHand", "Mirror", &note).await;
         }
         Ok(needed)
@@ -286,8 +290,8 @@ impl Reconciler<'_> {
 
     async fn report_undone(&self, object: &Connector, what: &str) {
         let note = format!(
-            "It was {what} by hand, and is set back: it is what the registry says. What is mirrored is said by \
-             spec.registry of ConnectProject {}",
+            "This Connector was {what} by hand, and the operator has restored it from the registry. spec.registry \
+             of ConnectProject {} selects what is mirrored",
             self.owner.name
         );
         self.context.report(object, EventType::Warning, "ChangedByHand", "Mirror", &note).await;
@@ -302,7 +306,8 @@ impl Reconciler<'_> {
         Ok(())
     }
 
-    /// The project was deleted, or wants something else, while objects were written. What nobody wants any more goes.
+    /// Ends a reconcile whose project was deleted, or changed its filter, while objects were written; removes the
+    /// objects if no mirror is requested any more.
     async fn abandon(&self) -> Result<Option<Duration>, kube::Error> {
         let project = observe::project(&self.projects, &self.object_ref.name).await?;
         if project.is_none_or(|project| project.is_going() || project.spec.registry.is_none()) {
@@ -311,7 +316,7 @@ impl Reconciler<'_> {
         Ok(None)
     }
 
-    /// No mirror is wanted.
+    /// Removes the objects if no mirror is requested.
     async fn clear(&self) -> Result<Option<Duration>, kube::Error> {
         let project = observe::project(&self.projects, &self.object_ref.name).await?;
         let Some(project) = project.filter(|project| project.spec.registry.is_none()) else { return Ok(None) };
@@ -331,7 +336,8 @@ impl Reconciler<'_> {
         pause
     }
 
-    /// What a person has to change is looked at at the interval; anything else sooner, with growing pauses.
+    /// Schedules the next read after a failure: at the interval if a user has to act, otherwise sooner, with
+    /// exponential backoff.
     fn failed(&self, asked: Asked, error: &ApiError, project: &str) -> Duration {
         let condition = problem::condition(error, project);
         tracing::warn!(%error, "the registry cannot be read");
@@ -346,12 +352,12 @@ impl Reconciler<'_> {
         pause
     }
 
-    /// Says why the cluster stands in the way, if it will not come right by itself; returns when to try again.
+    /// Reports that the API server refused a request, if a retry will not help; returns when to try again.
     fn refused_by_cluster(&self, error: &kube::Error) -> Duration {
         if ReconcileOutcome::refused(error) == ReconcileOutcome::Conflict {
-            tracing::debug!("changed meanwhile, run again");
+            tracing::debug!("an object was changed meanwhile, reconciling again");
         } else {
-            tracing::warn!(%error, "the cluster refused");
+            tracing::warn!(%error, "the API server refused a request");
         }
         let kube::Error::Api(status) = error else { return AFTER_CLUSTER_ERROR };
         if !matches!(status.code, 400 | 403 | 404 | 422) {
@@ -362,14 +368,15 @@ impl Reconciler<'_> {
         AFTER_REFUSAL
     }
 
-    /// Has the project say it.
+    /// Enqueues the project, which reports the outcome, if it is new.
     fn tell(&self, news: bool) {
         if news {
             self.context.enqueue(ObjectRef::project(&self.object_ref.namespace, &self.object_ref.name));
         }
     }
 
-    /// Up to a tenth more, always the same for one project, so that those which began together do not stay together.
+    /// Returns the pause plus up to a tenth, always the same for one project, so that mirrors that began together
+    /// spread out.
     fn spread(&self, pause: Duration) -> Duration {
         let chance = self.owner.uid.bytes().fold(0_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte));
         pause.saturating_add(pause.mul_f64(f64::from(chance) / 2_560.0))

@@ -1,8 +1,8 @@
 //! Names of the Connector objects: readable, valid (RFC 1123 subdomains), and the same after every restart. Pure.
 //!
-//! `{ConnectProject}.{key}`, so that two projects of a namespace whose filters overlap never want the same object. A key
-//! that is no DNS label as it is becomes one, and gets the beginning of a digest after two hyphens, which no key that
-//! is taken as it is has: so no two connectors share a name.
+//! A name is `{ConnectProject}.{key}`, so that two projects of a namespace with overlapping filters never use the same
+//! object. A key that is not a DNS label is converted to one, with two hyphens and the beginning of a digest appended.
+//! No key that is used unchanged contains two hyphens, so no two connectors share a name.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use crate::controllers::digest::hex;
 const LONGEST_LABEL: usize = 63;
 /// Longest name of an object (Kubernetes API, RFC 1123 subdomain).
 const LONGEST_NAME: usize = 253;
-/// What stands between a key that was changed and its digest.
+/// Separates a converted key from its digest.
 const APART: &str = "--";
-/// Hexadecimal digits of a digest.
+/// Hexadecimal digits of the digest in a name.
 const DIGITS: usize = 8;
 
-/// The name of a connector's object, unless another connector has it.
+/// Returns the name of a connector's object, unless another connector has it.
 #[must_use]
 pub fn usual(project: &str, connector: &Identity) -> String {
     let label = match &connector.key {
@@ -31,15 +31,16 @@ pub fn usual(project: &str, connector: &Identity) -> String {
     within(project, &label)
 }
 
-/// Its name if another connector has the usual one: keys of different people may be the same.
+/// Returns the name if another connector has the usual one: keys of different creators may be equal.
 #[must_use]
 pub fn by_id(project: &str, connector: &Identity) -> String {
     let readable = connector.key.as_deref().unwrap_or(&connector.name);
     within(project, &apart(readable, &connector.id))
 }
 
-/// Names that nobody else has, for `connectors`. `holder`: the id of the connector that has an object of this name
-/// already; of several that want one name, it keeps it, and else the one with the smallest id gets it.
+/// Returns unique names for `connectors`. `holder`: returns the id of the connector whose object has this name already.
+/// If several connectors have the same usual name, its holder keeps it; without one, the connector with the smallest id
+/// gets it.
 #[must_use]
 pub fn all<'c>(
     project: &str,
@@ -61,7 +62,7 @@ pub fn all<'c>(
     names
 }
 
-/// The project that an object of this name would be of.
+/// Returns the project to which an object of this name would belong.
 #[must_use]
 pub fn project_of(name: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(project, _)| project)
@@ -76,7 +77,7 @@ fn is_taken_as_it_is(key: &str) -> bool {
         && !key.contains(APART)
 }
 
-/// What is readable of a text, and the digest of what makes it unique.
+/// Returns the readable part of a text, with the digest of a unique text.
 fn apart(readable: &str, unique: &str) -> String {
     let mut label = String::new();
     for sign in readable.chars().map(|sign| sign.to_ascii_lowercase()) {
@@ -92,13 +93,13 @@ fn apart(readable: &str, unique: &str) -> String {
     format!("{label}{APART}{}", digits(unique))
 }
 
-/// Project names may be as long as names of objects, so the longest are cut, too.
+/// Joins project and label. A project name may be as long as an object name, so the longest ones are cut, too.
 fn within(project: &str, label: &str) -> String {
     let room = LONGEST_NAME - LONGEST_LABEL - 1;
     if project.len() <= room {
         return format!("{project}.{label}");
     }
-    // Names of projects are ASCII.
+    // Project names are ASCII, so the cut is a character boundary.
     let cut = project.get(..room - APART.len() - DIGITS).unwrap_or_default().trim_end_matches(['-', '.']);
     format!("{cut}{APART}{}.{label}", digits(project))
 }
@@ -134,8 +135,8 @@ mod tests {
             ("capitals and underscores", Some("My_Tax"), "shop.my-tax", true),
             ("hyphens at the ends", Some("-tax-"), "shop.tax", true),
             ("two hyphens", Some("my--tax"), "shop.my-tax", true),
-            ("nothing that is allowed", Some("__"), "shop.connector", true),
-            ("what no contract promises", Some("Größe/1.2"), "shop.gr-e-1-2", true),
+            ("no allowed character", Some("__"), "shop.connector", true),
+            ("characters outside the contract", Some("Größe/1.2"), "shop.gr-e-1-2", true),
             ("empty", Some(""), "shop.connector", true),
             ("no key", None, "shop.tax-more", true),
         ] {
@@ -145,7 +146,7 @@ mod tests {
             assert!(is_valid(&name), "{case}: {name}");
             assert_eq!(project_of(&name), Some("shop"), "{case}");
         }
-        // Written out: another digest would be another object after an upgrade.
+        // A fixed expected value: another digest would be another object after an upgrade.
         assert_eq!(usual("shop", &connector(Some("My_Tax"), "1")), "shop.my-tax--5715af3b");
         let cut = usual("shop", &connector(Some(&long), "1"));
         assert!(is_valid(&cut) && cut.len() == "shop.".len() + 63, "{cut}");
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_looks_like_a_changed_one_is_not_taken_as_it_is() {
+    fn a_key_that_looks_like_a_converted_one_is_converted() {
         let changed = usual("shop", &connector(Some("My_Tax"), "1"));
         let (_, label) = changed.split_once('.').expect("a project and a label");
         let posing = usual("shop", &connector(Some(label), "2"));
@@ -166,7 +167,7 @@ mod tests {
         let names = [&one, &other].map(|project| usual(project, &connector(Some("tax"), "1")));
         assert!(names.iter().all(|name| is_valid(name)), "{names:?}");
         assert_ne!(names[0], names[1]);
-        // A project whose name ends as another one's objects do.
+        // A project whose name ends as the objects of another project do.
         assert_ne!(usual("shop.tax", &connector(Some("a"), "1")), usual("shop", &connector(Some("tax.a"), "1")));
     }
 
@@ -179,7 +180,7 @@ mod tests {
             by_id.into_values().collect::<Vec<_>>()
         };
         for (case, holder, plain) in
-            [("nobody", None, 0), ("the last", Some("3"), 2), ("one that is gone", Some("9"), 0)]
+            [("no holder", None, 0), ("the last", Some("3"), 2), ("a deleted one", Some("9"), 0)]
         {
             let first = names([&one, &two, &three], holder);
             assert_eq!(first, names([&three, &one, &two], holder), "{case}: whatever the order of pages");

@@ -1,7 +1,7 @@
-//! Reads what a mirror needs: its project, the objects that there are, and the registry. Changes nothing.
+//! Reads the inputs of a mirror: its project, the existing objects, and the registry. Changes nothing.
 //!
-//! Of the registry only what is needed to decide is kept, and the records that are to be written, up to a bound: what is
-//! left is written after another look.
+//! Of the registry, only what `decide` needs is kept, and the records to write, up to a limit: the rest is written
+//! after another read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,21 +22,21 @@ use crate::controllers::lists::PAGE;
 use crate::crd::connector::LONGEST_WORD;
 use crate::crd::{ConnectProject, Connector, RegistryMirror};
 
-/// Records that are kept to be written after one look, in bytes of JSON.
+/// Limit of the records that are kept for writing after one read, in bytes of JSON.
 const LARGEST_LOAD: usize = 4 << 20;
 
-/// The project as it is now; `None`: there is none.
+/// Reads the current project; `None`: it does not exist.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(super) async fn project(api: &Api<MirroredProject>, name: &str) -> Result<Option<MirroredProject>, kube::Error> {
     api.get_opt(name).await
 }
 
-/// The objects of a project: what each comes to, and its version.
+/// Lists the objects of a project: the digest state of each, and its version.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(super) async fn objects(
     api: &Api<Connector>,
     owner: &Owner,
@@ -57,43 +57,43 @@ pub(super) async fn objects(
     }
 }
 
-/// Whether an object is of this project: its owner says so, and for want of one its spec.
+/// Whether an object belongs to this project, by its owner, or without one by its spec.
 fn belongs(object: &Connector, owner: &Owner) -> bool {
     let named = named_owner(object.owner_references());
     named.unwrap_or(&object.spec.project_ref.name) == owner.name
 }
 
-/// The name of the `ConnectProject` that owns an object.
+/// Returns the name of the `ConnectProject` that owns an object.
 fn named_owner(owners: &[OwnerReference]) -> Option<&str> {
     let kind = ConnectProject::kind(&());
     owners.iter().find(|owner| owner.kind == kind).map(|owner| owner.name.as_str())
 }
 
-/// The name of the project that an object is of, as far as its metadata says.
+/// Returns the name of the project of an object, as far as its metadata shows it.
 #[must_use]
 pub fn project_of(meta: &ObjectMeta) -> Option<&str> {
     let by_name = meta.name.as_deref().and_then(names::project_of);
     meta.owner_references.as_deref().and_then(named_owner).or(by_name)
 }
 
-/// A resource version as a number; the largest one if it is none, so that it is never taken for a known one.
+/// Returns a resource version as a number; the largest one if it is not a number, so that it never equals a known one.
 #[must_use]
 pub fn version(text: Option<&str>) -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX)
 }
 
-/// What was seen of the registry.
+/// An observation of the registry.
 pub(super) struct Look {
     pub(super) extent: Extent,
     pub(super) seen: Vec<Seen>,
-    /// What is to be written, by its place in `seen`; not all of it, if it is much.
+    /// The records to write, by their index in `seen`; incomplete if they exceed the limit.
     pub(super) records: BTreeMap<usize, Desired>,
 }
 
-/// Reads the registry. `needed`: ids whose records are wanted even if they seem to be written.
+/// Reads the registry. `needed`: ids whose records are returned even if their objects seem to be up to date.
 ///
 /// # Errors
-/// That of the first page that fails.
+/// The error of the first page that fails.
 pub(super) async fn look(
     api: &dyn RegistryApi,
     filter: &RegistryMirror,
@@ -103,7 +103,7 @@ pub(super) async fn look(
 ) -> Result<Look, ApiError> {
     let (mut seen, mut records, mut load) = (Vec::new(), BTreeMap::new(), 0);
     let take = |connector: model::Connector| {
-        // The service makes ids of its own; one that no object can hold is none of them.
+        // The service generates short ids, so a record whose id does not fit into an object is not valid.
         if connector.id.is_empty() || connector.id.len() > LONGEST_WORD {
             return;
         }

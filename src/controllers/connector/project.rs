@@ -1,5 +1,5 @@
-//! A `ConnectProject` as its mirror sees it: a kind of its own to the controllers, so that a mirror that reads thousands of
-//! connectors never holds up a run of the project. Of the object only what the mirror needs is kept.
+//! A `ConnectProject` as seen by its mirror: a kind of its own for the controllers, so that a mirror that reads
+//! thousands of connectors never delays a reconcile of the project. Only the fields that the mirror needs are decoded.
 
 use std::borrow::Cow;
 
@@ -13,32 +13,32 @@ use super::desired::Owner;
 use crate::crd::{ConnectProject, MirrorStatus, RegistryMirror};
 use crate::names;
 
-/// A `ConnectProject`, as far as its mirror is concerned.
+/// A `ConnectProject` with the fields that its mirror needs.
 #[derive(Clone, Debug, Deserialize)]
 pub struct MirroredProject {
     /// Its metadata.
     #[serde(default)]
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// The spec.
     pub spec: MirroredSpec,
-    /// What was said.
+    /// The status.
     #[serde(default)]
     pub status: Option<MirroredStatus>,
 }
 
-/// The part of its spec.
+/// The needed part of the spec.
 #[derive(Clone, Debug, Deserialize)]
 pub struct MirroredSpec {
-    /// What is mirrored; absent: nothing.
+    /// The filter of the mirror; `None`: nothing is mirrored.
     pub registry: Option<RegistryMirror>,
 }
 
-/// The part of its status.
+/// The needed part of the status.
 #[derive(Clone, Debug, Deserialize)]
 pub struct MirroredStatus {
-    /// There as long as there may be Connector objects of this project.
+    /// Present as long as there may be Connector objects of this project.
     pub registry: Option<MirrorStatus>,
-    /// The install that works on the project.
+    /// The install that manages the project.
     pub controller: Option<String>,
     /// Conditions of the project.
     #[serde(default)]
@@ -46,7 +46,7 @@ pub struct MirroredStatus {
 }
 
 impl MirroredProject {
-    /// Who owns the objects.
+    /// Returns the owner of the objects.
     #[must_use]
     pub fn owner(&self) -> Owner {
         Owner {
@@ -61,13 +61,13 @@ impl MirroredProject {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// Whether there may be Connector objects of it.
+    /// Whether there may be Connector objects of the project.
     #[must_use]
     pub fn may_have_objects(&self) -> bool {
         self.status.as_ref().is_some_and(|status| status.registry.is_some())
     }
 
-    /// The annotation by which people ask for a look now.
+    /// Returns the annotation by which users request a read now.
     #[must_use]
     pub fn requested(&self) -> Option<String> {
         self.metadata.annotations.as_ref()?.get(names::RECONCILE_REQUESTED_AT).cloned()

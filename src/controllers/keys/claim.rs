@@ -1,4 +1,4 @@
-//! Which of several resources has a remote key (rule 4). Pure: from claims to one of them.
+//! Which of several resources owns a remote key (rule 4). Pure: selects one of the given claims.
 
 use std::cmp::Reverse;
 
@@ -6,49 +6,51 @@ use jiff::Timestamp;
 
 use crate::controllers::object_ref::ObjectRef;
 
-/// What a resource has to say for itself where others want the same key in the same remote project.
+/// A claim on a key in a remote project, with everything that ranks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Whose claim it is.
+    /// The resource that claims.
     pub object_ref: ObjectRef,
     /// Id of the remote deployment that it owns.
     pub id: Option<String>,
-    /// Whether it has begun something that may have reached the remote.
+    /// Whether it has begun an operation that may have reached the remote.
     pub operation: bool,
-    /// Id of the remote deployment that its annotation names, as that of a restored backup does. Anybody can write one, so it
-    /// counts only where that very deployment has the key.
+    /// Id of the remote deployment that its annotation names, such as that of a restored backup. Any user can write the
+    /// annotation, so it counts only if that very deployment has the key.
     pub annotated: Option<String>,
     /// When it was created.
     pub created: Timestamp,
 }
 
 impl Claim {
-    /// The smaller, the stronger: who owns it, who may have sent something, who owned `there` before a backup was restored,
-    /// the older, the smaller namespace and name.
+    /// Returns the rank; a smaller rank is stronger. The order is: owns the deployment, may have sent an operation,
+    /// owned `there` before a backup was restored, is older, has the smaller namespace and name.
     fn rank(&self, there: Option<&str>) -> (Reverse<bool>, Reverse<bool>, Reverse<bool>, Timestamp, &ObjectRef) {
         let owns = self.id.is_some();
         let owned = there.is_some() && self.annotated.as_deref() == there;
         (Reverse(owns), Reverse(self.operation), Reverse(owned), self.created, &self.object_ref)
     }
 
-    /// Whether both own a deployment, and not the same one: every call goes by id, so neither can touch the other's.
+    /// Whether both own a deployment, and different ones: every call goes by id, so neither can touch the other's
+    /// deployment.
     fn is_apart_from(&self, other: &Self) -> bool {
         self.id.is_some() && other.id.is_some() && self.id != other.id
     }
 }
 
-/// The strongest claim of all. `there`: id of the remote deployment that has the key, if one was seen.
+/// Returns the strongest claim. `there`: id of the remote deployment that has the key, if one was observed.
 pub(super) fn strongest<'a>(all: impl IntoIterator<Item = &'a Claim>, there: Option<&str>) -> Option<&'a Claim> {
     all.into_iter().min_by(|one, other| one.rank(there).cmp(&other.rank(there)))
 }
 
-/// The strongest of those that keep `mine` from the key; `None`: nobody does.
+/// Returns the strongest of the claims that keep `mine` from the key; `None`: there is none.
 pub fn rival<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim>, there: Option<&str>) -> Option<&'a Claim> {
     let before = |other: &&Claim| other.rank(there) < mine.rank(there) && !mine.is_apart_from(other);
     strongest(all.into_iter().filter(before), there)
 }
 
-/// The same before anybody looked: who keeps `mine` from the key whether or not the remote has what its annotation names.
+/// Returns the claim that keeps `mine` from the key before the remote was read: one that is stronger whether or not the
+/// remote deployment that the annotation of `mine` names has the key.
 pub fn rival_unseen<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim> + Clone) -> Option<&'a Claim> {
     let rival_if_there = rival(mine, all.clone(), mine.annotated.as_deref());
     rival_if_there.and(rival(mine, all, None))
@@ -75,13 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn rule_4_who_owns_it_wins_then_who_began_then_who_owned_then_the_older_then_the_smaller_name() {
+    fn rule_4_the_owner_wins_then_an_operation_then_a_former_owner_then_the_older_then_the_smaller_name() {
         type Change = fn(&mut Claim);
         let rows: &[(&str, Change, Change)] = &[
             ("the smaller name", |_| {}, |_| {}),
             ("the smaller namespace", |claim| claim.object_ref.namespace = "a".into(), |_| {}),
             ("the older, whatever its name", older, |claim| claim.object_ref.name = "a".into()),
-            ("what was owned, however young", |claim| claim.annotated = Some("1".into()), older),
+            ("a former owner, however young", |claim| claim.annotated = Some("1".into()), older),
             (
                 "both restored: the older",
                 |claim| {
@@ -91,7 +93,7 @@ mod tests {
                 |claim| claim.annotated = Some("1".into()),
             ),
             (
-                "what may have been sent, before what was owned",
+                "an operation, before a former owner",
                 |claim| claim.operation = true,
                 |claim| {
                     claim.annotated = Some("1".into());
@@ -99,7 +101,7 @@ mod tests {
                 },
             ),
             (
-                "what is owned, before what may have been sent",
+                "an owner, before an operation",
                 |claim| claim.id = Some("1".into()),
                 |claim| {
                     claim.operation = true;
@@ -108,7 +110,7 @@ mod tests {
                 },
             ),
             (
-                "both own it: who has begun something there ends it first",
+                "both own it: the one with an operation ends it first",
                 |claim| {
                     claim.id = Some("1".into());
                     claim.operation = true;
@@ -144,16 +146,16 @@ mod tests {
             let strongest = strongest(&all, there).map(|claim| claim.object_ref.name.as_str());
             assert_eq!(strongest, Some(winner), "{there:?}");
         }
-        assert_eq!(rival_unseen(&plain, &all), None, "it may look");
-        assert_eq!(rival_unseen(&annotated, &all), None, "and so may the other: its deployment may be there");
+        assert_eq!(rival_unseen(&plain, &all), None, "it may read the remote");
+        assert_eq!(rival_unseen(&annotated, &all), None, "so may the other: its deployment may have the key");
         let owner = claim("three", |claim| claim.id = Some("2".into()));
         let all = [annotated.clone(), plain.clone(), owner.clone()];
-        assert_eq!(rival_unseen(&annotated, &all), Some(&owner), "whatever is there");
+        assert_eq!(rival_unseen(&annotated, &all), Some(&owner), "whatever the remote has");
         assert_eq!(rival_unseen(&plain, &all), Some(&owner));
     }
 
     #[test]
-    fn rule_4_two_that_own_different_deployments_do_not_meet_but_a_third_meets_the_stronger() {
+    fn rule_4_owners_of_different_deployments_do_not_compete_but_a_third_claim_competes_with_the_stronger() {
         let one = claim("one", |claim| claim.id = Some("1".into()));
         let two = claim("two", |claim| claim.id = Some("2".into()));
         let three = claim("three", older);
@@ -165,6 +167,10 @@ mod tests {
             claim.id = Some("2".into());
             older(claim);
         });
-        assert_eq!(rival(&two, &[one, two.clone(), same.clone()], None), Some(&same), "the one that owns the same");
+        assert_eq!(
+            rival(&two, &[one, two.clone(), same.clone()], None),
+            Some(&same),
+            "the one that owns the same deployment"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What is kept of a resource for rule 4: pure, from the object.
+//! What is kept of a resource for rule 4. Pure: derived from the object.
 
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -14,25 +14,25 @@ use crate::names;
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) uid: String,
-    /// Resource version, if it is a number; of two copies the one with the higher is the newer.
+    /// Resource version, if it is a number: of two copies, the one with the higher version is newer.
     version: Option<u64>,
     /// The project that it names.
     pub(super) project: ObjectRef,
     /// What is known of that project.
     named: Option<Named>,
-    /// The remote that holds what it owns or has begun, whatever the project names now.
+    /// The remote of what it owns or has begun, whatever the project names now.
     held: Option<RemoteIdentity>,
     key: String,
-    /// Whether it claims anything: what only observes, or is let go of already, does not.
+    /// Whether it claims its key: a resource that only observes, or is already orphaned, does not.
     claims: bool,
     /// Whether its status has an operation.
     operation: bool,
-    /// Whether a run is about to write one.
+    /// Whether a reconcile is about to write an operation.
     announced: bool,
     pub(super) claim: Claim,
 }
 
-/// What a resource wants, and what it has begun.
+/// What a resource claims, and what it has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimRequest {
     /// Name of the project that it names.
@@ -41,11 +41,11 @@ pub struct ClaimRequest {
     pub key: String,
     /// The remote in its status.
     pub remote: Option<RemoteIdentity>,
-    /// Id of what it owns there.
+    /// Id of the remote record that it owns.
     pub id: Option<String>,
     /// Whether its status has an operation.
     pub operation: bool,
-    /// Whether it wants the key at all.
+    /// Whether it claims the key at all.
     pub claims: bool,
 }
 
@@ -74,17 +74,17 @@ impl Entry {
         }
     }
 
-    /// The same with what is known of its project.
+    /// Returns the entry with what is known of its project.
     pub(super) fn naming(&self, named: Option<&Named>) -> Self {
         Self { named: named.cloned(), ..self.clone() }
     }
 
-    /// Whether its claim counts for others.
+    /// Whether its claim counts against others.
     pub(super) fn counts(&self) -> bool {
         self.held.is_some() || self.named.as_ref().is_some_and(|named| named.admits)
     }
 
-    /// The same that is about to begin something, or is not any more.
+    /// Returns the entry with or without an announced operation.
     pub(super) fn announcing(&self, announced: bool) -> Self {
         let claim = Claim { operation: self.operation || announced, ..self.claim.clone() };
         Self { announced, claim, ..self.clone() }
@@ -94,8 +94,8 @@ impl Entry {
         self.announced
     }
 
-    /// Whether this copy is a newer one than `before`. Resource versions grow with each write to a kind, so they also
-    /// tell a resource from an earlier one of the same name (Kubernetes API concepts, resource versions).
+    /// Whether this copy is newer than `before`. Resource versions grow with each write to a kind, so they also
+    /// distinguish a resource from an earlier one of the same name (Kubernetes API concepts, resource versions).
     pub(super) fn follows(&self, before: &Self) -> bool {
         match (self.version, before.version) {
             (Some(version), Some(before)) => version > before,
@@ -103,7 +103,7 @@ impl Entry {
         }
     }
 
-    /// Where it wants its key, if it wants one.
+    /// Returns the key that it claims, if any.
     pub(super) fn place(&self) -> Option<RemoteKey> {
         let named = self.named.as_ref().map(|named| &named.remote);
         let remote = self.held.as_ref().or(named).filter(|_| self.claims)?;

@@ -1,4 +1,4 @@
-//! Who has a key, over the order of events: what comes at once, late, anew, or moves.
+//! Who owns a key, over orders of events: resources that appear together, late, again, or move.
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
@@ -15,7 +15,7 @@ struct World {
     enqueued: UnboundedReceiver<ObjectRef>,
 }
 
-/// A resource that wants the key `tax-eu`, with `change` merged over it.
+/// A resource that claims the key `tax-eu`, with `change` merged over it.
 fn resource(name: &str, version: u64, change: &Value) -> ConnectorDeployment {
     let mut whole = json!({
         "apiVersion": "connect-operator.io/v1alpha1",
@@ -86,14 +86,14 @@ fn owning(id: &str) -> Value {
 }
 
 impl World {
-    /// All is listed, and the project `shop` is there.
+    /// All lists are complete, and the project `shop` exists.
     fn new() -> Self {
         let world = Self::empty(0);
         world.admit("shop", "shop", "demo");
         world
     }
 
-    /// A project is there, and its remote has answered.
+    /// A project exists, and its remote has answered.
     fn admit(&self, namespace: &str, name: &str, key: &str) {
         self.keys.saw_project(&project(namespace, name, key));
         let remote = RemoteIdentity { project_key: key.into(), ..place().remote };
@@ -105,7 +105,7 @@ impl World {
         Self { keys: KeyOwnership::new(lists, enqueue), enqueued }
     }
 
-    /// Names of those that were woken since.
+    /// Names of the resources enqueued since the last time.
     fn enqueued(&mut self) -> Vec<String> {
         let mut enqueued = BTreeSet::new();
         while let Ok(object_ref) = self.enqueued.try_recv() {
@@ -116,7 +116,7 @@ impl World {
 }
 
 #[test]
-fn rule_4_whoever_is_alone_is_first_and_is_not_woken_for_it() {
+fn rule_4_a_single_claimant_is_the_owner_and_is_not_enqueued_for_it() {
     let mut world = World::new();
     let one = resource("one", 1, &json!({}));
     world.keys.saw(&one);
@@ -131,10 +131,10 @@ fn rule_4_whoever_is_alone_is_first_and_is_not_woken_for_it() {
     world.keys.gone(&ObjectRef::project("shop", "shop"));
     let index = world.keys.lock();
     let empty = index.entries.is_empty() && index.places.is_empty() && index.users.is_empty();
-    assert!(empty && index.projects.is_empty(), "nothing is kept of what is gone: {index:?}");
+    assert!(empty && index.projects.is_empty(), "nothing is kept of deleted objects: {index:?}");
 }
 
-/// One of two lists is complete, and a resource of it has asked how it stands.
+/// One of two lists is complete, and a resource of it has asked for its claim status.
 fn half_listed() -> (World, ConnectorDeployment) {
     let world = World::empty(2);
     let one = resource("two", 1, &json!({}));
@@ -146,7 +146,7 @@ fn half_listed() -> (World, ConnectorDeployment) {
 }
 
 #[test]
-fn rule_4_a_list_that_is_refused_keeps_nobody_from_creating_but_from_taking_over() {
+fn rule_4_a_refused_list_allows_creating_but_not_taking_over() {
     let (mut world, one) = half_listed();
     world.keys.refused();
     assert_eq!((world.enqueued(), world.keys.claim_status(&one)), (vec!["two".to_owned()], ClaimStatus::Owner));
@@ -154,25 +154,25 @@ fn rule_4_a_list_that_is_refused_keeps_nobody_from_creating_but_from_taking_over
     assert_eq!(world.keys.begin(&one, &place(), ClaimReason::Create), ClaimStatus::Owner);
     world.enqueued();
     world.keys.listed_at_last();
-    assert_eq!(world.enqueued(), ["two"], "who was not let take over");
+    assert_eq!(world.enqueued(), ["two"], "the one that could not take over");
     assert_eq!(world.keys.begin(&one, &place(), ClaimReason::TakeOver("1")), ClaimStatus::Owner);
 }
 
 #[test]
-fn rule_4_nobody_is_first_before_everything_was_listed() {
+fn rule_4_there_is_no_owner_before_all_lists_are_complete() {
     let (mut world, one) = half_listed();
-    // The other list comes late, and holds a stronger one.
+    // The other list completes late, and contains a stronger claim.
     world.keys.saw(&resource("one", 2, &json!({})));
     world.enqueued();
     world.keys.listed();
-    assert_eq!(world.enqueued(), ["two"], "who asked too early");
+    assert_eq!(world.enqueued(), ["two"], "the one that asked too early");
     assert_eq!(world.keys.claim_status(&one), after("one"));
     world.keys.listed();
-    assert!(world.enqueued().is_empty(), "a later list is no news");
+    assert!(world.enqueued().is_empty(), "a later list changes nothing");
 }
 
 #[test]
-fn rule_4_of_two_that_come_at_once_one_begins_whatever_the_order() {
+fn rule_4_of_two_that_appear_together_one_begins_whatever_the_order() {
     for (case, first, second) in [("the stronger first", "one", "two"), ("the weaker first", "two", "one")] {
         let mut world = World::new();
         let early = resource(first, 1, &json!({}));
@@ -180,7 +180,7 @@ fn rule_4_of_two_that_come_at_once_one_begins_whatever_the_order() {
         world.keys.saw(&early);
         assert_eq!(world.keys.claim_status(&early), ClaimStatus::Owner, "{case}");
         assert_eq!(world.keys.begin(&early, &place(), ClaimReason::Create), ClaimStatus::Owner, "{case}");
-        // The write is not there yet, and the other one comes.
+        // The write is not visible yet, and the other resource appears.
         world.keys.saw(&late);
         assert_eq!(world.keys.claim_status(&late), after(first), "{case}");
         assert_eq!(world.keys.begin(&late, &place(), ClaimReason::Create), after(first), "{case}");
@@ -190,13 +190,13 @@ fn rule_4_of_two_that_come_at_once_one_begins_whatever_the_order() {
         assert_eq!(world.keys.claim_status(&late), after(first), "{case}");
         world.enqueued();
         world.keys.gone(&object_ref(first));
-        assert_eq!(world.enqueued(), [second], "{case}: it goes on by itself");
+        assert_eq!(world.enqueued(), [second], "{case}: it continues without another event");
         assert_eq!(world.keys.claim_status(&late), ClaimStatus::Owner, "{case}");
     }
 }
 
 #[test]
-fn rule_4_both_may_have_asked_before_either_begins() {
+fn rule_4_both_may_have_asked_before_one_begins() {
     let world = World::new();
     let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
     world.keys.saw(&two);
@@ -206,13 +206,13 @@ fn rule_4_both_may_have_asked_before_either_begins() {
     assert_eq!(
         world.keys.begin(&two, &place(), ClaimReason::Create),
         after("one"),
-        "asked again in one step with the announcement"
+        "the check repeats atomically with the announcement"
     );
     assert_eq!(world.keys.begin(&one, &place(), ClaimReason::Create), ClaimStatus::Owner);
 }
 
 #[test]
-fn rule_4_what_was_announced_and_not_written_is_taken_back_by_the_next_run() {
+fn rule_4_the_next_reconcile_withdraws_an_announcement_without_a_write() {
     let mut world = World::new();
     let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
     world.keys.saw(&two);
@@ -220,13 +220,13 @@ fn rule_4_what_was_announced_and_not_written_is_taken_back_by_the_next_run() {
     world.keys.saw(&one);
     assert_eq!(world.keys.claim_status(&one), after("two"));
     world.enqueued();
-    assert_eq!(world.keys.claim_status(&two), after("one"), "its write failed, so it begins anew");
+    assert_eq!(world.keys.claim_status(&two), after("one"), "its write failed, so it starts again");
     assert_eq!(world.enqueued(), ["one", "two"]);
     assert_eq!(world.keys.claim_status(&one), ClaimStatus::Owner);
 }
 
 #[test]
-fn rule_4_an_old_copy_says_nothing() {
+fn rule_4_an_outdated_copy_is_ignored() {
     let world = World::new();
     let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
     world.keys.saw(&one);
@@ -234,12 +234,16 @@ fn rule_4_an_old_copy_says_nothing() {
     let owner = resource("two", 9, &owning("1"));
     world.keys.wrote(&owner);
     world.keys.saw(&resource("two", 3, &json!({})));
-    assert_eq!(world.keys.claim_status(&one), after("two"), "the watch lags behind our own write");
+    assert_eq!(world.keys.claim_status(&one), after("two"), "the watch lags behind the operator's own write");
     world.keys.gone(&object_ref("two"));
     world.keys.wrote(&owner);
-    assert_eq!(world.keys.claim_status(&one), ClaimStatus::Owner, "a run that ends late brings nobody back");
+    assert_eq!(
+        world.keys.claim_status(&one),
+        ClaimStatus::Owner,
+        "a reconcile that ends late does not bring back a deleted resource"
+    );
     assert_eq!(world.keys.claim_status(&owner), ClaimStatus::Unknown);
-    // Another one of the same name.
+    // Another resource with the same name.
     let again = resource("two", 12, &json!({"metadata": {"uid": "another"}}));
     world.keys.saw(&again);
     world.keys.wrote(&owner);
@@ -250,7 +254,7 @@ fn rule_4_an_old_copy_says_nothing() {
 }
 
 #[test]
-fn rule_4_who_claims_and_who_does_not() {
+fn rule_4_which_resources_claim_a_key() {
     let being_deleted = json!({"metadata": {"deletionTimestamp": "2026-01-02T00:00:00Z", "finalizers": ["theirs"]}});
     let mut held = being_deleted.clone();
     held["metadata"]["finalizers"] = json!(["theirs", names::FINALIZER]);
@@ -265,14 +269,14 @@ fn rule_4_who_claims_and_who_does_not() {
         ("only observed, though what it began to create may still arrive", observed(operating()), true),
         ("only observed, though it owned it", observed(owning("1")), false),
         ("being deleted", held, true),
-        ("let go, and kept by somebody else", being_deleted, false),
+        ("orphaned, and kept by another finalizer", being_deleted, false),
         ("another key", json!({"spec": {"key": "tax-us"}}), false),
-        ("a project that is not there", json!({"spec": {"projectRef": {"name": "no"}}}), false),
+        ("a project that does not exist", json!({"spec": {"projectRef": {"name": "no"}}}), false),
         ("another remote project", json!({"spec": {"projectRef": {"name": "other"}}}), false),
         ("another project with the same remote", json!({"spec": {"projectRef": {"name": "same"}}}), true),
         ("another namespace with the same remote", json!({"metadata": {"namespace": "a"}}), true),
         ("what it owns is in another remote project", other_remote, false),
-        ("it was in another remote project, and owns nothing", forgotten, true),
+        ("its status names another remote project, and it owns nothing", forgotten, true),
     ];
     for (case, change, claims) in rows {
         let world = World::new();
@@ -284,12 +288,12 @@ fn rule_4_who_claims_and_who_does_not() {
         let other = resource("one", 2, &change);
         world.keys.saw(&other);
         assert_eq!(world.keys.claim_status(&mine) != ClaimStatus::Owner, claims, "{case}");
-        assert_eq!(world.keys.claim_status(&other), ClaimStatus::Owner, "{case}: nobody is before it");
+        assert_eq!(world.keys.claim_status(&other), ClaimStatus::Owner, "{case}: no claim is stronger");
     }
 }
 
 #[test]
-fn rule_4_projects_that_come_go_and_change_move_the_claims() {
+fn rule_4_created_deleted_and_changed_projects_move_the_claims() {
     let mut world = World::empty(0);
     let one = resource("one", 1, &json!({}));
     let two = resource("two", 2, &json!({"spec": {"projectRef": {"name": "other"}}}));
@@ -302,14 +306,14 @@ fn rule_4_projects_that_come_go_and_change_move_the_claims() {
     world.admit("shop", "shop", "demo");
     assert_eq!(world.enqueued(), ["one", "two"]);
     assert_eq!(world.keys.claim_status(&two), after("one"));
-    // The winner's project is made anew and names another remote.
+    // The winner's project is recreated and names another remote.
     world.admit("shop", "shop", "elsewhere");
     assert_eq!(world.enqueued(), ["one", "two"]);
     assert_eq!(world.keys.claim_status(&two), ClaimStatus::Owner);
     assert_eq!(
         world.keys.begin(&one, &place(), ClaimReason::Create),
         ClaimStatus::Unknown,
-        "a run that knew the old remote begins nothing"
+        "a reconcile that knew the old remote begins nothing"
     );
     world.admit("shop", "shop", "demo");
     world.keys.gone(&ObjectRef::project("shop", "shop"));
@@ -317,13 +321,13 @@ fn rule_4_projects_that_come_go_and_change_move_the_claims() {
 }
 
 #[test]
-fn rule_4_changes_of_the_winner_wake_the_others() {
+fn rule_4_changes_of_the_winner_enqueue_the_others() {
     for (case, change, wakes) in [
-        ("nothing that counts", json!({"metadata": {"labels": {"team": "tax"}}}), false),
+        ("nothing relevant", json!({"metadata": {"labels": {"team": "tax"}}}), false),
         ("it begins", operating(), false),
         ("it owns it", owning("1"), true),
         ("it only observes", json!({"spec": {"managementPolicy": "ObserveOnly"}}), true),
-        ("it goes to another project", json!({"spec": {"projectRef": {"name": "other"}}}), true),
+        ("it moves to another project", json!({"spec": {"projectRef": {"name": "other"}}}), true),
     ] {
         let mut world = World::new();
         let two = resource("two", 1, &json!({}));
@@ -335,8 +339,8 @@ fn rule_4_changes_of_the_winner_wake_the_others() {
     }
 }
 
-/// One of two resources, step by step: the watch shows it, its run begins, announces and writes, and the watch shows an
-/// old copy of it and then what was written.
+/// One of two resources, step by step: the watch shows it, its reconcile begins, announces and writes, and the watch
+/// shows an outdated copy of it and then what was written.
 struct Actor {
     name: &'static str,
     version: u64,
@@ -355,7 +359,7 @@ impl Actor {
         resource(self.name, self.version + 10, &operating())
     }
 
-    /// The next step; a run that gives way takes no more.
+    /// Takes the next step; a reconcile that yields takes no more.
     fn go(&mut self, keys: &KeyOwnership) {
         let mut claim_status = ClaimStatus::Owner;
         match self.step {
@@ -366,7 +370,7 @@ impl Actor {
             }
             3 => keys.wrote(&self.written()),
             5 => keys.saw(&self.written()),
-            // At first, and once more when it is an old copy.
+            // At first, and once more as an outdated copy.
             _ => keys.saw(&self.copy()),
         }
         self.step = if claim_status == ClaimStatus::Owner { self.step + 1 } else { STEPS };
@@ -374,7 +378,7 @@ impl Actor {
 }
 
 #[test]
-fn rule_4_however_the_steps_of_two_fall_exactly_one_begins() {
+fn rule_4_in_every_interleaving_of_two_exactly_one_begins() {
     let mut orders = 0;
     for bits in 0_u32..1 << (2 * STEPS) {
         if bits.count_ones() != u32::from(STEPS) {
@@ -395,9 +399,9 @@ fn rule_4_however_the_steps_of_two_fall_exactly_one_begins() {
             }
             assert!(!actors.iter().all(|actor| actor.active), "both begin: {bits:b} at {turn}");
         }
-        // Whoever gave way asks again when it is woken.
+        // The one that yielded asks again when it is enqueued.
         let again: Vec<_> = actors.iter().filter(|actor| !actor.active).map(Actor::copy).collect();
-        assert_eq!(again.len(), 1, "nobody begins: {bits:b}");
+        assert_eq!(again.len(), 1, "neither begins: {bits:b}");
         assert_ne!(world.keys.claim_status(&again[0]), ClaimStatus::Owner, "{bits:b}");
     }
     assert_eq!(orders, 924, "every order of six steps of each");

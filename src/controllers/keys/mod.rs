@@ -1,9 +1,9 @@
-//! Who wants which key in which remote project, so that of several resources one has it (rule 4).
+//! Ownership of keys in remote projects: if several resources claim the same key, exactly one owns it (rule 4).
 //!
-//! Fed by the watches of what wants keys and of ConnectProjects before any run sees an object, and by each write of a
-//! run, so that it is never older than what this process did. A run asks twice: [`KeyOwnership::claim_status`] before it does
-//! anything, and [`KeyOwnership::begin`] before it creates or takes over. Looks nobody up and decides nothing else; who is the
-//! stronger is in `claim`.
+//! The watches of ConnectProjects and of resources that claim keys feed it before any reconcile sees an object, and
+//! each write of a reconcile does too, so it is never older than what this process did. A reconcile asks twice:
+//! [`KeyOwnership::claim_status`] before it does anything, and [`KeyOwnership::begin`] before it creates or takes over.
+//! It makes no calls and decides nothing else; `claim` ranks the claims.
 
 mod claim;
 mod entry;
@@ -23,10 +23,10 @@ use super::object_ref::{Kind, ObjectRef};
 use crate::crd::ConnectProject;
 use crate::crd::shared::RemoteIdentity;
 
-/// A key in a remote project: what only one can have.
+/// A key in a remote project, which only one resource can own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RemoteKey {
-    /// Kind of those that want it: a deployment and a connector may have the same key.
+    /// Kind of the claimants: a deployment and a connector may have the same key.
     pub kind: Kind,
     /// The remote project.
     pub remote: RemoteIdentity,
@@ -34,31 +34,31 @@ pub struct RemoteKey {
     pub key: String,
 }
 
-/// How a resource stands among those that want the same key.
+/// The status of a resource's claim on its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimStatus {
-    /// Nobody is before it, or it wants no key.
+    /// No other claim is stronger, or the resource claims no key.
     Owner,
-    /// This one is. Whatever changes about that wakes the resource.
+    /// This resource has a stronger claim. Each change of that enqueues the waiting resource.
     HeldBy(ObjectRef),
-    /// Not known: not everything was listed yet, which wakes the resource; or the run works with an old copy, and the
-    /// new one is on its way.
+    /// Unknown: the initial lists are incomplete, and their completion enqueues the resource; or the reconcile has an
+    /// outdated copy, and the watch delivers the new one.
     Unknown,
-    /// Not known, since the API server refuses a list: what exists may belong to somebody whom it would show. The list wakes the
-    /// resource when it comes.
+    /// Unknown, because the API server refuses a list: what exists at the remote may belong to a resource in that list.
+    /// Its completion enqueues the resource.
     Unlisted,
 }
 
-/// What a resource is about to do at a place.
+/// What a resource is about to do with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimReason<'a> {
-    /// Create, or go on with what it created.
+    /// Create, or continue with what it created.
     Create,
-    /// Take over what exists, whoever made it: the remote record with this id.
+    /// Take over the existing record with this id, whoever created it.
     TakeOver(&'a str),
 }
 
-/// Who wants which key.
+/// The claims of all resources on keys.
 #[derive(Debug)]
 pub struct KeyOwnership {
     enqueue: UnboundedSender<ObjectRef>,
@@ -67,17 +67,17 @@ pub struct KeyOwnership {
 
 #[derive(Debug, Default)]
 struct Index {
-    /// Lists that were not complete yet since the start.
+    /// Number of initial lists that are not complete yet.
     missing_lists: usize,
-    /// Lists that the API server refuses.
+    /// Number of lists that the API server refuses.
     refused_lists: usize,
-    /// Who asked too early: before these lists, or before the remote answered for its project.
+    /// Resources that asked too early: before these lists, or before the remote answered for their project.
     early: BTreeSet<ObjectRef>,
     entries: BTreeMap<ObjectRef, Entry>,
-    /// Who wants a place; nothing is kept for what nobody wants.
+    /// The resources that claim each key; a key without claims has no entry.
     places: BTreeMap<RemoteKey, BTreeSet<ObjectRef>>,
     projects: BTreeMap<ObjectRef, Named>,
-    /// Who names a project.
+    /// The resources that name each project.
     users: BTreeMap<ObjectRef, BTreeSet<ObjectRef>>,
 }
 
@@ -85,29 +85,31 @@ struct Index {
 #[derive(Clone, Debug)]
 struct Named {
     remote: RemoteIdentity,
-    /// Whether it has answered with the credentials of the project.
+    /// Whether the remote has answered with the credentials of the project.
     admits: bool,
 }
 
 impl KeyOwnership {
-    /// Nobody wants anything yet. `lists`: how many first lists of the cluster there are to come, each ended by
-    /// [`KeyOwnership::listed`]. `enqueue` takes those whose standing may have changed.
+    /// Creates an empty index. `lists`: the number of initial lists to wait for; [`KeyOwnership::listed`] completes
+    /// each. `enqueue` gets the resources whose claim status may have changed.
     #[must_use]
     pub fn new(lists: usize, enqueue: UnboundedSender<ObjectRef>) -> Self {
         Self { enqueue, index: Mutex::new(Index { missing_lists: lists, ..Index::default() }) }
     }
 
-    /// A watch shows a resource.
+    /// Records a resource from a watch.
     pub fn saw<K: RemoteKind>(&self, object: &K) {
         self.change(|index| index.put(object, true));
     }
 
-    /// A run has a copy of a resource, or has written it. Whatever the watches know to be gone stays gone.
+    /// Records the copy of a resource that a reconcile has or has written. It does not bring back what a watch showed
+    /// as deleted.
     pub fn wrote<K: RemoteKind>(&self, object: &K) {
         self.change(|index| index.put(object, false));
     }
 
-    /// A watch shows a project. Its resources claim nothing yet: anybody can write down the key of any remote project.
+    /// Records a project from a watch. Its resources claim nothing yet, because any user can write the key of any
+    /// remote project into a spec.
     pub fn saw_project(&self, object: &ConnectProject) {
         let remote =
             RemoteIdentity { api_url: object.spec.effective_api_url(), project_key: object.spec.project_key.clone() };
@@ -118,8 +120,8 @@ impl KeyOwnership {
         });
     }
 
-    /// Whether `remote` has answered for this project with its own credentials. Only then its resources claim keys there;
-    /// what one owns or has begun stays claimed. Of a project that names another remote by now this says nothing.
+    /// Records whether `remote` has answered for this project with its own credentials. Only then its resources claim
+    /// keys there; what a resource owns or has begun stays claimed. Ignored if the project names another remote by now.
     pub fn admitted(&self, project: &ObjectRef, remote: &RemoteIdentity, admits: bool) {
         self.change(|index| match index.projects.get(project) {
             Some(known) if known.remote == *remote && known.admits != admits => {
@@ -130,7 +132,7 @@ impl KeyOwnership {
         });
     }
 
-    /// A watch shows that a resource or a project is gone.
+    /// Records from a watch that a resource or project is deleted.
     pub fn gone(&self, object_ref: &ObjectRef) {
         self.change(|index| match object_ref.kind {
             Kind::Deployment | Kind::Staged => index.remove(object_ref),
@@ -139,17 +141,18 @@ impl KeyOwnership {
         });
     }
 
-    /// One of the first lists is complete.
+    /// Records that one of the initial lists is complete.
     pub fn listed(&self) {
         self.change(Index::awaited_less);
     }
 
-    /// The API server refuses one of the first lists.
+    /// Records that the API server refuses one of the initial lists.
     ///
-    /// That frees the others: of what cannot be listed nothing can be read or written, so no reconcile of it runs, and none
-    /// can create what another one creates too. What it has at the remote from earlier is found there under its key, as
-    /// anybody's is, which is `KeyTaken`. It is not taken over meanwhile ([`ClaimStatus::Unlisted`]): who owns it cannot be
-    /// seen. An API server that does not answer may still show who is stronger, so that frees nobody.
+    /// The other resources no longer wait for it: what cannot be listed cannot be read or written either, so it is not
+    /// reconciled and cannot create what another resource creates too. What it created earlier is found at the remote
+    /// under its key, which is `KeyTaken`, and is not taken over meanwhile ([`ClaimStatus::Unlisted`]), because its
+    /// owner is unknown. An API server that does not answer is different: it may still show a stronger claim, so the
+    /// others wait.
     pub fn refused(&self) {
         self.change(|index| {
             index.refused_lists += 1;
@@ -157,7 +160,7 @@ impl KeyOwnership {
         });
     }
 
-    /// A list that was refused is complete at last, and counts from now on as every other.
+    /// Records that a refused list is complete after all; it counts like any other from now on.
     pub fn listed_at_last(&self) {
         self.change(|index| {
             index.refused_lists = index.refused_lists.saturating_sub(1);
@@ -165,7 +168,7 @@ impl KeyOwnership {
         });
     }
 
-    /// Every resource or project that the watches have shown.
+    /// Returns every resource or project of the kind that the watches have shown.
     #[must_use]
     pub fn object_refs(&self, kind: Kind) -> Vec<ObjectRef> {
         let index = self.lock();
@@ -178,8 +181,8 @@ impl KeyOwnership {
         }
     }
 
-    /// How a resource stands at the beginning of its run. What an earlier run of it announced with [`KeyOwnership::begin`] and
-    /// did not write is taken back.
+    /// Returns the claim status of a resource at the start of its reconcile, and withdraws what an earlier reconcile
+    /// announced with [`KeyOwnership::begin`] and did not write.
     #[must_use]
     pub fn claim_status<K: RemoteKind>(&self, object: &K) -> ClaimStatus {
         let object_ref = object_ref(object);
@@ -196,9 +199,9 @@ impl KeyOwnership {
         }
     }
 
-    /// Announces that a resource is about to create or to take over what is at `place`. If the answer is
-    /// [`ClaimStatus::Owner`], nobody else gets that answer until the write that follows shows, or the next run began:
-    /// asking and announcing are one step.
+    /// Announces that a resource is about to create, or to take over, what is at `place`. If the result is
+    /// [`ClaimStatus::Owner`], no other resource gets this result until the following write is recorded or the next
+    /// reconcile begins: the check and the announcement are atomic.
     #[must_use]
     pub fn begin<K: RemoteKind>(&self, object: &K, place: &RemoteKey, what: ClaimReason) -> ClaimStatus {
         let object_ref = object_ref(object);
@@ -230,7 +233,7 @@ impl KeyOwnership {
     fn change(&self, change: impl FnOnce(&mut Index) -> BTreeSet<ObjectRef>) {
         let enqueued = change(&mut self.lock());
         for object_ref in enqueued {
-            // Nobody listens any more when the operator ends.
+            // The receiver is gone only when the operator shuts down.
             let _ = self.enqueue.send(object_ref);
         }
     }
@@ -240,9 +243,9 @@ impl KeyOwnership {
     }
 }
 
-/// Each change returns those whose standing it may have changed.
+/// Each change returns the resources whose claim status it may have changed.
 impl Index {
-    /// One list less is awaited.
+    /// Decrements the number of lists to wait for.
     fn awaited_less(&mut self) -> BTreeSet<ObjectRef> {
         self.missing_lists = self.missing_lists.saturating_sub(1);
         if self.missing_lists == 0 { std::mem::take(&mut self.early) } else { BTreeSet::new() }
@@ -275,7 +278,7 @@ impl Index {
         }
     }
 
-    /// A project names another remote than before, or none, or is admitted there.
+    /// Records that a project names another remote than before, or none, or is admitted there.
     fn place_users(&mut self, project: &ObjectRef, named: Option<Named>) -> BTreeSet<ObjectRef> {
         let mut enqueued = BTreeSet::new();
         for user in self.users.get(project).cloned().unwrap_or_default() {
@@ -314,7 +317,7 @@ impl Index {
         }
         let there = places.iter().filter_map(|place| self.places.get(place)).flatten();
         let mut enqueued: BTreeSet<ObjectRef> = there.filter(|other| *other != object_ref).cloned().collect();
-        // Whoever is alone needs no run of its own for that.
+        // A resource without competing claims needs no reconcile for this.
         if stays && !enqueued.is_empty() {
             enqueued.insert(object_ref.clone());
         }
@@ -335,7 +338,7 @@ impl Index {
         entries.filter(|entry| entry.counts()).map(|entry| &entry.claim)
     }
 
-    /// Who is first, if nothing is there and if any of the deployments is there that annotations name.
+    /// Returns the strongest claims: without a remote record, and for each remote record that an annotation names.
     fn firsts(&self, place: &RemoteKey) -> BTreeMap<Option<String>, Option<ObjectRef>> {
         let annotated = self.claims(place).map(|claim| claim.annotated.clone());
         let first = |there: Option<&str>| strongest(self.claims(place), there).map(|claim| claim.object_ref.clone());

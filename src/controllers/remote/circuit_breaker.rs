@@ -1,8 +1,8 @@
-//! Whether calls go out to a remote at all. Pure: time and chance are arguments.
+//! The circuit breaker of one remote: whether calls go out at all. Pure: time and jitter are arguments.
 //!
-//! A failure closes the gate for the whole project, so that a dead service costs few calls; when the pause is over only
-//! the looker may call, one call at a time, until a success opens it for everyone. What one resource did wrong does not
-//! close it: an error that the service answered on purpose shows that it works.
+//! A failure opens it for the whole project, so that a dead service costs few calls. When the pause is over it is half
+//! open: only the poller may call, one call at a time, until a success closes it for all. An error that the service
+//! answered on purpose does not open it: it concerns one resource, and shows that the service works.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,40 +15,40 @@ use jiff::Timestamp;
 use super::jitter::{FIRST_PAUSE, Jitter};
 use super::{Health, Outage, OutageKind};
 
-/// Pause while a person has to act at the remote; new credentials end it.
+/// Pause while a user has to act at the remote; new credentials end it.
 pub(super) const UNTIL_REPAIRED: Duration = Duration::from_mins(5);
-/// Refused lists in a row before the project is taken for one that the service does not have, if no answer says so by its
-/// code: what stands in between may answer anything for some seconds.
+/// Refused lists in a row before the project counts as missing, unless the code of an answer states it: a gateway in
+/// between may answer anything for some seconds.
 const TIMES_NOT_THERE: u32 = 4;
-/// A first failure with a shorter pause is not told: most are over with the next call.
+/// A first failure with a shorter pause is not reported: most are over with the next call.
 const WORTH_TELLING: Duration = Duration::from_secs(10);
 
-/// Who wants to call.
+/// Who makes a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
-    /// A run of a controller.
+    /// The reconcile of a controller.
     Run,
-    /// The looker, which also finds out whether the remote works again.
+    /// The poller, which also finds out whether the remote works again.
     Poller,
 }
 
-/// What a call is about.
+/// What a call concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallScope {
-    /// Listing the deployments of the project, which every project with Connect has: none may be there, but the list is.
+    /// Listing the deployments of the project. Every project with Connect has this list, even if it is empty.
     List,
-    /// Reading a deployment, without which nothing can be done.
+    /// Reading a deployment, which every decision needs.
     Look,
     /// Anything else: a refusal concerns the caller alone.
     Other,
-    /// The registry, which nothing depends on: that it fails concerns the caller alone, whatever the failure. If the
-    /// service throttles or refuses everyone, the next call that matters says so.
+    /// The registry, which is optional: a failure concerns the caller alone, whatever it is. If the service throttles
+    /// or refuses all calls, the next call of another scope shows it.
     Extra,
-    /// Logs, whose endpoints the service takes away after 2027-01-31: whatever it answers says nothing about anything else.
+    /// Logs, whose endpoints the service removes after 2027-01-31: no answer is evidence about other endpoints.
     Logs,
 }
 
-/// Leave to make one call.
+/// Permission to make one call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Permit {
     client: u64,
@@ -57,41 +57,41 @@ pub(super) struct Permit {
     scope: CallScope,
 }
 
-/// Where the gate stands.
+/// The state of the circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BreakerState {
-    /// For everyone.
+    /// All calls pass.
     Closed,
-    /// For one call of the looker, after so many failures in a row.
+    /// One call of the poller passes, after so many failures in a row.
     HalfOpen(u32),
-    /// For one LIST of the looker: no other answer shows that the service has the project.
+    /// One LIST of the poller passes: no other answer shows that the service has the project.
     HalfOpenForList,
-    /// For nobody, until then.
+    /// No call passes until then.
     Open(Timestamp),
 }
 
-/// The gate of one remote.
+/// The circuit breaker of one remote.
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker {
     outage: Option<Outage>,
     condition: bool,
     failures: u32,
-    /// Lists in a row that were refused so.
+    /// Refused lists in a row.
     not_there: u32,
-    /// Counts how often it closed: of the calls that were under way together, one failure counts.
+    /// Counts how often it opened: of the calls that were under way together, one failure counts.
     round: u64,
-    /// Counts clients: what calls of a former one say is of no interest.
+    /// Counts clients: answers to calls of a former client are ignored.
     client: u64,
     good: Option<Timestamp>,
 }
 
 impl CircuitBreaker {
-    /// Number of the client that is in use.
+    /// Returns the number of the client in use.
     pub(super) fn client(&self) -> u64 {
         self.client
     }
 
-    /// Opens for a client with new credentials.
+    /// Closes the circuit breaker for a client with new credentials.
     pub(super) fn renew(&mut self) {
         self.client += 1;
         self.round += 1;
@@ -117,7 +117,7 @@ impl CircuitBreaker {
         self.outage.as_ref()
     }
 
-    /// Leave to call with that client, or why not.
+    /// Returns the permission to call with that client, or the outage that forbids it.
     pub(super) fn admit(
         &self,
         now: Timestamp,
@@ -131,13 +131,13 @@ impl CircuitBreaker {
         }
     }
 
-    /// Takes note of a good answer.
+    /// Records a successful answer.
     pub(super) fn succeeded(&mut self, permit: Permit) {
         if permit.client != self.client {
             return;
         }
-        // Any good answer shows that the service is up. That it may be called again, or that credentials are right
-        // again, is shown only by a call that was sent after it said otherwise; that it has the project, by a list.
+        // Any success shows that the service is up. The other outages end only with a call that was sent after they
+        // began: it shows that throttling is over or that credentials work again. A missing project needs a LIST.
         let opens = self.outage.as_ref().is_none_or(|outage| match outage.kind {
             OutageKind::Unavailable => true,
             OutageKind::ProjectNotFound => permit.scope == CallScope::List && permit.round == self.round,
@@ -155,7 +155,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Takes note of a failure that came at `now`.
+    /// Records a failure that arrived at `now`.
     pub(super) fn failed(&mut self, permit: Permit, error: &ApiError, now: Timestamp, jitter: &mut Jitter) {
         let kind = match effect(error, permit.scope) {
             CallEffect::Answered => return self.succeeded(permit),
@@ -178,8 +178,8 @@ impl CircuitBreaker {
             (OutageKind::CredentialsRejected | OutageKind::PermissionMissing | OutageKind::ProjectNotFound, _) => {
                 (jitter.stretch(UNTIL_REPAIRED), true)
             }
-            // Exactly what was asked for. Less than a second would be a hot loop if it is repeated, but for what is
-            // left of a pause that the client itself keeps.
+            // Wait exactly as long as the service asked for. Less than a second would be a hot loop if it is repeated,
+            // except for the rest of a pause that the client itself keeps.
             (_, Some(asked)) if asked >= FIRST_PAUSE || error.failure == Failure::HeldBack => (asked, true),
             _ => (jitter.growing(self.failures + 1), false),
         };
@@ -198,7 +198,7 @@ impl CircuitBreaker {
         self.outage = Some(Outage { kind, error: Arc::new(error.clone()), since, until });
     }
 
-    /// How the remote is, for people: a single failure that may be over in a second is passed over.
+    /// Returns the health that users see: a single failure that may be over in a second is not reported.
     pub(super) fn health(&self) -> Health {
         match (&self.outage, self.good) {
             (Some(outage), _) if self.condition => Health::Failing(outage.clone()),
@@ -208,16 +208,16 @@ impl CircuitBreaker {
     }
 }
 
-/// What an error says about the remote.
+/// What an error means for the remote.
 #[derive(Debug, PartialEq, Eq)]
 enum CallEffect {
-    /// It works, and means what it says.
+    /// The remote works and answered on purpose.
     Answered,
-    /// It cannot be worked with.
+    /// The remote is not usable.
     Outage(OutageKind),
-    /// The list of the project is refused, which may pass.
+    /// The list of the project was refused, which may be temporary.
     NotThere,
-    /// Nothing: others find out.
+    /// Nothing: calls of other scopes show how the remote is.
     Nothing,
 }
 
@@ -268,13 +268,13 @@ fn effect_on_remote(error: &ApiError, scope: CallScope) -> CallEffect {
     }
 }
 
-/// What a refused list says of the project; `None`: nothing. Which status and code the service has for a project that it does
-/// not know, or that has no Connect, is unspecified; our request for the list is the same for every project, so an answer
-/// that finds fault with it means the project.
+/// Returns what a refused list means for the project; `None`: nothing. It is unspecified which status and code the
+/// service uses for a project that does not exist or has no Connect. The request for the list is the same for every
+/// project, so an answer that rejects the request means the project.
 fn effect_on_project(error: &ApiError, status: u16) -> Option<CallEffect> {
     match error.code() {
         Some(ErrorCode::ResourceNotFound) => return Some(CallEffect::Outage(OutageKind::ProjectNotFound)),
-        // That is about rights, or about how we ask.
+        // These concern rights, or our query.
         Some(ErrorCode::AuthorizationError | ErrorCode::InvalidQueryParam) => return None,
         _ => {}
     }

@@ -8,21 +8,21 @@ fn broken() -> ApiError {
 fn permit(circuit_breaker: &CircuitBreaker, now: Timestamp, caller: Caller) -> Permit {
     circuit_breaker
         .admit(now, caller, CallScope::Look, circuit_breaker.client())
-        .expect("the gate lets this one through")
+        .expect("the circuit breaker lets this call pass")
 }
 
-/// Closes an open gate at `now`.
+/// Opens a closed circuit breaker at `now`.
 fn fail(circuit_breaker: &mut CircuitBreaker, error: &ApiError, now: Timestamp) {
     let permit = permit(circuit_breaker, now, Caller::Poller);
     circuit_breaker.failed(permit, error, now, &mut Jitter::new(3));
 }
 
 fn until(circuit_breaker: &CircuitBreaker) -> Timestamp {
-    circuit_breaker.outage().expect("the gate is closed").until
+    circuit_breaker.outage().expect("the circuit breaker is open").until
 }
 
 #[test]
-fn an_error_says_something_about_the_remote_or_about_the_caller() {
+fn an_error_concerns_the_remote_or_the_caller() {
     use CallScope::{Extra, List, Logs, Look, Other};
     use OutageKind::{CredentialsRejected, PermissionMissing, ProjectNotFound, Throttled, Unavailable};
     let outage = CallEffect::Outage;
@@ -40,13 +40,13 @@ fn an_error_says_something_about_the_remote_or_about_the_caller() {
             Other,
             CallEffect::Answered,
         ),
-        ("404 of the service to a look", answered(404, Some(ErrorCode::ResourceNotFound)), Look, outage(Unavailable)),
+        ("404 of the service to a read", answered(404, Some(ErrorCode::ResourceNotFound)), Look, outage(Unavailable)),
         ("no list", answered(404, Some(ErrorCode::ResourceNotFound)), List, outage(ProjectNotFound)),
         ("no such path", answered(400, Some(ErrorCode::InvalidPathParam)), List, CallEffect::NotThere),
-        ("no list, says whoever", answered(404, None), List, CallEffect::NotThere),
-        ("no list, in unknown words", answered(404, Some("NoSuchProject".into())), List, CallEffect::NotThere),
-        ("no such path, says whoever", answered(400, None), List, CallEffect::NotThere),
-        ("gone, says whoever", answered(410, None), List, CallEffect::NotThere),
+        ("no list, 404 of a gateway", answered(404, None), List, CallEffect::NotThere),
+        ("no list, with an unknown code", answered(404, Some("NoSuchProject".into())), List, CallEffect::NotThere),
+        ("no such path, 400 of a gateway", answered(400, None), List, CallEffect::NotThere),
+        ("gone, 410 of a gateway", answered(410, None), List, CallEffect::NotThere),
         ("a query that is wrong", answered(400, Some(ErrorCode::InvalidQueryParam)), List, outage(Unavailable)),
         ("no right to list", answered(403, Some(ErrorCode::AuthorizationError)), List, outage(PermissionMissing)),
         (
@@ -62,9 +62,9 @@ fn an_error_says_something_about_the_remote_or_about_the_caller() {
         ("busy", answered(400, Some(ErrorCode::DeploymentInvalidStatusTransition)), Other, CallEffect::Answered),
         ("conflict", answered(409, Some(ErrorCode::ConcurrentModification)), Other, CallEffect::Answered),
         ("wrong draft", answered(400, Some(ErrorCode::InvalidJsonInput)), Other, CallEffect::Answered),
-        ("a look is refused", answered(400, Some(ErrorCode::InvalidPathParam)), Look, outage(Unavailable)),
-        ("may not look", answered(403, Some(ErrorCode::AuthorizationError)), Look, outage(PermissionMissing)),
-        ("may not look, says a gateway", answered(403, None), Look, outage(PermissionMissing)),
+        ("a read is refused", answered(400, Some(ErrorCode::InvalidPathParam)), Look, outage(Unavailable)),
+        ("may not read", answered(403, Some(ErrorCode::AuthorizationError)), Look, outage(PermissionMissing)),
+        ("may not read, 403 of a gateway", answered(403, None), Look, outage(PermissionMissing)),
         ("may not deploy", answered(403, Some(ErrorCode::AuthorizationError)), Other, CallEffect::Answered),
         ("token refused", answered(401, None), Other, outage(CredentialsRejected)),
         ("secret refused", failure(Failure::CredentialsRefused), Look, outage(CredentialsRejected)),
@@ -72,14 +72,14 @@ fn an_error_says_something_about_the_remote_or_about_the_caller() {
         ("down for a while", retry_after(answered(503, None), 5_000), Look, outage(Throttled)),
         ("throttled for a token", retry_after(failure(Failure::NotSent), 5_000), Look, outage(Throttled)),
         ("the registry fails", answered(500, Some(ErrorCode::General)), Extra, CallEffect::Nothing),
-        ("the registry is silent", failure(Failure::NoAnswer), Extra, CallEffect::Nothing),
-        ("the registry makes no sense", failure(Failure::Unreadable), Extra, CallEffect::Nothing),
+        ("the registry does not answer", failure(Failure::NoAnswer), Extra, CallEffect::Nothing),
+        ("the registry answers something unreadable", failure(Failure::Unreadable), Extra, CallEffect::Nothing),
         ("may not search", answered(403, Some(ErrorCode::AuthorizationError)), Extra, CallEffect::Answered),
         ("the registry throttles", answered(429, None), Extra, CallEffect::Nothing),
         ("the registry asks for a pause", retry_after(answered(503, None), 5_000), Extra, CallEffect::Nothing),
         ("the token is refused there, too", answered(401, None), Extra, CallEffect::Nothing),
         ("no logs any more", answered(404, Some(ErrorCode::ResourceNotFound)), Logs, CallEffect::Nothing),
-        ("no logs, says whoever", answered(404, None), Logs, CallEffect::Nothing),
+        ("no logs, 404 of a gateway", answered(404, None), Logs, CallEffect::Nothing),
         ("logs are gone", answered(410, None), Logs, CallEffect::Nothing),
         ("logs fail", answered(500, Some(ErrorCode::General)), Logs, CallEffect::Nothing),
         ("no logs with this token", answered(401, None), Logs, CallEffect::Nothing),
@@ -92,7 +92,7 @@ fn an_error_says_something_about_the_remote_or_about_the_caller() {
 }
 
 #[test]
-fn pauses_grow_with_each_failed_probe_up_to_a_minute_and_begin_anew_after_a_success() {
+fn pauses_grow_with_each_failed_probe_up_to_a_minute_and_restart_after_a_success() {
     let (mut circuit_breaker, mut now) = (CircuitBreaker::default(), START);
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
         fail(&mut circuit_breaker, &broken(), now);
@@ -112,7 +112,7 @@ fn pauses_grow_with_each_failed_probe_up_to_a_minute_and_begin_anew_after_a_succ
 fn list(circuit_breaker: &mut CircuitBreaker, answer: Option<&ApiError>, now: Timestamp) {
     let permit = circuit_breaker
         .admit(now, Caller::Poller, CallScope::List, circuit_breaker.client())
-        .expect("the gate lets this one through");
+        .expect("the circuit breaker lets this call pass");
     match answer {
         Some(error) => circuit_breaker.failed(permit, error, now, &mut Jitter::new(3)),
         None => circuit_breaker.succeeded(permit),
@@ -120,16 +120,16 @@ fn list(circuit_breaker: &mut CircuitBreaker, answer: Option<&ApiError>, now: Ti
 }
 
 #[test]
-fn a_project_that_the_service_does_not_have_is_looked_for_by_lists_alone() {
+fn only_lists_probe_for_a_project_that_does_not_exist() {
     let mut circuit_breaker = CircuitBreaker::default();
     list(&mut circuit_breaker, Some(&answered(404, Some(ErrorCode::ResourceNotFound))), START);
     let kind = |circuit_breaker: &CircuitBreaker| circuit_breaker.outage().map(|outage| outage.kind);
     assert_eq!(kind(&circuit_breaker), Some(OutageKind::ProjectNotFound));
-    assert!(matches!(circuit_breaker.health(), Health::Failing(_)), "told at once");
+    assert!(matches!(circuit_breaker.health(), Health::Failing(_)), "reported at once");
     let again = until(&circuit_breaker);
     assert!(again >= later(START, UNTIL_REPAIRED) && again <= later(START, UNTIL_REPAIRED.mul_f64(1.1)));
     assert_eq!(circuit_breaker.position(again), BreakerState::HalfOpenForList);
-    // That a deployment is absent is a good answer, but none about the project.
+    // A 404 for a deployment is a successful answer, but proves nothing about the project.
     let look = permit(&circuit_breaker, again, Caller::Poller);
     circuit_breaker.succeeded(look);
     assert_eq!(circuit_breaker.position(again), BreakerState::HalfOpenForList);
@@ -138,7 +138,7 @@ fn a_project_that_the_service_does_not_have_is_looked_for_by_lists_alone() {
 }
 
 #[test]
-fn a_list_that_somebody_in_between_refuses_may_come_back() {
+fn a_list_that_a_gateway_refuses_may_recover() {
     let (mut circuit_breaker, mut now) = (CircuitBreaker::default(), START);
     let nothing = answered(404, None);
     let kind = |circuit_breaker: &CircuitBreaker| circuit_breaker.outage().map(|outage| outage.kind);
@@ -158,7 +158,7 @@ fn a_list_that_somebody_in_between_refuses_may_come_back() {
     assert_eq!(kind(&circuit_breaker), Some(OutageKind::ProjectNotFound));
     circuit_breaker.renew();
     list(&mut circuit_breaker, Some(&nothing), now);
-    assert_eq!(kind(&circuit_breaker), Some(OutageKind::Unavailable), "another client begins anew");
+    assert_eq!(kind(&circuit_breaker), Some(OutageKind::Unavailable), "another client restarts the count");
 }
 
 #[test]
@@ -183,18 +183,22 @@ fn retry_after_is_kept_to_the_millisecond_whatever_else_is_answered() {
     circuit_breaker.succeeded(earlier);
     circuit_breaker.failed(later_one, &broken(), at(1), &mut Jitter::new(3));
     let before = later(START, Duration::from_millis(7_320));
-    assert_eq!(circuit_breaker.position(before), BreakerState::Open(end), "calls of before neither open nor shorten");
+    assert_eq!(
+        circuit_breaker.position(before),
+        BreakerState::Open(end),
+        "earlier calls neither close it nor shorten the pause"
+    );
     for caller in [Caller::Run, Caller::Poller] {
         assert!(circuit_breaker.admit(before, caller, CallScope::Look, 0).is_err());
     }
-    assert!(circuit_breaker.admit(end, Caller::Run, CallScope::Look, 0).is_err(), "first it is tried by the looker");
+    assert!(circuit_breaker.admit(end, Caller::Run, CallScope::Look, 0).is_err(), "the poller tries first");
     let probe = permit(&circuit_breaker, end, Caller::Poller);
     circuit_breaker.succeeded(probe);
     assert_eq!(circuit_breaker.position(end), BreakerState::Closed);
 }
 
 #[test]
-fn a_retry_after_that_ends_later_counts_also_if_it_comes_second_and_a_tiny_one_is_no_hot_loop() {
+fn a_later_retry_after_extends_the_pause_and_a_tiny_one_is_no_hot_loop() {
     let mut circuit_breaker = CircuitBreaker::default();
     let second = permit(&circuit_breaker, START, Caller::Run);
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 2_000), START);
@@ -205,15 +209,11 @@ fn a_retry_after_that_ends_later_counts_also_if_it_comes_second_and_a_tiny_one_i
     let second = permit(&circuit_breaker, START, Caller::Run);
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 9_000), START);
     circuit_breaker.failed(second, &retry_after(answered(429, None), 2_000), START, &mut Jitter::new(3));
-    assert_eq!(until(&circuit_breaker), at(9), "nor does a shorter one shorten it");
+    assert_eq!(until(&circuit_breaker), at(9), "and a shorter one does not shorten it");
 
     let mut circuit_breaker = CircuitBreaker::default();
     fail(&mut circuit_breaker, &retry_after(failure(Failure::HeldBack), 3), START);
-    assert_eq!(
-        until(&circuit_breaker),
-        later(START, Duration::from_millis(3)),
-        "what is left of a pause is that, not a new one"
-    );
+    assert_eq!(until(&circuit_breaker), later(START, Duration::from_millis(3)), "the rest of a pause is kept as it is");
 
     let mut circuit_breaker = CircuitBreaker::default();
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 0), START);
@@ -221,18 +221,18 @@ fn a_retry_after_that_ends_later_counts_also_if_it_comes_second_and_a_tiny_one_i
 }
 
 #[test]
-fn a_good_answer_opens_a_gate_that_one_of_many_calls_closed() {
+fn a_success_closes_a_circuit_breaker_that_one_of_many_calls_opened() {
     let mut circuit_breaker = CircuitBreaker::default();
     let (good, late) = (permit(&circuit_breaker, START, Caller::Run), permit(&circuit_breaker, START, Caller::Run));
     fail(&mut circuit_breaker, &broken(), START);
     circuit_breaker.succeeded(good);
     assert_eq!(circuit_breaker.position(START), BreakerState::Closed);
     circuit_breaker.failed(late, &broken(), START, &mut Jitter::new(3));
-    assert_eq!(circuit_breaker.position(START), BreakerState::Closed, "what was sent before says nothing new");
+    assert_eq!(circuit_breaker.position(START), BreakerState::Closed, "a call sent before the success has no effect");
 }
 
 #[test]
-fn only_new_credentials_or_a_later_success_open_a_gate_that_waits_for_a_person() {
+fn only_new_credentials_or_a_later_success_end_an_outage_that_needs_a_user() {
     for error in [failure(Failure::CredentialsRefused), answered(403, None)] {
         let mut circuit_breaker = CircuitBreaker::default();
         let (good, earlier) =
@@ -269,11 +269,11 @@ fn only_new_credentials_or_a_later_success_open_a_gate_that_waits_for_a_person()
 }
 
 #[test]
-fn health_tells_what_lasts() {
+fn health_reports_lasting_outages() {
     let mut circuit_breaker = CircuitBreaker::default();
     assert_eq!(circuit_breaker.health(), Health::Unknown);
     fail(&mut circuit_breaker, &broken(), START);
-    assert!(matches!(circuit_breaker.health(), Health::Failing(_)), "at the first look nothing better is known");
+    assert!(matches!(circuit_breaker.health(), Health::Failing(_)), "no call has succeeded yet");
 
     let mut circuit_breaker = CircuitBreaker::default();
     let good = permit(&circuit_breaker, START, Caller::Poller);

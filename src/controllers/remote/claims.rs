@@ -1,5 +1,5 @@
-//! Who claims a remote, and what its client is made of: all its projects hold the same credentials, and of their rates
-//! the lowest counts.
+//! The claims of projects on a remote, and the settings of its client. All projects of a remote have the same
+//! credentials; the lowest of their rates applies.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::state::{Remote, State};
 use crate::controllers::object_ref::ObjectRef;
 
 impl Remote {
-    /// Takes up the claim of a project: with the credentials of all others, or with new ones if there are no others, which
-    /// needs a client that is made of them. False if there is none; nothing has changed then.
+    /// Adds or updates the claim of a project. New credentials, which are possible only if no other project claims the
+    /// remote, need a client `made` with them; returns false, and changes nothing, if it is missing.
     pub(super) fn join(&self, project: &ObjectRef, settings: &Settings, made: Option<Arc<dyn Connection>>) -> bool {
         let now = self.clock.now();
         self.change(|state| {
@@ -27,7 +27,7 @@ impl Remote {
         })
     }
 
-    /// Gives up the claim of a project; true if it was the last one.
+    /// Removes the claim of a project; returns whether it was the last one.
     pub(super) fn part(&self, project: &ObjectRef) -> bool {
         self.dismiss(|object_ref| object_ref.namespace == project.namespace);
         self.change(|state| {
@@ -37,19 +37,19 @@ impl Remote {
         })
     }
 
-    /// Whether its client was made of these, whatever the rate.
+    /// Whether its client was made with these settings, apart from the rate.
     pub(super) fn is_reached_by(&self, settings: &Settings) -> bool {
         self.change(|state| state.uses(settings))
     }
 
-    /// Whether this project alone claims it, and these settings lead to the same remote project.
+    /// Whether no other project claims it, and these settings lead to the same remote project.
     pub(super) fn is_claimed_by(&self, project: &ObjectRef, settings: &Settings) -> bool {
         self.change(|state| {
             state.claims.keys().all(|other| other == project) && state.settings.identity() == settings.identity()
         })
     }
 
-    /// Ends it: nobody looks any more, so whoever waits has to turn elsewhere.
+    /// Closes the remote: nothing is polled any more, so waiting objects have to use another one.
     pub(super) fn close(&self) {
         self.change(|state| state.closed = true);
         self.dismiss(|_| true);
@@ -57,18 +57,18 @@ impl Remote {
 }
 
 impl State {
-    /// Whether the client was made of these, whatever the rate.
+    /// Whether the client was made with these settings, apart from the rate.
     fn uses(&self, settings: &Settings) -> bool {
         settings.with_rate(self.settings.requests_per_second) == self.settings
     }
 
-    /// Takes another client, because something but the rate differs.
+    /// Replaces the client, because something other than the rate differs.
     fn reconnect(&mut self, settings: &Settings, client: Arc<dyn Connection>, now: Timestamp) {
         self.client = client;
         self.settings = settings.clone();
         self.circuit_breaker.renew();
         self.registry_cache.distrust(now);
-        // Whether they are good is asked at once.
+        // An outdated count makes the poller try the new credentials at once.
         if let Some((_, at)) = &mut self.counted {
             *at = Timestamp::MIN;
         }

@@ -1,7 +1,8 @@
-//! Who may run, and who is next: first come, first served, nobody twice. Pure.
+//! Which reconciles may use a remote, and which is next: first come, first served, no object twice. Pure.
 //!
-//! Whoever stands at the head is invited (woken) when there is room, and its place is kept for a while, so that
-//! newcomers do not overtake it. An invitation lapses: a run that has nothing to do any more does not come.
+//! When a permit is free, the object at the head of the queue is enqueued, and the permit is reserved for it for a
+//! while, so that newcomers do not overtake it. A reservation expires, because an object with nothing left to do does
+//! not ask again.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem;
@@ -12,19 +13,19 @@ use jiff::Timestamp;
 
 use crate::controllers::object_ref::ObjectRef;
 
-/// How long a place is kept for someone who was woken.
+/// How long a permit is reserved for an object that was enqueued.
 pub(super) const INVITATION: Duration = Duration::from_secs(2);
 
-/// Turns of one remote.
+/// The permits of one remote.
 #[derive(Debug)]
 pub(super) struct ConcurrencyLimiter {
     limit: usize,
     active: usize,
     queue: VecDeque<ObjectRef>,
     queued: HashSet<ObjectRef>,
-    /// Those of them who were put there while turns were given out.
+    /// Queued objects that were not enqueued for an outage yet.
     unaware: HashSet<ObjectRef>,
-    /// Until when each place is kept.
+    /// Until when a permit is reserved for each object.
     invited: HashMap<ObjectRef, Timestamp>,
 }
 
@@ -44,7 +45,7 @@ impl ConcurrencyLimiter {
         self.limit.saturating_sub(self.active + self.invited.len())
     }
 
-    /// Starts a turn, or puts the subject into the queue.
+    /// Grants a permit, or puts the object into the queue.
     pub(super) fn enter(&mut self, object_ref: &ObjectRef, now: Timestamp) -> bool {
         self.invited.retain(|_, kept_until| *kept_until > now);
         if self.invited.remove(object_ref).is_some() {
@@ -62,7 +63,7 @@ impl ConcurrencyLimiter {
         false
     }
 
-    /// Puts the subject into the queue, and it knows that nobody is invited for now.
+    /// Puts the object into the queue; it knows that no permits are granted for now.
     pub(super) fn wait(&mut self, object_ref: &ObjectRef) {
         self.invited.remove(object_ref);
         self.unaware.remove(object_ref);
@@ -71,12 +72,12 @@ impl ConcurrencyLimiter {
         }
     }
 
-    /// Ends a turn.
+    /// Releases a permit.
     pub(super) fn leave(&mut self) {
         self.active = self.active.saturating_sub(1);
     }
 
-    /// Whoever is to be woken now.
+    /// Reserves the free permits for the head of the queue; returns the objects to enqueue.
     pub(super) fn invite(&mut self, now: Timestamp) -> Vec<ObjectRef> {
         self.invited.retain(|_, kept_until| *kept_until > now);
         let invited: Vec<ObjectRef> = self.queue.drain(..self.room().min(self.queue.len())).collect();
@@ -88,24 +89,24 @@ impl ConcurrencyLimiter {
         invited
     }
 
-    /// Those in the queue who think that it moves, each once.
+    /// Returns the queued objects that do not know of the outage yet, each once.
     pub(super) fn take_unaware(&mut self) -> Vec<ObjectRef> {
         let unaware = mem::take(&mut self.unaware);
         self.queue.iter().filter(|object_ref| unaware.contains(object_ref)).cloned().collect()
     }
 
-    /// When the next invitation lapses for which somebody waits.
+    /// Returns when the next reservation expires, if an object waits for it.
     pub(super) fn next_lapse(&self) -> Option<Timestamp> {
         if self.queue.is_empty() { None } else { self.invited.values().min().copied() }
     }
 
-    /// Forgets the subject, unless it has a turn.
+    /// Removes the object, unless it has a permit.
     pub(super) fn forget(&mut self, object_ref: &ObjectRef) {
         self.invited.remove(object_ref);
         self.unqueue(object_ref);
     }
 
-    /// Forgets all that are chosen, and returns them.
+    /// Removes all chosen objects and returns them.
     pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
         let waiting = self.queue.iter().chain(self.invited.keys());
         let dismissed: Vec<ObjectRef> = waiting.filter(|object_ref| chosen(object_ref)).cloned().collect();
@@ -115,7 +116,7 @@ impl ConcurrencyLimiter {
         dismissed
     }
 
-    /// Everyone who waits or is invited.
+    /// Returns all objects that wait or have a reservation.
     pub(super) fn object_refs(&self) -> impl Iterator<Item = &ObjectRef> {
         self.queue.iter().chain(self.invited.keys())
     }

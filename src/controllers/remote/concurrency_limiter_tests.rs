@@ -26,7 +26,7 @@ fn the_queue_is_first_come_first_served_without_duplicates() {
 }
 
 #[test]
-fn a_newcomer_does_not_overtake_who_was_woken() {
+fn a_newcomer_does_not_overtake_a_reservation() {
     let mut concurrency_limiter = full(1);
     assert!(!concurrency_limiter.enter(&object_ref(1), START));
     concurrency_limiter.leave();
@@ -36,20 +36,20 @@ fn a_newcomer_does_not_overtake_who_was_woken() {
 }
 
 #[test]
-fn a_place_is_kept_for_a_while_only() {
+fn a_reservation_expires() {
     let mut concurrency_limiter = full(1);
     assert!(!concurrency_limiter.enter(&object_ref(1), START) && !concurrency_limiter.enter(&object_ref(2), START));
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.invite(START), [object_ref(1)]);
     assert_eq!(concurrency_limiter.next_lapse(), Some(later(START, INVITATION)));
     assert_eq!(concurrency_limiter.invite(at(1)), []);
-    assert_eq!(concurrency_limiter.invite(later(START, INVITATION)), [object_ref(2)], "the first one did not come");
+    assert_eq!(concurrency_limiter.invite(later(START, INVITATION)), [object_ref(2)], "the first one did not ask");
     assert!(concurrency_limiter.enter(&object_ref(2), at(2)));
     assert_eq!(concurrency_limiter.next_lapse(), None);
 }
 
 #[test]
-fn whoever_is_forgotten_leaves_the_place_to_the_next() {
+fn a_forgotten_object_passes_its_reservation_to_the_next() {
     let mut concurrency_limiter = full(1);
     for number in [1, 2, 3] {
         assert!(!concurrency_limiter.enter(&object_ref(number), START));
@@ -64,7 +64,7 @@ fn whoever_is_forgotten_leaves_the_place_to_the_next() {
 }
 
 #[test]
-fn of_many_no_more_than_the_limit_run_and_all_do_in_their_order() {
+fn no_more_than_the_limit_get_permits_and_all_do_in_order() {
     let mut concurrency_limiter = ConcurrencyLimiter::new(4);
     let mut running = Vec::new();
     for number in 0..100 {

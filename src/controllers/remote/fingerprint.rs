@@ -1,4 +1,4 @@
-//! Tells whether a deployment differs from what was seen before, in 8 bytes instead of a whole record.
+//! The fingerprint of a deployment: shows in 8 bytes, instead of a whole record, whether it has changed.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use connect_api::model::{ApplicationDeployment, Deployment, GlobalConfiguration};
 
-/// Fingerprint of what a look found. Secured values do not count: what the service shows in their place is
-/// unspecified (contract section 4.4), and may well differ from read to read.
+/// Returns the fingerprint of an observation. Secured values do not count: what the service shows in their place is
+/// unspecified (contract section 4.4), and may differ from read to read.
 pub(super) fn fingerprint(found: Option<&Deployment>, hasher: &RandomState) -> u64 {
     let mut sink = Sink(hasher.build_hasher());
     if let Some(deployment) = found {
-        // Destructured, so that a new member cannot be forgotten.
+        // Destructured, so that a new field cannot be forgotten.
         let Deployment {
             id,
             key,

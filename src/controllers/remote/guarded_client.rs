@@ -1,4 +1,5 @@
-//! The client as everyone gets it: each call asks the gate before and reports to it after, so that nobody can forget.
+//! The client that every caller gets: each call asks the circuit breaker first and reports to it afterwards, so that no
+//! caller can forget.
 
 use std::sync::Arc;
 
@@ -14,11 +15,11 @@ use jiff::Timestamp;
 use super::circuit_breaker::{CallScope, Caller};
 use super::{Connection, Remote};
 
-/// A client behind the gate of its remote.
+/// A client behind the circuit breaker of its remote.
 pub(super) struct GuardedClient {
     pub(super) remote: Arc<Remote>,
     pub(super) client: Arc<dyn Connection>,
-    /// Which client of the remote it is: credentials may have changed since.
+    /// Number of this client at the remote: credentials may have changed since.
     pub(super) number: u64,
     pub(super) caller: Caller,
 }

@@ -1,4 +1,4 @@
-//! Chance, so that what began together does not stay together. Seeded, so that tests repeat.
+//! Random jitter, so that what began together spreads out. Seeded, so that tests repeat.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Longest pause after failures in a row.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// A source of chance.
+/// A seeded random generator for pauses.
 pub(in crate::controllers) struct Jitter(StdRng);
 
 impl Jitter {
@@ -18,12 +18,12 @@ impl Jitter {
         Self(StdRng::seed_from_u64(seed))
     }
 
-    /// `duration` and up to a tenth more, never less.
+    /// Returns `duration` plus up to a tenth, never less.
     pub(in crate::controllers) fn stretch(&mut self, duration: Duration) -> Duration {
         duration.saturating_add(duration.mul_f64(self.0.random_range(0.0..0.1)))
     }
 
-    /// Pause after so many failures in a row: 1 s, doubled each time, 60 s at most, and up to a quarter less.
+    /// Returns the pause after so many failures in a row: 1 s, doubled each time, 60 s at most, minus up to a quarter.
     pub(super) fn growing(&mut self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(6);
         let whole = FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE);
@@ -48,7 +48,7 @@ mod tests {
         let interval = Duration::from_mins(5);
         let drawn: Vec<Duration> = (0..200).map(|_| jitter.stretch(interval)).collect();
         assert!(drawn.iter().all(|drawn| *drawn >= interval && *drawn <= Duration::from_secs(330)));
-        assert!(drawn.iter().max() > drawn.iter().min(), "it is drawn anew each time");
+        assert!(drawn.iter().max() > drawn.iter().min(), "each pause is drawn separately");
         assert_eq!(jitter.stretch(Duration::MAX), Duration::MAX);
     }
 }

@@ -1,7 +1,7 @@
-//! What deployments want to be looked up in the HTTP API of the project, and what was seen of it. Pure.
+//! What is looked up in the HTTP API of the project for deployments, and what was observed. Pure.
 //!
-//! A deployment that was verified is looked up again at its interval, any other one sooner: scripts may take their time.
-//! A read that fails keeps what was seen before. Next: [`super::verifier`] for the task that reads.
+//! A verified deployment is looked up again at its interval, any other one sooner: scripts may take their time. A read
+//! that fails keeps the earlier observation. Next: [`super::verifier`] for the task that reads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use jiff::Timestamp;
 use super::jitter::Jitter;
 use crate::controllers::object_ref::ObjectRef;
 
-/// Pause before what was not verified is looked up for the second time; it grows with the age of the operation.
+/// Pause before the second lookup of what is not verified; the pause grows with the age of the operation.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 
 /// What to look up, and with which client.
 #[derive(Clone)]
 pub struct Lookup {
-    /// The client; another one, and what was seen before says nothing.
+    /// The client. Observations of another client do not count.
     pub client: Arc<dyn CommerceApi>,
     /// The resources.
     pub resources: Vec<ResourceName>,
@@ -34,36 +34,36 @@ impl PartialEq for Lookup {
     }
 }
 
-/// What was seen of one resource.
+/// The observation of one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It points there.
+    /// It exists and has this destination.
     There(Destination),
-    /// There is no such resource.
+    /// It does not exist.
     Absent,
     /// The API client may not read it.
     Forbidden,
-    /// The credentials are refused; why, for people.
+    /// The service rejected the credentials, with the message for users.
     CredentialsRefused(String),
-    /// No answer that says anything; why, for people.
+    /// There was no usable answer, with the message for users.
     Unreadable(String),
 }
 
-/// What a lookup saw.
+/// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookupResult {
     /// When its first request left (never later).
     pub at: Timestamp,
-    /// One for each resource, in their order.
+    /// One observation for each resource, in their order.
     pub found: Vec<Found>,
 }
 
-/// How often to look.
+/// How often to look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cadence {
-    /// Pause between two lookups once all is verified.
+    /// Pause between two lookups once everything is verified.
     pub interval: Duration,
-    /// Since when it should be as it should; `None`: it is.
+    /// Since when the resources are expected to be as declared; `None`: they are.
     pub unverified_since: Option<Timestamp>,
 }
 
@@ -79,7 +79,7 @@ impl Cadence {
 struct Entry {
     lookup: Lookup,
     cadence: Cadence,
-    /// A reconcile wants a lookup that is not older than that.
+    /// A reconcile waits for a lookup that is not older than this.
     wanted: Option<Timestamp>,
     seen: Option<LookupResult>,
     /// Lookups in a row in which something could not be read.
@@ -87,12 +87,12 @@ struct Entry {
     due: Timestamp,
 }
 
-/// What is looked up at one remote.
+/// The lookups of one remote.
 #[derive(Default)]
 pub(super) struct Lookups(BTreeMap<ObjectRef, Entry>);
 
 impl Lookups {
-    /// Takes what was seen by a lookup that began at `newer_than` or later; if there is none, one is wanted.
+    /// Takes the result of a lookup that began at `newer_than` or later; if there is none, a lookup is pending.
     pub(super) fn take(
         &mut self,
         object_ref: &ObjectRef,
@@ -112,14 +112,14 @@ impl Lookups {
             return Some(seen.clone());
         }
         entry.wanted = Some(newer_than);
-        // After a failure the next one keeps its pause, however often it is asked for.
+        // After a failure the backoff stays, however often reconciles ask.
         if entry.failures == 0 {
             entry.due = entry.due.min(now.max(newer_than));
         }
         None
     }
 
-    /// How often to look from now on.
+    /// Sets how often to look up from now on.
     pub(super) fn set_cadence(
         &mut self,
         object_ref: &ObjectRef,
@@ -133,18 +133,18 @@ impl Lookups {
         }
     }
 
-    /// What to look up now.
+    /// Returns what to look up now.
     pub(super) fn due(&self, now: Timestamp) -> Vec<(ObjectRef, Lookup)> {
         let due = self.0.iter().filter(|(_, entry)| entry.due <= now);
         due.map(|(object_ref, entry)| (object_ref.clone(), entry.lookup.clone())).collect()
     }
 
-    /// When the first lookup is due.
+    /// Returns when the first lookup is due.
     pub(super) fn next(&self) -> Timestamp {
         self.0.values().map(|entry| entry.due).min().unwrap_or(Timestamp::MAX)
     }
 
-    /// Takes note of a lookup that began at `at`; true if the subject is to be enqueued.
+    /// Records a lookup that began at `at`; returns whether the object is to be enqueued.
     pub(super) fn see(
         &mut self,
         object_ref: &ObjectRef,
@@ -178,7 +178,7 @@ impl Lookups {
         entry.wanted.take().is_some() || changed
     }
 
-    /// Who is kept here.
+    /// Returns all objects with a lookup.
     pub(super) fn object_refs(&self) -> impl Iterator<Item = &ObjectRef> {
         self.0.keys()
     }
@@ -187,7 +187,7 @@ impl Lookups {
         self.0.remove(object_ref);
     }
 
-    /// Forgets all that are chosen, and returns them.
+    /// Removes all chosen objects and returns them.
     pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
         self.0.extract_if(.., |object_ref, _| chosen(object_ref)).map(|(object_ref, _)| object_ref).collect()
     }

@@ -1,4 +1,4 @@
-//! Tables of [`super`].
+//! Table tests of [`super`].
 
 use connect_api::api::Answer;
 use connect_api::commerce::ResourceKind;
@@ -9,7 +9,7 @@ use crate::controllers::remote::testing::{START, at, object_ref};
 
 const INTERVAL: Duration = Duration::from_mins(5);
 
-/// A client that nobody calls here.
+/// A client that no test here calls.
 struct Client;
 
 impl CommerceApi for Client {
@@ -41,18 +41,18 @@ fn verified(lookups: &mut Lookups, now: u64) {
 }
 
 #[test]
-fn what_is_not_verified_is_looked_up_with_growing_pauses_and_else_at_the_interval() {
+fn unverified_resources_are_looked_up_with_growing_pauses_and_verified_ones_at_the_interval() {
     let (mut lookups, lookup) = (Lookups::default(), lookup());
     assert_eq!(lookups.take(&object_ref(0), &lookup, at(0), INTERVAL, at(0)), None);
     assert_eq!(lookups.due(at(0)).len(), 1);
-    assert!(see(&mut lookups, &lookup, 0, [Found::Absent, Found::Absent], 1), "it was wanted");
+    assert!(see(&mut lookups, &lookup, 0, [Found::Absent, Found::Absent], 1), "a lookup was pending");
     let mut pauses = Vec::new();
     let mut now = 1;
     while now < 2_000 {
         let next = u64::try_from(lookups.next().as_second() - START.as_second()).expect("later");
         pauses.push(next - now);
         now = next + 1;
-        assert!(!see(&mut lookups, &lookup, now, [Found::Absent, Found::Absent], now), "nothing new");
+        assert!(!see(&mut lookups, &lookup, now, [Found::Absent, Found::Absent], now), "no change");
     }
     assert!((10..=11).contains(&pauses[0]), "{pauses:?}");
     assert!(pauses.is_sorted_by(|one, other| *other + 31 >= *one), "{pauses:?}");
@@ -66,16 +66,16 @@ fn what_is_not_verified_is_looked_up_with_growing_pauses_and_else_at_the_interva
 }
 
 #[test]
-fn a_read_that_fails_keeps_what_was_seen_unless_something_newer_is_wanted() {
+fn a_failed_read_keeps_the_earlier_result_unless_a_newer_one_is_pending() {
     let (mut lookups, lookup) = (Lookups::default(), lookup());
     assert_eq!(lookups.take(&object_ref(0), &lookup, at(0), INTERVAL, at(0)), None);
-    assert!(see(&mut lookups, &lookup, 0, [broken(), broken()], 1), "whoever waits hears of it");
+    assert!(see(&mut lookups, &lookup, 0, [broken(), broken()], 1), "the waiting object is enqueued");
     assert!(lookups.next() <= at(2), "and it is tried again soon");
     assert!(see(&mut lookups, &lookup, 2, [Found::Absent, Found::Absent], 2));
-    assert!(!see(&mut lookups, &lookup, 20, [Found::Absent, broken()], 20), "nothing new");
+    assert!(!see(&mut lookups, &lookup, 20, [Found::Absent, broken()], 20), "no change");
     let seen = lookups.take(&object_ref(0), &lookup, at(1), INTERVAL, at(21)).expect("it was looked up");
     assert_eq!(seen.found, [Found::Absent, Found::Absent]);
-    // After an operation what was seen before says nothing.
+    // After an operation, earlier results do not count.
     assert_eq!(lookups.take(&object_ref(0), &lookup, at(30), INTERVAL, at(30)), None);
     assert!(!see(&mut lookups, &lookup, 29, [Found::Absent, Found::Absent], 31), "it began before");
     assert_eq!(lookups.due(at(31)).len(), 1, "so it is looked up again");
@@ -83,14 +83,14 @@ fn a_read_that_fails_keeps_what_was_seen_unless_something_newer_is_wanted() {
 }
 
 #[test]
-fn another_client_or_other_resources_begin_anew_and_who_goes_is_not_kept() {
+fn another_client_or_other_resources_discard_the_result_and_a_removed_object_is_not_kept() {
     let (mut lookups, first) = (Lookups::default(), lookup());
     assert_eq!(lookups.take(&object_ref(0), &first, at(0), INTERVAL, at(0)), None);
     assert!(see(&mut lookups, &first, 0, [Found::Forbidden, Found::Forbidden], 0));
     assert!(lookups.take(&object_ref(0), &first, at(0), INTERVAL, at(1)).is_some());
     let other = lookup();
     assert_eq!(lookups.take(&object_ref(0), &other, at(0), INTERVAL, at(1)), None, "new credentials");
-    assert!(!see(&mut lookups, &first, 1, [Found::Absent, Found::Absent], 1), "of the client before");
+    assert!(!see(&mut lookups, &first, 1, [Found::Absent, Found::Absent], 1), "a result of the former client");
     let fewer = Lookup { resources: other.resources[..1].to_vec(), ..other.clone() };
     assert_eq!(lookups.take(&object_ref(0), &fewer, at(0), INTERVAL, at(1)), None, "other resources");
     assert_eq!(lookups.dismiss(|_| true), [object_ref(0)]);

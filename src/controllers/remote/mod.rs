@@ -1,20 +1,21 @@
-//! Everything that the controllers share for one remote project.
+//! State that the controllers share for one remote project.
 //!
-//! A run never polls and never waits for a look: it takes a fresh [`PolledRecord`] out of the view, or says that it wants
-//! one and ends. One task for each remote, the looker, reads what is wanted or due, few by id and many by LIST, and
-//! sends into a channel whose run is to be done again. Nothing here knows of Kubernetes, nor of HTTP.
+//! A reconcile never polls and never waits for a read: it takes a fresh [`PolledRecord`] out of the view, or registers
+//! a pending read and ends. One task for each remote, the poller, reads what is pending or due, few deployments by id
+//! and many by LIST, and sends the objects to reconcile again into a channel. Nothing here knows Kubernetes or HTTP.
 //!
-//! - `settings`: how to reach it, and who makes the client;
-//! - `registry` ([`Remotes`]), `claims`: which projects share which remote, and with what credentials;
-//! - `state` ([`Remote`]): the lock around what is known of one remote, and what its users call;
+//! - `settings`: how to reach the remote, and the factory of its clients;
+//! - `registry` ([`Remotes`]), `claims`: which projects share which remote, and with which credentials;
+//! - `state` ([`Remote`]): the lock around the state of one remote, and the calls of its users;
 //! - `circuit_breaker`: whether calls go out at all, after failures and inside `Retry-After`;
-//! - `concurrency_limiter`: how many runs at once, and who is next;
-//! - `view`, `fingerprint`: what is watched and what was seen; `plan`: what to read next (all pure);
-//! - `registry_cache`: what the registry says of the connectors that are named (pure);
-//! - `permissions`: which rights the token lacks, and who waits for one that has them;
+//! - `concurrency_limiter`: how many reconciles use the remote at once, and which one is next;
+//! - `view`, `fingerprint`: what is polled and what was observed; `plan`: what to read next (all pure);
+//! - `registry_cache`: the registry entries of the connectors that resources name (pure);
+//! - `permissions`: which rights the token lacks, and which objects wait for a token that has them;
 //! - `lookups`, `verifier`: what is looked up in the HTTP API, and the task that reads it;
-//! - `poller`: does what `plan` says;
-//! - `guarded_client`: the client as everyone gets it, which asks the gate before each call and reports to it after.
+//! - `poller`: executes what `plan` returns;
+//! - `guarded_client`: the client that every caller gets; it asks the circuit breaker before each call and reports to
+//!   it after.
 
 mod circuit_breaker;
 mod claims;
@@ -51,74 +52,74 @@ pub use registry_cache::{RegistryAnswer, RegistryConnector, RegistryEntry, Regis
 pub use settings::{ConnectFactory, Connection, Settings};
 pub use state::{ConcurrencyPermit, Login, Remote};
 
-/// What a look saw.
+/// An observation of a deployment.
 #[derive(Clone, Debug)]
 pub struct PolledRecord {
     /// When the request left (never later).
     pub at: Timestamp,
-    /// The record; `None` if the service itself answered that there is none (404 to a GET by id).
+    /// The record; `None` if the service itself answered that it does not exist (404 to a GET by id).
     pub found: Option<Arc<Deployment>>,
 }
 
-/// How often to look.
+/// How often to poll a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PollRate {
-    /// Something moves, since then: every 3 s at first, then with pauses of a fifth of its age, up to 30 s.
+    /// Something changes since that time: every 3 s at first, then with pauses of a fifth of its age, up to 30 s.
     Busy {
         /// Start of the operation.
         since: Timestamp,
     },
-    /// Nothing moves: after each interval, and up to a tenth of it later.
+    /// Nothing changes: once in each interval, up to a tenth of the interval late.
     Settled(Duration),
 }
 
-/// Why a run does not get a turn. It is woken when it may ask again.
+/// Why a reconcile may not use the remote now. Its object is enqueued when it may try again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotAdmitted {
-    /// As many as may run do so.
+    /// All permits are in use.
     Queued,
-    /// The remote is not to be called.
+    /// The circuit breaker is open: the remote must not be called.
     CircuitOpen(Outage),
 }
 
-/// How a remote is.
+/// The health of a remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// Not looked at yet.
+    /// No call has succeeded yet, or none since the credentials were replaced during an outage.
     Unknown,
     /// It answers.
     Good {
-        /// When the last request left whose answer was good.
+        /// When the last successful request left.
         last_look: Timestamp,
     },
-    /// It cannot be worked with.
+    /// It is not usable.
     Failing(Outage),
 }
 
-/// Why a remote cannot be worked with.
+/// Why a remote is not usable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outage {
     /// Who has to act.
     pub kind: OutageKind,
-    /// The error that said so last.
+    /// The error that began the outage, or the one that extended it last.
     pub error: Arc<ApiError>,
-    /// Since when, over all attempts.
+    /// When the outage began; failed retries do not move it.
     pub since: Timestamp,
-    /// Nothing is sent before that.
+    /// No request is sent before this time.
     pub until: Timestamp,
 }
 
 /// Who has to act for a remote to work again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutageKind {
-    /// Nobody: it does not answer, or answers that it is broken.
+    /// Nobody: it does not answer, or reports an internal failure.
     Unavailable,
-    /// Nobody: it asked to be left alone for a while.
+    /// Nobody: it asked for a pause.
     Throttled,
-    /// A person: client id or secret are wrong.
+    /// A user: client id or secret are wrong.
     CredentialsRejected,
-    /// A person: the API client may not see deployments.
+    /// A user: the API client may not read deployments.
     PermissionMissing,
-    /// A person: the service has no such project, or none with Connect.
+    /// A user: the service has no such project, or the project has no Connect.
     ProjectNotFound,
 }

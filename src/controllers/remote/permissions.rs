@@ -1,5 +1,5 @@
-//! What the token of a remote may do, as the answer that brought it named its scopes, and who waits for one that may do
-//! more. Pure but for the lock of the remote.
+//! The rights of a remote's token, as the token response names its scopes, and the objects that wait for a token with
+//! more rights. Pure but for the lock of the remote.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use super::Remote;
 use super::state::State;
 use crate::controllers::object_ref::ObjectRef;
 
-/// What was known of the token last.
+/// The scopes of the newest token, and who depends on them.
 #[derive(Debug, Default)]
 pub(super) struct Permissions {
     granted: Option<Vec<String>>,
-    /// Who lacks a right, and is woken when a token names other scopes.
+    /// Objects that lack a right; they are enqueued when a token names other scopes.
     denied: BTreeSet<ObjectRef>,
 }
 
 impl Permissions {
-    /// Takes note of the scopes of the newest token; returns those to wake.
+    /// Records the scopes of the newest token; returns the objects to enqueue.
     fn note(&mut self, granted: Option<Vec<String>>) -> BTreeSet<ObjectRef> {
         if self.granted == granted {
             return BTreeSet::new();
@@ -27,7 +27,7 @@ impl Permissions {
         std::mem::take(&mut self.denied)
     }
 
-    /// Which of `rights` the token lacks in a project; whoever lacks one waits from now on.
+    /// Returns which of `rights` the token lacks in a project; an object that lacks one waits from now on.
     fn lacking(&mut self, object_ref: &ObjectRef, rights: &[Right], project: &str) -> Vec<Right> {
         let missing = scopes::missing(rights, self.granted.as_deref().unwrap_or_default(), project);
         if missing.is_empty() {
@@ -38,7 +38,7 @@ impl Permissions {
         missing
     }
 
-    /// Who waits.
+    /// Returns the objects that wait.
     pub(super) fn object_refs(&self) -> impl Iterator<Item = &ObjectRef> {
         self.denied.iter()
     }
@@ -47,14 +47,14 @@ impl Permissions {
         self.denied.remove(object_ref);
     }
 
-    /// Forgets all that are chosen, and returns them.
+    /// Removes all chosen objects and returns them.
     pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
         self.denied.extract_if(.., |object_ref| chosen(object_ref)).collect()
     }
 }
 
 impl State {
-    /// A call was answered: its token may be another one than before.
+    /// Records the scopes of the token in use: an answered call may have fetched another token.
     pub(super) fn note_token(&mut self) {
         let enqueued = self.permissions.note(self.client.granted());
         self.enqueue.extend(enqueued);
@@ -62,8 +62,8 @@ impl State {
 }
 
 impl Remote {
-    /// Which of `rights` the newest token lacks, in the order of `rights`; nothing if the answer that brought it did not say.
-    /// `object_ref` is woken when a token names other scopes.
+    /// Returns which of `rights` the newest token lacks, in the order of `rights`; nothing if the token response did
+    /// not name its scopes. `object_ref` is enqueued when a token names other scopes.
     #[must_use]
     pub fn lacking(&self, object_ref: &ObjectRef, rights: &[Right]) -> Vec<Right> {
         self.change(|state| {
@@ -85,10 +85,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_lacks_a_right_is_woken_by_a_token_with_other_scopes() {
+    async fn an_object_that_lacks_a_right_is_enqueued_by_a_token_with_other_scopes() {
         let mut bench = Bench::new(0, 1);
         let rights = &[Right::ManageDeployments, Right::GenerateApiClients];
-        assert_eq!(bench.remote.lacking(&object_ref(0), rights), [], "nothing is said of the token");
+        assert_eq!(bench.remote.lacking(&object_ref(0), rights), [], "the token names no scopes");
 
         bench.service.world().granted = Some(scopes("manage_project:demo"));
         assert_eq!(bench.remote.lacking(&object_ref(0), rights), [Right::GenerateApiClients]);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_is_gone_waits_no_more_and_whoever_is_dismissed_is_woken() {
+    async fn a_forgotten_object_does_not_wait_and_a_dismissed_one_is_enqueued() {
         let mut bench = Bench::new(0, 1);
         bench.service.world().granted = Some(scopes("view_connectors:demo"));
         for number in 0..3 {

@@ -1,7 +1,7 @@
-//! What to read next. Pure: a table of tests says what it does.
+//! What to read next. Pure; a table of tests specifies it.
 //!
-//! Few are read by id, many by LIST, and what is due soon comes along, so that looks fall together: a settled project
-//! costs one call for each 100 deployments and interval.
+//! Few deployments are read by id, many by LIST. What is due soon is read together with what is due, so that reads
+//! coincide: a settled project costs one call per interval for each 100 deployments.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,49 +15,49 @@ use super::registry_cache::{RegistryCache, RegistryKey};
 use super::view::View;
 use crate::controllers::object_ref::ObjectRef;
 
-/// Size of a page: each record carries its whole connector, so the largest possible one would be heavy.
+/// Size of a page: each record contains its whole connector, so the largest possible page would be heavy.
 pub(super) const PAGE: u16 = 100;
-/// Reads by id that are fewer than a LIST while it is not known how many deployments there are.
+/// Reads by id that are preferred over a LIST while the number of deployments is unknown.
 const FEW: u64 = 3;
-/// Connectors that are read in one round.
+/// Connectors read in one round.
 const OFFERS_AT_ONCE: usize = 8;
-/// How old the number of deployments may become; reading it also shows that the credentials still work.
+/// How old the number of deployments may become; reading it also checks that the credentials still work.
 pub(super) const COUNT_AGE: Duration = Duration::from_mins(10);
 
-/// What is known when planning.
+/// The inputs of a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     /// The time now.
     pub(super) now: Timestamp,
-    /// Where the gate stands.
+    /// State of the circuit breaker.
     pub(super) circuit_breaker: BreakerState,
-    /// Deployments in the project, and when that was read.
+    /// Number of deployments in the project, and when it was read.
     pub(super) counted: Option<(u64, Timestamp)>,
-    /// Whether connectors were read last.
+    /// Whether the poller read connectors last.
     pub(super) offers_read: bool,
 }
 
-/// One GET by id, and for whom.
+/// One GET by id, and the objects that need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Read {
     /// Id of the deployment.
     pub(super) id: Box<str>,
-    /// Who watches it.
+    /// The objects that poll it.
     pub(super) object_refs: Vec<ObjectRef>,
 }
 
 /// What to read next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
-    /// Nothing before that time.
+    /// Nothing before this time.
     Rest(Timestamp),
-    /// A page of one record: tells how many there are, and whether the remote works.
+    /// A page of one record: shows how many deployments exist, and whether the remote works.
     Count,
-    /// These, by id.
+    /// These deployments, by id.
     Read(Vec<Read>),
-    /// These connectors, which runs wait for or whose interval is over.
+    /// These connectors, which reconciles wait for or whose interval is over.
     RegistryCache(Vec<RegistryKey>),
-    /// All pages; these are due, and are read by id if they are on none: only that proves absence.
+    /// All pages. These reads are due, and happen by id for what is on no page: only a GET proves absence.
     List(Vec<Read>),
 }
 
@@ -71,12 +71,13 @@ pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: Facts) ->
     };
     let Wanted { mut due, mut soon, next, watched } = wanted(view, facts.now);
     if failures > 0 {
-        // One call only, and not always the same one: neither a single bad record nor a failing LIST keeps it closed.
+        // Half open: one call only, alternating between a read and a count, so that neither a single bad record nor a
+        // failing LIST keeps the circuit breaker open.
         due.truncate(usize::from(failures % 2 == 1));
         return if due.is_empty() { Plan::Count } else { Plan::Read(due) };
     }
-    // First, because a run asks for them before it looks; but a few at a time, and not twice in a row while deployments
-    // are due: a registry that is slow must hold up no look.
+    // Connectors come first, because a reconcile needs them before it observes its deployment. They are read a few at a
+    // time, and not twice in a row while deployments are due: a slow registry must not delay polls.
     let mut connectors = registry_cache.due(facts.now);
     if !connectors.is_empty() && (due.is_empty() || !facts.offers_read) {
         connectors.truncate(OFFERS_AT_ONCE);
@@ -98,24 +99,24 @@ pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: Facts) ->
     Plan::Read(due)
 }
 
-/// Pages of a LIST of so many deployments, as far as they can be reached (contract section 3).
+/// Returns the number of pages of a LIST of so many deployments, as far as offsets can reach (contract section 3).
 fn pages(total: u64) -> u64 {
     total.div_ceil(u64::from(PAGE)).clamp(1, u64::from(LARGEST_OFFSET) / u64::from(PAGE) + 1)
 }
 
 struct Wanted {
-    /// Due now, the longest waiting first.
+    /// Due now, the longest overdue first.
     due: Vec<Read>,
-    /// Due before another fifth of its period is over.
+    /// Due within a fifth of its period.
     soon: Vec<Read>,
-    /// When the first of the others is due.
+    /// When the first read is due.
     next: Timestamp,
-    /// Number of watched ids.
+    /// Number of polled ids.
     watched: u64,
 }
 
 fn wanted(view: &View, now: Timestamp) -> Wanted {
-    /// All who watch one id.
+    /// All objects that poll one id.
     struct Watched<'a> {
         due: Timestamp,
         soon: bool,

@@ -5,7 +5,7 @@ use crate::controllers::remote::PollRate;
 use crate::controllers::remote::jitter::Jitter;
 use crate::controllers::remote::testing::{START, at, id, object_ref};
 
-/// So many watched ids, each to be looked at once a pause of that many seconds is over.
+/// A view with so many polled ids in each group, each due after that many seconds.
 fn watched(groups: &[(usize, u64)]) -> View {
     let (mut view, mut number) = (View::default(), 0);
     for (count, seconds) in groups {
@@ -19,7 +19,7 @@ fn watched(groups: &[(usize, u64)]) -> View {
     view
 }
 
-/// The shape of a plan: what, and how many.
+/// Returns the shape of a plan: its kind and size.
 fn shape(plan: &Plan) -> String {
     match plan {
         Plan::Rest(until) => format!("rest until {}", until.as_second()),
@@ -32,31 +32,31 @@ fn shape(plan: &Plan) -> String {
 
 #[test]
 fn few_are_read_by_id_and_many_by_list() {
-    let open = BreakerState::Closed;
+    let closed = BreakerState::Closed;
     for (case, groups, circuit_breaker, total, now, expected) in [
-        ("nothing known: counts first", &[][..], open, None, 0, "count"),
-        ("nothing to do until the count is old", &[], open, Some(50), 0, "rest until 600"),
-        ("the count is old", &[], open, Some(50), 600, "count"),
-        ("not due yet", &[(1, 100)], open, Some(50), 0, "rest until 100"),
-        ("one page against one read", &[(1, 0)], open, Some(100), 0, "read 1"),
-        ("one page against two reads", &[(2, 0)], open, Some(100), 0, "list for 2"),
-        ("two pages against two reads", &[(2, 0)], open, Some(101), 0, "read 2"),
-        ("more are watched than were counted", &[(2, 0), (99, 200)], open, Some(0), 0, "read 2"),
-        ("ten pages against ten reads", &[(10, 0)], open, Some(1_000), 0, "read 10"),
-        ("ten pages against eleven reads", &[(11, 0)], open, Some(1_000), 0, "list for 11"),
-        ("what is due soon comes along", &[(2, 0), (3, 60), (9, 61)], open, Some(1_000), 0, "read 5"),
-        ("what is due soon counts", &[(2, 0), (9, 60)], open, Some(1_000), 0, "list for 2"),
-        ("soon alone is not due", &[(9, 60)], open, Some(100), 0, "rest until 60"),
-        ("a list counts as well", &[(2, 0)], open, Some(100), 600, "list for 2"),
-        ("an old count is read before the few", &[(1, 0)], open, Some(100), 600, "count"),
-        ("only so many can be listed", &[(101, 0)], open, Some(50_000), 0, "read 101"),
-        ("more than can be listed", &[(102, 0)], open, Some(50_000), 0, "list for 102"),
-        ("unknown total, few", &[(3, 0)], open, None, 0, "count"),
-        ("unknown total, many", &[(4, 0)], open, None, 0, "list for 4"),
-        ("closed", &[(4, 0)], BreakerState::Open(at(9)), Some(100), 0, "rest until 9"),
+        ("nothing known: counts first", &[][..], closed, None, 0, "count"),
+        ("nothing to do until the count is old", &[], closed, Some(50), 0, "rest until 600"),
+        ("the count is old", &[], closed, Some(50), 600, "count"),
+        ("not due yet", &[(1, 100)], closed, Some(50), 0, "rest until 100"),
+        ("one page against one read", &[(1, 0)], closed, Some(100), 0, "read 1"),
+        ("one page against two reads", &[(2, 0)], closed, Some(100), 0, "list for 2"),
+        ("two pages against two reads", &[(2, 0)], closed, Some(101), 0, "read 2"),
+        ("more are watched than were counted", &[(2, 0), (99, 200)], closed, Some(0), 0, "read 2"),
+        ("ten pages against ten reads", &[(10, 0)], closed, Some(1_000), 0, "read 10"),
+        ("ten pages against eleven reads", &[(11, 0)], closed, Some(1_000), 0, "list for 11"),
+        ("what is due soon comes along", &[(2, 0), (3, 60), (9, 61)], closed, Some(1_000), 0, "read 5"),
+        ("what is due soon counts", &[(2, 0), (9, 60)], closed, Some(1_000), 0, "list for 2"),
+        ("soon alone is not due", &[(9, 60)], closed, Some(100), 0, "rest until 60"),
+        ("a list counts as well", &[(2, 0)], closed, Some(100), 600, "list for 2"),
+        ("an old count is read before the few", &[(1, 0)], closed, Some(100), 600, "count"),
+        ("only so many can be listed", &[(101, 0)], closed, Some(50_000), 0, "read 101"),
+        ("more than can be listed", &[(102, 0)], closed, Some(50_000), 0, "list for 102"),
+        ("unknown total, few", &[(3, 0)], closed, None, 0, "count"),
+        ("unknown total, many", &[(4, 0)], closed, None, 0, "list for 4"),
+        ("open", &[(4, 0)], BreakerState::Open(at(9)), Some(100), 0, "rest until 9"),
         ("half open: one call", &[(400, 0)], BreakerState::HalfOpen(1), Some(400), 0, "read 1"),
-        ("half open: the next time another one", &[(400, 0)], BreakerState::HalfOpen(2), Some(400), 0, "count"),
-        ("only a list may be asked for", &[(4, 0)], BreakerState::HalfOpenForList, Some(100), 0, "count"),
+        ("half open: the next time a count", &[(400, 0)], BreakerState::HalfOpen(2), Some(400), 0, "count"),
+        ("only a list may be sent", &[(4, 0)], BreakerState::HalfOpenForList, Some(100), 0, "count"),
         ("half open, nothing due", &[(4, 100)], BreakerState::HalfOpen(1), Some(100), 0, "count"),
     ] {
         let counted = total.map(|total| (total, START));
@@ -70,7 +70,7 @@ fn few_are_read_by_id_and_many_by_list() {
 }
 
 #[test]
-fn one_read_serves_all_who_watch_an_id_and_the_longest_waiting_come_first() {
+fn one_read_serves_all_objects_of_an_id_and_the_longest_waiting_come_first() {
     let mut view = View::default();
     for (number, watched, seconds) in [(3, 1, 5), (1, 1, 9), (2, 2, 1)] {
         assert!(view.take(&object_ref(number), &id(watched), at(seconds), START).is_none());
@@ -85,16 +85,16 @@ fn one_read_serves_all_who_watch_an_id_and_the_longest_waiting_come_first() {
 }
 
 #[test]
-fn connectors_come_before_looks_but_not_while_the_gate_is_closed() {
+fn connectors_come_before_polls_but_not_while_the_circuit_breaker_is_open() {
     let name = RegistryKey { selector: Selector::Key("tax".into()), staged: false };
     let mut registry_cache = RegistryCache::default();
     assert!(registry_cache.take(&object_ref(0), &name, Duration::from_mins(5), START, at(3)).is_none());
     for (case, groups, circuit_breaker, offers_read, now, expected) in [
         ("due", &[(4, 0)][..], BreakerState::Closed, false, 3, "connectors 1"),
-        ("not twice while looks are due", &[(4, 0)], BreakerState::Closed, true, 3, "list for 4"),
-        ("twice while none is", &[(4, 9)], BreakerState::Closed, true, 3, "connectors 1"),
+        ("not twice while polls are due", &[(4, 0)], BreakerState::Closed, true, 3, "list for 4"),
+        ("twice while no poll is due", &[(4, 9)], BreakerState::Closed, true, 3, "connectors 1"),
         ("not yet", &[(4, 9)], BreakerState::Closed, false, 2, "rest until 3"),
-        ("closed", &[(4, 0)], BreakerState::Open(at(9)), false, 3, "rest until 9"),
+        ("open", &[(4, 0)], BreakerState::Open(at(9)), false, 3, "rest until 9"),
         ("half open", &[(4, 0)], BreakerState::HalfOpen(1), false, 3, "read 1"),
     ] {
         let facts = Facts { now: at(now), circuit_breaker, counted: Some((100, START)), offers_read };

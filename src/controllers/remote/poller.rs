@@ -1,4 +1,4 @@
-//! The one task of a remote that reads: does what [`super::plan`] says, round by round.
+//! The poller, the one task of a remote that reads: executes what [`super::plan`] returns, round by round.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use tracing::Instrument as _;
 use super::plan::{PAGE, Plan, Read};
 use super::{PolledRecord, RegistryAnswer, RegistryConnector, RegistryKey, Remote};
 
-/// Reads by id that are under way at once.
+/// Reads by id in flight at once.
 const READS_AT_ONCE: usize = 4;
 
-/// Whether a page came, and where the next one begins.
+/// Whether a page arrived, and where the next one begins.
 enum Paged {
     Failed,
     Last,
@@ -26,7 +26,7 @@ enum Paged {
 }
 
 impl Remote {
-    /// Reads for ever. A panic ends the round that it happens in, not the looking.
+    /// Polls for ever. A panic ends its round, not the polling.
     pub(super) async fn look(self: Arc<Self>) {
         loop {
             let until = match AssertUnwindSafe(self.watched_round()).catch_unwind().await {
@@ -34,13 +34,13 @@ impl Remote {
                 Ok(None) => continue,
                 Err(_) => {
                     self.work.panicked("remote");
-                    tracing::error!("looking at a remote project panicked, which is a bug; it goes on after a pause");
+                    tracing::error!("polling a remote project panicked, which is a bug; it continues after a pause");
                     let now = self.clock.now();
                     self.change(|state| later(now, state.jitter.growing(u32::MAX)))
                 }
             };
             tokio::select! {
-                // In order, so that the same events have the same effect whenever a test runs.
+                // In order, so that the same events have the same effect each time a test runs.
                 biased;
                 () = self.clock.sleep_until(until) => {}
                 () = self.bell.notified() => {}
@@ -48,15 +48,15 @@ impl Remote {
         }
     }
 
-    /// One round, under a trace id of its own; that it hangs is noticed.
+    /// Runs one round under a trace id of its own; a round that hangs is reported.
     async fn watched_round(self: &Arc<Self>) -> Option<Timestamp> {
         let (project, trace_id) = (self.project_key(), trace::Id::random());
-        let span = tracing::info_span!("look", project, %trace_id);
+        let span = tracing::info_span!("poll", project, %trace_id);
         let round = trace::within(trace_id, self.round()).instrument(span);
-        self.work.watched(|| format!("a look at project {project}"), round).await
+        self.work.watched(|| format!("a poll of project {project}"), round).await
     }
 
-    /// Does one thing; returns until when there is nothing more to do, if so.
+    /// Executes one plan; returns until when there is nothing to do, if so.
     pub(super) async fn round(self: &Arc<Self>) -> Option<Timestamp> {
         match self.plan() {
             Plan::Rest(until) => return Some(until),
@@ -108,7 +108,7 @@ impl Remote {
         });
     }
 
-    /// Reads all pages, then by id what was due and stood on none.
+    /// Reads all pages, then reads by id what was due and is on no page.
     async fn list(self: &Arc<Self>, mut due: Vec<Read>) {
         let started = self.clock.now();
         let mut offset = 0;
@@ -121,7 +121,7 @@ impl Remote {
         };
         let now = self.clock.now();
         self.change(|state| {
-            // Whatever was seen is due later than that, though perhaps again by now.
+            // An observed entry is due later than the start of the list, though perhaps due again by now.
             due.retain(|read| {
                 read.object_refs.iter().any(|object_ref| state.view.due(object_ref).is_some_and(|due| due <= started))
             });
@@ -151,17 +151,17 @@ impl Remote {
             let enqueued = state.view.see_page(&page.results, at, now, &mut state.jitter);
             state.enqueue.extend(enqueued);
         });
-        // A service may give less than was asked for, and records that cannot be read are left out of the results.
+        // The service may return fewer records than requested, and the results omit records that cannot be decoded.
         let step = u32::try_from(page.limit).ok().filter(|given| (1..u32::from(limit)).contains(given));
         let step = step.unwrap_or(u32::from(limit));
         let next = offset + step;
-        // One that does not count is done when a page is not full.
+        // Without a total, the first page that is not full is the last one.
         let last = if total > 0 { u64::from(next) >= total } else { page.count < i64::from(step) };
         if last || next > LARGEST_OFFSET { Paged::Last } else { Paged::Next(next) }
     }
 }
 
-/// Asks the registry for a connector.
+/// Reads a connector from the registry.
 pub async fn ask(api: &impl ConnectApi, name: &RegistryKey) -> RegistryAnswer {
     let there = |offering| RegistryAnswer::There(Arc::new(offering));
     let answer = if name.staged {

@@ -13,18 +13,18 @@ use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate};
 
 const SETTLED: PollRate = PollRate::Settled(Duration::from_mins(5));
 
-/// Wants a look at each of these now.
-fn wish(bench: &Bench, numbers: impl IntoIterator<Item = usize>) {
+/// Registers a pending read of each of these now.
+fn request_reads(bench: &Bench, numbers: impl IntoIterator<Item = usize>) {
     for number in numbers {
         let sighting = bench.remote.sighting(&object_ref(number), &id(number), bench.clock.now());
-        assert!(sighting.is_none(), "{number} was not looked at yet");
+        assert!(sighting.is_none(), "{number} was not read yet");
     }
 }
 
-/// Takes what was seen of each of these, and goes on looking at that pace.
+/// Takes the observation of each of these, and polls them at that rate from now on.
 fn take(bench: &Bench, numbers: impl IntoIterator<Item = usize>, pace: PollRate) {
     for number in numbers {
-        assert!(bench.remote.sighting(&object_ref(number), &id(number), START).is_some(), "{number} was seen");
+        assert!(bench.remote.sighting(&object_ref(number), &id(number), START).is_some(), "{number} was read");
         bench.remote.watch(&object_ref(number), &id(number), pace);
     }
 }
@@ -36,11 +36,11 @@ fn pages(offsets: &[u32]) -> Vec<Call> {
 const COUNT: Call = Call::Page { offset: 0, limit: 1 };
 
 #[tokio::test]
-async fn wishes_are_gathered_into_one_list_and_each_subject_is_woken_once() {
+async fn pending_reads_share_one_list_and_each_object_is_enqueued_once() {
     let mut bench = Bench::new(250, 16);
     bench.settle().await;
     assert_eq!(bench.service.calls(), [COUNT]);
-    wish(&bench, 0..250);
+    request_reads(&bench, 0..250);
     bench.settle().await;
     assert_eq!(bench.service.calls(), pages(&[0, 100, 200]));
     let mut enqueued = bench.enqueued();
@@ -52,7 +52,7 @@ async fn wishes_are_gathered_into_one_list_and_each_subject_is_woken_once() {
 }
 
 #[tokio::test]
-async fn a_list_is_read_to_its_end_however_the_service_gives_its_pages() {
+async fn a_list_is_read_to_its_end_whatever_pages_the_service_returns() {
     for (case, largest_page, without_total, offsets) in [
         ("smaller pages than asked for", Some(60), false, [0, 60, 120, 180, 240].as_slice()),
         ("no total", None, true, [0, 100, 200].as_slice()),
@@ -66,7 +66,7 @@ async fn a_list_is_read_to_its_end_however_the_service_gives_its_pages() {
             world.largest_page = largest_page;
             world.without_total = without_total;
         }
-        wish(&bench, 0..250);
+        request_reads(&bench, 0..250);
         bench.settle().await;
         assert_eq!(bench.service.calls(), pages(offsets), "{case}");
         assert_eq!(bench.enqueued().len(), 250, "{case}");
@@ -74,29 +74,29 @@ async fn a_list_is_read_to_its_end_however_the_service_gives_its_pages() {
 }
 
 #[tokio::test]
-async fn a_few_are_read_by_id_and_what_is_not_there_is_seen_as_absent() {
+async fn few_are_read_by_id_and_a_404_is_observed_as_absence() {
     let bench = Bench::new(250, 16);
-    wish(&bench, [1, 2, 900]);
+    request_reads(&bench, [1, 2, 900]);
     bench.settle().await;
     assert_eq!(bench.service.calls(), [COUNT, Call::Get(id(1)), Call::Get(id(2)), Call::Get(id(900))]);
-    let seen = |number| bench.remote.sighting(&object_ref(number), &id(number), START).expect("it was looked at").found;
+    let seen = |number| bench.remote.sighting(&object_ref(number), &id(number), START).expect("it was read").found;
     assert_eq!(seen(1).map(|found| found.id.clone()), Some(id(1)));
     assert!(seen(900).is_none());
 }
 
 #[tokio::test]
-async fn a_list_proves_presence_only_and_absence_is_asked_for_by_id() {
+async fn a_list_proves_presence_only_and_absence_is_read_by_id() {
     let bench = Bench::new(100, 16);
     bench.service.world().hidden = vec![id(5)];
     bench.settle().await;
     bench.service.calls();
-    wish(&bench, (0..10).chain([900]));
+    request_reads(&bench, (0..10).chain([900]));
     bench.settle().await;
     let mut calls = bench.service.calls();
     assert_eq!(calls.remove(0), Call::Page { offset: 0, limit: PAGE });
     assert_eq!(calls, [Call::Get(id(5)), Call::Get(id(900))]);
-    let seen = |number| bench.remote.sighting(&object_ref(number), &id(number), START).expect("it was looked at").found;
-    assert!(seen(5).is_some(), "the page had moved");
+    let seen = |number| bench.remote.sighting(&object_ref(number), &id(number), START).expect("it was read").found;
+    assert!(seen(5).is_some(), "the pages had shifted");
     assert!(seen(900).is_none());
 }
 
@@ -104,7 +104,7 @@ async fn a_list_proves_presence_only_and_absence_is_asked_for_by_id() {
 async fn a_list_that_takes_longer_than_a_pause_does_not_read_the_same_again_by_id() {
     let bench = Bench::new(500, 16);
     bench.settle().await;
-    wish(&bench, 0..500);
+    request_reads(&bench, 0..500);
     bench.settle().await;
     take(&bench, 0..500, PollRate::Busy { since: START });
     bench.service.calls();
@@ -115,9 +115,9 @@ async fn a_list_that_takes_longer_than_a_pause_does_not_read_the_same_again_by_i
 }
 
 #[tokio::test]
-async fn a_change_wakes_its_subject_and_nobody_else() {
+async fn a_change_enqueues_its_object_and_no_other() {
     let mut bench = Bench::new(50, 16);
-    wish(&bench, 0..50);
+    request_reads(&bench, 0..50);
     bench.settle().await;
     take(&bench, 0..50, SETTLED);
     bench.enqueued();
@@ -130,11 +130,11 @@ async fn a_change_wakes_its_subject_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_thousand_settled_ones_cost_one_list_for_each_interval_and_wake_nobody() {
+async fn a_thousand_settled_ones_cost_one_list_per_interval_and_enqueue_nothing() {
     for (minutes, most_in_an_hour) in [(5, 5 * 60), (1, 12 * 60)] {
         let mut bench = Bench::new(1_000, 16);
         bench.settle().await;
-        wish(&bench, 0..1_000);
+        request_reads(&bench, 0..1_000);
         bench.settle().await;
         take(&bench, 0..1_000, PollRate::Settled(Duration::from_mins(minutes)));
         bench.enqueued();
@@ -154,7 +154,7 @@ async fn a_thousand_settled_ones_cost_one_list_for_each_interval_and_wake_nobody
 async fn one_busy_among_many_settled_ones_is_read_by_id() {
     let mut bench = Bench::new(1_000, 16);
     bench.settle().await;
-    wish(&bench, 0..1_000);
+    request_reads(&bench, 0..1_000);
     bench.settle().await;
     take(&bench, 1..1_000, SETTLED);
     take(&bench, [0], PollRate::Busy { since: bench.clock.now() });
@@ -166,7 +166,7 @@ async fn one_busy_among_many_settled_ones_is_read_by_id() {
 }
 
 #[tokio::test]
-async fn nothing_is_sent_inside_retry_after_by_nobody() {
+async fn nothing_is_sent_inside_retry_after() {
     let bench = Bench::new(10, 16);
     bench.settle().await;
     bench.service.world().mood = Mood::Fails(retry_after(answered(429, None), 7_321));
@@ -175,7 +175,7 @@ async fn nothing_is_sent_inside_retry_after_by_nobody() {
     assert!(api.deployment(&by_key).await.is_err());
     bench.service.world().mood = Mood::Works;
     bench.service.calls();
-    wish(&bench, 0..10);
+    request_reads(&bench, 0..10);
     bench.pass(Duration::from_millis(7_320)).await;
     let error = api.deployment(&by_key).await.expect_err("it is held back");
     assert_eq!((error.failure, error.retry_after), (Failure::HeldBack, Some(Duration::from_millis(1))));
@@ -190,13 +190,13 @@ async fn nothing_is_sent_inside_retry_after_by_nobody() {
 }
 
 #[tokio::test]
-async fn a_dead_remote_costs_few_calls_and_its_queue_is_woken_once_it_lives() {
+async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers() {
     let mut bench = Bench::new(100, 2);
     bench.settle().await;
     let project = ObjectRef::project("default", "shop");
     assert!(bench.remote.join(&project, &settings("secret", 10), None), "the same settings need no client");
     bench.service.world().mood = Mood::Fails(failure(Failure::NotSent));
-    wish(&bench, 0..100);
+    request_reads(&bench, 0..100);
     bench.settle().await;
     assert_eq!(bench.service.calls().len(), 2, "the count and one list");
     for number in [3, 1, 2, 1] {
@@ -208,11 +208,11 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_woken_once_it_lives() {
     bench.pass(Duration::from_mins(30)).await;
     let calls = bench.service.calls().len();
     assert!((30..=45).contains(&calls), "{calls} calls in half an hour");
-    let mut condition = bench.enqueued();
-    condition.sort();
+    let mut enqueued = bench.enqueued();
+    enqueued.sort();
     let mut everyone: Vec<_> = (0..100).map(object_ref).chain([project.clone()]).collect();
     everyone.sort();
-    assert_eq!(condition, everyone, "each who waited is told once, and so is the project");
+    assert_eq!(enqueued, everyone, "each waiting object is enqueued once, and so is the project");
     assert!(matches!(bench.remote.health(), Health::Failing(outage) if outage.since == START));
 
     bench.service.world().mood = Mood::Works;
@@ -224,34 +224,38 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_woken_once_it_lives() {
     let place = |object_ref: &ObjectRef| enqueued.iter().position(|enqueued| enqueued == object_ref);
     assert!(enqueued.contains(&project));
     assert!(place(&object_ref(3)) < place(&object_ref(1)), "{enqueued:?}");
-    let concurrency_limiter = (bench.remote.enter(&object_ref(3)), bench.remote.enter(&object_ref(1)));
-    assert!(concurrency_limiter.0.is_ok() && concurrency_limiter.1.is_ok());
+    let permits = (bench.remote.enter(&object_ref(3)), bench.remote.enter(&object_ref(1)));
+    assert!(permits.0.is_ok() && permits.1.is_ok());
     assert!(matches!(bench.remote.enter(&object_ref(2)), Err(NotAdmitted::Queued)));
-    drop(concurrency_limiter);
-    assert_eq!(bench.enqueued().last(), Some(&object_ref(2)), "when a turn ends, the next one is woken");
+    drop(permits);
+    assert_eq!(bench.enqueued().last(), Some(&object_ref(2)), "a released permit enqueues the next object");
 }
 
 #[tokio::test]
-async fn rule_20_who_waits_for_a_turn_or_a_look_when_the_remote_goes_away_is_woken_to_say_why() {
+async fn rule_20_an_outage_enqueues_the_objects_that_wait_for_a_permit_or_a_read() {
     let mut bench = Bench::new(3, 1);
     bench.settle().await;
-    let turn = bench.remote.enter(&object_ref(0));
-    assert!(turn.is_ok());
+    let permit = bench.remote.enter(&object_ref(0));
+    assert!(permit.is_ok());
     assert!(matches!(bench.remote.enter(&object_ref(1)), Err(NotAdmitted::Queued)));
     bench.service.world().mood = Mood::Fails(failure(Failure::NotSent));
-    wish(&bench, 2..3);
+    request_reads(&bench, 2..3);
     bench.settle().await;
     assert!(matches!(bench.remote.enter(&object_ref(2)), Err(NotAdmitted::CircuitOpen(_))));
-    // In its turn, which began before.
-    wish(&bench, 0..1);
+    // It still has the permit from before the outage.
+    request_reads(&bench, 0..1);
     bench.enqueued();
     bench.pass(Duration::from_mins(30)).await;
-    assert_eq!(bench.enqueued(), [object_ref(1), object_ref(0)], "once, and nobody who knows already");
+    assert_eq!(
+        bench.enqueued(),
+        [object_ref(1), object_ref(0)],
+        "once, and only objects that do not know of the outage"
+    );
     assert!(matches!(bench.remote.enter(&object_ref(1)), Err(NotAdmitted::CircuitOpen(_))));
 }
 
 #[tokio::test]
-async fn neither_a_bad_record_nor_a_failing_list_keeps_the_gate_closed_or_makes_a_hot_loop() {
+async fn neither_a_bad_record_nor_a_failing_list_keeps_the_circuit_breaker_open_or_makes_a_hot_loop() {
     for (case, mood) in [
         ("record", Mood::GetFails(id(1), failure(Failure::Unreadable))),
         ("list", Mood::ListFails(answered(500, None))),
@@ -260,55 +264,55 @@ async fn neither_a_bad_record_nor_a_failing_list_keeps_the_gate_closed_or_makes_
         bench.settle().await;
         bench.service.world().mood = mood;
         bench.service.calls();
-        wish(&bench, 0..2);
+        request_reads(&bench, 0..2);
         bench.pass(Duration::from_secs(10)).await;
         let calls = bench.service.calls();
         assert!(calls.len() <= 12, "{case}: {calls:?}");
-        assert!(bench.enqueued().contains(&object_ref(0)), "{case}: the other one is served");
+        assert!(bench.enqueued().contains(&object_ref(0)), "{case}: the other object is served");
     }
 }
 
 #[tokio::test]
-async fn a_project_without_rights_is_asked_once_in_five_minutes() {
+async fn a_project_without_rights_is_called_once_in_five_minutes() {
     let mut bench = Bench::new(10, 16);
     bench.service.world().mood = Mood::Fails(answered(403, Some(ErrorCode::AuthorizationError)));
-    wish(&bench, 0..10);
+    request_reads(&bench, 0..10);
     bench.pass(Duration::from_hours(1)).await;
     let calls = bench.service.calls().len();
     assert!((11..=13).contains(&calls), "{calls} calls in an hour");
     assert!(matches!(bench.remote.health(), Health::Failing(outage) if outage.kind == OutageKind::PermissionMissing));
-    assert_eq!(bench.enqueued().len(), 10, "each who waited is told once");
+    assert_eq!(bench.enqueued().len(), 10, "each waiting object is enqueued once");
 }
 
 #[tokio::test]
-async fn an_invitation_that_nobody_takes_does_not_block_the_queue() {
+async fn an_unused_reservation_does_not_block_the_queue() {
     let mut bench = Bench::new(0, 1);
     bench.settle().await;
-    let turn = bench.remote.enter(&object_ref(0)).expect("there is room");
+    let permit = bench.remote.enter(&object_ref(0)).expect("there is room");
     assert!(bench.remote.enter(&object_ref(1)).is_err() && bench.remote.enter(&object_ref(2)).is_err());
-    drop(turn);
+    drop(permit);
     assert_eq!(bench.enqueued(), [object_ref(1)]);
     bench.pass(Duration::from_secs(3)).await;
     assert_eq!(bench.enqueued(), [object_ref(2)]);
 }
 
 #[tokio::test]
-async fn the_resting_looker_is_rung_for_what_comes_before_its_time_only() {
+async fn the_resting_poller_is_notified_only_of_what_is_due_earlier() {
     let bench = Bench::new(10, 16);
-    let rung = || bench.remote.bell.notified().now_or_never().is_some();
+    let notified = || bench.remote.bell.notified().now_or_never().is_some();
     assert_eq!(bench.settle().await, at(600));
     bench.remote.watch(&object_ref(1), &id(1), PollRate::Settled(Duration::from_hours(2)));
-    assert!(!rung(), "not due before it looks up anyway");
+    assert!(!notified(), "not due before its next round");
     bench.remote.watch(&object_ref(1), &id(1), SETTLED);
-    assert!(rung());
+    assert!(notified());
     assert!(bench.settle().await <= at(330));
-    wish(&bench, [2, 3]);
-    assert!(rung());
-    assert!(!rung(), "once is enough");
+    request_reads(&bench, [2, 3]);
+    assert!(notified());
+    assert!(!notified(), "once is enough");
 }
 
 #[tokio::test]
-async fn a_registry_that_cannot_be_read_closes_the_gate_for_nobody() {
+async fn an_unreadable_registry_does_not_open_the_circuit_breaker() {
     let query = connect_api::registry::ConnectorQuery::default();
     let page = connect_api::api::PageRequest { limit: 100, offset: 0 };
     for (case, error) in [
@@ -331,7 +335,7 @@ async fn a_registry_that_cannot_be_read_closes_the_gate_for_nobody() {
 }
 
 #[tokio::test]
-async fn a_panic_of_the_client_is_not_the_end_of_looking() {
+async fn polling_goes_on_after_a_panic_of_the_client() {
     let bench = Bench::new(10, 16);
     bench.service.world().mood = Mood::Panics;
     let poller = tokio::spawn(Arc::clone(&bench.remote).look());

@@ -1,7 +1,7 @@
-//! Which projects share which remote: those that say how to reach it in the same words, the secret included.
+//! Which projects share which remote: those with equal connection settings, the secret included.
 //!
-//! An API client's id is no secret. If it were enough to name it, a project of another namespace could work with
-//! credentials that it does not know (`docs/security.md`).
+//! An API client's id is not secret. If naming it were enough, a project of another namespace could use credentials
+//! that it does not know (`docs/security.md`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,8 +16,8 @@ use super::state::Remote;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::work::Work;
 
-/// Every remote project that a `ConnectProject` names, once for each way in: one for each address, project key and set
-/// of credentials, however many projects hold them.
+/// The remotes of all `ConnectProject`s: one for each combination of address, project key and set of credentials,
+/// however many projects share it.
 pub struct Remotes {
     clock: Clock,
     factory: Arc<dyn ConnectFactory>,
@@ -32,14 +32,14 @@ pub struct Remotes {
 struct Registry {
     remotes: Vec<(Arc<Remote>, Poller)>,
     by_project: HashMap<ObjectRef, Arc<Remote>>,
-    /// Clients of HTTP APIs that are in use, and what each was made of: one for each address and set of credentials.
+    /// Clients of HTTP APIs in use, each with its address and settings: one for each address and set of credentials.
     commerce: Vec<(String, Settings, Weak<dyn CommerceApi>)>,
-    /// How many there were, so that no two have the same chance.
+    /// How many remotes were opened so far, so that each has its own jitter.
     opened: u64,
 }
 
 impl Registry {
-    /// The client of the HTTP API at `url` with these settings, if one is in use.
+    /// Returns the client of the HTTP API at `url` with these settings, if one is in use.
     fn commerce(&mut self, settings: &Settings, url: &str) -> Option<Arc<dyn CommerceApi>> {
         self.commerce.retain(|(.., client)| client.strong_count() > 0);
         let known = self.commerce.iter().find(|(at, made_of, _)| at == url && made_of == settings);
@@ -47,7 +47,7 @@ impl Registry {
     }
 }
 
-/// The task of a remote; ends with its place in the registry.
+/// The task of a remote; removing it from the registry ends it.
 struct Poller(AbortHandle);
 
 impl Drop for Poller {
@@ -57,8 +57,9 @@ impl Drop for Poller {
 }
 
 impl Remotes {
-    /// None yet. `enqueue` gets every subject that is to run again; `concurrency` is the number of turns that each
-    /// remote gives out at once, `jitter_seed` the start of its chance; `work` hears of good answers, and watches the looks.
+    /// Creates an empty set. `enqueue` gets every object to reconcile again; `concurrency` is the number of permits of
+    /// each remote, `jitter_seed` the seed of its jitter; `work` is notified of successful answers, and watches for
+    /// polls that hang.
     #[must_use]
     pub fn new(
         clock: Clock,
@@ -71,25 +72,26 @@ impl Remotes {
         Arc::new(Self { clock, factory, enqueue, concurrency, jitter_seed, work, registry: Mutex::default() })
     }
 
-    /// Says how `project` reaches its remote: makes it, joins it, or updates it. To be called in every run of the
-    /// project; settings that are the same change nothing. A project that has its remote for itself keeps it when its
-    /// credentials change: the client is made anew, the gate opens, and what is watched stays. Otherwise the others
-    /// stay with what they have. Needs a tokio runtime, for the looker.
+    /// Claims the remote of `project`: opens, joins or updates it. Call it in every reconcile of the project; unchanged
+    /// settings change nothing. A project that is the only one to claim its remote keeps it when its credentials
+    /// change: it gets a new client, the circuit breaker closes, and polling goes on. If others share the remote, they
+    /// keep it with their settings. Needs a tokio runtime, for the poller.
     ///
     /// # Errors
-    /// The sentence of [`ConnectFactory::connect`]; everything is then as it was before.
+    /// The sentence of [`ConnectFactory::connect`]; nothing has changed then.
     pub fn claim(&self, project: &ObjectRef, settings: &Settings) -> Result<Arc<Remote>, String> {
         let mut made = None;
         loop {
             if let Some(remote) = self.try_claim(project, settings, made.take()) {
                 return Ok(remote);
             }
-            // Without a lock: certificates are read, and everybody else goes on meanwhile.
+            // Without the lock: this reads certificates, and must not block others.
             made = Some(self.factory.connect(settings)?);
         }
     }
 
-    /// The same with a client of these settings, if one is needed; `None`: one is, and nothing has changed.
+    /// Claims with the client `made` of these settings, if a new one is needed; `None`: one is needed but missing, and
+    /// nothing has changed.
     fn try_claim(
         &self,
         project: &ObjectRef,
@@ -111,8 +113,8 @@ impl Remotes {
         Some(remote)
     }
 
-    /// Gives up the claim of `project`; the last one ends the looker. What was watched for resources of the
-    /// project's namespace is forgotten, and they are woken.
+    /// Gives up the claim of `project`; the last one ends the poller. Everything kept for resources of the project's
+    /// namespace is removed, and they are enqueued.
     pub fn release(&self, project: &ObjectRef) {
         let mut registry = self.lock();
         if let Some(remote) = registry.by_project.remove(project) {
@@ -120,13 +122,14 @@ impl Remotes {
         }
     }
 
-    /// The remote that `project` claimed.
+    /// Returns the remote that `project` claimed.
     #[must_use]
     pub fn of(&self, project: &ObjectRef) -> Option<Arc<Remote>> {
         self.lock().by_project.get(project).cloned()
     }
 
-    /// The client of the HTTP API at `url`, shared by all who reach it with the same settings, as long as one keeps it.
+    /// Returns the client of the HTTP API at `url`. All callers with the same settings share it, as long as one of them
+    /// keeps it.
     ///
     /// # Errors
     /// The sentence of [`ConnectFactory::commerce`].
@@ -134,7 +137,7 @@ impl Remotes {
         if let Some(client) = self.lock().commerce(settings, url) {
             return Ok(client);
         }
-        // Without a lock, as above; of two who make one at once, both use the first.
+        // Without the lock, as above; if two callers make a client at once, both use the first.
         let client = self.factory.commerce(settings, url)?;
         let mut registry = self.lock();
         if let Some(first) = registry.commerce(settings, url) {
@@ -144,14 +147,14 @@ impl Remotes {
         Ok(client)
     }
 
-    /// Ends all that is kept for a resource, at whichever remote it was.
+    /// Removes all that any remote keeps for a resource.
     pub fn forget(&self, object_ref: &ObjectRef) {
         for (remote, _) in &self.lock().remotes {
             remote.forget(object_ref);
         }
     }
 
-    /// Every subject that something is kept for, at whichever remote, and every project that claims one.
+    /// Returns every object that any remote keeps something for, and every project that claims a remote.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         let registry = self.lock();

@@ -1,7 +1,7 @@
-//! What the registry says of the connectors that resources of a project name, each read once for all of them. Pure.
+//! The registry entries of the connectors that resources of a project name, each read once for all of them. Pure.
 //!
-//! A connector is read again at the shortest interval of those who name it, and wakes them when it has changed. If it
-//! cannot be read, what was read before stays, and is not called current: whoever asks goes on without a verdict.
+//! A connector is read at the shortest interval of the objects that name it, and enqueues them when it has changed. If
+//! it cannot be read, the earlier answer stays but is no longer current: objects proceed without a check against it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,36 +15,36 @@ use jiff::Timestamp;
 use super::jitter::Jitter;
 use crate::controllers::object_ref::ObjectRef;
 
-/// How resources name a connector.
+/// The way a resource names a connector.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RegistryKey {
     /// By id or by key.
     pub selector: Selector,
-    /// The staged one, not the published one.
+    /// The staged connector, not the published one.
     pub staged: bool,
 }
 
-/// What can be deployed of a connector.
+/// The part of a connector that deployments depend on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegistryConnector {
     /// Its version.
     pub version: i64,
     /// The Git tag that it is built from.
     pub tag: String,
-    /// Variables that its applications want; `None`: not known.
+    /// Variables that its applications declare; `None`: unknown.
     pub applications: Option<Vec<DeclaredApplication>>,
-    /// Variables that all its applications want.
+    /// Variables that all its applications share.
     pub global: Option<DeclaredGlobal>,
-    /// Where it may be deployed; empty: anywhere.
+    /// Regions that it may be deployed to; empty: any.
     pub supported_regions: Vec<String>,
     /// Whether it may be deployed while staged; `None`: it is published.
     pub previewable: Option<IsPreviewable>,
-    /// Scopes of the API client that is generated with each deployment (`apiClient`); empty: none is.
+    /// Scopes of the API client that each deployment generates (`apiClient`); empty: it generates none.
     pub api_client: Vec<String>,
 }
 
 impl RegistryConnector {
-    /// Whether a deployment of it generates an API client, which takes a right of its own.
+    /// Whether a deployment of it generates an API client, which needs an additional right.
     #[must_use]
     pub fn generates_api_client(&self) -> bool {
         !self.api_client.is_empty()
@@ -82,47 +82,47 @@ impl From<ConnectorStaged> for RegistryConnector {
 /// An answer of the registry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RegistryAnswer {
-    /// There it is.
+    /// The connector exists.
     There(Arc<RegistryConnector>),
-    /// The service says that there is none.
+    /// The service answered that it does not exist.
     Absent,
-    /// It cannot be told: no permission, or no answer.
+    /// Unknown: no permission, or no answer.
     Unreadable,
 }
 
-/// What a look at the registry saw.
+/// An observation of a connector in the registry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegistryEntry {
     /// When the last request left (never later).
     pub at: Timestamp,
-    /// What was answered; if that one failed, what was answered before.
+    /// The last readable answer; it is older than `at` if that request failed.
     pub found: RegistryAnswer,
-    /// Whether it was that one which was answered.
+    /// Whether `found` is the answer to the request at `at`.
     pub current: bool,
 }
 
 /// What is kept for one connector.
 #[derive(Debug)]
 struct Entry {
-    /// Who names it, and how often each looks.
+    /// The objects that name it, each with its interval.
     users: BTreeMap<ObjectRef, Duration>,
-    /// Who waits for an offer that is not older than that.
+    /// The objects that wait for an entry that is not older than this.
     waiting: BTreeMap<ObjectRef, Timestamp>,
     known: Option<RegistryEntry>,
     due: Timestamp,
 }
 
-/// The connectors that are named in one project.
+/// The connectors that the resources of one project name.
 #[derive(Debug, Default)]
 pub(super) struct RegistryCache {
     entries: BTreeMap<RegistryKey, Entry>,
-    /// What each subject names: one connector each.
+    /// The connector that each object names: one each.
     named: BTreeMap<ObjectRef, RegistryKey>,
 }
 
 impl RegistryCache {
-    /// Takes the offer if it was read at `newer_than` or later; otherwise it is wanted from now on, and the subject is
-    /// woken by what [`RegistryCache::see`] returns.
+    /// Takes the entry if it was read at `newer_than` or later; otherwise a read is pending, and [`RegistryCache::see`]
+    /// returns the object once it is done.
     pub(super) fn take(
         &mut self,
         object_ref: &ObjectRef,
@@ -147,20 +147,20 @@ impl RegistryCache {
         None
     }
 
-    /// The connectors to read now, the longest waiting first.
+    /// Returns the connectors to read now, the longest waiting first.
     pub(super) fn due(&self, now: Timestamp) -> Vec<RegistryKey> {
         let mut due: Vec<_> = self.entries.iter().filter(|(_, entry)| entry.due <= now).collect();
         due.sort_by_key(|(_, entry)| entry.due);
         due.into_iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// When the first one is to be read.
+    /// Returns when the first connector is to be read.
     pub(super) fn next(&self) -> Timestamp {
         self.entries.values().map(|entry| entry.due).min().unwrap_or(Timestamp::MAX)
     }
 
-    /// Takes note of the answer to a request that left at `at`; returns those to wake: who waited for it, and if it says
-    /// something else than the one before, everybody who names it.
+    /// Records the answer to a request that left at `at`; returns the objects to enqueue: those that waited for it, and
+    /// if the answer differs from the one before, all that name the connector.
     pub(super) fn see(
         &mut self,
         name: &RegistryKey,
@@ -185,17 +185,17 @@ impl RegistryCache {
         enqueued
     }
 
-    /// Everybody who waits for an answer.
+    /// Returns all objects that wait for an answer.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &ObjectRef> {
         self.entries.values().flat_map(|entry| entry.waiting.keys())
     }
 
-    /// Who is kept here.
+    /// Returns all objects that name a connector.
     pub(super) fn object_refs(&self) -> impl Iterator<Item = &ObjectRef> {
         self.named.keys()
     }
 
-    /// What was read with other credentials says nothing.
+    /// Marks everything as outdated: what was read with other credentials does not count.
     pub(super) fn distrust(&mut self, now: Timestamp) {
         for entry in self.entries.values_mut() {
             if let Some(registry_entry) = &mut entry.known {
@@ -215,7 +215,7 @@ impl RegistryCache {
         }
     }
 
-    /// Forgets all that are chosen, and returns them.
+    /// Removes all chosen objects and returns them.
     pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
         let dismissed: Vec<_> = self.named.keys().filter(|object_ref| chosen(object_ref)).cloned().collect();
         for object_ref in &dismissed {

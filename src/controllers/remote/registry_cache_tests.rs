@@ -1,4 +1,4 @@
-//! Tables of [`super`].
+//! Table tests of [`super`].
 
 use super::*;
 use crate::controllers::remote::testing::{START, at, object_ref};
@@ -28,7 +28,7 @@ fn without(seconds: u64, found: RegistryAnswer) -> RegistryEntry {
 }
 
 #[test]
-fn one_read_serves_everybody_who_waits_and_only_a_change_wakes_the_others() {
+fn one_read_serves_all_waiting_objects_and_only_a_change_enqueues_the_others() {
     let mut registry_cache = RegistryCache::default();
     let all: Vec<_> = (0..3).map(object_ref).collect();
     for object_ref in &all {
@@ -41,29 +41,29 @@ fn one_read_serves_everybody_who_waits_and_only_a_change_wakes_the_others() {
     }
     assert!(
         registry_cache.due(at(300)).is_empty() && registry_cache.next() <= at(332),
-        "at the interval, and a tenth more"
+        "at the interval, or up to a tenth later"
     );
-    assert!(see(&mut registry_cache, registry_entry(310, 1), 311).is_empty(), "nothing new");
+    assert!(see(&mut registry_cache, registry_entry(310, 1), 311).is_empty(), "no change");
     assert_eq!(see(&mut registry_cache, registry_entry(620, 2), 621), all, "another version");
     assert_eq!(see(&mut registry_cache, without(930, RegistryAnswer::Absent), 931), all, "gone");
     assert!(see(&mut registry_cache, without(1_240, RegistryAnswer::Absent), 1_241).is_empty());
 }
 
 #[test]
-fn what_is_older_than_asked_for_is_not_given_and_read_again() {
+fn an_entry_older_than_asked_for_is_not_returned_and_is_read_again() {
     let mut registry_cache = RegistryCache::default();
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, at(0)), None);
     see(&mut registry_cache, registry_entry(0, 1), 0);
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(5), at(6)), None, "older");
     assert_eq!(registry_cache.due(at(6)), [tax()]);
-    assert!(see(&mut registry_cache, registry_entry(4, 1), 6).is_empty(), "its request left before");
-    assert_eq!(registry_cache.due(at(6)), [tax()], "still wanted");
+    assert!(see(&mut registry_cache, registry_entry(4, 1), 6).is_empty(), "its request left too early");
+    assert_eq!(registry_cache.due(at(6)), [tax()], "still pending");
     assert_eq!(see(&mut registry_cache, registry_entry(6, 1), 7), [object_ref(0)]);
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(5), at(7)), Some(registry_entry(6, 1)));
 }
 
 #[test]
-fn who_names_another_one_or_goes_is_not_kept() {
+fn an_object_that_names_another_connector_or_is_gone_is_not_kept() {
     let mut registry_cache = RegistryCache::default();
     let other = RegistryKey { staged: true, ..tax() };
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, START), None);
@@ -81,7 +81,7 @@ fn who_names_another_one_or_goes_is_not_kept() {
 }
 
 #[test]
-fn new_credentials_make_what_was_read_worthless() {
+fn new_credentials_outdate_all_entries() {
     let mut registry_cache = RegistryCache::default();
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, START), None);
     see(&mut registry_cache, without(0, RegistryAnswer::Unreadable), 0);
@@ -102,14 +102,14 @@ fn new_credentials_make_what_was_read_worthless() {
 }
 
 #[test]
-fn what_cannot_be_read_any_more_stays_known_without_being_current() {
+fn an_entry_that_becomes_unreadable_stays_but_is_not_current() {
     let mut registry_cache = RegistryCache::default();
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, START), None);
     see(&mut registry_cache, registry_entry(0, 1), 0);
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(9), at(9)), None);
     assert_eq!(see(&mut registry_cache, without(10, RegistryAnswer::Unreadable), 11), [object_ref(0)], "it waited");
-    let known = registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(9), at(12)).expect("an offer");
+    let known = registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(9), at(12)).expect("the entry is kept");
     assert_eq!(known, RegistryEntry { current: false, at: at(10), ..registry_entry(0, 1) });
-    assert!(see(&mut registry_cache, registry_entry(320, 1), 321).is_empty(), "as before");
+    assert!(see(&mut registry_cache, registry_entry(320, 1), 321).is_empty(), "no change");
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(9), at(322)), Some(registry_entry(320, 1)));
 }

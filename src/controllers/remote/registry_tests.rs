@@ -29,21 +29,21 @@ impl Bench {
     }
 
     fn claim(&self, project: &ObjectRef, secret: &str, rate: u32) -> Arc<Remote> {
-        self.remotes.claim(project, &settings(secret, rate)).expect("the settings are good")
+        self.remotes.claim(project, &settings(secret, rate)).expect("the settings are valid")
     }
 
-    /// The next one that is woken; a test that waits for nobody fails.
+    /// Returns the next object that is enqueued; fails if none is.
     async fn next(&mut self) -> ObjectRef {
         let next = in_time(self.enqueued.recv()).await;
-        next.expect("somebody is woken").expect("the registry lives")
+        next.expect("an object is enqueued").expect("the registry is alive")
     }
 
-    /// Forgets who was woken so far.
+    /// Drops the objects enqueued so far.
     fn quiet(&mut self) {
         while self.enqueued.try_recv().is_ok() {}
     }
 
-    /// Secret of each client that was made.
+    /// Returns the secret of each client that was made.
     fn clients(&self) -> Vec<String> {
         use secrecy::ExposeSecret;
         let world = self.service.world();
@@ -74,53 +74,53 @@ async fn projects_share_a_remote_and_the_lowest_rate_counts_as_long_as_it_is_cla
 
     let mut other = settings("secret", 10);
     other.client_id = "another".into();
-    let another = bench.remotes.claim(&project("one"), &other).expect("the settings are good");
+    let another = bench.remotes.claim(&project("one"), &other).expect("the settings are valid");
     assert!(!Arc::ptr_eq(&one, &another));
     assert!(bench.remotes.of(&project("one")).is_some_and(|remote| Arc::ptr_eq(&remote, &another)));
     assert_eq!(bench.rates(), [4, 10, 20].map(Rate::per_second), "only the third one is left");
 }
 
 #[tokio::test]
-async fn nobody_works_with_credentials_that_another_project_holds() {
+async fn no_project_uses_credentials_that_only_another_project_has() {
     let bench = Bench::new();
     let stranger = ObjectRef::project("elsewhere", "one");
-    let mut foreign_installs = settings("right", 10);
-    foreign_installs.auth_url = "http://auth.elsewhere.test".into();
+    let mut other_server = settings("right", 10);
+    other_server.auth_url = "http://auth.elsewhere.test".into();
     let mut narrower = settings("right", 10);
     narrower.scopes = Some("view_connectors:demo".into());
     for (case, other) in [
         ("another secret", settings("wrong", 10)),
-        ("another authorization server", foreign_installs),
+        ("another authorization server", other_server),
         ("other scopes", narrower),
     ] {
-        let ours = bench.claim(&project("one"), "right", 10);
-        let theirs = bench.remotes.claim(&stranger, &other).expect("the settings are good");
-        assert!(!Arc::ptr_eq(&ours, &theirs), "{case}: a client id alone opens nothing");
-        let login = ours.login();
-        // Whichever of them is said again, or changed, neither gets the other's.
+        let first = bench.claim(&project("one"), "right", 10);
+        let second = bench.remotes.claim(&stranger, &other).expect("the settings are valid");
+        assert!(!Arc::ptr_eq(&first, &second), "{case}: a client id alone gives no access");
+        let login = first.login();
+        // Whichever project claims again or changes its settings, neither gets the other's client.
         bench.claim(&project("one"), "right", 5);
-        bench.remotes.claim(&stranger, &other).expect("the settings are good");
-        assert!(bench.remotes.of(&stranger).is_some_and(|remote| Arc::ptr_eq(&remote, &theirs)), "{case}");
-        assert_eq!(ours.login(), login, "{case}: the client of the first one stays as it was");
+        bench.remotes.claim(&stranger, &other).expect("the settings are valid");
+        assert!(bench.remotes.of(&stranger).is_some_and(|remote| Arc::ptr_eq(&remote, &second)), "{case}");
+        assert_eq!(first.login(), login, "{case}: the first project keeps its client");
         bench.remotes.release(&project("one"));
         bench.remotes.release(&stranger);
     }
 }
 
 #[tokio::test]
-async fn projects_that_rotate_one_after_the_other_meet_again() {
+async fn projects_that_rotate_one_after_the_other_share_a_remote_again() {
     let bench = Bench::new();
     let old = bench.claim(&project("one"), "old", 10);
     bench.claim(&project("two"), "old", 10);
     let new = bench.claim(&project("one"), "new", 10);
-    assert!(!Arc::ptr_eq(&old, &new), "the other one still holds the old secret");
+    assert!(!Arc::ptr_eq(&old, &new), "the other project still has the old secret");
     assert!(Arc::ptr_eq(&bench.claim(&project("two"), "new", 10), &new));
     assert_eq!(bench.clients(), ["old", "new"]);
     assert!(bench.remotes.of(&project("one")).is_some_and(|remote| Arc::ptr_eq(&remote, &new)));
 }
 
 #[tokio::test]
-async fn settings_that_are_refused_change_nothing() {
+async fn rejected_settings_change_nothing() {
     let bench = Bench::new();
     let mut bad = settings("secret", 10);
     bad.api_url = "http://forbidden.test".into();
@@ -132,13 +132,13 @@ async fn settings_that_are_refused_change_nothing() {
 }
 
 #[tokio::test]
-async fn new_credentials_open_the_gate_and_what_is_watched_stays() {
+async fn new_credentials_close_the_circuit_breaker_and_polling_goes_on() {
     let mut bench = Bench::new();
     bench.service.world().mood = Mood::Fails(failure(Failure::CredentialsRefused));
     let remote = bench.claim(&project("one"), "wrong", 10);
     assert!(remote.sighting(&object_ref(1), &id(1), START).is_none());
     assert_eq!(bench.next().await, project("one"));
-    assert_eq!(bench.next().await, object_ref(1), "it has to say why it waits");
+    assert_eq!(bench.next().await, object_ref(1), "it has to report why it waits");
     assert!(matches!(remote.health(), Health::Failing(why) if why.kind == OutageKind::CredentialsRejected));
     assert!(matches!(remote.enter(&object_ref(2)), Err(NotAdmitted::CircuitOpen(_))));
 
@@ -148,14 +148,14 @@ async fn new_credentials_open_the_gate_and_what_is_watched_stays() {
     while !enqueued.contains(&object_ref(1)) {
         enqueued.push(bench.next().await);
     }
-    assert!(enqueued.contains(&object_ref(2)), "whoever waited for the gate");
-    assert!(enqueued.contains(&project("one")), "whoever tells of it");
+    assert!(enqueued.contains(&object_ref(2)), "the object that waited for the circuit breaker");
+    assert!(enqueued.contains(&project("one")), "the project that reports it");
     assert!(matches!(remote.health(), Health::Good { .. }));
     assert_eq!(bench.clients().len(), 2);
 }
 
 #[tokio::test]
-async fn new_credentials_are_tried_at_once_though_nothing_is_due() {
+async fn new_credentials_are_tried_at_once_even_if_nothing_is_due() {
     let mut bench = Bench::new();
     let remote = bench.claim(&project("one"), "right", 10);
     until(|| remote.has_answered()).await;
@@ -176,7 +176,7 @@ async fn a_remote_that_hangs_does_not_slow_another() {
     bench.service.world().mood = Mood::Works;
     let mut other = settings("secret", 10);
     other.project_key = "other".into();
-    let alive = bench.remotes.claim(&project("alive"), &other).expect("the settings are good");
+    let alive = bench.remotes.claim(&project("alive"), &other).expect("the settings are valid");
     assert!(alive.sighting(&object_ref(2), &id(2), START).is_none());
     while bench.next().await != object_ref(2) {}
     assert!(alive.sighting(&object_ref(2), &id(2), START).is_some());
@@ -184,7 +184,7 @@ async fn a_remote_that_hangs_does_not_slow_another() {
 }
 
 #[tokio::test]
-async fn the_last_one_out_ends_the_looker_and_sends_everyone_elsewhere() {
+async fn releasing_the_last_claim_ends_the_poller_and_enqueues_every_object() {
     let mut bench = Bench::new();
     let remote = bench.claim(&project("one"), "secret", 10);
     let neighbour = ObjectRef::project("elsewhere", "one");
@@ -200,7 +200,7 @@ async fn the_last_one_out_ends_the_looker_and_sends_everyone_elsewhere() {
     bench.remotes.release(&neighbour);
     assert_eq!(bench.next().await, far);
     assert!(matches!(remote.enter(&far), Err(NotAdmitted::Queued)));
-    assert_eq!(bench.next().await, far, "nobody waits here for ever");
+    assert_eq!(bench.next().await, far, "no object waits here for ever");
 
     let ended = Arc::downgrade(&remote);
     drop(remote);
@@ -212,7 +212,7 @@ async fn the_last_one_out_ends_the_looker_and_sends_everyone_elsewhere() {
 }
 
 #[test]
-fn settings_compare_all_members_and_do_not_show_the_secret() {
+fn settings_compare_all_fields_and_do_not_show_the_secret() {
     let base = settings("a recognisable secret", 10);
     assert_eq!(base, settings("a recognisable secret", 10));
     assert_ne!(base, settings("another secret", 10));

@@ -1,4 +1,4 @@
-//! What is needed to reach one remote project, and who makes a client of it. Makes no calls.
+//! The settings of one remote project, and the factory of its clients. Makes no calls.
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ pub struct Settings {
     pub auth_url: String,
     /// Key of the project.
     pub project_key: String,
-    /// Form of create and update.
+    /// Which form of path create and update use.
     pub deployment_paths: DeploymentPaths,
-    /// API client.
+    /// Id of the API client.
     pub client_id: String,
     /// Its secret.
     pub client_secret: SecretString,
-    /// Scopes to ask for, separated by blanks; `None`: those that the API client has.
+    /// Scopes to request, separated by blanks; `None`: all that the API client has.
     pub scopes: Option<String>,
-    /// Most requests in a second; the lowest of all projects that name the same remote counts.
+    /// Maximum number of requests per second. The lowest value of all projects that share the remote applies.
     pub requests_per_second: Rate,
 }
 
 impl PartialEq for Settings {
     fn eq(&self, other: &Self) -> bool {
-        // Destructured, so that a new member cannot be forgotten.
+        // Destructured, so that a new field cannot be forgotten.
         let Self {
             api_url,
             auth_url,
@@ -66,29 +66,30 @@ impl Settings {
     }
 }
 
-/// A client of one remote project, with a token cache and a limiter of its own.
+/// A client of one remote project, with a token cache and a rate limiter of its own.
 pub trait Connection: ConnectApi + RegistryApi + StagedApi {
-    /// Changes how many requests may leave in a second; token and connections stay.
+    /// Sets the maximum number of requests per second; token and connections stay.
     fn set_rate(&self, requests_per_second: Rate);
 
-    /// Scopes of the newest token; `None` before the first one.
+    /// Returns the scopes of the newest token; `None` before the first one.
     fn scopes(&self) -> Option<Vec<String>>;
 
-    /// The same, if the answer that brought the token named them.
+    /// Returns the scopes of the newest token if the token response named them.
     fn granted(&self) -> Option<Vec<String>>;
 }
 
-/// Makes the client of a remote project.
+/// Makes clients of remote projects.
 pub trait ConnectFactory: Send + Sync {
-    /// A client that has called nothing yet.
+    /// Returns a client that has made no call yet.
     ///
     /// # Errors
-    /// A sentence that says which setting is wrong, such as a host that is not allowed.
+    /// A sentence that names the wrong setting, such as a host that is not allowed.
     fn connect(&self, settings: &Settings) -> Result<Arc<dyn Connection>, String>;
 
-    /// A client of the HTTP API at `url`, with the credentials and the project of `settings`, which has called nothing yet.
+    /// Returns a client of the HTTP API at `url`, with the credentials and the project of `settings`. It has made no
+    /// call yet.
     ///
     /// # Errors
-    /// As [`ConnectFactory::connect`].
+    /// The same as [`ConnectFactory::connect`].
     fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String>;
 }

@@ -1,4 +1,4 @@
-//! One remote project: the lock around what is known of it, and what its users call.
+//! One remote project: the lock around its state, and the calls of its users.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -29,10 +29,10 @@ use super::{
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::work::Work;
 
-/// Tells remotes apart that came and went in this process.
+/// Number of remotes that this process has opened; tells them apart, also after they closed.
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
-/// The credentials that a remote is called with: another value, other credentials.
+/// Identifies the credentials that a remote is called with: another value means other credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Login {
     remote: u64,
@@ -43,16 +43,16 @@ pub struct Login {
 pub struct Remote {
     serial: u64,
     pub(super) clock: Clock,
-    /// Rung when the looker is to plan anew.
+    /// Notified when the poller must plan again.
     pub(super) bell: Notify,
-    /// Rung when a lookup is wanted.
+    /// Notified when a lookup is pending.
     pub(super) lookup_bell: Notify,
     enqueue: UnboundedSender<ObjectRef>,
     pub(super) work: Arc<Work>,
     state: Mutex<State>,
 }
 
-/// What is known of a remote.
+/// The state of a remote.
 pub(super) struct State {
     pub(super) circuit_breaker: CircuitBreaker,
     pub(super) concurrency_limiter: ConcurrencyLimiter,
@@ -61,24 +61,24 @@ pub(super) struct State {
     pub(super) lookups: Lookups,
     pub(super) permissions: Permissions,
     pub(super) jitter: Jitter,
-    /// Deployments in the project, and when that was read.
+    /// Number of deployments in the project, and when it was read.
     pub(super) counted: Option<(u64, Timestamp)>,
-    /// Those to wake once the lock is free.
+    /// Objects to enqueue at the end of the change, while its lock is still held.
     pub(super) enqueue: Vec<ObjectRef>,
     pub(super) client: Arc<dyn Connection>,
-    /// What the client was made of.
+    /// The settings of the client.
     pub(super) settings: Settings,
-    /// What each project asks for.
+    /// The settings of each claiming project.
     pub(super) claims: BTreeMap<ObjectRef, Settings>,
-    /// Nobody claims it any more.
+    /// No project claims it any more.
     pub(super) closed: bool,
-    /// Until when the looker rests; `None` while it works.
+    /// Until when the poller rests; `None` while it works.
     resting_until: Option<Timestamp>,
-    /// Whether the looker read connectors last.
+    /// Whether the poller read connectors last.
     offers_read: bool,
 }
 
-/// What is told to the projects when it changes.
+/// The part of the state whose changes enqueue the claiming projects.
 #[derive(PartialEq, Eq)]
 struct Face {
     health: mem::Discriminant<Health>,
@@ -93,19 +93,19 @@ impl State {
         Face { health: mem::discriminant(&health), outage, total: self.counted.map(|(total, _)| total) }
     }
 
-    /// Texts of errors are masked before they get here, and names of projects are no secrets.
+    /// Logs the health. Error texts are masked before they get here, and project names are not secret.
     fn log_health(&self) {
         let project = &self.settings.project_key;
         match self.circuit_breaker.health() {
-            Health::Unknown => tracing::info!(%project, "asks the remote project with new credentials"),
+            Health::Unknown => tracing::info!(%project, "trying the remote project with new credentials"),
             Health::Good { .. } => tracing::info!(%project, "the remote project answers"),
             Health::Failing(Outage { kind, error, until, .. }) => {
-                tracing::warn!(%project, ?kind, %error, %until, "the remote project cannot be worked with");
+                tracing::warn!(%project, ?kind, %error, %until, "the remote project is not usable");
             }
         }
     }
 
-    /// When the looker has to act because of the gate, the queue, a connector or the age of the count.
+    /// Returns when the poller must act because of the circuit breaker, the queue, a connector or the age of the count.
     fn next_duty(&self) -> Timestamp {
         if let Some(outage) = self.circuit_breaker.outage() {
             return outage.until;
@@ -147,29 +147,30 @@ impl Remote {
         Self { serial, clock, bell: Notify::new(), lookup_bell: Notify::new(), enqueue, work, state: Mutex::new(state) }
     }
 
-    /// The client. Each call asks the gate first ([`Failure::HeldBack`] if it is closed, with the time left in
-    /// `retry_after`) and reports to it after, so nobody has to. Not to be kept for longer than a run.
+    /// Returns the client. Each call asks the circuit breaker first ([`Failure::HeldBack`] if it is open, with the time
+    /// left in `retry_after`) and reports to it afterwards, so callers need not. Do not keep it for longer than one
+    /// reconcile.
     #[must_use]
     pub fn api(self: &Arc<Self>) -> Arc<dyn ConnectApi> {
         Arc::new(self.guarded_client(Caller::Run))
     }
 
-    /// The same client for the registry of connectors.
+    /// Returns the same client for the registry of connectors.
     #[must_use]
     pub fn registry(self: &Arc<Self>) -> Arc<dyn RegistryApi> {
         Arc::new(self.guarded_client(Caller::Run))
     }
 
-    /// The same client for staged connectors.
+    /// Returns the same client for staged connectors.
     #[must_use]
     pub fn staged(self: &Arc<Self>) -> Arc<dyn StagedApi> {
         Arc::new(self.guarded_client(Caller::Run))
     }
 
-    /// Asks for a turn. Whoever is refused stands in the queue, once, and is woken when it may try again.
+    /// Requests a permit. A refused object joins the queue, once, and is enqueued when it may try again.
     ///
     /// # Errors
-    /// Why not now.
+    /// Why no permit is available now.
     pub fn enter(self: &Arc<Self>, object_ref: &ObjectRef) -> Result<ConcurrencyPermit, NotAdmitted> {
         let now = self.clock.now();
         self.change(|state| {
@@ -190,25 +191,25 @@ impl Remote {
         })
     }
 
-    /// The credentials that it is called with now.
+    /// Identifies the credentials that the remote is called with now.
     #[must_use]
     pub fn login(&self) -> Login {
         Login { remote: self.serial, client: self.lock().circuit_breaker.client() }
     }
 
-    /// Key of the project.
+    /// Returns the key of the project.
     pub(super) fn project_key(&self) -> String {
         self.lock().settings.project_key.clone()
     }
 
-    /// How the remote is. Each change of its kind wakes the projects that claim it.
+    /// Returns the health. Each change of its kind enqueues the projects that claim the remote.
     #[must_use]
     pub fn health(&self) -> Health {
         self.lock().circuit_breaker.health()
     }
 
-    /// Takes what was seen of `id` by a request that left at `newer_than` or later. If there is no such sighting, one
-    /// is wanted from now on (or from `newer_than`, if that is still to come), and `object_ref` is woken once it is there.
+    /// Takes an observation of `id` by a request that left at `newer_than` or later. If there is none, registers a
+    /// pending read (for `newer_than`, if that is in the future), and `object_ref` is enqueued once the read is done.
     #[must_use]
     pub fn sighting(&self, object_ref: &ObjectRef, id: &str, newer_than: Timestamp) -> Option<PolledRecord> {
         let now = self.clock.now();
@@ -220,9 +221,9 @@ impl Remote {
         })
     }
 
-    /// Takes what the registry says of a connector, if it was asked at `newer_than` or later; from now on it is read at
-    /// this interval, or more often, and a change wakes `object_ref`. If there is no such answer, one is wanted, and
-    /// `object_ref` is woken once it is there. One connector for each subject: another one takes its place.
+    /// Takes the registry entry of a connector if it was read at `newer_than` or later. From now on the connector is
+    /// read at this interval, or more often, and a change enqueues `object_ref`. If there is no such entry, a read is
+    /// pending, and its answer enqueues `object_ref`. Each object has one connector: another one replaces it.
     #[must_use]
     pub fn registry_entry(
         &self,
@@ -240,19 +241,19 @@ impl Remote {
         })
     }
 
-    /// The subject does not depend on a connector any more.
+    /// Ends the object's interest in a connector.
     pub fn forget_registry_entry(&self, object_ref: &ObjectRef) {
         self.change(|state| state.registry_cache.forget(object_ref));
     }
 
-    /// Looks at `id` at this pace from now on, until [`Remote::forget`]. `object_ref` is woken when what is seen differs
-    /// from what was seen before, and only then. One id for each subject: another one takes its place.
+    /// Polls `id` at this rate from now on, until [`Remote::forget`]. Only an observation that differs from the one
+    /// before enqueues `object_ref`. Each object has one id: another one replaces it.
     pub fn watch(&self, object_ref: &ObjectRef, id: &str, pace: PollRate) {
         let now = self.clock.now();
         self.schedule(object_ref, |state| state.view.watch(object_ref, id, pace, now, &mut state.jitter));
     }
 
-    /// Ends all that is kept for `object_ref`: watch, wishes and place in the queue.
+    /// Removes all that is kept for `object_ref`: polls, pending reads and its place in the queue.
     pub fn forget(&self, object_ref: &ObjectRef) {
         self.change(|state| {
             state.view.forget(object_ref);
@@ -263,7 +264,7 @@ impl Remote {
         });
     }
 
-    /// Every subject that something is kept for: watch, wishes or place in the queue.
+    /// Returns every object that something is kept for: polls, pending reads or a place in the queue.
     pub(super) fn object_refs(&self) -> Vec<ObjectRef> {
         let state = self.lock();
         let watched = state.view.entries().map(|(object_ref, _)| object_ref);
@@ -276,20 +277,21 @@ impl Remote {
             .collect()
     }
 
-    /// Whether the deployments of the project were listed with credentials of whoever claims it. That the login succeeded
-    /// says less: a token of another project can read the registry. The first list wakes the projects that claim it.
+    /// Whether the deployments of the project were listed with the credentials of a claiming project. A successful
+    /// login proves less: a token of another project can read the registry. The first list enqueues the claiming
+    /// projects.
     #[must_use]
     pub fn has_answered(&self) -> bool {
         self.lock().counted.is_some()
     }
 
-    /// Scopes of the newest token; `None` before the first one.
+    /// Returns the scopes of the newest token; `None` before the first one.
     #[must_use]
     pub fn scopes(&self) -> Option<Vec<String>> {
         self.lock().client.scopes()
     }
 
-    /// What to read next. The looker rests from here on, if there is nothing.
+    /// Decides what to read next. If there is nothing, the poller counts as resting from here on.
     pub(super) fn plan(&self) -> Plan {
         let now = self.clock.now();
         self.change(|state| {
@@ -359,7 +361,7 @@ impl Remote {
         });
     }
 
-    /// Forgets the chosen subjects and wakes them, because they have to turn to another remote.
+    /// Removes the chosen objects and enqueues them, because they have to use another remote.
     pub(super) fn dismiss(&self, chosen: impl Fn(&ObjectRef) -> bool) {
         self.change(|state| {
             let mut dismissed = state.view.dismiss(&chosen);
@@ -373,12 +375,13 @@ impl Remote {
         });
     }
 
-    /// Changes when `object_ref` is looked at.
+    /// Changes when `object_ref` is polled.
     fn schedule<T>(&self, object_ref: &ObjectRef, change: impl FnOnce(&mut State) -> T) -> T {
         self.change_for(Some(object_ref), change)
     }
 
-    /// Changes the state; then wakes whoever has to know, and the looker if it has to act earlier than it thinks.
+    /// Changes the state, then enqueues the affected objects, and notifies the poller if it must act earlier than
+    /// planned.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         self.change_for(None, change)
     }
@@ -401,7 +404,7 @@ impl Remote {
             let State { claims, enqueue, concurrency_limiter, view, registry_cache, .. } = &mut *state;
             enqueue.extend(claims.keys().cloned());
             if turned && after.outage.is_some() {
-                // Nobody is invited and nothing is looked at any more: who waits for that has to say why.
+                // No permits and no reads from now on: the objects that wait for one have to report why.
                 enqueue.extend(concurrency_limiter.take_unaware());
                 enqueue.extend(view.take_unaware());
                 enqueue.extend(registry_cache.waiting().cloned());
@@ -414,19 +417,19 @@ impl Remote {
             self.bell.notify_one();
         }
         for object_ref in mem::take(&mut state.enqueue) {
-            // Nobody listens any more when the operator ends.
+            // The receiver is gone only when the operator shuts down.
             let _ = self.enqueue.send(object_ref);
         }
         result
     }
 
-    /// A panic elsewhere leaves nothing half-done that would matter: what is missing is looked at again.
+    /// Locks the state. A panic elsewhere leaves nothing half-done that matters: missing observations are read again.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A run's right to work with the remote; dropping it lets the next one in.
+/// The right of one reconcile to use the remote; dropping it admits the next one.
 #[must_use]
 pub struct ConcurrencyPermit {
     remote: Arc<Remote>,

@@ -1,4 +1,4 @@
-//! A remote whose service, time and chance belong to the test.
+//! A remote for tests, with a service, clock and jitter that the test controls.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -24,52 +24,52 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::work::Work;
 use crate::metrics::Metrics;
 
-/// When every test begins.
+/// The time at which every test begins.
 pub(super) const START: Timestamp = Timestamp::UNIX_EPOCH;
 
-/// So many seconds after the start.
+/// Returns the time that many seconds after the start.
 pub(super) fn at(seconds: u64) -> Timestamp {
     later(START, Duration::from_secs(seconds))
 }
 
-/// A subject with that number.
+/// Returns the object with that number.
 pub(super) fn object_ref(number: usize) -> ObjectRef {
     ObjectRef::deployment("default", &format!("tax-{number}"))
 }
 
-/// Id of the remote deployment of that number.
+/// Returns the id of the remote deployment with that number.
 pub(super) fn id(number: usize) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
 }
 
-/// A record in that version.
+/// Returns a record in that version.
 pub(super) fn deployment(id: &str, version: i64) -> Deployment {
     let record = json!({"id": id, "key": "tax", "version": version, "status": "Deployed"});
-    serde_json::from_value(record).expect("the record has all that is required")
+    serde_json::from_value(record).expect("the record has all required members")
 }
 
-/// A published connector in that version.
+/// Returns a published connector in that version.
 fn connector(id: &str, version: i64) -> Connector {
     let record = json!({"id": id, "key": id, "version": version});
-    serde_json::from_value(record).expect("the record has all that is required")
+    serde_json::from_value(record).expect("the record has all required members")
 }
 
-/// An answer with that status, without the body of the contract unless a code is given.
+/// Returns an answer with that status; its body follows the contract only if a code is given.
 pub(super) fn answered(status: u16, code: Option<ErrorCode>) -> ApiError {
     failure(Failure::Answered { status, codes: code.into_iter().collect() })
 }
 
-/// A call that failed in that way.
+/// Returns a call that failed in that way.
 pub(super) fn failure(failure: Failure) -> ApiError {
     ApiError { operation: "test", failure, message: String::new(), correlation_id: None, retry_after: None }
 }
 
-/// The same error with a `Retry-After`.
+/// Returns the same error with a `Retry-After`.
 pub(super) fn retry_after(error: ApiError, milliseconds: u64) -> ApiError {
     ApiError { retry_after: Some(Duration::from_millis(milliseconds)), ..error }
 }
 
-/// Settings of the project `demo`.
+/// Returns settings of the project `demo`.
 pub(super) fn settings(secret: &str, requests_per_second: u32) -> Settings {
     Settings {
         api_url: "http://connect.test".into(),
@@ -83,7 +83,7 @@ pub(super) fn settings(secret: &str, requests_per_second: u32) -> Settings {
     }
 }
 
-/// What a call asked for.
+/// A call, as the service saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Page { offset: u32, limit: u16 },
@@ -109,19 +109,19 @@ pub(super) struct World {
     pub(super) deployments: BTreeMap<String, i64>,
     /// Versions of published connectors.
     pub(super) connectors: BTreeMap<String, i64>,
-    /// Ids that lists leave out, as happens when pages move.
+    /// Ids that lists omit, as happens when pages shift.
     pub(super) hidden: Vec<String>,
     pub(super) mood: Mood,
-    /// Largest page that it gives, if that is less than what is asked for.
+    /// Size of the largest page that the service returns, if smaller than requested.
     pub(super) largest_page: Option<u16>,
     /// Scopes that its tokens name.
     pub(super) granted: Option<Vec<String>>,
-    /// It does not say how many there are in all.
+    /// The service returns no total.
     pub(super) without_total: bool,
     /// Time that each call takes.
     pub(super) latency: Duration,
     pub(super) calls: Vec<(Timestamp, Call)>,
-    /// What each client was made of.
+    /// The settings of each client.
     pub(super) clients: Vec<Settings>,
     /// Rates that were set later.
     pub(super) rates: Vec<Rate>,
@@ -142,7 +142,7 @@ impl Service {
         self.world.lock().expect("no test panics while it holds the world")
     }
 
-    /// The calls since this was asked last.
+    /// Returns the calls since the last time.
     pub(super) fn calls(&self) -> Vec<Call> {
         self.world().calls.drain(..).map(|(_, call)| call).collect()
     }
@@ -162,7 +162,7 @@ impl Service {
             (Mood::Panics, _) => return Box::pin(async { panic!("this client panics") }),
             _ => Ok(good(&world)),
         };
-        // As over a network, the answer is not there at once.
+        // As over a network, the answer arrives later.
         let (clock, latency) = (self.clock.clone(), world.latency);
         Box::pin(async move {
             tokio::task::yield_now().await;
@@ -194,7 +194,7 @@ impl ConnectApi for Service {
     }
 
     fn create<'a>(&'a self, _: &'a DeploymentDraft, _: Timestamp) -> Answer<'a, Deployment> {
-        unreachable!("nothing here creates")
+        unreachable!("no test here creates")
     }
 
     fn redeploy<'a>(
@@ -204,15 +204,15 @@ impl ConnectApi for Service {
         _: &'a RedeployAction,
         _: Timestamp,
     ) -> Answer<'a, Option<Deployment>> {
-        unreachable!("nothing here redeploys")
+        unreachable!("no test here redeploys")
     }
 
     fn undeploy<'a>(&'a self, _: &'a Selector, _: Timestamp) -> Answer<'a, Option<Deployment>> {
-        unreachable!("nothing here undeploys")
+        unreachable!("no test here undeploys")
     }
 
     fn logs<'a>(&'a self, _: &'a Selector, _: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
-        unreachable!("nothing here reads logs")
+        unreachable!("no test here reads logs")
     }
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
@@ -242,11 +242,11 @@ impl RegistryApi for Service {
 
 impl StagedApi for Service {
     fn all_staged<'a>(&'a self, _: &'a StagedQuery, _: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
-        unreachable!("nothing here lists staged connectors")
+        unreachable!("no test here lists staged connectors")
     }
 
     fn stage<'a>(&'a self, _: &'a ConnectorStagedDraft, _: Timestamp) -> Answer<'a, ConnectorStaged> {
-        unreachable!("nothing here stages")
+        unreachable!("no test here stages")
     }
 
     fn update<'a>(
@@ -255,11 +255,11 @@ impl StagedApi for Service {
         _: &'a ConnectorUpdate,
         _: Timestamp,
     ) -> Answer<'a, Option<ConnectorStaged>> {
-        unreachable!("nothing here updates staged connectors")
+        unreachable!("no test here updates staged connectors")
     }
 
     fn discard<'a>(&'a self, _: &'a Selector, _: Timestamp) -> Answer<'a, Option<ConnectorStaged>> {
-        unreachable!("nothing here deletes staged connectors")
+        unreachable!("no test here deletes staged connectors")
     }
 }
 
@@ -277,7 +277,7 @@ impl Connection for Service {
     }
 }
 
-/// Clients that all speak to one service.
+/// Makes clients that all call one service.
 pub(super) struct Factory(pub(super) Arc<Service>);
 
 impl ConnectFactory for Factory {
@@ -290,11 +290,11 @@ impl ConnectFactory for Factory {
     }
 
     fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
-        Err("nothing here is looked up".into())
+        Err("no test here looks anything up".into())
     }
 }
 
-/// Lets the other tasks run until that is so.
+/// Lets the other tasks run until the condition holds.
 pub(super) async fn until(mut so: impl FnMut() -> bool) {
     for _ in 0..1_000 {
         if so() {
@@ -302,10 +302,10 @@ pub(super) async fn until(mut so: impl FnMut() -> bool) {
         }
         tokio::task::yield_now().await;
     }
-    panic!("it does not come to that");
+    panic!("the condition never holds");
 }
 
-/// A remote without its task: the test does the looker's rounds.
+/// A remote without its task: the test runs the rounds of the poller.
 pub(super) struct Bench {
     pub(super) clock: Clock,
     pub(super) service: Arc<Service>,
@@ -313,7 +313,7 @@ pub(super) struct Bench {
     enqueued: UnboundedReceiver<ObjectRef>,
 }
 
-/// Nobody looks at what it counts.
+/// Returns a tracker whose metrics no test reads.
 pub(super) fn work(clock: &Clock) -> Arc<Work> {
     Work::new(clock.clone(), Metrics::new(clock.now()))
 }
@@ -329,17 +329,17 @@ impl Bench {
         Self { clock, service, remote: Arc::new(remote), enqueued }
     }
 
-    /// Lets the looker work until it rests; returns until when.
+    /// Lets the poller work until it rests; returns until when.
     pub(super) async fn settle(&self) -> Timestamp {
         for _ in 0..1_000 {
             if let Some(until) = self.remote.round().await {
                 return until;
             }
         }
-        panic!("the looker does not come to rest");
+        panic!("the poller does not rest");
     }
 
-    /// Lets time pass, with all that the looker does meanwhile.
+    /// Lets time pass, with all rounds of the poller in between.
     pub(super) async fn pass(&self, duration: Duration) {
         let end = later(self.clock.now(), duration);
         loop {
@@ -352,7 +352,7 @@ impl Bench {
         }
     }
 
-    /// Those that were woken since this was asked last.
+    /// Returns the objects enqueued since the last time.
     pub(super) fn enqueued(&mut self) -> Vec<ObjectRef> {
         std::iter::from_fn(|| self.enqueued.try_recv().ok()).collect()
     }

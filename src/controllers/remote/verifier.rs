@@ -1,6 +1,7 @@
-//! The task of a remote that looks up what [`super::lookups`] says, off the reconcile path.
+//! The verifier, the task of a remote that does the lookups of [`super::lookups`], outside of reconciles.
 //!
-//! It has clients of its own and asks no gate: whatever happens to these reads, no call of the Connect API waits for them.
+//! It has clients of its own and does not use the circuit breaker: no failure of these reads delays calls of the
+//! Connect API.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,18 +18,18 @@ use super::lookups::{Cadence, Found, Lookup, LookupResult};
 use super::{Remote, Settings};
 use crate::controllers::object_ref::ObjectRef;
 
-/// Deployments that are looked up at once.
+/// Deployments looked up at once.
 const LOOKUPS_AT_ONCE: usize = 4;
 
 impl Remote {
-    /// What the client of the remote is made of.
+    /// Returns the settings of the remote's client.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.change(|state| state.settings.clone())
     }
 
-    /// Takes what was seen by a lookup that began at `newer_than` or later; `None`: one is wanted, and `object_ref` is
-    /// enqueued once it is there. From now on it is repeated, and each change enqueues `object_ref`.
+    /// Takes the result of a lookup that began at `newer_than` or later; `None`: a lookup is pending, and `object_ref`
+    /// is enqueued once it is done. From now on the lookup is repeated, and each change enqueues `object_ref`.
     #[must_use]
     pub fn look_up(
         &self,
@@ -50,7 +51,7 @@ impl Remote {
         seen
     }
 
-    /// How often to look up from now on.
+    /// Sets how often to look up from now on.
     pub fn set_cadence(&self, object_ref: &ObjectRef, cadence: Cadence) {
         let now = self.clock.now();
         let sooner = self.change(|state| {
@@ -63,12 +64,12 @@ impl Remote {
         }
     }
 
-    /// Nothing is to be looked up for the subject any more.
+    /// Ends the lookups for an object.
     pub fn forget_lookup(&self, object_ref: &ObjectRef) {
         self.change(|state| state.lookups.forget(object_ref));
     }
 
-    /// Looks up for ever. A panic ends the round that it happens in, not the task.
+    /// Looks up for ever. A panic ends its round, not the task.
     pub(super) async fn verify(self: Arc<Self>) {
         loop {
             let until = match AssertUnwindSafe(self.watched_lookups()).catch_unwind().await {
@@ -76,13 +77,13 @@ impl Remote {
                 Ok(None) => continue,
                 Err(_) => {
                     self.work.panicked("remote");
-                    tracing::error!("looking up panicked, which is a bug; it goes on after a pause");
+                    tracing::error!("the lookup of resources panicked, which is a bug; it continues after a pause");
                     let now = self.clock.now();
                     self.change(|state| later(now, state.jitter.growing(u32::MAX)))
                 }
             };
             tokio::select! {
-                // In order, so that the same events have the same effect whenever a test runs.
+                // In order, so that the same events have the same effect each time a test runs.
                 biased;
                 () = self.clock.sleep_until(until) => {}
                 () = self.lookup_bell.notified() => {}
@@ -90,10 +91,10 @@ impl Remote {
         }
     }
 
-    /// One round, under a trace id of its own; that it hangs is noticed.
+    /// Runs one round under a trace id of its own; a round that hangs is reported.
     async fn watched_lookups(&self) -> Option<Timestamp> {
         let (project, trace_id) = (self.project_key(), trace::Id::random());
-        let span = tracing::info_span!("look up", project, %trace_id);
+        let span = tracing::info_span!("lookup", project, %trace_id);
         let round = trace::within(trace_id, self.lookups()).instrument(span);
         self.work.watched(|| format!("a lookup in project {project}"), round).await
     }
@@ -118,7 +119,7 @@ impl Remote {
         let mut found = Vec::with_capacity(lookup.resources.len());
         for name in &lookup.resources {
             let answer = commerce::destination(&*lookup.client, name).await;
-            // What does not answer is not asked for the rest.
+            // A service that does not answer, or rejects the credentials, is not asked for the remaining resources.
             let failed = answer.as_ref().err().map(read);
             match (answer, failed) {
                 (Ok(there), _) => found.push(there.map_or(Found::Absent, Found::There)),
@@ -138,7 +139,7 @@ impl Remote {
     }
 }
 
-/// What an error says of a resource.
+/// Returns what an error means for a resource.
 fn read(error: &ApiError) -> Found {
     tracing::debug!(%error, "a resource of the project cannot be looked up");
     match &error.failure {

@@ -1,7 +1,7 @@
-//! What is watched at one remote, and what was seen of it. Pure. Next: [`super::plan`] for what to read next.
+//! What is polled at one remote, and what was observed. Pure. Next: [`super::plan`] for what to read next.
 //!
-//! Of a settled deployment only a fingerprint is kept, about 340 bytes with all names; a record stays only while it is
-//! news that nobody took yet.
+//! Only a fingerprint of a settled deployment is kept, about 340 bytes with all names. A record stays only until a
+//! reconcile has taken it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::RandomState;
@@ -17,13 +17,13 @@ use super::jitter::Jitter;
 use super::{PollRate, PolledRecord};
 use crate::controllers::object_ref::ObjectRef;
 
-/// Shortest pause between two looks at something that moves: with the calls of a create, at most 6 calls in 10 s.
+/// Shortest pause between two polls of a busy deployment: with the calls of a create, at most 6 calls in 10 s.
 const SHORTEST_BUSY: Duration = Duration::from_secs(3);
-/// Longest one.
+/// Longest pause between two polls of a busy deployment.
 const LONGEST_BUSY: Duration = Duration::from_secs(30);
 
 impl PollRate {
-    /// Time between two looks.
+    /// Returns the time between two polls.
     pub(super) fn period(self, now: Timestamp) -> Duration {
         match self {
             Self::Busy { since } => (between(since, now) / 5).clamp(SHORTEST_BUSY, LONGEST_BUSY),
@@ -40,22 +40,22 @@ impl PollRate {
     }
 }
 
-/// What is kept for one subject.
+/// What is kept for one object.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) id: Box<str>,
     pub(super) pace: Option<PollRate>,
-    /// When to look next.
+    /// When to poll next.
     pub(super) due: Timestamp,
-    /// A run wants a sighting that is not older than that.
+    /// A reconcile waits for an observation that is not older than this.
     wish: Option<Timestamp>,
-    /// Looks that failed in a row.
+    /// Failed reads in a row.
     misses: u32,
-    /// Who waits was told since the last good look that it takes longer.
+    /// The waiting object was enqueued for the delay since the last successful read.
     aware: bool,
-    /// Fingerprint of what was seen last.
+    /// Fingerprint of the last observation.
     seen: Option<u64>,
-    /// News that nobody took yet; boxed, because hardly any entry has some.
+    /// The observation that no reconcile has taken yet; boxed, because few entries have one.
     news: Option<Box<PolledRecord>>,
 }
 
@@ -71,10 +71,10 @@ impl Entry {
         self.due = by_pace.min(by_wish);
     }
 
-    /// Takes note of what was seen; true if the subject is to be woken.
+    /// Records an observation; returns whether the object is to be enqueued.
     fn see(&mut self, sighting: PolledRecord, now: Timestamp, jitter: &mut Jitter, hasher: &RandomState) -> bool {
         (self.misses, self.aware) = (0, false);
-        // Too old for the run that waits, or older than what it will find: it would only be thrown away there.
+        // Older than what the waiting reconcile needs, or than what it will find: it would discard this one.
         let useless = self.wish.is_some_and(|wish| sighting.at < wish)
             || self.news.as_ref().is_some_and(|news| news.at > sighting.at);
         let wished = self.wish.is_some() && !useless;
@@ -94,10 +94,10 @@ impl Entry {
     }
 }
 
-/// What is watched at one remote.
+/// What is polled at one remote.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    /// In order, so that chance falls to each in the same order whenever a test runs.
+    /// Ordered, so that random jitter is drawn in the same order each time a test runs.
     entries: BTreeMap<ObjectRef, Entry>,
     hasher: RandomState,
 }
@@ -107,7 +107,7 @@ impl View {
         self.entries.iter()
     }
 
-    /// Takes the news, or notes the wish; then [`View::due`] tells when.
+    /// Takes the observation, or registers a pending read; [`View::due`] then returns when it happens.
     pub(super) fn take(
         &mut self,
         object_ref: &ObjectRef,
@@ -120,17 +120,17 @@ impl View {
             entry.wish = None;
             return Some(*news);
         }
-        // Times asked for only grow, so older news are of no use to anyone.
+        // The times asked for only grow, so no reconcile can use an older observation.
         entry.news = None;
         entry.wish = Some(newer_than);
-        // After a failed look the next one keeps its pause, however often runs ask.
+        // After a failed read the backoff stays, however often reconciles ask.
         if entry.misses == 0 {
             entry.due = entry.due.min(newer_than.max(now));
         }
         None
     }
 
-    /// Looks at `id` at this pace from now on.
+    /// Polls `id` at this rate from now on.
     pub(super) fn watch(
         &mut self,
         object_ref: &ObjectRef,
@@ -145,12 +145,12 @@ impl View {
         }
     }
 
-    /// When the subject is looked at next.
+    /// Returns when the object is polled next.
     pub(super) fn due(&self, object_ref: &ObjectRef) -> Option<Timestamp> {
         self.entries.get(object_ref).map(|entry| entry.due)
     }
 
-    /// Takes note of the answer to a GET by id; returns those to wake.
+    /// Records the answer to a GET by id; returns the objects to enqueue.
     pub(super) fn see(
         &mut self,
         object_refs: &[ObjectRef],
@@ -167,7 +167,7 @@ impl View {
         object_refs.iter().filter(seen).cloned().collect()
     }
 
-    /// Takes note of a page of a LIST, whose request left at `at`; returns those to wake.
+    /// Records a page of a LIST whose request left at `at`; returns the objects to enqueue.
     pub(super) fn see_page(
         &mut self,
         page: &[Arc<Deployment>],
@@ -189,8 +189,8 @@ impl View {
         enqueued
     }
 
-    /// Takes note of a look that failed: the next one comes after a growing pause. Returns those to wake: who waited for
-    /// it has to say, once, why it waits longer.
+    /// Records a failed read and schedules the next one with exponential backoff. Returns the objects to enqueue: each
+    /// waiting object reports the delay once.
     #[must_use]
     pub(super) fn miss(
         &mut self,
@@ -213,7 +213,7 @@ impl View {
         waiting
     }
 
-    /// Those who wait for a look and think that it comes soon, each once.
+    /// Returns the objects that wait for a read and do not know of its delay yet, each once.
     pub(super) fn take_unaware(&mut self) -> Vec<ObjectRef> {
         let unaware = self.entries.iter_mut().filter(|(_, entry)| entry.wish.is_some() && !entry.aware);
         unaware
@@ -228,12 +228,12 @@ impl View {
         self.entries.remove(object_ref);
     }
 
-    /// Forgets all that are chosen, and returns them.
+    /// Removes all chosen objects and returns them.
     pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
         self.entries.extract_if(.., |object_ref, _| chosen(object_ref)).map(|(object_ref, _)| object_ref).collect()
     }
 
-    /// The entry of the subject for that id; one for another id is thrown away.
+    /// Returns the entry of the object for that id; replaces an entry for another id.
     fn entry(&mut self, object_ref: &ObjectRef, id: &str) -> &mut Entry {
         let entry = self.entries.entry(object_ref.clone()).or_insert_with(|| Entry::new(id));
         if *entry.id != *id {

@@ -21,7 +21,7 @@ impl Watching {
         Self { view, jitter }
     }
 
-    /// Whether subject 1 is woken by that sighting.
+    /// Whether that observation enqueues object 1.
     fn see(&mut self, sighting: &PolledRecord) -> bool {
         let enqueued = self.view.see(&[object_ref(1)], &id(1), sighting, sighting.at, &mut self.jitter);
         !enqueued.is_empty()
@@ -33,7 +33,7 @@ impl Watching {
     }
 
     fn due(&self) -> Timestamp {
-        self.view.due(&object_ref(1)).expect("it is watched")
+        self.view.due(&object_ref(1)).expect("the object is polled")
     }
 
     fn keeps_a_record(&self) -> bool {
@@ -42,16 +42,16 @@ impl Watching {
 }
 
 #[test]
-fn a_look_that_shows_no_change_wakes_nobody_and_keeps_no_record() {
+fn an_observation_without_a_change_enqueues_nothing_and_keeps_no_record() {
     let mut watching = Watching::new();
-    assert!(watching.see(&saw(1, 10)), "the first one is news");
+    assert!(watching.see(&saw(1, 10)), "the first observation is a change");
     assert_eq!(watching.take(0, 10), Some(1));
     for seconds in [20, 30] {
         assert!(!watching.see(&saw(1, seconds)));
         assert!(!watching.keeps_a_record());
     }
     assert!(watching.see(&saw(2, 40)));
-    assert!(!watching.see(&saw(2, 50)), "it was woken for that already");
+    assert!(!watching.see(&saw(2, 50)), "this change has already enqueued it");
     assert!(watching.see(&PolledRecord { at: at(60), found: None }), "absence is a change");
     assert_eq!(watching.take(60, 60), Some(0), "the newest is kept until it is taken");
     assert!(!watching.keeps_a_record());
@@ -59,36 +59,36 @@ fn a_look_that_shows_no_change_wakes_nobody_and_keeps_no_record() {
 }
 
 #[test]
-fn a_wish_is_served_by_what_left_late_enough_and_only_once() {
+fn a_pending_read_is_served_once_by_a_request_that_left_late_enough() {
     let mut watching = Watching::new();
     assert!(watching.see(&saw(1, 10)));
     assert_eq!(watching.take(11, 12), None, "too old");
-    assert_eq!(watching.due(), at(12), "so it is looked at now");
-    assert!(!watching.see(&saw(1, 10)), "as old as before: the run could not use it");
-    assert_eq!(watching.due(), at(11), "and still wants a look");
-    assert!(watching.see(&saw(1, 12)), "unchanged, but wanted");
+    assert_eq!(watching.due(), at(12), "so it is read now");
+    assert!(!watching.see(&saw(1, 10)), "as old as before: the reconcile could not use it");
+    assert_eq!(watching.due(), at(11), "and the read is still pending");
+    assert!(watching.see(&saw(1, 12)), "unchanged, but a read was pending");
     assert_eq!(watching.take(11, 13), Some(1));
     assert_eq!(watching.take(11, 13), None, "it was consumed");
 }
 
 #[test]
-fn a_wish_for_later_is_looked_at_then() {
+fn a_pending_read_for_a_later_time_happens_then() {
     let mut watching = Watching::new();
     assert!(watching.see(&PolledRecord { at: at(10), found: None }));
     assert_eq!(watching.take(10, 10), Some(0));
     assert_eq!(watching.take(40, 10), None);
     assert_eq!(watching.due(), at(40));
-    assert!(watching.see(&PolledRecord { at: at(40), found: None }), "the same, but wanted");
+    assert!(watching.see(&PolledRecord { at: at(40), found: None }), "the same, but a read was pending");
 }
 
 #[test]
-fn looks_that_fail_come_after_growing_pauses_also_if_runs_ask() {
+fn failed_reads_back_off_even_if_reconciles_ask_again() {
     let mut watching = Watching::new();
     assert_eq!(watching.take(0, 0), None);
     let mut now = START;
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-        let condition = watching.view.miss(&[object_ref(1)], &id(1), now, &mut watching.jitter);
-        assert_eq!(condition.len(), usize::from(seconds == 1), "whoever waits is told once");
+        let enqueued = watching.view.miss(&[object_ref(1)], &id(1), now, &mut watching.jitter);
+        assert_eq!(enqueued.len(), usize::from(seconds == 1), "the waiting object is enqueued once");
         let (whole, pause) = (Duration::from_secs(seconds), between(now, watching.due()));
         assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{seconds} s: {pause:?}");
         assert!(watching.view.take(&object_ref(1), &id(1), now, now).is_none());
@@ -100,19 +100,19 @@ fn looks_that_fail_come_after_growing_pauses_also_if_runs_ask() {
 }
 
 #[test]
-fn settled_ones_are_looked_at_after_the_interval_and_up_to_a_tenth_later() {
+fn settled_deployments_are_polled_after_the_interval_and_up_to_a_tenth_later() {
     let (mut view, mut jitter) = (View::default(), Jitter::new(1));
     for number in 0..200 {
         view.watch(&object_ref(number), &id(number), SETTLED, START, &mut jitter);
-        let due = view.due(&object_ref(number)).expect("it is watched");
+        let due = view.due(&object_ref(number)).expect("the object is polled");
         assert!((at(300)..=at(330)).contains(&due), "{due}");
         view.watch(&object_ref(number), &id(number), SETTLED, at(200), &mut jitter);
-        assert_eq!(view.due(&object_ref(number)), Some(due), "said again, nothing moves");
+        assert_eq!(view.due(&object_ref(number)), Some(due), "the same rate again changes nothing");
     }
 }
 
 #[test]
-fn busy_ones_are_looked_at_less_often_the_older_they_are() {
+fn busy_deployments_are_polled_less_often_as_they_age() {
     for (age, seconds) in [(0, 3), (10, 3), (20, 4), (100, 20), (150, 30), (3_600, 30)] {
         assert_eq!(PollRate::Busy { since: START }.period(at(age)).as_secs(), seconds, "{age}");
     }
@@ -122,7 +122,7 @@ fn busy_ones_are_looked_at_less_often_the_older_they_are() {
 }
 
 #[test]
-fn all_who_watch_one_id_see_it_and_nobody_sees_another() {
+fn an_observation_reaches_all_objects_of_its_id_and_no_others() {
     let (mut view, mut jitter) = (View::default(), Jitter::new(1));
     for (number, watched) in [(1, 1), (2, 1), (3, 3)] {
         view.watch(&object_ref(number), &id(watched), SETTLED, START, &mut jitter);
@@ -131,13 +131,17 @@ fn all_who_watch_one_id_see_it_and_nobody_sees_another() {
     let mut enqueued = view.see_page(&page, at(1), at(1), &mut jitter);
     enqueued.sort();
     assert_eq!(enqueued, [object_ref(1), object_ref(2)]);
-    assert!(view.take(&object_ref(1), &id(3), START, at(1)).is_none(), "what is kept is of another id");
+    assert!(view.take(&object_ref(1), &id(3), START, at(1)).is_none(), "the observation is of another id");
     let late = PolledRecord { at: at(2), found: None };
-    assert_eq!(view.see(&[object_ref(1)], &id(1), &late, at(2), &mut jitter), [], "and a late answer too");
+    assert_eq!(
+        view.see(&[object_ref(1)], &id(1), &late, at(2), &mut jitter),
+        [],
+        "a late answer for the former id is ignored, too"
+    );
 }
 
 #[test]
-fn what_stands_in_place_of_secured_values_does_not_count_but_all_else_does() {
+fn placeholders_of_secured_values_do_not_count_but_everything_else_does() {
     let record = |secured: &str, member: &str, value: serde_json::Value| {
         let mut record = json!({
             "id": id(1), "key": "tax", "version": 1, "status": "Deployed", "deployedRegion": "europe-west1.gcp",
@@ -147,8 +151,8 @@ fn what_stands_in_place_of_secured_values_does_not_count_but_all_else_does() {
                 "securedConfiguration": [{"key": "A", "value": secured}], "url": "https://a.test",
             }],
         });
-        *record.pointer_mut(member).expect("the member is there") = value;
-        serde_json::from_value::<Deployment>(record).expect("the record has all that is required")
+        *record.pointer_mut(member).expect("the record has this member") = value;
+        serde_json::from_value::<Deployment>(record).expect("the record has all required members")
     };
     let hasher = RandomState::new();
     let base = fingerprint(Some(&record("***", "/version", json!(1))), &hasher);

@@ -30,7 +30,11 @@ async fn a_change_by_hand_is_undone_and_said() {
         assert_eq!(back.metadata.uid, before[name].metadata.uid);
     }
     let said = until_said(&shop).await;
-    assert!(said.iter().all(|note| note.starts_with("It was changed by hand, and is set back")), "{said:?}");
+    assert!(
+        said.iter()
+            .all(|note| note.starts_with("This Connector was changed by hand, and the operator has restored it")),
+        "{said:?}"
+    );
 }
 
 #[tokio::test]
@@ -44,7 +48,7 @@ async fn a_deleted_object_comes_back() {
     shop.until_object("shop.a", "a new one", move |object: &Connector| object.uid() != old && object.status == status)
         .await;
     let said = until_said(&shop).await;
-    assert!(said[0].starts_with("It was deleted by hand"), "{said:?}");
+    assert!(said[0].starts_with("This Connector was deleted by hand"), "{said:?}");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use serde_json::Number;
 use super::json::Json;
 use super::select::{Budget, Stop};
 
-/// Bytes that are compared for one step.
+/// Bytes that are compared in one step.
 pub(super) const COMPARED: usize = 64;
 
 /// One side of a comparison.
@@ -80,7 +80,7 @@ impl<'j> Operand<'j> {
     }
 }
 
-/// Lists and objects are the same if what is in them is.
+/// Whether two lists, or two objects, have the same content.
 fn same<'j>(one: &'j Json<'j>, two: &'j Json<'j>, budget: &mut Budget) -> Result<bool, Stop> {
     match (one, two) {
         (Json::List(ones), Json::List(twos)) => {
@@ -122,7 +122,7 @@ fn named<'j>(members: &'j [(Cow<'j, str>, Json<'j>)], other: &'j Json<'j>, budge
     Ok(true)
 }
 
-/// Whether two numbers are the same, however they are written.
+/// Whether two numbers are equal, however they are written.
 pub(super) fn same_number(one: &Number, two: &Number) -> bool {
     match (whole(one), whole(two)) {
         (Some(one), Some(two)) => one == two,

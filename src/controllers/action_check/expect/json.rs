@@ -1,5 +1,5 @@
-//! The JSON of an answer, held compactly: its size in memory is a small multiple of the answer's, whatever it is made of.
-//! A map of `serde_json` takes hundreds of bytes, also for one member.
+//! The JSON of an answer, stored compactly: its size in memory is a small multiple of the answer's size, whatever its
+//! content. A map of `serde_json` takes hundreds of bytes, even for one member.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
-/// A JSON value; texts without escapes are borrowed from the answer.
+/// A JSON value; strings without escapes are borrowed from the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json<'a> {
     /// `null`.
@@ -20,25 +20,25 @@ pub enum Json<'a> {
     Text(Cow<'a, str>),
     /// An array.
     List(Box<[Json<'a>]>),
-    /// An object, with its members in the order of the answer. Of members with the same name the last one counts.
+    /// An object, with its members in the order of the answer. Of members with the same name the last one applies.
     Object(Box<[(Cow<'a, str>, Json<'a>)]>),
 }
 
 impl<'a> Json<'a> {
-    /// Reads an answer; `None` if it is not JSON, or nests more than 127 deep.
+    /// Parses an answer; `None` if it is not JSON, or nests more than 127 deep.
     #[must_use]
     pub fn read(text: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(text).ok()
     }
 
-    /// The member of this name.
+    /// Returns the member of this name.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&Self> {
         let Self::Object(members) = self else { return None };
         members.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// How many values are directly within it.
+    /// Returns the number of its direct children.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -48,13 +48,13 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Whether nothing is directly within it.
+    /// Whether it has no children.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The values that are directly within it.
+    /// Returns its direct children.
     pub fn children(&self) -> impl Iterator<Item = &Self> {
         let (values, members) = match self {
             Self::List(values) => (&**values, &[][..]),
@@ -65,7 +65,7 @@ impl<'a> Json<'a> {
     }
 }
 
-/// Text that is borrowed if it can be. `Cow` itself always copies.
+/// A string that is borrowed if possible; `Cow` itself always copies.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_read_and_the_last_of_two_members_counts() {
+    fn answers_are_parsed_and_the_last_of_two_members_applies() {
         let json =
             Json::read(br#"{"a": [1, -2, 0.5, true, null, "x", "\u00fc"], "b": {}, "a": 7}"#).expect("it is JSON");
         assert_eq!((json.len(), json.member("a")), (3, Some(&Json::Number(7.into()))));
@@ -151,6 +151,6 @@ mod tests {
         for wrong in [&b"<html>"[..], b"", b"{\"a\": 1} 2", b"\xff", &b"[".repeat(200)] {
             assert_eq!(Json::read(wrong), None);
         }
-        assert_eq!(size_of::<Json<'_>>(), 24, "a value takes little");
+        assert_eq!(size_of::<Json<'_>>(), 24, "a value is small");
     }
 }

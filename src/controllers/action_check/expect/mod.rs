@@ -1,7 +1,7 @@
-//! Whether an answer is as expected: status, headers, and assertions over its JSON. Pure.
+//! Evaluates whether an answer is as expected: status, headers, and assertions over its JSON. Pure.
 //!
-//! Assertions are written by whoever may create a check, over an answer that a frontend chose, so what they may cost is
-//! bounded: the size of the answer, what a path or a pattern may be (`path.rs`, `pattern.rs`), and the steps of all of them
+//! Any user who may create a check writes assertions, and a frontend chooses the answer, so their cost is bounded: the
+//! size of the answer, the form of paths and patterns (`path.rs`, `pattern.rs`), and the steps of all assertions
 //! together (`select.rs`).
 
 mod compare;
@@ -24,15 +24,15 @@ use self::select::{Budget, Stop};
 use crate::controllers::conditions::cut;
 use crate::crd::{BodyAssertion, Expectation, HeaderAssertion};
 
-/// Largest body that is looked at, in bytes.
+/// Largest body that is evaluated, in bytes.
 pub const LARGEST_ANSWER: usize = 256 << 10;
-/// Steps of all assertions of a check together: some ten milliseconds.
+/// Maximum steps of all assertions of a check together: some ten milliseconds.
 const STEPS: usize = 1_000_000;
-/// Most regular expressions of one check, those within paths included: each needs memory.
+/// Maximum regular expressions of one check, including those in paths: each needs memory.
 const MOST_PATTERNS: usize = 16;
-/// Longest part of what was expected that a message repeats, in bytes.
+/// Longest quote of an expected value in a message, in bytes.
 const LONGEST_QUOTE: usize = 120;
-/// Longest list of what failed, in bytes.
+/// Longest list of failed assertions in a message, in bytes.
 const LONGEST_LIST: usize = 700;
 
 /// The assertions of a check, ready to be evaluated.
@@ -43,7 +43,7 @@ pub struct Compiled<'e> {
     body: Vec<(Path, Wanted<'e>)>,
 }
 
-/// What has to be true of a value.
+/// The condition that a value has to meet.
 #[derive(Debug)]
 enum Wanted<'e> {
     Exists(bool),
@@ -51,10 +51,10 @@ enum Wanted<'e> {
     Matches(Regex),
 }
 
-/// Reads the assertions.
+/// Compiles the assertions.
 ///
 /// # Errors
-/// With the field that cannot be used, and why.
+/// Names the field that cannot be used, and why.
 pub fn compile(expected: &Expectation) -> Result<Compiled<'_>, String> {
     let (mut headers, mut body) = (Vec::new(), Vec::new());
     for (index, HeaderAssertion { exists, equals, matches, .. }) in expected.headers.iter().enumerate() {
@@ -102,7 +102,7 @@ impl<'e> Wanted<'e> {
         })
     }
 
-    /// What was expected, in words that follow "must".
+    /// Returns the condition in words that follow "must".
     fn words(&self) -> String {
         match self {
             Self::Exists(true) => "exist".to_owned(),
@@ -129,10 +129,10 @@ fn is_match(pattern: &Regex, text: &str, budget: &mut Budget) -> Result<bool, St
 }
 
 impl Compiled<'_> {
-    /// What an answer fails at; `Ok` if it is as expected.
+    /// Evaluates an answer; `Ok` if it is as expected.
     ///
     /// # Errors
-    /// With a sentence that names each assertion that failed and quotes nothing of the answer.
+    /// A sentence that names each failed assertion and quotes nothing of the answer.
     pub fn evaluate(&self, answer: &ActionAnswer) -> Result<(), String> {
         self.check_status(answer)?;
         let mut budget = Budget::of(STEPS);
@@ -168,7 +168,8 @@ impl Compiled<'_> {
         if !answer.whole {
             return Err(format!("status {status}, and a body of more than {} KiB", LARGEST_ANSWER >> 10));
         }
-        // The default expects JSON where there is something; who expects anything else has said what matters.
+        // The default expectation requires JSON unless the body is empty; an explicit expectation lists all that
+        // matters.
         let default = *self.expected == Expectation::default();
         if default && !answer.body.is_empty() && Json::read(&answer.body).is_none() {
             return Err(not_json(status));
@@ -181,7 +182,7 @@ fn not_json(status: u16) -> String {
     format!("status {status}, but the body is not JSON")
 }
 
-/// A sentence about an assertion that is not met, or could not be evaluated.
+/// Returns a sentence about an assertion that is not met, or could not be evaluated.
 fn says(what: &str, wanted: &Wanted<'_>, met: Option<bool>) -> String {
     let words = wanted.words();
     match met {
@@ -190,7 +191,7 @@ fn says(what: &str, wanted: &Wanted<'_>, met: Option<bool>) -> String {
     }
 }
 
-/// Whether a header is as wanted; one that was sent several times is one list (RFC 9110 section 5.2).
+/// Whether a header meets the condition; several fields of one name are one list (RFC 9110 section 5.2).
 fn header(headers: &HeaderMap, name: &str, wanted: &Wanted<'_>, budget: &mut Budget) -> Result<Option<bool>, Stop> {
     let values: Vec<_> = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
     if values.is_empty() {
@@ -199,8 +200,8 @@ fn header(headers: &HeaderMap, name: &str, wanted: &Wanted<'_>, budget: &mut Bud
     wanted.is_met_by(&Json::Text(values.join(", ").into()), budget).map(Some)
 }
 
-/// Whether everything that a path selects is as wanted, and it selects something; `None`: nobody knows, because it takes
-/// too long.
+/// Whether a path selects at least one value and all of them meet the condition; `None`: unknown, because the budget
+/// ran out.
 fn in_body<'j>(path: &'j Path, json: &'j Json<'j>, wanted: &Wanted<'_>, budget: &mut Budget) -> Option<bool> {
     let (mut any, mut all) = (false, true);
     let seen = select::select(path, json, budget, &mut |value, budget| {

@@ -1,7 +1,7 @@
-//! JSONPath (RFC 9535): which paths are accepted. `jsonpath-rust` reads them; `select.rs` evaluates them.
+//! JSONPath (RFC 9535): which paths are accepted. `jsonpath-rust` parses them; `select.rs` evaluates them.
 //!
-//! A path is written by whoever may create a check. What it may cost to read is bounded here: its length, and how deep its
-//! brackets nest, since the grammar reads nested functions several times. What it may cost to evaluate is bounded there.
+//! Any user who may create a check writes paths. The cost of parsing is bounded here by the length and by how deep
+//! brackets nest, since the grammar parses nested functions several times. `select.rs` bounds the cost of evaluation.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +19,19 @@ pub const LONGEST_PATH: usize = 512;
 /// How deep brackets may nest.
 const DEEPEST: usize = 8;
 
-/// A path that can be evaluated.
+/// A parsed and accepted path.
 #[derive(Debug)]
 pub struct Path {
     pub(super) segments: Vec<Segment>,
-    /// The patterns of its functions `match` and `search`, by the pattern and whether it is for the whole text.
+    /// The patterns of its functions `match` and `search`, by the pattern and whether it must match the whole text.
     pub(super) patterns: BTreeMap<(String, bool), Regex>,
 }
 
 impl Path {
-    /// Reads a path.
+    /// Parses a path.
     ///
     /// # Errors
-    /// With what is wrong with it.
+    /// What is wrong with the path.
     pub fn read(text: &str) -> Result<Self, String> {
         if text.chars().count() > LONGEST_PATH {
             return Err(format!("it is longer than {LONGEST_PATH} characters"));
@@ -47,7 +47,7 @@ impl Path {
     }
 }
 
-/// How deep the brackets of a path nest; those within strings are text.
+/// Returns how deep the brackets of a path nest; those within strings are text.
 fn depth(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut quote, mut escaped) = (None, false);
@@ -130,7 +130,8 @@ fn check_comparable(side: &Comparable, patterns: &mut Patterns) -> Result<(), St
     }
 }
 
-/// RFC 9535 section 2.4.3, and that patterns stand in the path itself: one that came with the answer would have no bound.
+/// Checks a function by RFC 9535 section 2.4.3, and requires literal patterns: a pattern from the answer would have no
+/// bound.
 fn check_function(function: &TestFunction, patterns: &mut Patterns) -> Result<(), String> {
     match function {
         TestFunction::Custom(name, _) => Err(format!("{name}() is no function of RFC 9535")),
@@ -152,7 +153,7 @@ fn check_function(function: &TestFunction, patterns: &mut Patterns) -> Result<()
     }
 }
 
-/// An argument that is one value.
+/// Checks an argument that must be one value.
 fn check_value(argument: &FnArg, patterns: &mut Patterns) -> Result<(), String> {
     let one = || Err("length(), match() and search() take one value, as in @.name".to_owned());
     match argument {
@@ -186,12 +187,12 @@ fn is_singular(segments: &[Segment]) -> bool {
     segments.iter().all(one)
 }
 
-/// What a comparison compares.
+/// Returns the two sides of a comparison.
 pub(super) fn sides(comparison: &Comparison) -> (&Comparable, &Comparable) {
     comparison.vals()
 }
 
-/// The steps of a query for one value, and whether it starts at the root.
+/// Returns the steps of a query for one value, and whether it starts at the root.
 pub(super) fn steps(query: &SingularQuery) -> (&[SingularQuerySegment], bool) {
     match query {
         SingularQuery::Current(steps) => (steps, false),

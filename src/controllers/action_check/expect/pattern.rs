@@ -1,25 +1,25 @@
-//! Regular expressions of checks, with bounds. They need time in proportion to the text and to their own size.
+//! Regular expressions of checks, with bounds. Matching takes time in proportion to the text and to the pattern's size.
 
 use regex::{Regex, RegexBuilder};
 
 /// Longest pattern, in characters.
 pub const LONGEST_PATTERN: usize = 256;
-/// Largest compiled pattern, in bytes: what a repetition such as `(\w{100}){100}` comes to.
+/// Largest compiled pattern, in bytes: a repetition such as `(\w{100}){100}` exceeds it.
 const LARGEST: usize = 256 << 10;
-/// Most memory for one search of a compiled pattern, in bytes; it needs more time with less.
+/// Maximum memory for one search of a compiled pattern, in bytes; with less memory a search takes more time.
 const CACHE: usize = 128 << 10;
 /// How deep groups may nest.
 const DEEPEST: u32 = 32;
 
-/// Compiles a pattern. `whole`: it is for the whole text, not for a part of it.
+/// Compiles a pattern. `whole`: it must match the whole text, not a part of it.
 ///
 /// # Errors
-/// With what is wrong with it.
+/// What is wrong with the pattern.
 pub fn compile(pattern: &str, whole: bool) -> Result<Regex, String> {
     if pattern.chars().count() > LONGEST_PATTERN {
         return Err(format!("the pattern is longer than {LONGEST_PATTERN} characters"));
     }
-    // RFC 9485 section 5.4: a dot is neither of the characters that end lines.
+    // RFC 9485 section 5.4: a dot matches neither of the characters that end lines.
     let text = if whole { format!("^(?:{pattern})$") } else { pattern.to_owned() };
     let mut builder = RegexBuilder::new(&text);
     builder.crlf(true).size_limit(LARGEST).dfa_size_limit(CACHE).nest_limit(DEEPEST);
@@ -57,10 +57,10 @@ mod tests {
             (long.as_str(), "longer than 256"),
             (nested.as_str(), "no regular expression"),
         ] {
-            let report_kubernetes_error = compile(pattern, false).err();
+            let refused = compile(pattern, false).err();
             assert!(
-                report_kubernetes_error.as_ref().is_some_and(|why| why.contains(words)) || words.is_empty(),
-                "{pattern}: {report_kubernetes_error:?}"
+                refused.as_ref().is_some_and(|why| why.contains(words)) || words.is_empty(),
+                "{pattern}: {refused:?}"
             );
         }
     }

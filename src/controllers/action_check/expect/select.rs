@@ -1,8 +1,8 @@
 //! Evaluates a JSONPath with a bound. Pure.
 //!
-//! Values are visited one after the other and never collected, so evaluating needs no memory but the stack; each visit costs
-//! of a budget that all assertions of a check share. The evaluator of `jsonpath-rust` collects every value after each segment,
-//! with its path as a text, so `$..*..*` over an answer of 256 KiB would need gigabytes.
+//! Values are visited one after the other and never collected, so evaluation needs no memory but the stack; each visit
+//! spends part of a budget that all assertions of a check share. The evaluator of `jsonpath-rust` collects every value
+//! after each segment, with its path as a text, so `$..*..*` over an answer of 256 KiB would need gigabytes.
 
 use jsonpath_rust::parser::model::{
     Comparable, Comparison, Filter, FilterAtom, FnArg, Literal, Segment, Selector, SingularQuerySegment, Test,
@@ -13,15 +13,15 @@ use super::compare::{COMPARED, Operand};
 use super::json::Json;
 use super::path::{Path, sides, steps};
 
-/// Steps for one byte that a regular expression looks at: it may be in many states at once.
+/// Steps for one byte that a regular expression reads: it may be in many states at once.
 const MATCHED: usize = 16;
 
-/// What is left to spend, in steps; a step takes some ten nanoseconds.
+/// The remaining steps; a step takes some ten nanoseconds.
 #[derive(Debug)]
 pub struct Budget(usize);
 
 impl Budget {
-    /// So many steps.
+    /// Returns a budget of so many steps.
     #[must_use]
     pub fn of(steps: usize) -> Self {
         Self(steps)
@@ -30,34 +30,34 @@ impl Budget {
     /// Spends steps.
     ///
     /// # Errors
-    /// When fewer are left.
+    /// `TooMuch` when fewer are left.
     pub fn spend(&mut self, steps: usize) -> Result<(), Stop> {
         self.0 = self.0.checked_sub(steps).ok_or(Stop::TooMuch)?;
         Ok(())
     }
 
-    /// Spends what a regular expression costs over a text.
+    /// Spends the cost of a regular expression over a text.
     ///
     /// # Errors
-    /// When less is left.
+    /// `TooMuch` when less is left.
     pub fn spend_match(&mut self, text: &str) -> Result<(), Stop> {
         self.spend(text.len().saturating_mul(MATCHED).saturating_add(1))
     }
 }
 
-/// Why an evaluation ends before it has seen everything.
+/// Why an evaluation ends before all values were visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Whoever asked knows enough.
+    /// The caller needs no further values.
     Enough,
     /// The budget is used up.
     TooMuch,
 }
 
-/// Calls `found` for each value that a path selects, in the order of RFC 9535, until it has enough.
+/// Calls `found` for each value that a path selects, in the order of RFC 9535, until it returns `Enough`.
 ///
 /// # Errors
-/// When the budget is used up.
+/// `TooMuch` when the budget is used up.
 pub fn select<'j>(
     path: &'j Path,
     root: &'j Json<'j>,
@@ -93,7 +93,7 @@ impl<'j> Walk<'_, 'j> {
         }
     }
 
-    /// The node itself, then everything below it, parents before their children.
+    /// Visits the node itself, then everything below it, parents before their children.
     fn descend(
         &mut self,
         segment: &'j Segment,
@@ -116,7 +116,7 @@ impl<'j> Walk<'_, 'j> {
         match segment {
             Segment::Selector(selector) => self.selector(selector, rest, node, found),
             Segment::Selectors(all) => all.iter().try_for_each(|each| self.selector(each, rest, node, found)),
-            // The grammar has none within another.
+            // The grammar never nests one descendant segment in another.
             Segment::Descendant(inner) => self.descend(inner, rest, node, found),
         }
     }
@@ -186,7 +186,7 @@ impl<'j> Walk<'_, 'j> {
             return match &**function {
                 TestFunction::Match(object_ref, pattern) => self.matches(object_ref, pattern, true, node),
                 TestFunction::Search(object_ref, pattern) => self.matches(object_ref, pattern, false, node),
-                // `path.rs` refuses the others here.
+                // `path.rs` rejects the other functions here.
                 _ => Ok(false),
             };
         }
@@ -198,7 +198,7 @@ impl<'j> Walk<'_, 'j> {
         Ok(any)
     }
 
-    /// Everything that a query within a filter selects.
+    /// Visits everything that a query within a filter selects.
     fn query(&mut self, test: &'j Test, node: &'j Json<'j>, found: Found<'_, 'j>) -> Result<(), Stop> {
         enough(match test {
             Test::RelQuery(segments) => self.segments(segments, node, found),
@@ -278,12 +278,12 @@ impl<'j> Walk<'_, 'j> {
                 })?;
                 Ok(first.filter(|_| count == 1).map_or(Operand::Nothing, Operand::of))
             }
-            // `path.rs` refuses the others here.
+            // `path.rs` rejects the other functions here.
             _ => Ok(Operand::Nothing),
         }
     }
 
-    /// An argument that is one value.
+    /// Evaluates an argument that is one value.
     fn argument(&mut self, argument: &'j FnArg, node: &'j Json<'j>) -> Result<Operand<'j>, Stop> {
         match argument {
             FnArg::Literal(literal) => Ok(Operand::literal(literal)),
@@ -303,7 +303,7 @@ impl<'j> Walk<'_, 'j> {
     }
 }
 
-/// The element with an index; a negative one counts from the end.
+/// Returns the element at an index; a negative one counts from the end.
 fn element<'j>(node: &'j Json<'j>, index: i64) -> Option<&'j Json<'j>> {
     let Json::List(values) = node else { return None };
     let length = i64::try_from(values.len()).ok()?;
@@ -311,7 +311,7 @@ fn element<'j>(node: &'j Json<'j>, index: i64) -> Option<&'j Json<'j>> {
     values.get(usize::try_from(index).ok()?)
 }
 
-/// The indexes of a slice (RFC 9535 section 2.3.4.2.2).
+/// Returns the indexes of a slice (RFC 9535 section 2.3.4.2.2).
 fn slice(length: usize, start: Option<i64>, end: Option<i64>, step: i64) -> impl Iterator<Item = usize> {
     let length = i64::try_from(length).unwrap_or(i64::MAX);
     let from_start = |index: i64| if index < 0 { length.saturating_add(index) } else { index };

@@ -1,4 +1,4 @@
-//! The evaluator against examples of RFC 9535, and against the one of `jsonpath-rust` on whatever proptest thinks of.
+//! Tests of the evaluator with examples of RFC 9535, and against the evaluator of `jsonpath-rust` with random input.
 
 use jsonpath_rust::JsonPath as _;
 use proptest::prelude::*;
@@ -72,7 +72,7 @@ fn paths_select_what_the_rfc_says() {
 }
 
 #[test]
-fn what_is_compared_is_compared_as_a_whole() {
+fn lists_and_objects_are_compared_as_a_whole() {
     let list = json!({"list": [[1, {"a": 1, "b": 2}], [1.0, {"b": 2, "a": 1}], [1, {"a": 1}], 18_446_744_073_709_551_615_u64]});
     assert_eq!(selected("$.list[?@ == $.list[0]]", &list).len(), 2, "numbers by value, members in any order");
     assert_eq!(selected("$.list[?@ > 9007199254740991]", &list).len(), 1);
@@ -93,8 +93,8 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Paths without what the crate does in another way than the RFC: comparisons of lists and objects with what several nodes
-/// are, and slices with a step below zero.
+/// Paths without the features in which the crate deviates from the RFC: comparisons of lists and objects with the
+/// values of several nodes, and slices with a negative step.
 fn any_path() -> impl Strategy<Value = String> {
     let step = || prop_oneof![Just(".a"), Just(".b"), Just("[0]"), Just("[-1]"), Just("[1]")];
     let singular = prop::collection::vec(step(), 0..3).prop_map(|steps| steps.concat());
@@ -123,11 +123,11 @@ fn any_path() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn the_values_are_those_that_the_crate_selects(value in any_json(), path in any_path()) {
+    fn the_evaluator_selects_the_same_values_as_the_crate(value in any_json(), path in any_path()) {
         let sorted = |mut values: Vec<String>| { values.sort(); values };
-        let ours = sorted(selected(&path, &value).iter().map(Value::to_string).collect());
-        let theirs = value.query(&path).expect("a path");
-        let theirs = sorted(theirs.into_iter().map(Value::to_string).collect());
-        prop_assert_eq!(ours, theirs, "{} over {}", path, value);
+        let own = sorted(selected(&path, &value).iter().map(Value::to_string).collect());
+        let crates = value.query(&path).expect("a path");
+        let crates = sorted(crates.into_iter().map(Value::to_string).collect());
+        prop_assert_eq!(own, crates, "{} over {}", path, value);
     }
 }

@@ -1,4 +1,4 @@
-//! What passes, what fails and with which words, and what cannot be used.
+//! Tests of what passes, what fails with which message, and what is rejected.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ const CART: &str = r#"{"cartId": "c1", "sum": {"centAmount": 300}, "share": 0.5,
     "lineItems": [{"sku": "A1", "count": 1, "tags": ["x"]}, {"sku": "B2", "count": 2, "tags": ["x", "y"]}]}"#;
 
 #[test]
-fn assertions_see_what_their_paths_select() {
+fn assertions_apply_to_what_their_paths_select() {
     for (assertion, expected) in [
         (json!({"jsonPath": "$.cartId", "exists": true}), true),
         (json!({"jsonPath": "$.other", "exists": true}), false),
@@ -62,7 +62,7 @@ fn assertions_see_what_their_paths_select() {
 }
 
 #[test]
-fn what_fails_names_the_assertion_and_quotes_nothing_of_the_answer() {
+fn a_failure_names_the_assertion_and_quotes_nothing_of_the_answer() {
     let cut_off = ActionAnswer { whole: false, ..answer(200, "[1, 2") };
     let secret = r#"{"token": "canary", "n": 1}"#;
     let path = |rest: Value| {
@@ -102,7 +102,7 @@ fn what_fails_names_the_assertion_and_quotes_nothing_of_the_answer() {
 }
 
 #[test]
-fn what_cannot_be_used_is_refused_before_anything_is_sent() {
+fn invalid_assertions_are_rejected_when_compiled() {
     let many: Vec<_> = (0..9).map(|_| json!({"jsonPath": "$[?match(@, 'a')]", "matches": "b"})).collect();
     let body = |path: &str| json!({"body": [{"jsonPath": path, "exists": true}]});
     let long = format!("$.{}", "a".repeat(511));
@@ -136,7 +136,7 @@ fn what_cannot_be_used_is_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn the_budget_is_one_for_all_assertions_and_ends_what_takes_too_long() {
+fn all_assertions_share_one_budget_that_bounds_the_evaluation() {
     let numbers = format!("[{}1]", "1,".repeat(2_000));
     let square = json!({"jsonPath": "$[?count($[?@ > 1]) > 0]", "exists": true});
     let error = evaluated(json!({"body": [square, {"jsonPath": "$[0]", "exists": true}]}), &answer(200, &numbers));
@@ -150,7 +150,7 @@ fn the_budget_is_one_for_all_assertions_and_ends_what_takes_too_long() {
 }
 
 #[test]
-fn texts_of_any_pieces_are_read_or_refused_on_the_stack_of_a_check() {
+fn arbitrary_texts_are_parsed_or_rejected_within_the_stack_of_a_check() {
     use rand::rngs::StdRng;
     use rand::{RngExt as _, SeedableRng as _};
     let pieces = "$ @ . .. * [ ] ( ) [? ?@ , : 0 -1 1 a 'x' \"y\" && || ! == != < > length( count( value( match( search( \
@@ -163,7 +163,7 @@ fn texts_of_any_pieces_are_read_or_refused_on_the_stack_of_a_check() {
             format!("${}", (0..count).map(|_| pieces[random.random_range(0..pieces.len())]).collect::<String>())
         })
         .collect();
-    // What the grammar reads several times, as deep as it may be.
+    // Nested functions, which the grammar parses several times, as deep as allowed and deeper.
     for function in ["value(", "count(", "length(", "(", "!(", "match(", "@[?", "$[?"] {
         texts.push(format!("$[?{}@.a", function.repeat(7)));
         texts.push(format!("$[?{}@.a{}]", function.repeat(7), ")".repeat(7)));
@@ -179,7 +179,7 @@ fn texts_of_any_pieces_are_read_or_refused_on_the_stack_of_a_check() {
             }
         }
     };
-    // A quarter of what a check has, in a build that needs much more.
+    // A quarter of a check's stack, although a debug build needs much more.
     let thread = std::thread::Builder::new().stack_size(crate::controllers::action_check::STACK / 4);
     thread.spawn(work).expect("a thread").join().expect("no panic");
 }

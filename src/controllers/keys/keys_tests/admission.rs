@@ -15,22 +15,26 @@ fn rule_4_a_project_whose_remote_has_not_answered_claims_nothing() {
     assert_eq!(world.keys.begin(&theirs, &place(), ClaimReason::Create), ClaimStatus::Unknown);
     assert_eq!(world.keys.begin(&mine, &place(), ClaimReason::TakeOver("1")), ClaimStatus::Owner);
     world.enqueued();
-    // An answer to credentials for another remote project says nothing of this one.
+    // An answer to credentials for another remote project proves nothing about this one.
     let evil = ObjectRef::project("evil", "shop");
     world.keys.admitted(&evil, &RemoteIdentity { project_key: "theirs".into(), ..remote.clone() }, true);
     assert_eq!(world.keys.begin(&theirs, &place(), ClaimReason::Create), ClaimStatus::Unknown);
 
-    assert_eq!(world.keys.claim_status(&theirs), after("two"), "whoever claims nothing is after all who do");
+    assert_eq!(
+        world.keys.claim_status(&theirs),
+        after("two"),
+        "a resource that claims nothing ranks after all that do"
+    );
 
     world.keys.admitted(&evil, &remote, true);
-    assert_eq!(world.enqueued(), ["one", "two"], "who asked too early, and who has a rival now");
+    assert_eq!(world.enqueued(), ["one", "two"], "the one that asked too early, and the one with a new rival");
     assert_eq!(world.keys.begin(&theirs, &place(), ClaimReason::Create), after("two"), "it has begun");
     world.keys.admitted(&evil, &remote, false);
     world.enqueued();
     world.keys.saw(&resource("two", 3, &json!({"spec": {"managementPolicy": "ObserveOnly"}})));
-    assert!(world.enqueued().contains(&"one".to_owned()), "whoever claims nothing waits for the others too");
+    assert!(world.enqueued().contains(&"one".to_owned()), "a resource that claims nothing waits for the others too");
     world.keys.admitted(&evil, &remote, true);
-    // Its credentials are gone, but not what it owns.
+    // It loses its credentials, but not what it owns.
     let owner = resource("one", 5, &{
         let mut owning = owning("2");
         owning["metadata"] = json!({"namespace": "evil"});
@@ -51,14 +55,14 @@ fn rule_4_an_annotation_decides_only_over_the_deployment_that_it_names() {
     let plain = resource("one", 1, &json!({}));
     world.keys.saw(&plain);
     world.keys.saw(&annotated);
-    assert_eq!(world.keys.claim_status(&annotated), ClaimStatus::Owner, "it may look whether that is there");
+    assert_eq!(world.keys.claim_status(&annotated), ClaimStatus::Owner, "it may read whether that deployment exists");
     assert_eq!(world.keys.claim_status(&plain), ClaimStatus::Owner);
-    assert_eq!(world.keys.begin(&annotated, &place(), ClaimReason::Create), after("one"), "it is not");
-    assert_eq!(world.keys.begin(&annotated, &place(), ClaimReason::TakeOver("2")), after("one"), "another one is");
+    assert_eq!(world.keys.begin(&annotated, &place(), ClaimReason::Create), after("one"), "it does not exist");
+    assert_eq!(world.keys.begin(&annotated, &place(), ClaimReason::TakeOver("2")), after("one"), "another one exists");
     assert_eq!(world.keys.begin(&plain, &place(), ClaimReason::TakeOver("1")), after("two"));
     world.enqueued();
     let without = resource("two", 3, &json!({}));
     world.keys.saw(&without);
-    assert!(world.enqueued().contains(&"one".to_owned()), "who gave way to it");
+    assert!(world.enqueued().contains(&"one".to_owned()), "the one that yielded to it");
     assert_eq!(world.keys.begin(&plain, &place(), ClaimReason::TakeOver("1")), ClaimStatus::Owner);
 }

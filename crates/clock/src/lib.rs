@@ -1,7 +1,7 @@
 //! The workspace's only source of the current time.
 //!
 //! Code that decides takes a [`Timestamp`] as an argument. Code that waits uses a [`Clock`], so that tests control
-//! time. See `controllers/` for how the controllers use it and `dev_server/` for how the simulated remote does.
+//! time. See `controllers/` for how the controllers use it, and `crates/dev-server` for the simulated remote.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The operations of the Connect API that the operator uses, as a trait in domain terms.
 //!
-//! Controllers depend on this trait only; `http.rs` implements it, and tests may too. Implementations mask every
+//! Controllers depend on this trait only; `http/` implements it, and tests may too. Implementations mask every
 //! secured value that they sent in the texts that they return. They never repeat a changing call on their own, except
 //! once with a new token after a 401.
 

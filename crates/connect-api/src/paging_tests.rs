@@ -127,7 +127,7 @@ fn lists_are_read_as_far_as_they_reach_without_further_requests() {
 }
 
 #[test]
-fn a_server_that_never_ends_is_left_after_the_last_offset() {
+fn an_endless_list_is_read_up_to_the_last_offset() {
     // The same page forever, with one result.
     let (ids, failed, asked) = walk(|_| Some(page([7], i64::MAX)));
     assert_eq!((ids, failed, asked.len()), (vec![7], false, 10_001));
@@ -158,7 +158,7 @@ impl RegistryApi for Pages {
 }
 
 #[test]
-fn a_list_is_whole_if_nothing_speaks_against_it() {
+fn a_list_is_whole_if_nothing_contradicts_it() {
     let connector = |id: u32| -> Connector {
         serde_json::from_value(serde_json::json!({"id": id.to_string(), "version": 1})).expect("a connector")
     };
@@ -172,7 +172,7 @@ fn a_list_is_whole_if_nothing_speaks_against_it() {
         ("nothing", vec![part(0..0, 0)], Some(0), true),
         ("one page", vec![part(0..7, 7)], Some(7), true),
         ("several", vec![part(0..100, 150), part(100..150, 150)], Some(150), true),
-        ("a total that is not said", vec![part(0..7, 0)], Some(7), true),
+        ("a missing total", vec![part(0..7, 0)], Some(7), true),
         ("one that is never reached", vec![part(0..100, 150), part(0..0, 150)], Some(100), false),
         ("one came twice", vec![part(0..100, 150), part(99..149, 150)], Some(149), false),
         ("one left meanwhile", vec![part(0..100, 151), part(100..150, 150)], Some(150), false),

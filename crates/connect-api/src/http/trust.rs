@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_is_refused() {
+    fn invalid_certificates_are_refused() {
         for (case, extra) in
             [("nothing", &b""[..]), ("no PEM", b"certificate"), ("cut", b"-----BEGIN CERTIFICATE-----\nAAAA")]
         {

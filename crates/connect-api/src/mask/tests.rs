@@ -43,7 +43,7 @@ fn values_are_hidden_in_every_spelling() {
         ("short, across lines", &["a b"], "a\nb", LEFT_OUT),
         ("short: the text is left out", &["abc"], "xabcx", LEFT_OUT),
         ("short, in base64", &["abc"], "eWJj YWJj", LEFT_OUT),
-        ("short, not there", &["abc"], "ab c", "ab c"),
+        ("short, not contained", &["abc"], "ab c", "ab c"),
         ("empty", &["", " \n"], "any text", "any text"),
         ("query of a URL", &["-"], "see https://h/p?sig=1 now", "see https://h/p now"),
         ("control characters", &[], "a\u{1b}[31m\nb", "a [31m b"),

@@ -52,8 +52,8 @@ pub struct PageRequest {
 }
 
 /// When the Connect API stops serving logs, and what replaces them (contract section 3), as the end of a message.
-pub const LOGS_END: &str = "the Connect API serves no logs after 2027-01-31: Platform Insights does, for deployments that were \
-                            created or redeployed after forwarding was switched on";
+pub const LOGS_END: &str = "the Connect API serves no logs after 2027-01-31: Platform Insights does, for \
+                            deployments that were created or redeployed after forwarding was switched on";
 
 /// Selects entries of a log (contract section 3).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

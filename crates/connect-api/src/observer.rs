@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Receives notifications about requests. Every method must return immediately and must not block.
+/// Receives notifications about requests. Every method returns immediately and drops what it cannot count.
 pub trait Observer: fmt::Debug + Send + Sync {
     /// Called when a request of `operation` (contract section 5) ended. `duration` runs from the start of the request
     /// to the end of the response body. Requests that this side held back are not reported.

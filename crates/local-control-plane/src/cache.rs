@@ -122,7 +122,7 @@ impl Cache {
     }
 }
 
-/// A temporary folder next to the final folder of the programs; dropping it removes the folder.
+/// A temporary folder next to the final folder of the programs. Dropping this value removes it.
 struct Unfinished {
     temporary: PathBuf,
     folder: PathBuf,
@@ -144,7 +144,7 @@ impl Unfinished {
         self.temporary.join("archive.tar.gz")
     }
 
-    /// Unpacks the archive, and replaces the final folder with its programs in one step.
+    /// Unpacks the archive, then moves its programs to the final folder with a single rename.
     fn finish(self) -> std::io::Result<()> {
         let programs = self.temporary.join("programs");
         std::fs::create_dir(&programs)?;

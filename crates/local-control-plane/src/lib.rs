@@ -206,7 +206,7 @@ impl LocalCluster {
         self.conversation.stop(Process::Etcd).await
     }
 
-    /// Starts etcd again with the same data without waiting for it; kube-apiserver does.
+    /// Starts etcd again with the same data. It does not wait until etcd is ready; kube-apiserver does.
     ///
     /// # Errors
     /// [`Error::Guardian`], also if it is already running.

@@ -61,7 +61,7 @@ pub(super) struct Lost {
     pub(super) message: String,
     pub(super) correlation_id: Option<String>,
     pub(super) retry_after: Option<Duration>,
-    /// How the request ended and after what time; `None` if it was not sent.
+    /// How the request ended and after what time; `None` if it was not started.
     pub(super) ended: Option<(RequestEnd, Duration)>,
 }
 

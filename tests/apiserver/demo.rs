@@ -248,7 +248,7 @@ async fn without_network_and_go_every_way_to_an_api_server_is_named() {
     assert_eq!((output.status.code(), asked.as_str()), (Some(1), "CONNECT github.com:443 HTTP/1.1\r\n"), "{stderr}");
     for part in [
         "asking github.com for etcd, kube-apiserver and kubectl\n",
-        "not downloaded, so they are built with Go: no answer of github.com: ",
+        "not downloaded, so they are built with Go: no response from github.com: ",
         "can neither be downloaded nor built:\n- https://github.com/kubernetes-sigs/controller-tools/",
         "(HTTPS_PROXY)",
         "set KUBEBUILDER_ASSETS",

@@ -1,20 +1,20 @@
-//! The only reader of time.
+//! The workspace's only source of the current time.
 //!
-//! Everything that decides takes a [`Timestamp`] as an argument; everything that waits, waits on a [`Clock`], so that
-//! tests own time. Next: `controllers/` for the controllers' use, `dev_server/` for the remote's.
+//! Code that decides takes a [`Timestamp`] as an argument. Code that waits uses a [`Clock`], so that tests control
+//! time. See `controllers/` for how the controllers use it, and `crates/dev-server` for the simulated remote.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-/// A source of time: the machine's, or one that is stepped by hand.
+/// A source of time: the system clock, or a clock that tests step manually.
 #[derive(Clone, Debug)]
 pub struct Clock(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    /// The time when it was made, by the machine's clock and by [`counting`].
+    /// The wall-clock time and the monotonic reading of [`counting`] at the moment this clock was created.
     System {
         start: Timestamp,
         since: Duration,
@@ -22,25 +22,26 @@ enum Source {
     Stepped(watch::Sender<Timestamp>),
 }
 
-/// Longest time that is slept at once: the runtime's timers stand still while the machine sleeps, this clock does not.
+/// The longest single sleep. Tokio's timers do not advance while the machine is suspended, but this clock does on
+/// Linux, so [`Clock::sleep_until`] checks the time again at least this often.
 const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 
 impl Clock {
-    /// The machine's clock as it is now. From here on it and its clones only count: whoever sets the machine's clock
-    /// moves no timer, and makes nothing look older or younger than it is. A process takes the new time over when it
-    /// is started again.
+    /// Creates a clock that starts at the system time. From then on it and its clones count monotonically, so that
+    /// setting the system time moves no timer and changes no age. The process adopts a new system time at its restart.
     #[must_use]
     pub fn system() -> Self {
         Self(Source::System { start: Timestamp::now(), since: counting() })
     }
 
-    /// A clock that stands still at `start` until [`Clock::step`] moves it.
+    /// Creates a clock that stays at `start` until [`Clock::step`] advances it.
     #[must_use]
     pub fn stepped(start: Timestamp) -> Self {
         Self(Source::Stepped(watch::Sender::new(start)))
     }
 
-    /// The time now. Never earlier than what this clock or a clone of it showed before.
+    /// Returns the current time, which is never earlier than a time that this clock or one of its clones returned
+    /// before.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
@@ -49,8 +50,9 @@ impl Clock {
         }
     }
 
-    /// Time that has passed on this clock and its clones since some fixed moment. On Linux it counts while the machine
-    /// sleeps too (`CLOCK_BOOTTIME`): who was suspended has to know that time passed for the others.
+    /// Returns the time that has passed on this clock and its clones since a fixed moment. On Linux this includes the
+    /// time that the machine was suspended (`CLOCK_BOOTTIME`), because time passed for other machines as well, for
+    /// example for a lease.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         match &self.0 {
@@ -59,14 +61,14 @@ impl Clock {
         }
     }
 
-    /// Moves a stepped clock forward and wakes whoever waited for that time; the machine's clock moves by itself.
+    /// Advances a stepped clock and completes the sleeps that are due. Does nothing on the system clock.
     pub fn step(&self, by: Duration) {
         if let Source::Stepped(now) = &self.0 {
             now.send_modify(|now| *now = later(*now, by));
         }
     }
 
-    /// Returns once the clock shows `deadline` or later; at once if it does already.
+    /// Waits until the clock shows `deadline` or later; returns immediately if it already does.
     pub async fn sleep_until(&self, deadline: Timestamp) {
         match &self.0 {
             Source::System { .. } => loop {
@@ -78,40 +80,40 @@ impl Clock {
             },
             Source::Stepped(now) => {
                 let mut now = now.subscribe();
-                // The sender lives as long as this clock, so waiting cannot fail.
+                // The sender lives as long as this clock, so the wait cannot fail.
                 let _ = now.wait_for(|now| *now >= deadline).await;
             }
         }
     }
 
-    /// Returns once `duration` has passed on this clock.
+    /// Waits until `duration` has passed on this clock.
     pub async fn sleep(&self, duration: Duration) {
         self.sleep_until(later(self.now(), duration)).await;
     }
 }
 
-/// Time since some moment before this process started, whoever sets the clock and however the machine slept.
+/// Returns the time since boot, including suspended time and independent of changes to the system time.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn counting() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    // Never negative: it counts from the start of the machine.
+    // Never negative: `CLOCK_BOOTTIME` counts from the start of the machine.
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// Time since this was asked first, whoever sets the clock.
+/// Returns the time since the first call of this function, independent of changes to the system time.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn counting() -> Duration {
     static SINCE: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
     SINCE.elapsed()
 }
 
-/// `from` plus `by`, or the end of time.
+/// Returns `from` plus `by`, limited to [`Timestamp::MAX`].
 #[must_use]
 pub fn later(from: Timestamp, by: Duration) -> Timestamp {
     from.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
-/// The time from `start` to `end`; zero if `end` is earlier.
+/// Returns the time from `start` to `end`, or zero if `end` is earlier.
 #[must_use]
 pub fn between(start: Timestamp, end: Timestamp) -> Duration {
     Duration::try_from(end.duration_since(start)).unwrap_or(Duration::ZERO)
@@ -122,7 +124,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_stepped_clock_wakes_a_sleeper_only_when_its_time_has_come() {
+    async fn a_sleep_on_a_stepped_clock_ends_only_at_its_deadline() {
         let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
         let sleeper = tokio::spawn({
             let clock = clock.clone();

@@ -1,7 +1,9 @@
-//! Calls of frontend actions (contract section 11): which host, path and headers. Pure; `http/action.rs` sends.
+//! Calls of frontend actions (contract section 11): builds the URL, path and headers. Pure; `http/action.rs` sends
+//! them.
 //!
-//! They live on other hosts than the Connect API and share nothing with it but JSON: no token, no codes. What people
-//! write (names of hosts, headers, paths) is checked here, so that it is refused with a reason before anything leaves.
+//! Frontends have other hosts than the Connect API and share nothing with it but JSON: no token and no error codes.
+//! Input from users (host names, headers, paths) is validated here, so that a wrong value is refused with a reason
+//! before anything is sent.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,32 +23,32 @@ use super::mask::Masker;
 use super::model::ActionError;
 use super::routes;
 
-/// Longest label of a host name (RFC 1035 section 2.3.4).
+/// Maximum length of a label in a host name (RFC 1035 section 2.3.4).
 const LONGEST_LABEL: usize = 63;
-/// Longest host name (the same).
+/// Maximum length of a host name (RFC 1035 section 2.3.4).
 const LONGEST_HOST: usize = 253;
-/// Longest part of a wrong value that an error repeats, in characters.
+/// Maximum length of an invalid value that an error quotes, in characters.
 const LONGEST_QUOTE: usize = 64;
 
-/// How frontends of one kind are called.
+/// The host, path and header names of one kind of frontend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
     /// Part of the host between `{projectName}-{companyName}.` and `{tld}`.
     pub host: &'static str,
-    /// What the path starts with.
+    /// Start of the path.
     pub prefix: &'static str,
-    /// Header of the locale.
+    /// Name of the header with the locale.
     pub locale: &'static str,
-    /// Header of the extension version.
+    /// Name of the header with the extension version.
     pub extension_version: &'static str,
-    /// Header of the page path, if there is one.
+    /// Name of the header with the page path, if there is one.
     pub page_path: Option<&'static str>,
-    /// Names of the operations in the contract: GET, POST, PUT.
+    /// Names of the contract's operations for GET, POST and PUT.
     operations: [&'static str; 3],
 }
 
 impl Preset {
-    /// As the seed document has it (contract section 11).
+    /// The preset of the seed document (contract section 11).
     pub const SERVICE: Self = Self {
         host: "service",
         prefix: "/service/action",
@@ -56,7 +58,7 @@ impl Preset {
         operations: ["readAction", "writeActionPost", "writeActionPut"],
     };
 
-    /// The default: as the public description of the frontend API has it, and the official frontend client.
+    /// The default preset, as in the public description of the frontend API and in the official frontend client.
     pub const FRONTASTIC: Self = Self {
         host: "frontastic",
         prefix: "/frontastic/action",
@@ -66,18 +68,18 @@ impl Preset {
         operations: ["readFrontasticAction", "writeFrontasticActionPost", "writeFrontasticActionPut"],
     };
 
-    /// Name of the operation of a method in the contract; `None` for methods that actions do not have.
+    /// Returns the contract's operation for a method, or `None` for a method that actions do not support.
     #[must_use]
     pub fn operation(&self, method: &str) -> Option<&'static str> {
         let at = ["GET", "POST", "PUT"].iter().position(|known| *known == method)?;
         self.operations.get(at).copied()
     }
 
-    /// `https://{projectName}-{companyName}.frontastic{tld}`, or with another host part. Whether that host may be called is
-    /// for [`super::hosts::AllowedHosts`] to say.
+    /// Returns `https://{projectName}-{companyName}.frontastic{tld}`, or the same with another host part.
+    /// [`super::hosts::AllowedHosts`] decides whether that host may be called.
     ///
     /// # Errors
-    /// When one of the three cannot be part of a host name; `tld` starts with a dot and may have several parts.
+    /// Fails if one of the three cannot be part of a host name. `tld` starts with a dot and may have several labels.
     pub fn url(&self, project_name: &str, company_name: &str, tld: &str) -> Result<String, BadAction> {
         for (what, text) in [("project name", project_name), ("company name", company_name)] {
             if !is_label(text) {
@@ -112,23 +114,23 @@ fn quoted(text: &str) -> String {
 pub struct Action {
     /// Namespace of the action.
     pub namespace: String,
-    /// Its name.
+    /// Name of the action.
     pub name: String,
     /// Whether it reads or writes.
     pub method: ActionMethod,
-    /// Parameters of the query, in this order, repeated ones included.
+    /// Query parameters in this order, including repeated ones.
     pub query: Vec<(String, String)>,
-    /// Such as `en-GB`; sent as it is, since servers take other spellings too.
+    /// Locale such as `en-GB`; sent unchanged, because servers accept other spellings as well.
     pub locale: String,
     /// Version of the extension to call.
     pub extension_version: String,
-    /// Path of the page that the call is made for; only with a preset that has a header for it.
+    /// Path of the page for which the action is called; only with a preset that has a header for it.
     pub page_path: Option<String>,
-    /// Further headers, such as a cookie.
+    /// Additional headers, such as a cookie.
     pub headers: Vec<ExtraHeader>,
 }
 
-/// What a call does. A body is sent as JSON, also an empty object.
+/// The method of a call. POST and PUT always send a JSON body, even if it is an empty object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ActionMethod {
     /// Reads.
@@ -139,15 +141,15 @@ pub enum ActionMethod {
     Put(JsonText),
 }
 
-/// A text that is JSON, sent as it is written.
+/// A text that is valid JSON, sent unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonText(String);
 
 impl JsonText {
-    /// The text, if it is JSON. Nothing is built from it.
+    /// Validates a text as JSON without building a value from it.
     ///
     /// # Errors
-    /// With where it is not JSON.
+    /// Fails with the position of the first error.
     pub fn read(text: impl Into<String>) -> Result<Self, String> {
         let text = text.into();
         serde_json::from_str::<IgnoredAny>(&text).map_err(|error| error.to_string())?;
@@ -156,7 +158,7 @@ impl JsonText {
 }
 
 impl Default for JsonText {
-    /// An empty object.
+    /// Returns an empty object.
     fn default() -> Self {
         Self("{}".to_owned())
     }
@@ -168,7 +170,7 @@ impl From<Value> for JsonText {
     }
 }
 
-/// A header whose value nobody may see.
+/// A header with a secret value.
 #[derive(Clone, Debug)]
 pub struct ExtraHeader {
     /// Its name.
@@ -177,58 +179,59 @@ pub struct ExtraHeader {
     pub value: SecretString,
 }
 
-/// Calls actions of one frontend.
+/// Client for the actions of one frontend.
 pub trait ActionApi: Send + Sync {
-    /// Sends a request, once: it is used up. It leaves before `send_before`, if that is given, or not at all.
+    /// Sends a request once and consumes it. If `send_before` is given, the request leaves before that time or not at
+    /// all.
     ///
-    /// Fails with [`Failure::NotSent`] if nothing left and with [`Failure::NoAnswer`] if it may have arrived, and never
-    /// otherwise. Texts of errors are masked for the extra headers; the answer is not, see [`Action::masker`].
+    /// Fails only with [`Failure::NotSent`] if nothing was sent, or with [`Failure::NoAnswer`] if the request may have
+    /// arrived. Error messages are masked for the extra headers; the response is not, see [`Action::masker`].
     ///
     /// [`Failure::NotSent`]: super::error::Failure::NotSent
     /// [`Failure::NoAnswer`]: super::error::Failure::NoAnswer
     fn send(&self, request: ActionRequest, send_before: Option<Timestamp>) -> Answer<'_, ActionAnswer>;
 }
 
-/// A call as it leaves. It cannot be copied, so that it cannot be sent twice.
+/// A complete request. It cannot be cloned, so that it cannot be sent twice.
 #[derive(Debug)]
 pub struct ActionRequest {
-    /// Name of the operation in the contract.
+    /// Name of the contract's operation.
     pub operation: &'static str,
     /// GET, POST or PUT.
     pub method: Method,
-    /// Where to.
+    /// URL of the action.
     pub url: Url,
-    /// Those of the preset and the extra ones, whose values are marked as sensitive.
+    /// The headers of the preset and the extra headers, whose values are marked as sensitive.
     pub headers: HeaderMap,
-    /// JSON; none with GET.
+    /// The JSON body; `None` for GET.
     pub body: Option<Vec<u8>>,
-    /// Hides the values of the extra headers.
+    /// Masks the values of the extra headers.
     pub masker: Masker,
 }
 
-/// What came, whatever its status: an error of the action and a redirect, which is not followed, are answers too.
+/// A response with any status: an error of the action is a response too, and so is a redirect, which is not followed.
 pub struct ActionAnswer {
     /// HTTP status.
     pub status: StatusCode,
-    /// Headers; cookies may be among them.
+    /// Headers, possibly with cookies.
     pub headers: HeaderMap,
-    /// The body, or as much of its start as the limit allows.
+    /// The body, truncated to the size limit.
     pub body: Vec<u8>,
-    /// Whether that is the whole body.
+    /// Whether the body is complete.
     pub whole: bool,
-    /// From the start of the connection to the end of the body, or of what is kept of it.
+    /// Time from the start of the connection to the end of the body, or of the part that is kept.
     pub duration: Duration,
 }
 
 impl ActionAnswer {
-    /// The body as JSON; `None` if it is not JSON of that shape, or not whole.
+    /// Returns the body as JSON, or `None` if it does not have that form or is incomplete.
     #[must_use]
     pub fn json<T: DeserializeOwned>(&self) -> Option<T> {
         self.whole.then(|| serde_json::from_slice(&self.body).ok())?
     }
 
-    /// What the frontend says about a call that did not work, such as that there is no such action; `None` after a
-    /// success, and if the body says something else.
+    /// Returns the frontend's error for a failed call, for example that the action does not exist. Returns `None` for a
+    /// success and for a body in another form.
     #[must_use]
     pub fn error(&self) -> Option<ActionError> {
         (!self.status.is_success()).then(|| self.json())?
@@ -247,52 +250,52 @@ impl fmt::Debug for ActionAnswer {
     }
 }
 
-/// A call that cannot be sent. The texts hold no value of a header and no query.
+/// Why a call cannot be sent. The messages contain neither header values nor the query.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadAction {
-    /// Not part of a host name.
+    /// A value cannot be part of a host name.
     #[error("`{text}` cannot be a {what}: write letters, digits and, between them, hyphens, 63 at most")]
     Label {
-        /// Which one.
+        /// The name of the value.
         what: &'static str,
-        /// What is there instead.
+        /// The invalid value.
         text: String,
     },
-    /// Not the end of a host name.
+    /// A value cannot be the end of a host name.
     #[error("`{0}` cannot be a top-level domain: write it with its dot, as in `.live`")]
     Tld(String),
-    /// Names are too long.
+    /// The names are too long.
     #[error("project name and company name are too long for a host name: 62 characters together at most")]
     TooLong,
-    /// Not a segment of a path.
+    /// A value cannot be a path segment.
     #[error("`{text}` cannot be the {what} of an action: it would lead to another path")]
     Segment {
-        /// Which one.
+        /// The name of the value.
         what: &'static str,
-        /// What is there instead.
+        /// The invalid value.
         text: String,
     },
-    /// A value that is required, or that a header cannot carry.
+    /// A required value is empty, or a header cannot carry it.
     #[error("the {0} is empty or has characters that a header cannot carry: write it in ASCII, on one line")]
     Value(&'static str),
-    /// The page path has no header.
+    /// The preset has no header for a page path.
     #[error("calls of this kind have no page path: leave it out, or choose the preset Frontastic")]
     NoPagePath,
-    /// Not a path.
+    /// The page path is not a path.
     #[error("the page path must start with `/`")]
     PagePath,
-    /// Not a header.
+    /// A header name is invalid.
     #[error("`{0}` cannot be the name of a header")]
     HeaderName(String),
-    /// A header that the call has anyway, or that belongs to the connection.
+    /// A header is set by the call itself or belongs to the connection.
     #[error("header `{0}` cannot be set: it belongs to the call or to the connection")]
     HeaderTaken(String),
-    /// Not the value of a header.
+    /// A header value is invalid.
     #[error("the value of header `{0}` is empty or has a line break: is there one at its end?")]
     HeaderValue(String),
 }
 
-/// Headers that are not for users to set, beside those of the preset.
+/// Headers that users cannot set, in addition to those of the preset.
 const TAKEN: [&str; 11] = [
     "accept",
     "connection",
@@ -308,7 +311,7 @@ const TAKEN: [&str; 11] = [
 ];
 
 impl Action {
-    /// Name of the operation in the contract.
+    /// Returns the contract's operation of this call.
     #[must_use]
     pub fn operation(&self, preset: &Preset) -> &'static str {
         let [get, post, put] = preset.operations;
@@ -319,16 +322,16 @@ impl Action {
         }
     }
 
-    /// Hides the values of the extra headers in texts that come back.
+    /// Returns a masker for the values of the extra headers, to be applied to texts of the response.
     #[must_use]
     pub fn masker(&self) -> Masker {
         Masker::new(self.headers.iter().map(|header| header.value.expose_secret()))
     }
 
-    /// The whole request.
+    /// Builds the complete request.
     ///
     /// # Errors
-    /// When something in it cannot be sent as it is; the text says what to do.
+    /// Fails if a part of it cannot be sent; the message tells users how to correct it.
     pub fn request(&self, preset: &Preset, endpoint: &Endpoint) -> Result<ActionRequest, BadAction> {
         for (what, text) in [("namespace", &self.namespace), ("name", &self.name)] {
             if matches!(text.as_str(), "" | "." | "..") {

@@ -77,7 +77,7 @@ fn hosts_are_made_of_labels_and_of_nothing_else() {
     }
     let hosts = AllowedHosts::parse(["*.service.live"]).expect("a pattern");
     let allowed = |preset: Preset| hosts.endpoint(&preset.url("shop", "example", ".live").expect("a host"));
-    assert_eq!(allowed(Preset::SERVICE).expect("it is listed").reach(), Reach::Public, "public addresses only");
+    assert_eq!(allowed(Preset::SERVICE).expect("it is allowed").reach(), Reach::Public, "public addresses only");
     assert!(allowed(Preset::FRONTASTIC).is_err(), "another host part is another host");
     let said = Preset::SERVICE.url("shop.evil", "example", ".live").expect_err("a dot").to_string();
     assert!(said.starts_with("`shop.evil` cannot be a project name: write letters"), "{said}");
@@ -203,7 +203,7 @@ fn extra_headers_are_sensitive_and_cannot_take_the_place_of_others() {
     assert_eq!(request.headers.get_all("x-key").iter().count(), 2);
     assert_eq!(request.headers["cookie"], "a=secret-1");
     assert!(["cookie", "x-key", "authorization"].iter().all(|name| request.headers[*name].is_sensitive()));
-    assert_eq!(fine.masker().mask("it said a=secret-1"), "it said ***");
+    assert_eq!(fine.masker().mask("got a=secret-1"), "got ***");
     assert!(!format!("{fine:?} {request:?}").contains("secret"));
 
     let taken = |name: &str| Err(BadAction::HeaderTaken(name.to_owned()));

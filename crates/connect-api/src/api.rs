@@ -1,8 +1,8 @@
-//! What the operator can ask the Connect API for, in the verbs of its domain.
+//! The operations of the Connect API that the operator uses, as a trait in domain terms.
 //!
-//! Controllers know this trait only; `http.rs` implements it, tests may implement it too. Implementations mask every
-//! secured value that they sent in texts that come back, and never repeat a changing call by themselves, but for one
-//! new token after a 401.
+//! Controllers depend on this trait only; `http/` implements it, and tests may too. Implementations mask every
+//! secured value that they sent in the texts that they return. They never repeat a changing call on their own, except
+//! once with a new token after a 401.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use jiff::Timestamp;
 use super::ApiError;
 use super::model::{Connector, ConnectorStaged, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};
 
-/// Names one resource: by id or by key (contract section 5).
+/// Identifies one resource by id or by key (contract section 5).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Selector {
-    /// By the id that the service gave.
+    /// By the id that the service assigned.
     Id(String),
-    /// By the user's own key.
+    /// By the key that the user assigned.
     Key(String),
 }
 
 impl Selector {
-    /// Name of an operation that has one form by id and one by key (contract section 5).
+    /// Returns the name of an operation that exists in a form by id and a form by key (contract section 5).
     #[must_use]
     pub fn operation(&self, by_id: &'static str, by_key: &'static str) -> &'static str {
         match self {
@@ -32,64 +32,64 @@ impl Selector {
     }
 }
 
-/// Which form of create and of update by key to call (contract section 5.2); the others have one form only.
+/// Which path variant create and update-by-key use (contract section 5.2). The other operations have only one variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DeploymentPaths {
-    /// With the project in the path.
+    /// Paths that contain the project.
     #[default]
     Project,
-    /// Without it.
+    /// Paths without the project.
     Unscoped,
 }
 
-/// One page of a list (contract section 3).
+/// A request for one page of a list (contract section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
-    /// Largest number of results, 0 to 500.
+    /// Maximum number of results, 0 to 500.
     pub limit: u16,
-    /// Results to skip, 0 to 10000.
+    /// Number of results to skip, 0 to 10000.
     pub offset: u32,
 }
 
-/// What becomes of the logs of the Connect API (contract section 3), as the end of a message.
-pub const LOGS_END: &str = "the Connect API serves no logs after 2027-01-31: Platform Insights does, for deployments that were \
-                            created or redeployed after forwarding was switched on";
+/// When the Connect API stops serving logs, and what replaces them (contract section 3), as the end of a message.
+pub const LOGS_END: &str = "the Connect API serves no logs after 2027-01-31: Platform Insights does, for \
+                            deployments that were created or redeployed after forwarding was switched on";
 
-/// Which entries of a log (contract section 3).
+/// Selects entries of a log (contract section 3).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogRequest {
-    /// The `next` of the page before.
+    /// The `next` token of the previous page.
     pub page_token: Option<String>,
-    /// Keeps one application; needed on AWS.
+    /// Restricts the entries to one application; required on AWS.
     pub application_name: Option<String>,
-    /// At most 30 days ago.
+    /// Start of the period, at most 30 days ago.
     pub start: Option<Timestamp>,
-    /// End of the span.
+    /// End of the period.
     pub end: Option<Timestamp>,
 }
 
-/// Answer to a call that may fail.
+/// The future result of an API call.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, ApiError>>;
 
-/// The Connect API of one project. `None` stands for a 404 that the service itself gave (`ResourceNotFound`).
+/// The Connect API of one project. `None` represents a 404 from the service itself (`ResourceNotFound`).
 ///
-/// `send_before` of the changing calls: the request leaves before that time or not at all
-/// ([`super::error::Failure::NotSent`]), also after waiting for a token or for its turn, so that nothing arrives later
-/// than the time limit of a request after it.
+/// Changing calls take `send_before`: the request leaves before that time or fails with
+/// [`super::error::Failure::NotSent`]. The limit also covers waiting for a token and for the rate limit, so that
+/// nothing reaches the service later than one request timeout after it.
 pub trait ConnectApi: Send + Sync {
-    /// `queryDeployments`: one page of the deployments of the project, in no promised order. Records that cannot be
-    /// decoded are left out.
+    /// `queryDeployments`: returns one page of the project's deployments, in no guaranteed order. Records that cannot
+    /// be decoded are omitted.
     fn deployments(&self, page: PageRequest) -> Answer<'_, Paged<Arc<Deployment>>>;
 
     /// `getDeploymentById`, `getDeploymentByKey`.
     fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>>;
 
-    /// `createDeployment`; on a project with unscoped paths `createDeploymentUnscoped`. Not safe to repeat: look the
-    /// key up first (contract section 8.4).
+    /// `createDeployment`, or `createDeploymentUnscoped` on a project with unscoped paths. Not safe to repeat: look up
+    /// the key first (contract section 8.4).
     fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment>;
 
-    /// `updateDeploymentById`, `updateDeploymentByKey`, or `updateDeploymentByKeyUnscoped`, with the one action
-    /// `redeploy`. `version` is the one that was read.
+    /// `updateDeploymentById`, `updateDeploymentByKey` or `updateDeploymentByKeyUnscoped` with the single action
+    /// `redeploy`. `version` is the version that the caller read.
     fn redeploy<'a>(
         &'a self,
         selector: &'a Selector,
@@ -98,15 +98,16 @@ pub trait ConnectApi: Send + Sync {
         send_before: Timestamp,
     ) -> Answer<'a, Option<Deployment>>;
 
-    /// `deleteDeploymentById`, `deleteDeploymentByKey`: starts work that may fail (contract section 5.2).
+    /// `deleteDeploymentById`, `deleteDeploymentByKey`: starts an asynchronous removal that may fail (contract section
+    /// 5.2).
     fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>>;
 
-    /// `getDeploymentLogsById`, `getDeploymentLogsByKey`: one page.
+    /// `getDeploymentLogsById`, `getDeploymentLogsByKey`: returns one page.
     fn logs<'a>(&'a self, selector: &'a Selector, request: &'a LogRequest) -> Answer<'a, Option<LogPage>>;
 
     /// `getConnectorById`, `getConnectorByKey`.
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>>;
 
-    /// `getConnectorStagedById`, `getConnectorStagedByKey`: what a preview is made of.
+    /// `getConnectorStagedById`, `getConnectorStagedByKey`: returns the staged connector that a preview deploys.
     fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>>;
 }

@@ -1,5 +1,5 @@
-//! What a client is given beside its settings: the time, a permission that may end, and who counts. One value, since
-//! whoever makes clients hands all of it on.
+//! What every client gets in addition to its settings: the clock, the fence and the observer. They form one value
+//! because code that creates clients always passes all three on.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use super::fence::Fence;
 use super::observer::{Observer, Unobserved};
 use clock::Clock;
 
-/// What stands around every call of a client.
+/// The environment that all calls of a client share.
 #[derive(Clone, Debug)]
 pub struct ClientContext {
-    /// The time.
+    /// Source of the current time.
     pub clock: Clock,
-    /// What changes something leaves only while this holds: else it counts as not sent.
+    /// Changing calls leave only while the fence holds; otherwise they fail as not sent.
     pub fence: Fence,
-    /// Hears of each request.
+    /// Notified of each request, for metrics.
     pub observer: Arc<dyn Observer>,
 }
 
 impl ClientContext {
-    /// The time, and nobody who forbids or counts: for commands that run once, and tests.
+    /// Creates a context without restrictions and metrics, for one-shot commands and tests.
     #[must_use]
     pub fn plain(clock: Clock) -> Self {
         Self { clock, fence: Fence::none(), observer: Arc::new(Unobserved) }

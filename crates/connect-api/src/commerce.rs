@@ -1,27 +1,27 @@
-//! What the operator reads of the HTTP API of a project, which stands beside the Connect API under a host of its own: the
-//! Extensions and Subscriptions that a connector's scripts create (contract section 15.2).
+//! The part of a project's HTTP API that the operator reads: the Extensions and Subscriptions that a connector's
+//! scripts create (contract section 15.2). The HTTP API is separate from the Connect API and has its own host.
 //!
-//! Only reads, and only what tells where a resource points to: destinations also hold credentials, which are never
-//! decoded. `http/commerce.rs` sends. Source: the vendor's reference of the HTTP API, as far as the members below go.
+//! Read-only, and limited to where a resource points to: destinations also contain credentials, which are never
+//! decoded. `http/commerce.rs` sends the requests. Source of the members below: the vendor's reference of the HTTP API.
 
 use super::ApiError;
 use super::api::Answer;
 use super::model::{Destination, Extension, Subscription};
 
-/// The HTTP API of one project. `None` stands for a 404 that the service itself gave (`ResourceNotFound`).
+/// The HTTP API of one project. `None` represents a 404 from the service itself (`ResourceNotFound`).
 pub trait CommerceApi: Send + Sync {
-    /// `getExtensionByKey`: an API Extension.
+    /// `getExtensionByKey`: reads an API Extension.
     ///
     /// Needs [`super::scopes::Right::ReadExtensions`].
     fn extension<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Extension>>;
 
-    /// `getSubscriptionByKey`: a Subscription.
+    /// `getSubscriptionByKey`: reads a Subscription.
     ///
     /// Needs [`super::scopes::Right::ReadSubscriptions`].
     fn subscription<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Subscription>>;
 }
 
-/// Kind of a resource that a script creates.
+/// The kind of a resource that a connector's script creates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ResourceKind {
     /// An API Extension: the service calls a URL.
@@ -31,7 +31,7 @@ pub enum ResourceKind {
 }
 
 impl ResourceKind {
-    /// The word for people.
+    /// Returns the kind's name for messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,19 +41,19 @@ impl ResourceKind {
     }
 }
 
-/// Names one such resource.
+/// Identifies one Extension or Subscription.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResourceName {
     /// Its kind.
     pub kind: ResourceKind,
-    /// Its key, unique in the project.
+    /// The key, unique in the project.
     pub key: String,
 }
 
-/// Reads where a resource points to; `None`: there is no such resource.
+/// Returns where a resource points to, or `None` if it does not exist.
 ///
 /// # Errors
-/// Those of the call.
+/// Returns the error of the API call.
 pub async fn destination(api: &dyn CommerceApi, name: &ResourceName) -> Result<Option<Destination>, ApiError> {
     match name.kind {
         ResourceKind::Extension => Ok(api.extension(&name.key).await?.map(|found| found.destination)),

@@ -1,7 +1,8 @@
-//! What a call can fail with, by code first and by HTTP status where there is no known code (contract section 8).
+//! Errors of API calls, classified by error code first and by HTTP status if no code is known (contract section 8).
 //!
-//! Nothing here reads a text to decide. Texts of the service are the user's data: they are cut, and masked before
-//! they get here ([`super::api`] says by whom). Next: `controllers/problem.rs` for what a controller makes of it.
+//! No code here decides by a message text. Texts of the service are the user's data: they are truncated and masked
+//! before they become an [`ApiError`] (see [`super::api`]). See `controllers/problem.rs` for how controllers handle
+//! these errors.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,108 +12,108 @@ use crate::open_enum;
 open_enum! {
     /// The codes of contract section 8.2, spelled as the service spells them.
     ErrorCode {
-        /// Caller not known.
+        /// The service does not know the caller.
         AuthenticationError = "AuthenticationError",
-        /// Caller lacks a right.
+        /// The caller lacks a permission.
         AuthorizationError = "AuthorizationError",
-        /// The service is changing its size.
+        /// The service is scaling.
         BadGateway = "BadGateway",
-        /// The sent version is not the current one.
+        /// The version that was sent is not the current one.
         ConcurrentModification = "ConcurrentModification",
-        /// The value is taken.
+        /// The value is already in use.
         DuplicateField = "DuplicateField",
-        /// The value points to nothing.
+        /// The value references something that does not exist.
         FieldValueNotFound = "FieldValueNotFound",
-        /// The server failed, before or after saving.
+        /// The server failed, either before or after saving.
         General = "General",
-        /// Not JSON, or a wrong shape.
+        /// The body is not JSON or has the wrong structure.
         InvalidJsonInput = "InvalidJsonInput",
-        /// A part of the path is wrong.
+        /// A part of the path is invalid.
         InvalidPathParam = "InvalidPathParam",
-        /// A query parameter is wrong.
+        /// A query parameter is invalid.
         InvalidQueryParam = "InvalidQueryParam",
-        /// The address leads to nothing.
+        /// No resource exists at this path.
         ResourceNotFound = "ResourceNotFound",
-        /// Publish with certification, certified already.
+        /// Publishing with certification was requested for a connector that is already certified.
         ConnectorAlreadyCertified = "ConnectorAlreadyCertified",
-        /// No such connector, or not in that version.
+        /// The connector does not exist, or not in that version.
         ConnectorReferenceNotFound = "ConnectorReferenceNotFound",
         /// The tag has no `connect.yaml`.
         ConnectorSpecificationFileNotFound = "ConnectorSpecificationFileNotFound",
-        /// The `connect.yaml` of the tag is wrong.
+        /// The `connect.yaml` of the tag is invalid.
         ConnectorSpecificationFileNotValid = "ConnectorSpecificationFileNotValid",
-        /// Publish with certification, being certified already.
+        /// Publishing with certification was requested for a connector that is already in certification.
         ConnectorStagedInCertification = "ConnectorStagedInCertification",
-        /// Staged connector without preview permission.
+        /// The staged connector has no preview permission.
         ConnectorStagedNotPreviewable = "ConnectorStagedNotPreviewable",
-        /// List of projects of one that is not private.
+        /// A list of projects was sent for a connector that is not private.
         ConnectorStagedNotPrivate = "ConnectorStagedNotPrivate",
-        /// Preview permission asked for again too early.
+        /// Preview permission was requested again while a request is in process.
         ConnectorStagedPreviewRequestUnderProcess = "ConnectorStagedPreviewRequestUnderProcess",
-        /// Repository or tag out of reach.
+        /// The repository or the tag is not reachable.
         GitRepositoryNotReachable = "GitRepositoryNotReachable",
-        /// Values for an application that the deployment lacks.
+        /// The values name an application that is not part of the deployment.
         DeploymentApplicationDoNotBelong = "DeploymentApplicationDoNotBelong",
-        /// No application at all.
+        /// No application was given.
         DeploymentApplicationRequired = "DeploymentApplicationRequired",
-        /// Redeploy could not move to the newer connector.
+        /// The redeploy could not update the deployment to the newer connector.
         DeploymentConnectorUpdateFailure = "DeploymentConnectorUpdateFailure",
-        /// Required global variable with an empty value.
+        /// A required global variable has an empty value.
         DeploymentEmptyRequiredGlobalConfigurationKey = "DeploymentEmptyRequiredGlobalConfigurationKey",
-        /// Deployment is Queued, Deploying or Undeploying.
+        /// The deployment is Queued, Deploying or Undeploying.
         DeploymentInvalidStatusTransition = "DeploymentInvalidStatusTransition",
-        /// Type does not fit the connector.
+        /// The deployment type does not fit the connector.
         DeploymentInvalidType = "DeploymentInvalidType",
-        /// Required global variable is missing.
+        /// A required global variable is missing.
         DeploymentMissingGlobalConfigurationKey = "DeploymentMissingGlobalConfigurationKey",
-        /// The project may not deploy to production.
+        /// The project must not deploy to production.
         DeploymentProductionDeactivated = "DeploymentProductionDeactivated",
-        /// Values for an application that `connect.yaml` lacks.
+        /// The values name an application that `connect.yaml` does not declare.
         DeploymentUnknownApplicationConfiguration = "DeploymentUnknownApplicationConfiguration",
-        /// Values for a variable that `connect.yaml` lacks.
+        /// The values name a variable that `connect.yaml` does not declare.
         DeploymentUnknownApplicationConfigurationKey = "DeploymentUnknownApplicationConfigurationKey",
-        /// Values for a global variable that the connector lacks.
+        /// The values name a global variable that the connector does not declare.
         DeploymentUnknownGlobalConfigurationKey = "DeploymentUnknownGlobalConfigurationKey",
-        /// Not a region for this deployment.
+        /// The region is not supported for this deployment.
         DeploymentUnsupportedRegion = "DeploymentUnsupportedRegion",
-        /// A retry policy breaks its rules.
+        /// A retry policy is invalid.
         DeploymentInvalidRetryPolicy = "DeploymentInvalidRetryPolicy",
-        /// This application cannot replace its retry policy.
+        /// The retry policy of this application must not be overridden.
         DeploymentRetryPolicyOverrideNotAllowed = "DeploymentRetryPolicyOverrideNotAllowed",
-        /// The deployment cannot go back to an earlier revision.
+        /// The deployment cannot be rolled back to an earlier revision.
         DeploymentRollbackNotAllowed = "DeploymentRollbackNotAllowed",
-        /// Logs of an application that the connector lacks.
+        /// Logs were requested for an application that the connector does not have.
         DeploymentApplicationDoesNotExist = "DeploymentApplicationDoesNotExist",
-        /// Wrong start or end.
+        /// The start or end of the log request is invalid.
         DeploymentLogInvalidDate = "DeploymentLogInvalidDate",
-        /// Wrong page token.
+        /// The page token of the log request is invalid.
         DeploymentLogInvalidPageToken = "DeploymentLogInvalidPageToken",
-        /// Logs of a deployment on AWS without an application.
+        /// Logs of a deployment on AWS were requested without naming an application.
         DeploymentLogMissingApplicationName = "DeploymentLogMissingApplicationName",
     }
 }
 
-/// What the caller does about an error (contract section 8.2, column *Reaction*).
+/// How a caller reacts to an error (contract section 8.2, column *Reaction*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reaction {
-    /// Sends the same again, with growing pauses; a create is checked first.
+    /// Send the same request again with increasing pauses; before repeating a create, look up the key.
     Retry,
-    /// Reads first, because the change may or may not have happened, then decides anew.
+    /// The change may have happened: read the resource first, then decide again.
     Verify,
-    /// Reads, decides anew, sends with the version just read.
+    /// Read the resource, decide again, and send with the version just read.
     Refetch,
-    /// Leaves it until the status of the resource changes.
+    /// Wait until the status of the resource changes.
     Wait,
-    /// Fetches a new token once; the second time it is for people.
+    /// Fetch a new token once; if the error repeats, a user has to act.
     Token,
-    /// Takes the resource as absent.
+    /// Treat the resource as absent.
     Gone,
-    /// Gives up until the input, the credentials or the remote settings change.
+    /// Stop until the input, the credentials or the settings of the remote change.
     Fix,
 }
 
 impl ErrorCode {
-    /// What to do about this code; `None` for one that the contract does not list.
+    /// Returns the reaction to this code, or `None` for a code that the contract does not list.
     #[must_use]
     pub fn reaction(&self) -> Option<Reaction> {
         Some(match self {
@@ -158,54 +159,55 @@ impl ErrorCode {
     }
 }
 
-/// Why a call gave no usable answer.
+/// Why a call returned no usable result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The service answered with an error; `codes` is empty if its body was not the one of the contract.
+    /// The service returned an error. `codes` is empty if the body did not match the contract.
     Answered {
         /// HTTP status.
         status: u16,
-        /// Codes in the order of the answer, the listed ones first.
+        /// Error codes in the order of the response, known codes first.
         codes: Vec<ErrorCode>,
     },
-    /// Nothing was sent: no connection, no token, or its time to be sent was over.
+    /// The request was not sent: no connection, no token, or its `send_before` time had passed.
     NotSent,
-    /// It was sent, perhaps, and no whole answer came: time-out, broken connection, a body that is too large.
+    /// The request may have been sent, but no complete response arrived: a timeout, a broken connection, or a body that
+    /// exceeds the limit.
     NoAnswer,
-    /// The status says success, but the body cannot be read.
+    /// The status reports success, but the body cannot be decoded.
     Unreadable,
     /// The token endpoint refused the client id or secret (RFC 6749 section 5.2).
     CredentialsRefused,
-    /// Not asked: this side holds calls back, see [`ApiError::retry_after`].
+    /// The call was held back on this side and not sent, see [`ApiError::retry_after`].
     HeldBack,
 }
 
-/// A call that failed.
+/// The error of a failed API call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError {
     /// Name of the operation, as in contract section 5.
     pub operation: &'static str,
-    /// What went wrong.
+    /// The kind of failure.
     pub failure: Failure,
-    /// For people; at most 1 KiB, masked, without query strings.
+    /// Message for users: at most 1 KiB, masked, without query strings.
     pub message: String,
-    /// The service's own number of this answer (`X-Correlation-ID`), to tell its support.
+    /// The service's id of this response (`X-Correlation-ID`), to quote in a support request.
     pub correlation_id: Option<String>,
-    /// Nothing is to be sent to this project before that (429 or 503 with `Retry-After`).
+    /// Pause before the next request to this project (429 or 503 with `Retry-After`).
     pub retry_after: Option<Duration>,
 }
 
-/// What is known of a change whose call failed (contract section 8.4).
+/// What is known about the effect of a change whose call failed (contract section 8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It did not happen.
+    /// The change did not happen.
     None,
-    /// It may have happened.
+    /// The change may have happened.
     Unknown,
 }
 
 impl ApiError {
-    /// What to do: by the first code that the contract lists, else by the HTTP status.
+    /// Returns the reaction: by the first code that the contract lists, otherwise by the HTTP status.
     #[must_use]
     pub fn reaction(&self) -> Reaction {
         match &self.failure {
@@ -218,8 +220,8 @@ impl ApiError {
         }
     }
 
-    /// Whether the change that was asked for may have happened. A definite refusal is an answer below 500, or one
-    /// with a listed code that leaves nothing open; everything else is unknown.
+    /// Returns whether the requested change may have happened. It certainly did not if nothing was sent, and after a
+    /// status below 500 (except 408) unless a listed code leaves the effect open; otherwise the effect is unknown.
     #[must_use]
     pub fn effect(&self) -> Effect {
         match &self.failure {
@@ -235,7 +237,7 @@ impl ApiError {
         }
     }
 
-    /// The first listed code, or the first one at all.
+    /// Returns the first listed code, or the first code of the response if none is listed.
     #[must_use]
     pub fn code(&self) -> Option<&ErrorCode> {
         match &self.failure {
@@ -244,7 +246,7 @@ impl ApiError {
         }
     }
 
-    /// HTTP status of the answer, if one came.
+    /// Returns the HTTP status of the response, if one arrived.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         match &self.failure {
@@ -254,8 +256,8 @@ impl ApiError {
     }
 }
 
-/// Reaction where no code is known. 404 without the contract's body proves nothing (a gateway may send it), so it is
-/// not `Gone`.
+/// Returns the reaction to a response without a known code. A 404 without the contract's body proves nothing, because a
+/// gateway may have sent it; it is therefore not [`Reaction::Gone`].
 fn by_status(status: u16) -> Reaction {
     match status {
         401 => Reaction::Token,
@@ -359,11 +361,11 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_the_service_said() {
+    fn an_error_quotes_the_message_and_the_correlation_id() {
         let plain = answered(503, &[]);
         assert_eq!(plain.to_string(), "createDeployment answered 503");
-        let told =
+        let detailed =
             ApiError { message: "try later".into(), correlation_id: Some("7".into()), ..answered(400, &["General"]) };
-        assert_eq!(told.to_string(), "createDeployment answered 400 General: try later (correlation id 7)");
+        assert_eq!(detailed.to_string(), "createDeployment answered 400 General: try later (correlation id 7)");
     }
 }

@@ -1,7 +1,8 @@
-//! Whether a process may still send what changes something: a deadline, and the clock that it is held against.
+//! A deadline up to which a process may send changing requests.
 //!
-//! Knows nothing of who sets the deadline, or why (`leader/`). It is asked right before a request leaves, since everything
-//! between a decision and the wire takes time: a token, a turn, and a machine that was suspended in between.
+//! This module does not know who sets the deadline or why (see `leader/`). The client checks the fence right before a
+//! request leaves, because time passes between the decision and the send: fetching a token, waiting for a slot in the
+//! rate limit, or a suspended machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,44 +10,44 @@ use std::time::Duration;
 
 use clock::Clock;
 
-/// A permission that ends by itself. Clones share it.
+/// A permission to send that expires by itself. Clones share one deadline.
 #[derive(Clone, Debug)]
 pub struct Fence(Option<Arc<Timed>>);
 
 #[derive(Debug)]
 struct Timed {
     clock: Clock,
-    /// On [`Clock::elapsed`], in nanoseconds: enough for 584 years.
+    /// Deadline as a [`Clock::elapsed`] value in nanoseconds; a `u64` covers 584 years.
     until: AtomicU64,
 }
 
 impl Fence {
-    /// Always holds: nobody else could send.
+    /// Creates a fence that always holds, for processes without competing replicas.
     #[must_use]
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Does not hold before [`Fence::hold_until`].
+    /// Creates a fence that does not hold until [`Fence::hold_until`] is called.
     #[must_use]
     pub fn closed(clock: Clock) -> Self {
         Self(Some(Arc::new(Timed { clock, until: AtomicU64::new(0) })))
     }
 
-    /// Whether what changes something may leave now.
+    /// Returns whether a changing request may leave now.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.0.as_ref().is_none_or(|timed| nanoseconds(timed.clock.elapsed()) < timed.until.load(Ordering::SeqCst))
     }
 
-    /// Holds until its clock's [`Clock::elapsed`] is `deadline`.
+    /// Sets the deadline: the fence holds until its clock's [`Clock::elapsed`] reaches `deadline`.
     pub fn hold_until(&self, deadline: Duration) {
         if let Some(timed) = &self.0 {
             timed.until.store(nanoseconds(deadline), Ordering::SeqCst);
         }
     }
 
-    /// Does not hold any more.
+    /// Ends the permission immediately.
     pub fn close(&self) {
         self.hold_until(Duration::ZERO);
     }

@@ -1,8 +1,8 @@
-//! Which hosts may be called at all. Pure: names and addresses come in as values; `resolver` applies the
-//! same rules to what a name resolves to.
+//! The allowlist of hosts that may be called. Pure: names and addresses are passed in as values; `resolver` applies the
+//! same rules to the addresses that a name resolves to.
 //!
-//! People write URLs into resources, and the operator sends credentials to them, so a URL becomes an [`Endpoint`] here
-//! or is not called.
+//! Users write URLs into resources, and the operator sends credentials to them. A URL must therefore become an
+//! [`Endpoint`] here before it can be called.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,29 +11,29 @@ use std::str::FromStr;
 use thiserror::Error;
 use url::{Host, Url};
 
-/// Hosts that may be called, as patterns:
+/// A list of patterns of hosts that may be called:
 ///
-/// | Pattern | What may be called |
+/// | Pattern | What it allows |
 /// |---|---|
-/// | `*.example.com`, `connect.*.example.com` | any name of which `*` is one label or more: HTTPS on port 443, public addresses |
+/// | `*.example.com`, `connect.*.example.com` | `*` is one or more labels: HTTPS on port 443, public addresses |
 /// | `connect.internal` | this host, HTTPS on port 443, any address |
 /// | `connect.internal:8443`, `[::1]:8443` | the same on this port |
 /// | `http://connect.internal`, `http://connect.internal:8080` | this host over plain HTTP, on port 80 or this one |
 /// | `http://127.0.0.1:*`, `127.0.0.1:*` | the same on any port |
 ///
-/// `https://` may be written before a host, and means the same as nothing.
+/// The prefix `https://` is optional and changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedHosts(Vec<Pattern>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
-    /// A name with this before and after what `*` stands for, dots included; over HTTPS on port 443.
+    /// A name with these parts, dots included, before and after the labels that `*` matches; HTTPS on port 443.
     Wildcard { before: String, after: String },
-    /// Exactly this host, as [`Url`] writes it, over this scheme; on any port if none is named.
+    /// Exactly this host, as [`Url`] writes it, with this scheme; any port if `port` is `None`.
     Literal { scheme: &'static str, host: String, port: Option<u16> },
 }
 
-/// A pattern that names no host.
+/// A pattern that does not name a host.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "`{pattern}` is not a host pattern: write `*.example.com`, `host` or `host:port` for HTTPS, `http://host` or \
@@ -43,54 +43,54 @@ pub struct BadPattern {
     pattern: String,
 }
 
-/// A URL that is not called. The texts hold neither the user info nor the query of the URL.
+/// Why a URL may not be called. The messages contain neither the user info nor the query of the URL.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UrlRefused {
-    /// Not a URL, or one without a host.
+    /// The text is not a URL, or the URL has no host.
     #[error("not a URL: write it as `https://host` or `https://host:port`")]
     NotAUrl,
-    /// Neither HTTP nor HTTPS.
-    #[error("scheme `{0}` is not called: use https")]
+    /// The scheme is neither HTTP nor HTTPS.
+    #[error("scheme `{0}` is not supported: use https")]
     Scheme(String),
-    /// User info, query or fragment.
+    /// The URL has user info, a query or a fragment.
     #[error("the URL must not have {0}: give only scheme, host, port and path")]
     Extra(&'static str),
-    /// Not listed.
+    /// The host is not in the list.
     #[error("host `{host}` is not among the allowed hosts: add `{pattern}` to the list, or correct the URL")]
     NotAllowed {
         /// The host.
         host: String,
-        /// What would allow the URL.
+        /// The pattern that would allow the URL.
         pattern: String,
     },
-    /// Listed, but not for plain HTTP.
-    #[error("host `{host}` is called over https only: use https, or add `{pattern}` to the list")]
+    /// The host is in the list, but not for plain HTTP.
+    #[error("host `{host}` is allowed over https only: use https, or add `{pattern}` to the list")]
     PlainHttp {
         /// The host.
         host: String,
-        /// What would allow the URL.
+        /// The pattern that would allow the URL.
         pattern: String,
     },
-    /// Listed, but not for HTTPS on this port.
-    #[error("host `{host}` is not called over https on this port: correct the URL, or add `{pattern}` to the list")]
+    /// The host is in the list, but not for HTTPS on this port.
+    #[error("host `{host}` is not allowed over https on this port: correct the URL, or add `{pattern}` to the list")]
     Port {
         /// The host.
         host: String,
-        /// What would allow the URL.
+        /// The pattern that would allow the URL.
         pattern: String,
     },
 }
 
-/// Which addresses the name of a host may have.
+/// Which addresses the name of a host may resolve to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Public ones only: the host is allowed by a wildcard.
+    /// Public addresses only, because a wildcard pattern allows the host.
     Public,
-    /// Any: the host is listed literally.
+    /// Any address, because a pattern lists the host literally.
     Any,
 }
 
-/// Base URL of a host that may be called. Only [`AllowedHosts::endpoint`] makes one.
+/// Base URL of a host that may be called. Only [`AllowedHosts::endpoint`] creates one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     url: Url,
@@ -98,22 +98,22 @@ pub struct Endpoint {
 }
 
 impl AllowedHosts {
-    /// The hosts of the service itself, in any region: the Connect API, its authorization service (contract section 1), and
-    /// the HTTP API, in which `spec.verify` looks up what scripts have made.
+    /// The hosts of the service in any region: the Connect API and its authorization service (contract section 1), and
+    /// the HTTP API, which the operator reads for `spec.verify`.
     pub const DEFAULT: &'static str = "connect.*.commercetools.com,auth.*.commercetools.com,api.*.commercetools.com";
 
-    /// Reads patterns, one each.
+    /// Parses a list of patterns.
     ///
     /// # Errors
-    /// When one of them names no host.
+    /// Fails if one of them does not name a host.
     pub fn parse<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, BadPattern> {
         patterns.into_iter().map(Pattern::from_str).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The endpoint behind `url`, if it may be called.
+    /// Returns the endpoint for `url` if it may be called.
     ///
     /// # Errors
-    /// When it may not; the text says what to do.
+    /// Fails if the URL may not be called; the message tells users how to correct it.
     pub fn endpoint(&self, url: &str) -> Result<Endpoint, UrlRefused> {
         let url = Url::parse(url).map_err(|_| UrlRefused::NotAUrl)?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -146,7 +146,7 @@ impl AllowedHosts {
     }
 }
 
-/// The pattern that allows this URL and nothing else; `None` if it has no host.
+/// Returns the pattern that allows this URL and nothing else, or `None` if the URL has no host.
 #[must_use]
 pub fn pattern_of(url: &Url) -> Option<String> {
     let scheme = if url.scheme() == "http" { "http://" } else { "" };
@@ -161,7 +161,7 @@ impl Default for AllowedHosts {
 }
 
 impl Pattern {
-    /// Whether this is the host of `url`, whatever its scheme and port.
+    /// Returns whether the pattern matches the host of `url`, independent of scheme and port.
     fn names(&self, url: &Url) -> bool {
         match (self, url.host()) {
             (Self::Literal { host, .. }, Some(_)) => url.host_str() == Some(host),
@@ -173,7 +173,7 @@ impl Pattern {
         }
     }
 
-    /// Whether `url` is written out here.
+    /// Returns whether a literal pattern allows `url`.
     fn allows_literally(&self, url: &Url) -> bool {
         let Self::Literal { scheme, port, .. } = self else { return false };
         let fits = port.is_none_or(|port| url.port_or_known_default() == Some(port));
@@ -193,7 +193,7 @@ impl FromStr for Pattern {
             None => ("https", text),
         };
         let (host, port) = match rest.rsplit_once(':') {
-            // The colons of an IPv6 address stand in brackets.
+            // The colons of an IPv6 address are inside brackets.
             Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
             _ => (rest, None),
         };
@@ -202,7 +202,8 @@ impl FromStr for Pattern {
                 && after.starts_with('.')
                 && after.len() > 1
                 && !after.contains('*');
-            // Any label in place of the star, so that the parts are spelled as they are compared.
+            // Parses the host with a label in place of the star, so that both parts get the spelling that is compared
+            // later.
             let name = canonical(&format!("{before}x{after}")).filter(|_| whole && scheme == "https" && port.is_none());
             let at = canonical(&format!("{before}x")).map(|name| name.len() - 1);
             return match name.as_deref().map(Host::parse).zip(at) {
@@ -222,7 +223,7 @@ impl FromStr for Pattern {
     }
 }
 
-/// A host as [`Url`] writes it, so that both sides of a comparison are spelled alike.
+/// Returns a host as [`Url`] writes it, so that both sides of a comparison use the same spelling.
 fn canonical(host: &str) -> Option<String> {
     if host.is_empty() || host.contains(['/', '?', '#', '@', '\\']) {
         return None;
@@ -232,19 +233,19 @@ fn canonical(host: &str) -> Option<String> {
 }
 
 impl Endpoint {
-    /// The base URL.
+    /// Returns the base URL.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Which addresses its host may have.
+    /// Returns which addresses the host may resolve to.
     #[must_use]
     pub fn reach(&self) -> Reach {
         self.reach
     }
 
-    /// Host as a name to be resolved; `None` for an address.
+    /// Returns the host name to resolve, or `None` if the host is an IP address.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self.url.host() {
@@ -253,7 +254,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether it is this machine, by name or address: no proxy leads there.
+    /// Returns whether the host is this machine, by name or address; such calls bypass the proxy.
     #[must_use]
     pub fn is_local(&self) -> bool {
         match self.url.host() {
@@ -264,8 +265,8 @@ impl Endpoint {
         }
     }
 
-    /// The URL of `path`, which starts with `/`, below the base, without `//`; `None` if the path would lead elsewhere
-    /// (an id `..` is a step upwards in every spelling).
+    /// Returns the URL of `path`, which starts with `/`, below the base URL and without `//`. Returns `None` if the
+    /// path would escape the base, for example with an id `..`, which is a parent directory in every spelling.
     #[must_use]
     pub fn at(&self, path: &str) -> Option<Url> {
         let path = format!("{}{path}", self.url.path().trim_end_matches('/'));
@@ -281,8 +282,8 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Whether an address belongs to the public internet: not loopback, private, link-local, shared, reserved, nor one of
-/// these in an IPv6 disguise (IANA special-purpose address registries, RFC 6890).
+/// Returns whether an address is public: not loopback, private, link-local, shared or reserved, nor an IPv6 form of
+/// such an address (IANA special-purpose address registries, RFC 6890).
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -312,12 +313,12 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(octets[start], octets[start + 1], octets[start + 2], octets[start + 3]))
     };
     match address.segments() {
-        // IPv4 in IPv6: mapped (RFC 4291), translated (RFC 6052), 6to4 (RFC 3056).
+        // IPv4 embedded in IPv6: mapped (RFC 4291), translated (RFC 6052), 6to4 (RFC 3056).
         [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => inner(12),
         [0x2002, ..] => inner(2),
         // Teredo, benchmarking and other protocols (RFC 2928), documentation (RFC 3849, RFC 9637).
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
-        // Only 2000::/3 is handed out.
+        // Only 2000::/3 is allocated.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn hosts(patterns: &[&str]) -> AllowedHosts {
-    AllowedHosts::parse(patterns.iter().copied()).expect("the patterns of this test are right")
+    AllowedHosts::parse(patterns.iter().copied()).expect("the patterns of this test are valid")
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn by_default_only_the_services_that_are_used_are_called() {
 }
 
 #[test]
-fn what_is_to_be_listed_is_said_and_is_enough() {
+fn a_refusal_names_the_pattern_that_allows_the_url() {
     for url in [
         "https://a.example",
         "https://a.example:8443/x",

@@ -1,12 +1,12 @@
-//! Decoding that survives what the contract leaves open (sections 4.1 and 13): null reads like absent, words that are
-//! not in a list are kept, members that are not known are passed over.
+//! Lenient decoding where the contract leaves details open (sections 4.1 and 13): null equals absent, unknown enum
+//! words are kept, and unknown members are ignored.
 
 use serde::{Deserialize, Deserializer};
 
-/// Null reads like absent: the type's default.
+/// Decodes null like an absent member, as the type's default.
 ///
 /// # Errors
-/// When the value is neither null nor of the type.
+/// Fails if the value is neither null nor of the type.
 pub fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -15,10 +15,10 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// A member of which no form is specified: a text as it is, anything else as its JSON.
+/// Decodes a member whose form is unspecified: a string as it is, anything else as its JSON text.
 ///
 /// # Errors
-/// When it is not JSON.
+/// Fails if the input is not JSON.
 pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(Option::<serde_json::Value>::deserialize(deserializer)?.map(|value| match value {
         serde_json::Value::String(text) => text,
@@ -26,7 +26,7 @@ pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
     }))
 }
 
-/// An enum of words in which a word that is not listed is kept as it came.
+/// Defines an enum of words that keeps an unknown word as it was received.
 #[macro_export]
 macro_rules! open_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal),* $(,)? }) => {
@@ -42,7 +42,7 @@ macro_rules! open_enum {
             /// Every word that the contract lists.
             pub const KNOWN: &'static [&'static str] = &[$($word),*];
 
-            /// The word as it stands in JSON.
+            /// Returns the word as written in JSON.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {

@@ -1,12 +1,12 @@
-//! The Connect API: one contract, two sides.
+//! The Connect API: one contract for the client and the server side.
 //!
-//! [`model`], [`routes`] and [`error`] are shared by the client and the dev server; controllers see only the traits
-//! [`ConnectApi`], [`RegistryApi`] and [`StagedApi`]. Beside it [`action`], the calls of frontend actions, with the trait
-//! [`ActionApi`]. Nothing here knows of Kubernetes.
+//! The client and the dev server share [`model`], [`routes`], [`error`] and [`scopes`]. Controllers use only the traits
+//! [`ConnectApi`], [`RegistryApi`] and [`StagedApi`]. [`action`] covers calls of frontend actions, with the trait
+//! [`ActionApi`]. Nothing in this crate depends on Kubernetes.
 //!
-//! The client side: [`http`] sends, [`paging`] reads lists to their end, [`hosts`] says where to, [`mask`] keeps secured
-//! values out of what comes back, [`fence`] holds back what a process may not send any more, [`observer`] hears what is
-//! sent, to be counted. Both sides know [`scopes`].
+//! On the client side, [`http`] sends requests, [`paging`] reads lists to the end, [`hosts`] decides which hosts may be
+//! called, [`mask`] removes secured values from responses, [`fence`] stops changing calls of a process that may no
+//! longer send them, and [`observer`] reports requests for metrics.
 
 pub mod action;
 pub mod api;

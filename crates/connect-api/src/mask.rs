@@ -1,12 +1,14 @@
-//! Keeps secured values, and what is secret in them, out of texts that the service sends back. It hides what it was given, in
-//! the spellings that servers use; it cannot know a value that was cut or changed otherwise.
+//! Removes secured values, and the secret parts of them, from texts that the service returns. A [`Masker`] recognizes
+//! the values that it was given, in every encoding that servers commonly use; it cannot recognize a value that was
+//! truncated or otherwise altered.
 //!
-//! `parts` says what of a value is secret by itself, `reading` undoes the ways in which texts are escaped.
+//! `parts` finds the parts of a value that are secret on their own; `reading` decodes the ways in which texts are
+//! escaped.
 //!
-//! **Cost.** Values may have 30 KB. The parts of one are together a few times as long as the value, because those of one kind do not
-//! overlap; in base64 they are searched in three alignments, so that all patterns have less than 20 times the bytes of the value.
-//! Escaped forms need no patterns: the text is read in at most [`reading::MOST`] ways, and each is searched once. A masker
-//! that meets no text costs nothing.
+//! **Cost.** Values can be 30 KB long. The extracted parts of a value together are a few times as long as the value,
+//! because parts of the same kind do not overlap. Base64 is searched in three alignments, so that all patterns together
+//! have less than 20 times the bytes of the value. Escaped forms need no patterns: the text is decoded in at most
+//! [`reading::MOST`] ways, and each decoded form is searched once. A masker that never masks a text costs nothing.
 
 mod parts;
 mod reading;
@@ -24,35 +26,35 @@ use secrecy::{ExposeSecret, SecretString};
 use self::parts::Parts;
 use self::reading::Reading;
 
-/// Stands for a value that was hidden.
+/// Replaces a hidden value.
 pub const HIDDEN: &str = "***";
-/// Stands for a text that was left out as a whole.
+/// Replaces a whole text that was omitted.
 pub const LEFT_OUT: &str = "(text left out: it contains a secured value)";
-/// Longest text that is kept, in bytes.
+/// Maximum length of a masked text, in bytes.
 pub const LONGEST_TEXT: usize = 1024;
-/// Values of fewer characters are not replaced: they may be part of ordinary words, and the stars would tell where.
-/// The text is left out instead.
+/// Values with fewer characters are not replaced, because they may be part of ordinary words and the stars would reveal
+/// where. The whole text is omitted instead.
 const SHORTEST_REPLACED: usize = 6;
 
-/// Hides secured values in texts.
+/// Masks secured values in texts.
 pub struct Masker {
     values: Vec<SecretString>,
-    /// Made for the first text, because most maskers never meet one.
+    /// Built when the first text arrives, because most maskers never get one.
     search: OnceLock<Search>,
 }
 
-/// What is looked for.
+/// The compiled search patterns of a masker.
 #[derive(Default)]
 struct Search {
-    /// Wherever it stands.
+    /// Patterns to hide at any position.
     anywhere: Option<AhoCorasick>,
-    /// Where it is a word of its own.
+    /// Patterns to hide only as whole words.
     words: Option<AhoCorasick>,
-    /// In base64, whatever stands before and after it there.
+    /// Patterns in base64, independent of the bytes encoded before and after them.
     encoded: Option<AhoCorasick>,
-    /// Texts with these are left out.
+    /// Values so short that a text containing one is omitted.
     left_out: Vec<String>,
-    /// The same in base64.
+    /// The same values in base64.
     left_out_encoded: Vec<String>,
 }
 
@@ -74,13 +76,13 @@ impl Search {
         let left_out_encoded = left_out.iter().map(|value| STANDARD_NO_PAD.encode(value)).collect();
         let built = [&parts.anywhere, &parts.words, &encoded].map(automaton);
         let [Ok(anywhere), Ok(words), Ok(encoded)] = built else {
-            // Gigabytes of values: every text is left out.
+            // Only gigabytes of values make a build fail. Every text is then omitted.
             return Self { left_out: vec![String::new()], ..Self::default() };
         };
         Self { anywhere, words, encoded, left_out: left_out.into_iter().collect(), left_out_encoded }
     }
 
-    /// Whether a text has a value that is too short to be replaced.
+    /// Returns whether a text contains a value that is too short to be replaced.
     fn leaves_out(&self, text: &str) -> bool {
         let has = |reading: &Reading, values: &[String]| values.iter().any(|value| reading.contains(value.as_bytes()));
         if self.left_out.is_empty() {
@@ -90,7 +92,7 @@ impl Search {
         plain || has(&Reading::base64(text), &self.left_out_encoded)
     }
 
-    /// Where something is to be hidden, in order; in bytes of `text`, at borders of characters.
+    /// Returns the ranges to hide in order of position: byte ranges of `text` on character boundaries.
     fn places(&self, text: &str) -> Vec<Range<usize>> {
         let mut places = Vec::new();
         for reading in Reading::all(text) {
@@ -113,7 +115,8 @@ impl Search {
     }
 }
 
-/// The kind that is made fastest: others need minutes, and a gigabyte, for a value of 30 KB. It fails only beyond 2^31 states.
+/// Builds an automaton of the kind with the fastest construction: the other kinds take minutes and a gigabyte for a
+/// value of 30 KB. Building fails only beyond 2^31 states.
 fn automaton(patterns: &BTreeSet<String>) -> Result<Option<AhoCorasick>, aho_corasick::BuildError> {
     if patterns.is_empty() {
         return Ok(None);
@@ -121,10 +124,10 @@ fn automaton(patterns: &BTreeSet<String>) -> Result<Option<AhoCorasick>, aho_cor
     AhoCorasick::builder().kind(Some(AhoCorasickKind::NoncontiguousNFA)).build(patterns).map(Some)
 }
 
-/// What of `bytes` shows in base64 (RFC 4648, standard alphabet) however many bytes stand before it: the digits that hold
-/// nothing but bits of theirs.
+/// Returns the base64 digits (RFC 4648, standard alphabet) that encode only bits of `bytes`, one text for each possible
+/// alignment. They appear in any base64 text that contains `bytes`, however many bytes precede them.
 fn encoded(bytes: &[u8]) -> impl Iterator<Item = String> {
-    // Digits that hold bits of what stands before, by its length modulo 3.
+    // For each length modulo 3 of the preceding bytes: the number of leading digits that also hold their bits.
     [(0, 0), (1, 2), (2, 3)].into_iter().map(|(before, digits)| {
         let padded: Vec<u8> = std::iter::repeat_n(0, before).chain(bytes.iter().copied()).collect();
         let text = STANDARD_NO_PAD.encode(&padded);
@@ -134,8 +137,8 @@ fn encoded(bytes: &[u8]) -> impl Iterator<Item = String> {
 }
 
 impl Masker {
-    /// For these values. Empty ones are passed over; of a value with structure (several lines, `Bearer x`, `a=x;b=y`, JSON, a
-    /// URL with a password) each part that is secret by itself is hidden too.
+    /// Creates a masker for these values; empty ones are ignored. In a structured value (several lines, `Bearer x`,
+    /// `a=x;b=y`, JSON, a URL with a password) each part that is secret on its own is hidden as well.
     #[must_use]
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         Self { values: values.into_iter().map(SecretString::from).collect(), search: OnceLock::new() }
@@ -145,22 +148,22 @@ impl Masker {
         self.search.get_or_init(|| Search::new(&self.values))
     }
 
-    /// Whether `text` contains none of the values, and nothing that is secret in them.
+    /// Returns whether `text` contains none of the values and none of their secret parts.
     #[must_use]
     pub fn is_clean(&self, text: &str) -> bool {
         let search = self.search();
         !search.leaves_out(text) && search.places(text).is_empty()
     }
 
-    /// `text` for people: without the values, without query strings and control characters, at most
-    /// [`LONGEST_TEXT`] bytes.
+    /// Returns `text` in a form that is safe to show to users: without secured values, URL queries and control
+    /// characters, and at most [`LONGEST_TEXT`] bytes long.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
         if self.search().leaves_out(text) {
             return LEFT_OUT.to_owned();
         }
         let text = without_queries(&self.hide(text)).replace(char::is_control, " ");
-        // Once more: a value with blanks in it may have been broken into lines.
+        // Repeated on the cleaned text: a value with spaces may have been broken into lines.
         if self.search().leaves_out(&text) {
             return LEFT_OUT.to_owned();
         }
@@ -173,7 +176,7 @@ impl Masker {
         let (mut masked, mut shown_to) = (String::with_capacity(text.len()), 0);
         let mut hidden = self.search().places(text).into_iter().peekable();
         while let Some(Range { start, mut end }) = hidden.next() {
-            // Values that overlap or touch are hidden as one, else an end of the second one would stay.
+            // Hides overlapping and adjacent ranges as one, otherwise the end of the second value would remain.
             while let Some(next) = hidden.next_if(|next| next.start <= end) {
                 end = end.max(next.end);
             }
@@ -192,7 +195,7 @@ impl fmt::Debug for Masker {
     }
 }
 
-/// Cuts the query off every URL in a text: it may be signed.
+/// Removes the query of every URL in a text, because it may contain a signature.
 fn without_queries(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     for word in text.split_inclusive(char::is_whitespace) {

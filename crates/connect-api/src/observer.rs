@@ -1,52 +1,52 @@
-//! Who hears what the clients do, to count it. Knows neither metrics nor who counts: a client is given an [`Observer`] as
-//! it is given a clock.
+//! The interface through which clients report their requests to metrics. This module knows neither the metrics nor the
+//! code that counts; a client gets an [`Observer`] as it gets a clock.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Hears of requests. Each method returns at once, and keeps nothing of what it could not count.
+/// Receives notifications about requests. Every method returns immediately and drops what it cannot count.
 pub trait Observer: fmt::Debug + Send + Sync {
-    /// A request of this operation (contract section 5) ended, after this time from its start to the end of the body.
-    /// Requests that were held back on this side are none.
+    /// Called when a request of `operation` (contract section 5) ended. `duration` runs from the start of the request
+    /// to the end of the response body. Requests that this side held back are not reported.
     fn request(&self, operation: &'static str, end: RequestEnd, duration: Duration);
 
-    /// A request was about to leave and waited for so long until the rate of the project let it; mostly not at all.
+    /// Called when a request was delayed for `duration` by the project's rate limit; usually zero.
     fn waited(&self, duration: Duration);
 
-    /// The service asked for a pause: status 429, or a failure with `Retry-After`.
+    /// Called when the service asked for a pause: status 429, or a failure with `Retry-After`.
     fn throttled(&self);
 
-    /// A request for a token ended.
+    /// Called when a token request ended.
     fn token(&self, end: TokenEnd);
 }
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestEnd {
-    /// A whole answer with this HTTP status, whose body could be read.
+    /// A complete response with this HTTP status and a readable body.
     Status(u16),
-    /// No connection, or no whole answer, in time.
+    /// A timeout while connecting or while waiting for the complete response.
     Timeout,
-    /// No connection at all.
+    /// The connection could not be established.
     Connection,
-    /// The connection broke, or the body was larger than is read.
+    /// The connection broke, or the body exceeded the size limit.
     Broken,
-    /// The status says success, and the body is not the record of the contract.
+    /// The status reports success, but the body does not match the contract.
     Undecodable,
 }
 
-/// How a request for a token ended.
+/// How a token request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenEnd {
-    /// There is one.
+    /// A token was issued.
     Issued,
-    /// Client id, secret or scopes were refused (RFC 6749 section 5.2).
+    /// The client id, the secret or the scopes were refused (RFC 6749 section 5.2).
     Refused,
-    /// Anything else.
+    /// Any other failure.
     Failed,
 }
 
-/// Hears nothing: commands that run once have nobody who counts.
+/// An observer that ignores everything, for one-shot commands without metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Unobserved;
 

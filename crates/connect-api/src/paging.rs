@@ -1,9 +1,9 @@
-//! All results of a list, page after page, as a stream.
+//! Reads all pages of a list as a stream.
 //!
-//! What it promises: each id comes once; it ends, after 10,500 results at the latest (contract section 3); an error ends
-//! it, and what came before stays good. What it cannot promise: pages are counted from the start of the list, so if
-//! something leaves the list meanwhile, everything behind it moves forward, and one result may fall between two pages.
-//! Whether the order is stable without `sort` is unspecified. So a result that did not come proves nothing.
+//! Guarantees: each id occurs once; the stream ends, after at most 10,500 results (contract section 3); an error ends
+//! it, and the results before the error are valid. Not guaranteed: completeness. Pages are counted from the start of
+//! the list, so if a result leaves the list meanwhile, all later ones move forward and one may fall between two pages.
+//! Whether the order is stable without `sort` is unspecified. A missing result therefore proves nothing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
 use super::routes::{LARGEST_OFFSET, LARGEST_PAGE};
 use super::{ApiError, ConnectApi};
 
-/// Results that are asked for at once. Each holds a whole connector, so that larger pages would be megabytes.
+/// Page size of requests. Each result contains a whole connector, so larger pages would be megabytes.
 const PAGE: u16 = 100;
 
-/// Every connector that fits, as far as lists reach.
+/// Streams every connector that matches, as far as lists reach.
 pub fn connectors<'a>(
     api: &'a dyn RegistryApi,
     query: &'a ConnectorQuery,
@@ -30,21 +30,21 @@ pub fn connectors<'a>(
 /// How much of a list was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// Results in all pages, as the last page says; 0: it does not say.
+    /// Number of results in all pages according to the last page; 0 if unknown.
     pub total: u64,
-    /// Different results that came.
+    /// Number of distinct results received.
     pub came: u64,
-    /// Whether nothing speaks against what did not come not being in the list: every result that was counted could be
-    /// read, as many came as every page announced, and lists reach that far. Something that left the list and something
-    /// else that joined it between two pages can still hide a third one, so absence needs a second look.
+    /// Whether nothing contradicts that a missing result is not in the list: every counted result could be decoded, as
+    /// many were received as every page announced, and lists reach that far. If one entry leaves the list and another
+    /// joins it between two pages, they can still hide a third, so a caller must confirm an absence with a second read.
     pub whole: bool,
 }
 
-/// Hands over every connector that fits, as far as lists reach, each once, and says how much of the list that was. Pages
-/// are let go as soon as they are read.
+/// Passes every connector that matches to `take`, each once and as far as lists reach, and returns how much of the list
+/// was read. Each page is dropped as soon as it is read.
 ///
 /// # Errors
-/// Those of `search`, at the first page that fails; what came before it was handed over.
+/// Returns the error of `search` for the first page that fails; the results before it were already passed on.
 pub async fn each_connector(
     api: &dyn RegistryApi,
     query: &ConnectorQuery,
@@ -60,7 +60,7 @@ pub async fn each_connector(
     Ok(measure.extent(walk.seen.len()))
 }
 
-/// What the pages of one list say of it.
+/// What the pages of one list report about its completeness.
 #[derive(Default)]
 struct Measure {
     totals: Option<(i64, i64)>,
@@ -84,7 +84,7 @@ impl Measure {
     }
 }
 
-/// Every staged connector that fits, as far as lists reach.
+/// Streams every staged connector that matches, as far as lists reach.
 pub fn connectors_staged<'a>(
     api: &'a dyn StagedApi,
     query: &'a StagedQuery,
@@ -92,12 +92,12 @@ pub fn connectors_staged<'a>(
     all(move |page| api.all_staged(query, page))
 }
 
-/// Every deployment of the project, as far as lists reach.
+/// Streams every deployment of the project, as far as lists reach.
 pub fn deployments(api: &dyn ConnectApi) -> impl Stream<Item = Result<Arc<Deployment>, ApiError>> + Send + '_ {
     all(move |page| api.deployments(page))
 }
 
-/// What has an id of its own in its list.
+/// An item with an id that is unique in its list.
 trait Listed {
     fn id(&self) -> &str;
 }
@@ -134,9 +134,9 @@ where
     .try_flatten()
 }
 
-/// How far a list is read.
+/// Progress through a list.
 struct Walk {
-    /// The next page; `None` at the end.
+    /// The next page to request; `None` at the end.
     next: Option<PageRequest>,
     seen: HashSet<String>,
 }
@@ -148,9 +148,9 @@ impl Default for Walk {
 }
 
 impl Walk {
-    /// What is new in the page that `request` brought.
+    /// Records a page that was received for `request` and returns its new results.
     fn take<T: Listed>(&mut self, request: PageRequest, page: Paged<T>) -> Vec<T> {
-        // Servers may give smaller pages than they are asked for, so what counts is how many came, decoded or not.
+        // Servers may send smaller pages than requested, so the offset advances by the number received, decoded or not.
         let came = u32::try_from(page.count.max(0)).unwrap_or(u32::MAX);
         let came = came.max(u32::try_from(page.results.len()).unwrap_or(u32::MAX));
         self.next = following(request, came, page.total);
@@ -158,18 +158,19 @@ impl Walk {
     }
 }
 
-/// The page after `request`, which brought so many results. Each offset is larger than the one before, so it ends.
+/// Returns the request after `request`, for which `came` results were received. The offset always increases, so the
+/// sequence ends.
 fn following(request: PageRequest, came: u32, total: i64) -> Option<PageRequest> {
     let reached = request.offset.saturating_add(came);
     let more = match total {
-        // Not said, though it is required: a full page may have one behind it.
+        // The total is missing, although it is required: a full page may have a successor.
         ..=0 => came >= u32::from(request.limit),
         total => i64::from(reached) < total,
     };
     if came == 0 || !more || request.offset >= LARGEST_OFFSET {
         return None;
     }
-    // The last offset is where the largest page reaches furthest.
+    // At the last allowed offset, the largest page reaches furthest.
     Some(match reached {
         LARGEST_OFFSET.. => PageRequest { limit: LARGEST_PAGE, offset: LARGEST_OFFSET },
         offset => PageRequest { limit: PAGE, offset },

@@ -1,4 +1,4 @@
-//! Sequences of pages, as servers may give them.
+//! Sequences of pages that servers may send.
 
 use std::sync::Mutex;
 
@@ -15,14 +15,14 @@ impl Listed for Item {
     }
 }
 
-/// A page with these ids; the total as it is announced.
+/// A page with these ids and the announced total.
 fn page(ids: impl IntoIterator<Item = u32>, total: i64) -> Paged<Item> {
     let results: Vec<_> = ids.into_iter().map(|id| Item(id.to_string())).collect();
     let count = i64::try_from(results.len()).expect("few");
     Paged { limit: PAGE.into(), offset: 0, count, total, results }
 }
 
-/// What comes of these pages: the ids, whether an error ended it, and the offsets and limits that were asked for.
+/// Reads these pages and returns the ids, whether an error ended the stream, and the requested offsets and limits.
 fn walk(answer: impl Fn(PageRequest) -> Option<Paged<Item>> + Send + Sync) -> (Vec<u32>, bool, Vec<(u32, u16)>) {
     let asked = Mutex::new(Vec::new());
     let lost = || ApiError {
@@ -34,7 +34,7 @@ fn walk(answer: impl Fn(PageRequest) -> Option<Paged<Item>> + Send + Sync) -> (V
     };
     let read = |request: PageRequest| -> Answer<'_, Paged<Item>> {
         asked.lock().expect("not poisoned").push((request.offset, request.limit));
-        assert!(asked.lock().expect("not poisoned").len() < 20_000, "it does not end");
+        assert!(asked.lock().expect("not poisoned").len() < 20_000, "the stream does not end");
         let answer = answer(request).ok_or_else(lost);
         Box::pin(async move { answer })
     };
@@ -101,7 +101,7 @@ fn records_that_could_not_be_decoded_count_as_having_come() {
     assert_eq!((ids, asked), (vec![0, 100], vec![(0, 100), (100, 100)]));
 }
 
-/// A list of so many, as the service gives it: none beyond its largest offset.
+/// A list of `total` items as the service returns it: nothing beyond its largest offset.
 fn list(total: u32, largest_page: u16) -> impl Fn(PageRequest) -> Option<Paged<Item>> + Send + Sync {
     move |request| {
         assert!(request.offset <= LARGEST_OFFSET && request.limit <= LARGEST_PAGE, "{request:?} would be refused");
@@ -111,7 +111,7 @@ fn list(total: u32, largest_page: u16) -> impl Fn(PageRequest) -> Option<Paged<I
 }
 
 #[test]
-fn what_lists_reach_is_read_and_no_further_page_is_asked_for() {
+fn lists_are_read_as_far_as_they_reach_without_further_requests() {
     for (case, total, largest_page, reached, pages) in [
         ("just below", 9_999, 500, 9_999, 100),
         ("up to the last offset", 10_000, 500, 10_000, 100),
@@ -127,11 +127,11 @@ fn what_lists_reach_is_read_and_no_further_page_is_asked_for() {
 }
 
 #[test]
-fn a_server_that_never_ends_is_left_after_the_last_offset() {
-    // The same page for ever, one result each.
+fn an_endless_list_is_read_up_to_the_last_offset() {
+    // The same page forever, with one result.
     let (ids, failed, asked) = walk(|_| Some(page([7], i64::MAX)));
     assert_eq!((ids, failed, asked.len()), (vec![7], false, 10_001));
-    // It says more than it gives.
+    // The server announces more than it sends.
     let (ids, _, asked) = walk(|_| {
         let mut page = page([7], -1);
         page.count = i64::MAX;
@@ -140,7 +140,7 @@ fn a_server_that_never_ends_is_left_after_the_last_offset() {
     assert_eq!((ids, asked), (vec![7], vec![(0, 100), (10_000, 500)]));
 }
 
-/// A registry that gives these pages, one after the other.
+/// A registry that returns these pages in order.
 struct Pages(Mutex<std::vec::IntoIter<Option<Paged<Connector>>>>);
 
 impl RegistryApi for Pages {
@@ -152,13 +152,13 @@ impl RegistryApi for Pages {
             correlation_id: None,
             retry_after: None,
         };
-        let page = self.0.lock().expect("not poisoned").next().expect("no further page is asked for");
+        let page = self.0.lock().expect("not poisoned").next().expect("no further page is requested");
         Box::pin(async move { page.ok_or_else(lost) })
     }
 }
 
 #[test]
-fn a_list_is_whole_if_nothing_speaks_against_it() {
+fn a_list_is_whole_if_nothing_contradicts_it() {
     let connector = |id: u32| -> Connector {
         serde_json::from_value(serde_json::json!({"id": id.to_string(), "version": 1})).expect("a connector")
     };
@@ -172,7 +172,7 @@ fn a_list_is_whole_if_nothing_speaks_against_it() {
         ("nothing", vec![part(0..0, 0)], Some(0), true),
         ("one page", vec![part(0..7, 7)], Some(7), true),
         ("several", vec![part(0..100, 150), part(100..150, 150)], Some(150), true),
-        ("a total that is not said", vec![part(0..7, 0)], Some(7), true),
+        ("a missing total", vec![part(0..7, 0)], Some(7), true),
         ("one that is never reached", vec![part(0..100, 150), part(0..0, 150)], Some(100), false),
         ("one came twice", vec![part(0..100, 150), part(99..149, 150)], Some(149), false),
         ("one left meanwhile", vec![part(0..100, 151), part(100..150, 150)], Some(150), false),

@@ -1,17 +1,17 @@
-//! How many requests may leave in a second, also less than one. Pure.
+//! Request rates, including rates below one request per second. Pure.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// Thousandths in one.
+/// Number of thousandths in one.
 const THOUSAND: u32 = 1_000;
 
-/// Requests in a second, in steps of a thousandth; never none.
+/// Requests per second in steps of a thousandth; never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(NonZeroU32);
 
 impl Rate {
-    /// So many requests in a second; 0 counts as the lowest rate.
+    /// Creates a rate of `requests` per second; 0 becomes the lowest rate.
     #[must_use]
     pub const fn per_second(requests: u32) -> Self {
         match NonZeroU32::new(requests.saturating_mul(THOUSAND)) {
@@ -20,7 +20,8 @@ impl Rate {
         }
     }
 
-    /// The same with a fraction, rounded to thousandths. What is no rate, such as a negative number, counts as the lowest.
+    /// Creates a rate from a fraction, rounded to thousandths. Values that are not a rate, such as negative numbers and
+    /// NaN, become the lowest rate.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what fits")]
     pub fn of(requests: f64) -> Self {
@@ -28,13 +29,13 @@ impl Rate {
         Self(NonZeroU32::new(thousandths as u32).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// Time from one request to the next.
+    /// Returns the time between two requests.
     #[must_use]
     pub fn period(self) -> Duration {
         Duration::from_nanos(u64::from(THOUSAND) * 1_000_000_000 / u64::from(self.0.get()))
     }
 
-    /// Requests of one second, rounded down, but at least 1 and at most `most`.
+    /// Returns the number of requests in one second, rounded down, at least 1 and at most `most`.
     #[must_use]
     pub fn burst(self, most: NonZeroU32) -> NonZeroU32 {
         NonZeroU32::new(self.0.get() / THOUSAND).map_or(NonZeroU32::MIN, |whole| whole.min(most))

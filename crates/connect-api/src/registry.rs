@@ -1,8 +1,8 @@
-//! What can be asked of the registry and done with staged connectors, in the verbs of the domain (contract section 5.1).
+//! The connector registry and the operations on staged connectors, as traits in domain terms (contract section 5.1).
 //!
-//! Beside [`super::ConnectApi`], whose callers know deployments only. What that trait says about `None`, `send_before`,
-//! masking and repeating holds here too. Both traits belong to one region, not to a project in the path: the token says
-//! whose they are. Next: [`super::paging`] to read all pages, `http/registry.rs` for what is sent.
+//! They are separate from [`super::ConnectApi`], whose callers need deployments only. Its rules for `None`,
+//! `send_before`, masking and repeating apply here too. Both traits address a region, not a project in the path: the
+//! token identifies the project. See [`super::paging`] for reading all pages and `http/registry.rs` for the requests.
 
 use jiff::Timestamp;
 
@@ -10,24 +10,24 @@ use super::Selector;
 use super::api::{Answer, PageRequest};
 use super::model::{Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, IntegrationType, Paged};
 
-/// Published connectors; one alone is read by [`super::ConnectApi::connector`].
+/// Published connectors. [`super::ConnectApi::connector`] reads a single one.
 pub trait RegistryApi: Send + Sync {
-    /// `searchConnectors`: one page, in no promised order. Records that cannot be decoded are left out of `results`,
-    /// but counted in `count`.
+    /// `searchConnectors`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted from
+    /// `results` but included in `count`.
     fn search<'a>(&'a self, query: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>>;
 }
 
-/// Connectors while they are being prepared; one alone is read by [`super::ConnectApi::staged`].
+/// Staged connectors. [`super::ConnectApi::staged`] reads a single one.
 pub trait StagedApi: Send + Sync {
-    /// `queryConnectorsStaged`: one page, in no promised order. Records that cannot be decoded are left out of
-    /// `results`, but counted in `count`.
+    /// `queryConnectorsStaged`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted
+    /// from `results` but included in `count`.
     fn all_staged<'a>(&'a self, query: &'a StagedQuery, page: PageRequest) -> Answer<'a, Paged<ConnectorStaged>>;
 
-    /// `createConnectorStaged`. Not safe to repeat: look the key up first (contract section 8.4).
+    /// `createConnectorStaged`. Not safe to repeat: look up the key first (contract section 8.4).
     fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged>;
 
-    /// `updateConnectorStagedById`, `updateConnectorStagedByKey`. Refused if `update.version` is not the current one;
-    /// whether several actions are all or nothing is unspecified (contract section 6).
+    /// `updateConnectorStagedById`, `updateConnectorStagedByKey`. The service refuses it unless `update.version` is
+    /// current. Whether an update with several actions is atomic is unspecified (contract section 6).
     fn update<'a>(
         &'a self,
         selector: &'a Selector,
@@ -35,48 +35,49 @@ pub trait StagedApi: Send + Sync {
         send_before: Timestamp,
     ) -> Answer<'a, Option<ConnectorStaged>>;
 
-    /// `deleteConnectorStagedById`, `deleteConnectorStagedByKey`: deletes whatever is there, since no version is sent.
+    /// `deleteConnectorStagedById`, `deleteConnectorStagedByKey`: deletes the connector in any version, since no
+    /// version is sent.
     ///
-    /// No body is described for its 404 (contract section 5.1), so after one without the body of the contract the
-    /// connector is read, and so after a success that cannot be read. `None`: it was not there. `Some`: the service said
-    /// that it is deleted; the record may be the one from before.
+    /// The contract describes no body for its 404 (section 5.1). The client therefore reads the connector after a 404
+    /// without the contract's error body and after a success that cannot be decoded. `None`: it did not exist. `Some`:
+    /// the service reported that it is deleted; the record may be the one from before the deletion.
     fn discard<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<ConnectorStaged>>;
 }
 
-/// Which published connectors (contract section 3). How filters combine, and several values of one, is unspecified;
-/// nothing given means all. Every value of a list is a parameter of its own: hundreds make a URL that is too long for
-/// many servers.
+/// Selects published connectors (contract section 3); the default selects all. How filters combine, and how several
+/// values of one filter combine, is unspecified. Each list value becomes a parameter of its own, so hundreds of values
+/// make a URL that is too long for many servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectorQuery {
-    /// Words to look for in name and description.
+    /// Words to search for in name and description.
     pub text: Option<String>,
-    /// `true`: only what is assigned to the caller's project; `false`: everything that is available to it.
+    /// `true`: only connectors assigned to the caller's project; `false`: all connectors available to it.
     pub private: Option<bool>,
-    /// Company of the creator.
+    /// The creator's company.
     pub creator_company: Option<String>,
-    /// Ids to look for.
+    /// Ids to search for.
     pub ids: Vec<String>,
-    /// Keys to look for.
+    /// Keys to search for.
     pub keys: Vec<String>,
-    /// What they integrate with.
+    /// Systems that the connectors integrate with.
     pub integration_types: Vec<IntegrationType>,
-    /// Order; syntax and fields are unspecified.
+    /// Sort order; syntax and fields are unspecified.
     pub sort: Vec<String>,
 }
 
-/// Which staged connectors (contract section 3). Nothing given means all.
+/// Selects staged connectors (contract section 3); the default selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StagedQuery {
-    /// `true`: only private ones; `false`: only public ones. Not the `private` of [`ConnectorQuery`].
+    /// `true`: only private ones; `false`: only public ones. Differs from `private` of [`ConnectorQuery`].
     pub is_private: Option<bool>,
-    /// What they integrate with.
+    /// Systems that the connectors integrate with.
     pub integration_types: Vec<IntegrationType>,
-    /// Order; syntax and fields are unspecified.
+    /// Sort order; syntax and fields are unspecified.
     pub sort: Vec<String>,
 }
 
 impl ConnectorQuery {
-    /// As parameters of `searchConnectors`, in a fixed order.
+    /// Returns the query parameters of `searchConnectors` in a fixed order.
     #[must_use]
     pub fn parameters(&self) -> Vec<(&'static str, String)> {
         let mut parameters = Parameters::default();
@@ -92,7 +93,7 @@ impl ConnectorQuery {
 }
 
 impl StagedQuery {
-    /// As parameters of `queryConnectorsStaged`, in a fixed order.
+    /// Returns the query parameters of `queryConnectorsStaged` in a fixed order.
     #[must_use]
     pub fn parameters(&self) -> Vec<(&'static str, String)> {
         let mut parameters = Parameters::default();

@@ -1,5 +1,5 @@
-//! Names to addresses, with the rules of [`super::hosts`] applied to the very addresses that are then connected to, so
-//! that a name cannot show one address to a check and another to the connection.
+//! DNS resolution with the rules of [`super::hosts`] applied to the very addresses that the client then connects to, so
+//! that a name cannot resolve to one address for the check and to another for the connection (DNS rebinding).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,14 +12,14 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::hosts::{Endpoint, Reach, is_public};
 
-/// Resolves through the system; names that only a wildcard allows keep their public addresses only. Other names are
-/// literal hosts or the proxy of the environment: redirects are not followed, so nothing else is ever asked for.
+/// Resolves through the system. Names that only a wildcard allows keep only their public addresses. All other names are
+/// literal hosts or the proxy of the environment: redirects are not followed, so the client resolves no other name.
 pub(super) struct GuardedResolver {
     public_only: Arc<BTreeSet<String>>,
     lookup: Lookup,
 }
 
-/// Asks for the addresses of a name, once.
+/// Resolves a name once.
 type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
 
 impl fmt::Debug for GuardedResolver {
@@ -29,7 +29,7 @@ impl fmt::Debug for GuardedResolver {
 }
 
 impl GuardedResolver {
-    /// Guards the names of those endpoints that are allowed by a wildcard.
+    /// Creates a resolver that restricts the endpoints allowed by a wildcard to public addresses.
     pub(super) fn new<'a>(endpoints: impl IntoIterator<Item = &'a Endpoint>) -> Self {
         Self::asking(endpoints, Arc::new(|name| Box::pin(system(name))))
     }
@@ -77,7 +77,7 @@ mod tests {
     use super::super::hosts::AllowedHosts;
     use super::*;
 
-    /// A server of names that tells the first answer to who asks first, and the last one from then on.
+    /// A DNS server that returns each answer once in order, and the last one from then on.
     fn changing(answers: Vec<Vec<SocketAddr>>) -> (Lookup, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
@@ -94,9 +94,9 @@ mod tests {
         client.build().expect("a client without certificates")
     }
 
-    /// Says `name` to who connects.
+    /// Starts a server that responds with `name`.
     async fn server(name: &'static str) -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback is there");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback is available");
         let bound = listener.local_addr().expect("it is bound");
         tokio::spawn(async move {
             while let Ok((mut connection, _)) = listener.accept().await {
@@ -117,8 +117,8 @@ mod tests {
         let client = client(GuardedResolver::asking([], lookup));
         for (name, count) in [("checked", 1), ("another", 2)] {
             let answer =
-                client.get("http://changing.test/").send().await.expect("it answers").text().await.expect("a text");
-            assert_eq!((answer.as_str(), asked.load(Ordering::SeqCst)), (name, count), "one question, one connection");
+                client.get("http://changing.test/").send().await.expect("it responds").text().await.expect("a text");
+            assert_eq!((answer.as_str(), asked.load(Ordering::SeqCst)), (name, count), "one lookup, one connection");
         }
     }
 
@@ -136,7 +136,7 @@ mod tests {
         let error =
             client(resolver).get("http://connect.x.commercetools.com/").send().await.expect_err("it is private now");
         assert!(error.is_connect(), "{error:?}");
-        assert_eq!(asked.load(Ordering::SeqCst), 2, "it was asked again, and refused");
+        assert_eq!(asked.load(Ordering::SeqCst), 2, "the name was resolved again and refused");
     }
 
     #[test]

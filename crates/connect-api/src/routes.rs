@@ -1,24 +1,24 @@
-//! Paths of the Connect API (contract sections 2, 5.1, 5.2 and 11), the same for client and dev server.
+//! Paths of the Connect API (contract sections 2, 5.1, 5.2 and 11), shared by the client and the dev server.
 
 use super::Selector;
 
-/// Token endpoint, on the authorization host.
+/// Token endpoint on the authorization host.
 pub const TOKEN: &str = "/oauth/token";
-/// Search among published connectors.
+/// Search for published connectors.
 pub const CONNECTOR_SEARCH: &str = "/connectors/search";
 /// Staged connectors.
 pub const CONNECTORS_STAGED: &str = "/connectors/drafts";
-/// Longest page of a list.
+/// Maximum page size of a list.
 pub const LARGEST_PAGE: u16 = 500;
-/// Page size where none is asked for.
+/// Page size if the request names none.
 pub const DEFAULT_PAGE: u16 = 20;
-/// Largest `offset` of a list.
+/// Maximum `offset` of a list.
 pub const LARGEST_OFFSET: u32 = 10_000;
-/// Literal start of a path segment that names a resource by its key.
+/// Prefix of a path segment that identifies a resource by key.
 pub const KEY_PREFIX: &str = "key=";
 
 impl Selector {
-    /// The last segment of a path: `{id}` or `key={key}`.
+    /// Returns the last segment of a path: `{id}` or `key={key}`.
     #[must_use]
     pub fn segment(&self) -> String {
         match self {
@@ -28,62 +28,63 @@ impl Selector {
     }
 }
 
-/// Deployments of a project, or those that the token's scope names if `project` is `None`.
+/// Returns the path of a project's deployments, or of the deployments in the token's scope if `project` is `None`.
 #[must_use]
 pub fn deployments(project: Option<&str>) -> String {
     project.map_or_else(|| "/deployments".to_owned(), |project| format!("/{}/deployments", encode(project)))
 }
 
-/// One deployment.
+/// Returns the path of one deployment.
 #[must_use]
 pub fn deployment(project: Option<&str>, selector: &Selector) -> String {
     format!("{}/{}", deployments(project), selector.segment())
 }
 
-/// Logs of one deployment.
+/// Returns the path of a deployment's logs.
 #[must_use]
 pub fn logs(project: &str, selector: &Selector) -> String {
     format!("{}/logs", deployment(Some(project), selector))
 }
 
-/// One published connector.
+/// Returns the path of a published connector.
 #[must_use]
 pub fn connector(selector: &Selector) -> String {
     format!("/connectors/{}", selector.segment())
 }
 
-/// One staged connector.
+/// Returns the path of a staged connector.
 #[must_use]
 pub fn connector_staged(selector: &Selector) -> String {
     format!("{CONNECTORS_STAGED}/{}", selector.segment())
 }
 
-/// One Extension, on the host of the HTTP API.
+/// Returns the path of an Extension on the host of the HTTP API.
 #[must_use]
 pub fn extension(project: &str, selector: &Selector) -> String {
     format!("/{}/extensions/{}", encode(project), selector.segment())
 }
 
-/// One Subscription, on the host of the HTTP API.
+/// Returns the path of a Subscription on the host of the HTTP API.
 #[must_use]
 pub fn subscription(project: &str, selector: &Selector) -> String {
     format!("/{}/subscriptions/{}", encode(project), selector.segment())
 }
 
-/// A frontend action, below the prefix of its preset.
+/// Returns the path of a frontend action below the prefix of its preset.
 #[must_use]
 pub fn action(prefix: &str, namespace: &str, name: &str) -> String {
     format!("{prefix}/{}/{}", encode(namespace), encode(name))
 }
 
-/// Percent-encodes what RFC 3986 section 2.3 does not leave unreserved, so that no id can leave its segment.
+/// Percent-encodes everything except the unreserved characters of RFC 3986 section 2.3, so that an id cannot leave its
+/// path segment.
 fn encode(segment: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::with_capacity(segment.len());
     for byte in segment.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => encoded.push(char::from(byte)),
-            // A lone `.` or `..` would be a step in the path, so it is encoded too.
+            // Includes `.`, although it is unreserved: a segment `.` or `..` would change the path.
             _ => {
                 let _ = write!(encoded, "%{byte:02X}");
             }
@@ -92,7 +93,8 @@ fn encode(segment: &str) -> String {
     encoded
 }
 
-/// Names of the operations (contract sections 5 and 11), the two reads of the HTTP API, and `token`: what faults are set for and requests are counted by.
+/// Names of all operations: those of contract sections 5 and 11, the two reads of the HTTP API, and `token`. Faults are
+/// configured and requests are counted by these names.
 pub const OPERATIONS: [&str; 32] = [
     "token",
     "searchConnectors",

@@ -1,29 +1,30 @@
-//! Scopes of the API (contract section 2): which right needs which of them, and which of them contain others. Pure.
+//! OAuth scopes of the API (contract section 2): which permission needs which scope, and which scopes include others.
+//! Pure.
 //!
-//! The one table of scopes: the dev server grants and checks by it, the operator compares a token with it before anything
-//! is sent, and texts that tell a person which scope is missing are made from it. Scopes are written without the project
-//! here, `view_connectors` rather than `view_connectors:shop`, unless a function says otherwise.
+//! This is the single table of scopes. The dev server grants and checks by it, the operator compares a token with it
+//! before it sends anything, and messages about missing scopes are generated from it. Scopes are written without the
+//! project, `view_connectors` instead of `view_connectors:shop`, unless a function documents otherwise.
 
-/// Contains every scope of this page but [`MANAGE_API_CLIENTS`].
+/// Includes every scope in this module except [`MANAGE_API_CLIENTS`].
 pub const MANAGE_PROJECT: &str = "manage_project";
-/// Prepares, changes and deletes staged connectors; contains [`VIEW_CONNECTORS`].
+/// Creates, updates and deletes staged connectors; includes [`VIEW_CONNECTORS`].
 pub const MANAGE_CONNECTORS: &str = "manage_connectors";
 /// Reads connectors and staged connectors.
 pub const VIEW_CONNECTORS: &str = "view_connectors";
-/// Creates, redeploys and deletes deployments; contains [`VIEW_CONNECTORS_DEPLOYMENTS`].
+/// Creates, redeploys and deletes deployments; includes [`VIEW_CONNECTORS_DEPLOYMENTS`].
 pub const MANAGE_CONNECTORS_DEPLOYMENTS: &str = "manage_connectors_deployments";
 /// Reads deployments and their logs.
 pub const VIEW_CONNECTORS_DEPLOYMENTS: &str = "view_connectors_deployments";
-/// Lets a deployment generate an API client. No other scope contains it.
+/// Allows a deployment to generate an API client. No other scope includes it.
 pub const MANAGE_API_CLIENTS: &str = "manage_api_clients";
 
-/// Reads and changes Extensions. A scope of the HTTP API, which has none for reading alone; [`MANAGE_PROJECT`] contains
-/// it. Not in the contract: the vendor's reference of the HTTP API.
+/// Reads and changes Extensions. A scope of the HTTP API, which has no read-only scope for them; [`MANAGE_PROJECT`]
+/// includes it. Source: the vendor's reference of the HTTP API, not the contract.
 pub const MANAGE_EXTENSIONS: &str = "manage_extensions";
-/// Reads and changes Subscriptions. The same holds for it.
+/// Reads and changes Subscriptions. Otherwise like [`MANAGE_EXTENSIONS`].
 pub const MANAGE_SUBSCRIPTIONS: &str = "manage_subscriptions";
 
-/// Each scope that contains others, with those others.
+/// Scopes that include other scopes, each with the included ones.
 const CONTAINED: [(&str, &[&str]); 3] = [
     (
         MANAGE_PROJECT,
@@ -40,7 +41,7 @@ const CONTAINED: [(&str, &[&str]); 3] = [
     (MANAGE_CONNECTORS_DEPLOYMENTS, &[VIEW_CONNECTORS_DEPLOYMENTS]),
 ];
 
-/// What a caller may do: one group of operations of contract section 2.
+/// A permission of a caller: one group of operations in contract section 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
     /// Read and search connectors, read and list staged connectors.
@@ -51,7 +52,7 @@ pub enum Right {
     ViewDeployments,
     /// Create, update and delete deployments.
     ManageDeployments,
-    /// Create a deployment whose API client is generated, beside [`Right::ManageDeployments`].
+    /// Create a deployment whose API client is generated; needed in addition to [`Right::ManageDeployments`].
     GenerateApiClients,
     /// Read Extensions, for `spec.verify`.
     ReadExtensions,
@@ -71,7 +72,7 @@ impl Right {
         Self::ReadSubscriptions,
     ];
 
-    /// The scopes of which any one is enough. The last one allows the least.
+    /// Returns the scopes of which any single one is sufficient. The last one grants the least.
     #[must_use]
     pub const fn scopes(self) -> &'static [&'static str] {
         match self {
@@ -85,7 +86,7 @@ impl Right {
         }
     }
 
-    /// What it is needed for, as the end of a sentence.
+    /// Returns what the right is needed for, as the end of a sentence.
     #[must_use]
     pub const fn purpose(self) -> &'static str {
         match self {
@@ -99,7 +100,7 @@ impl Right {
         }
     }
 
-    /// Whether a token with these scopes, which name their projects, has it in a project.
+    /// Returns whether `scopes`, each with its project, grant the right in `project`.
     pub fn is_granted<'a>(self, scopes: impl IntoIterator<Item = &'a str>, project: &str) -> bool {
         scopes
             .into_iter()
@@ -107,14 +108,15 @@ impl Right {
             .any(|(scope, of)| of == project && self.scopes().contains(&scope))
     }
 
-    /// The scopes that are enough, each with the project, joined by `or`.
+    /// Returns the sufficient scopes, each with the project, joined by `or`.
     #[must_use]
     pub fn needed(self, project: &str) -> String {
         let scopes: Vec<_> = self.scopes().iter().map(|scope| format!("{scope}:{project}")).collect();
         scopes.join(" or ")
     }
 
-    /// The right that an operation needs, by its name in contract section 5; `None`: the contract names no scope for it.
+    /// Returns the right that an operation needs, by its name in contract section 5, or `None` if the contract names no
+    /// scope for it.
     #[must_use]
     pub fn of_operation(operation: &str) -> Option<Self> {
         Some(match operation {
@@ -148,17 +150,17 @@ impl Right {
     }
 }
 
-/// A task that an API client is created for.
+/// A task for which a user creates an API client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// What it is, as the end of a sentence.
+    /// What the task is, as the end of a sentence.
     pub purpose: &'static str,
-    /// The rights that it needs, all of them.
+    /// The rights that the task needs; all of them are required.
     pub rights: &'static [Right],
 }
 
 impl Task {
-    /// The tasks that the pages name scopes for.
+    /// The tasks for which the documentation lists scopes.
     pub const ALL: [Self; 6] = [
         Self { purpose: "to deploy connectors", rights: &[Right::ManageDeployments, Right::ViewConnectors] },
         Self {
@@ -177,13 +179,13 @@ impl Task {
         },
     ];
 
-    /// The scopes that allow it and as little else as possible.
+    /// Returns the scopes that allow the task and as little else as possible.
     #[must_use]
     pub fn least(self) -> Vec<&'static str> {
         self.rights.iter().filter_map(|right| right.scopes().last().copied()).collect()
     }
 
-    /// The scopes that allow it with [`MANAGE_PROJECT`]: that one, and those that it does not contain.
+    /// Returns the scopes that allow the task with [`MANAGE_PROJECT`]: that scope and those that it does not include.
     #[must_use]
     pub fn with_manage_project(self) -> Vec<&'static str> {
         let beside = self.rights.iter().filter(|right| !right.scopes().contains(&MANAGE_PROJECT));
@@ -191,8 +193,8 @@ impl Task {
     }
 }
 
-/// Which of `rights` a token lacks in a project. `granted`: its scopes as the answer to the token request named them. If
-/// none of them is of this project, nothing is concluded from them.
+/// Returns those of `rights` that a token lacks in a project. `granted` are its scopes from the token response. If none
+/// of them names this project, the scopes prove nothing and no right is reported as missing.
 #[must_use]
 pub fn missing(rights: &[Right], granted: &[String], project: &str) -> Vec<Right> {
     let of_project = |scope: &String| scope.split_once(':').is_some_and(|(_, of)| of == project);
@@ -203,15 +205,15 @@ pub fn missing(rights: &[Right], granted: &[String], project: &str) -> Vec<Right
     rights.iter().filter(lacks).copied().collect()
 }
 
-/// Names the scopes of these rights, each with the project, and what they are needed for.
+/// Describes which scopes these rights need, each with the project, and what they are needed for.
 #[must_use]
 pub fn explain(rights: &[Right], project: &str) -> String {
     let each = rights.iter().map(|right| format!("{}, which is needed {}", right.needed(project), right.purpose()));
     each.collect::<Vec<_>>().join("; and ")
 }
 
-/// Whether a client that owns `own` may ask for a token with `asked`; both name their project. Each scope contains
-/// itself, and nothing of another project.
+/// Returns whether a client with the scope `own` may request a token with the scope `asked`; both name their project.
+/// Each scope includes itself, and none includes a scope of another project.
 #[must_use]
 pub fn contains(own: &str, asked: &str) -> bool {
     if own == asked {
@@ -299,7 +301,7 @@ mod tests {
         }
     }
 
-    /// A client that may ask for a token with a scope must not gain a right by it.
+    /// Requesting a token with an included scope must not give a client a right that it lacks.
     #[test]
     fn a_contained_scope_gives_no_right_that_its_owner_lacks() {
         for (own, contained) in CONTAINED {

@@ -1,17 +1,17 @@
-//! The trace id: one for everything that is done for one reason, in logs and in what leaves the process.
+//! The trace id, shared by everything that happens for one reason, in logs and in outgoing requests.
 //!
-//! Who begins something gives it an id with [`within`]; whoever sends finds it with [`current`]. Logs have it from the span
-//! around the same thing.
+//! The code that starts a unit of work sets an id with [`within`]; the client reads it with [`current`]. Logs get it
+//! from the span around the same work.
 
 use std::fmt;
 use std::future::Future;
 
-/// An id of 64 random bits, written as 16 hexadecimal digits.
+/// A trace id of 64 random bits, written as 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Id(u64);
 
 impl Id {
-    /// A new one.
+    /// Creates a new random id.
     #[must_use]
     pub fn random() -> Self {
         Self(rand::random())
@@ -28,12 +28,12 @@ tokio::task_local! {
     static CURRENT: Id;
 }
 
-/// Does `work` under this id. A task that it spawns is under none.
+/// Runs `work` under this id. Tasks that `work` spawns do not inherit it.
 pub async fn within<T>(id: Id, work: impl Future<Output = T>) -> T {
     CURRENT.scope(id, work).await
 }
 
-/// Has `work` done by a task of its own go on under the id of whoever calls this, if there is one.
+/// Carries the caller's id, if any, into `work` that a separate task runs.
 pub fn carried<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let id = current();
     async move {
@@ -44,7 +44,7 @@ pub fn carried<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     }
 }
 
-/// The id of what is being done.
+/// Returns the id of the current work, if any.
 #[must_use]
 pub fn current() -> Option<Id> {
     CURRENT.try_with(|id| *id).ok()

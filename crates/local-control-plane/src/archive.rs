@@ -1,7 +1,7 @@
 //! The archive of etcd, kube-apiserver and kubectl that `kubernetes-sigs/controller-tools` publishes for envtest.
 //!
-//! The SHA-512 sum of each archive is part of this program. Nothing is unpacked before the whole archive has the sum, and
-//! only the three programs are unpacked, as regular files. Next: `download.rs` for how the archive gets here.
+//! The SHA-512 sum of each archive is compiled into this program. Nothing is unpacked before the whole archive is
+//! verified, and only the three programs are unpacked, as regular files. See `download.rs` for the download.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -14,8 +14,8 @@ use reqwest::Url;
 use super::assets::PROGRAMS;
 use super::versions;
 
-/// SHA-512 sums of the archives of [`versions::ENVTEST`], by platform.
-/// Source: `envtest-releases.yaml` of kubernetes-sigs/controller-tools.
+/// SHA-512 sums of the archives of [`versions::ENVTEST`] for each platform. Source: `envtest-releases.yaml` of
+/// kubernetes-sigs/controller-tools.
 #[rustfmt::skip]
 const SUMS: [(&str, &str); 4] = [
     (
@@ -36,23 +36,23 @@ const SUMS: [(&str, &str); 4] = [
     ),
 ];
 
-/// Folder of the programs inside an archive.
+/// Folder of the programs in an archive.
 const FOLDER: &str = "controller-tools/envtest";
 
-/// Largest program that is unpacked, in bytes; kube-apiserver has about 100 MB.
+/// Maximum size of an unpacked program in bytes; kube-apiserver has about 100 MB.
 const LARGEST_PROGRAM: u64 = 1 << 30;
 
-/// Where an archive is, and what it must be.
+/// The address and the expected sum of an archive.
 #[derive(Clone, Debug)]
 pub(super) struct Archive {
-    /// Its address.
+    /// URL of the archive.
     pub(super) address: Url,
-    /// Its SHA-512 sum, in lower-case hexadecimal digits.
+    /// Its SHA-512 sum in lowercase hexadecimal digits.
     pub(super) sha512: String,
 }
 
 impl Archive {
-    /// The archive for this machine, if one is published.
+    /// Returns the archive for this machine, if one is published.
     pub(super) fn published() -> Option<Self> {
         let system = match std::env::consts::OS {
             "macos" => "darwin",
@@ -75,10 +75,11 @@ impl Archive {
     }
 }
 
-/// Unpacks the programs of `archive` into `folder`, which is empty. Entries that are none of the programs are passed over.
+/// Unpacks the programs of `archive` into the empty `folder`. All other entries are ignored.
 ///
 /// # Errors
-/// If a program is missing, is there twice, is too large or is not a regular file, or if a file cannot be read or written.
+/// Fails if a program is missing, occurs twice, is too large or is not a regular file, or if a file cannot be read or
+/// written.
 pub(super) fn unpack(archive: &Path, folder: &Path) -> io::Result<()> {
     let mut archive = tar::Archive::new(GzDecoder::new(File::open(archive)?));
     for entry in archive.entries()? {
@@ -89,18 +90,18 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> io::Result<()> {
             continue;
         };
         if !entry.header().entry_type().is_file() {
-            return Err(io::Error::other(format!("{program} in it is not a regular file")));
+            return Err(io::Error::other(format!("{program} is not a regular file")));
         }
         if entry.size() > LARGEST_PROGRAM {
-            return Err(io::Error::other(format!("{program} in it has {} bytes", entry.size())));
+            return Err(io::Error::other(format!("{program} is too large: {} bytes", entry.size())));
         }
         write(entry, &folder.join(program))?;
     }
     let missing: Vec<_> = PROGRAMS.into_iter().filter(|program| !folder.join(program).is_file()).collect();
-    if missing.is_empty() { Ok(()) } else { Err(io::Error::other(format!("it has no {}", missing.join(", ")))) }
+    if missing.is_empty() { Ok(()) } else { Err(io::Error::other(format!("missing programs: {}", missing.join(", ")))) }
 }
 
-/// Writes a program, which must not be there yet, through to the disk.
+/// Writes a program to a new file and syncs it to the disk.
 fn write(mut program: impl Read, path: &Path) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o755).open(path)?;
     io::copy(&mut program, &mut file)?;

@@ -1,3 +1,5 @@
+//! Unpacking of archives, good and bad.
+
 use std::io::Write;
 
 use flate2::Compression;
@@ -6,7 +8,7 @@ use tar::{EntryType, Header};
 
 use super::*;
 
-/// An entry of an archive: its path, and what it is.
+/// An archive entry: its path and its kind.
 pub(crate) type Entry<'a> = (&'a str, Kind<'a>);
 
 #[derive(Clone, Copy)]
@@ -15,13 +17,13 @@ pub(crate) enum Kind<'a> {
     Folder,
     Symlink(&'a str),
     HardLink(&'a str),
-    /// A file that says it is as large as this.
+    /// A file whose header claims this size.
     Claims(u64),
 }
 
 use Kind::{Claims, Folder, HardLink, Symlink};
 
-/// The three programs, as the archives that are published have them.
+/// The three programs, as in a published archive.
 pub(crate) const GOOD: [Entry<'static>; 4] = [
     ("controller-tools/envtest/", Folder),
     ("controller-tools/envtest/etcd", Kind::File("etcd, downloaded")),
@@ -29,7 +31,7 @@ pub(crate) const GOOD: [Entry<'static>; 4] = [
     ("controller-tools/envtest/kubectl", Kind::File("kubectl, downloaded")),
 ];
 
-/// An archive with these entries, whose paths are taken as they are.
+/// Returns an archive with these entries, whose paths are written unchanged.
 pub(crate) fn packed(entries: &[Entry<'_>]) -> Vec<u8> {
     let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (path, kind) in entries {
@@ -54,7 +56,7 @@ pub(crate) fn packed(entries: &[Entry<'_>]) -> Vec<u8> {
     archive.into_inner().and_then(GzEncoder::finish).expect("memory can be written")
 }
 
-/// Unpacks `bytes` into an empty folder: how that ended, and the temporary folder of both.
+/// Unpacks `bytes` into an empty folder; returns the result and the temporary folder that contains both.
 fn unpacked(bytes: &[u8]) -> (io::Result<()>, tempfile::TempDir) {
     let temporary = tempfile::tempdir().expect("a temporary folder");
     let (archive, folder) = (temporary.path().join("archive"), temporary.path().join("a/b/programs"));
@@ -63,12 +65,12 @@ fn unpacked(bytes: &[u8]) -> (io::Result<()>, tempfile::TempDir) {
     (unpack(&archive, &folder), temporary)
 }
 
-/// Everything below `folder` that is not a folder, with what it holds.
+/// Returns everything below `folder` that is not a folder, with its content.
 fn files(folder: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
-        if path.symlink_metadata().expect("it is there").is_dir() {
+        if path.symlink_metadata().expect("the path exists").is_dir() {
             found.extend(files(&path));
         } else {
             let name = path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -79,7 +81,7 @@ fn files(folder: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// The files of [`GOOD`], and the archive.
+/// Returns the names of the unpacked files, without the archive.
 fn names(temporary: &tempfile::TempDir) -> Vec<String> {
     files(temporary.path()).into_iter().map(|(name, _)| name).filter(|name| name != "archive").collect()
 }
@@ -99,7 +101,7 @@ fn the_three_programs_are_unpacked_as_executable_files_and_nothing_else_is() {
     ];
     let dotted = GOOD.map(|(path, kind)| (format!("./{path}"), kind));
     let dotted: Vec<_> = dotted.iter().map(|(path, kind)| (path.as_str(), *kind)).collect();
-    // A link in place of the folder: what is written goes into our own folder all the same.
+    // The entry is ignored, so that the programs still go into the target folder.
     let link = [("controller-tools/envtest", Symlink("/nonexistent"))];
     for (case, entries) in [
         ("as published", GOOD.to_vec()),
@@ -114,26 +116,26 @@ fn the_three_programs_are_unpacked_as_executable_files_and_nothing_else_is() {
         for program in PROGRAMS {
             let path = temporary.path().join("a/b/programs").join(program);
             assert_eq!(std::fs::read_to_string(&path).expect("text"), format!("{program}, downloaded"), "{case}");
-            assert_eq!(path.metadata().expect("it is there").permissions().mode() & 0o100, 0o100, "{case}");
+            assert_eq!(path.metadata().expect("the path exists").permissions().mode() & 0o100, 0o100, "{case}");
         }
     }
     assert!(!Path::new("/tmp/connect-operator-escaped").exists());
 }
 
 #[test]
-fn an_archive_that_is_no_such_archive_is_refused() {
+fn an_invalid_archive_is_refused() {
     let etcd = |kind| [&[("controller-tools/envtest/etcd", kind)], &GOOD[2..]].concat();
     let gzip = packed(&GOOD);
     let mut broken = gzip.clone();
     let middle = broken.len() / 2;
     broken[middle] ^= 0xff;
     for (case, bytes, expected) in [
-        ("a link", packed(&etcd(Symlink("/bin/sh"))), "etcd in it is not a regular file"),
-        ("a hard link", packed(&etcd(HardLink("/bin/sh"))), "etcd in it is not a regular file"),
-        ("a folder", packed(&etcd(Folder)), "etcd in it is not a regular file"),
-        ("too large", packed(&etcd(Claims(LARGEST_PROGRAM + 1))), "etcd in it has 1073741825 bytes"),
-        ("a program is missing", packed(&GOOD[..3]), "it has no kubectl"),
-        ("empty", packed(&[]), "it has no etcd, kube-apiserver, kubectl"),
+        ("a link", packed(&etcd(Symlink("/bin/sh"))), "etcd is not a regular file"),
+        ("a hard link", packed(&etcd(HardLink("/bin/sh"))), "etcd is not a regular file"),
+        ("a folder", packed(&etcd(Folder)), "etcd is not a regular file"),
+        ("too large", packed(&etcd(Claims(LARGEST_PROGRAM + 1))), "etcd is too large: 1073741825 bytes"),
+        ("a program is missing", packed(&GOOD[..3]), "missing programs: kubectl"),
+        ("empty", packed(&[]), "missing programs: etcd, kube-apiserver, kubectl"),
         ("a program twice", packed(&[GOOD[1], GOOD[1]]), "File exists"),
         ("cut off", gzip[..middle].to_vec(), ""),
         ("not gzip", b"<html><body>Not Found</body></html>".to_vec(), "invalid gzip header"),

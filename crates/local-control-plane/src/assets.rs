@@ -1,5 +1,5 @@
-//! Where the programs of a local cluster come from: the folder that `KUBEBUILDER_ASSETS` names, or the user's cache folder.
-//! Next: `cache.rs` for how they get there.
+//! Locates the programs of a local cluster: in the folder that `KUBEBUILDER_ASSETS` names, or in the user's cache
+//! folder. See `cache.rs` for how the cache is filled.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -10,16 +10,16 @@ use super::archive::Archive;
 use super::cache::Cache;
 use clock::Clock;
 
-/// Set to anything, programs are built with Go; nothing is downloaded ready-made, nor used if it was.
+/// If set to any value, the programs are built with Go; downloaded programs are neither fetched nor used.
 const BUILD_WITH_GO: &str = "CONNECT_OPERATOR_BUILD_WITH_GO";
 
-/// Names of the programs, as they are called in every folder of assets.
+/// Names of the programs in every folder of assets.
 pub(super) const PROGRAMS: [&str; 3] = ["etcd", "kube-apiserver", "kubectl"];
 
 /// The programs of a local cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assets {
-    /// The store of the API server.
+    /// Storage of the API server.
     pub etcd: PathBuf,
     /// The API server.
     pub kube_apiserver: PathBuf,
@@ -27,36 +27,36 @@ pub struct Assets {
     pub kubectl: PathBuf,
 }
 
-/// What happens while programs are looked for. Displayed, it is a line for people.
+/// A progress step while programs are located. `Display` formats it as a line for users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Another process downloads or builds the same programs; this one waits until it has ended.
+    /// Another process downloads or builds the same programs; this one waits until the other one has finished.
     WaitingForAnotherProcess,
-    /// The host of the published archive is asked for it.
+    /// The archive is requested from its host.
     Asking {
         /// The host.
         host: String,
     },
-    /// The archive begins to arrive.
+    /// The download of the archive has started.
     Downloading {
-        /// Its size, if it is announced.
+        /// Its size, if the server announced it.
         bytes: Option<u64>,
     },
-    /// The archive had the right sum, and its programs are there.
+    /// The archive was verified, and its programs are available.
     Downloaded,
-    /// There is no archive; the programs are built instead.
+    /// The archive could not be downloaded; the programs are built instead.
     NotDownloaded {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A program is missing and gets built; this takes minutes.
+    /// A missing program is being built, which takes minutes.
     Building {
         /// Name of the program.
         program: &'static str,
         /// How long it usually takes on 2 cores.
         usually: &'static str,
     },
-    /// The program of the last [`Step::Building`] is there.
+    /// The program of the last [`Step::Building`] is available.
     Built {
         /// Name of the program.
         program: &'static str,
@@ -64,7 +64,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Whether something has ended with it, so that nothing runs until the next step.
+    /// Returns whether the step completes an activity, so that nothing runs until the next step.
     #[must_use]
     pub fn is_an_end(&self) -> bool {
         matches!(self, Self::Downloaded | Self::NotDownloaded { .. } | Self::Built { .. })
@@ -101,13 +101,13 @@ impl fmt::Display for Step {
 }
 
 impl Assets {
-    /// The programs of the folder that `KUBEBUILDER_ASSETS` names, or those of the cache folder (`XDG_CACHE_HOME` or
-    /// `~/.cache`, then `connect-operator`). If there are none, the archive that is published for envtest is downloaded,
-    /// about 90 MB. If that cannot be done, or `CONNECT_OPERATOR_BUILD_WITH_GO` is set, they are built with the Go
-    /// toolchain: minutes, a gigabyte of downloads and 4 GB in Go's own caches. Either happens once. `report` hears of every
-    /// step.
+    /// Returns the programs in the folder that `KUBEBUILDER_ASSETS` names, or those in the cache folder
+    /// (`XDG_CACHE_HOME` or `~/.cache`, then `connect-operator`). If the cache has none, the archive that is published
+    /// for envtest is downloaded, about 90 MB. If the download fails, or if `CONNECT_OPERATOR_BUILD_WITH_GO` is set,
+    /// they are built with the Go toolchain: this takes minutes, a gigabyte of downloads and 4 GB in Go's own caches.
+    /// Either happens only once. `report` is called for every step.
     ///
-    /// Dropping the future ends a download or a build; nothing unfinished is ever taken for a program.
+    /// Dropping the future stops a download or a build; an incomplete file is never used as a program.
     ///
     /// # Errors
     /// [`Error::AssetsMissing`], [`Error::NoCacheFolder`], [`Error::NoPrograms`], [`Error::Go`], [`Error::Build`] and
@@ -121,10 +121,10 @@ impl Assets {
         Cache { folder, archive, go: "go".into(), clock: Clock::system() }.programs(&report).await
     }
 
-    /// The programs of `folder`.
+    /// Returns the programs in `folder`.
     ///
     /// # Errors
-    /// [`Error::AssetsMissing`] if one is not there.
+    /// [`Error::AssetsMissing`] if one does not exist.
     pub fn of(folder: &Path) -> Result<Self, Error> {
         let missing: Vec<_> = PROGRAMS.into_iter().filter(|program| !folder.join(program).is_file()).collect();
         if missing.is_empty() {
@@ -134,19 +134,19 @@ impl Assets {
         }
     }
 
-    /// The programs of `folder`, in which they are.
+    /// Returns the paths of the programs in `folder` without checking that they exist.
     pub(super) fn at(folder: &Path) -> Self {
         let [etcd, kube_apiserver, kubectl] = PROGRAMS.map(|program| folder.join(program));
         Self { etcd, kube_apiserver, kubectl }
     }
 }
 
-/// An environment variable; an empty one counts as not set.
+/// Returns an environment variable; an empty one counts as not set.
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// A relative `XDG_CACHE_HOME` is ignored (XDG Base Directory Specification).
+/// Returns the cache folder. A relative `XDG_CACHE_HOME` is ignored (XDG Base Directory Specification).
 fn cache_folder(xdg_cache_home: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let cache = xdg_cache_home.map(PathBuf::from).filter(|folder| folder.is_absolute());
     let cache = cache.or_else(|| home.map(|home| Path::new(&home).join(".cache")))?;
@@ -179,6 +179,6 @@ mod tests {
         for program in PROGRAMS {
             std::fs::write(folder.path().join(program), "").expect("a file");
         }
-        assert_eq!(Assets::of(folder.path()).expect("all are there"), Assets::at(folder.path()));
+        assert_eq!(Assets::of(folder.path()).expect("all programs exist"), Assets::at(folder.path()));
     }
 }

@@ -1,8 +1,9 @@
-//! Builds etcd, kube-apiserver and kubectl with the Go toolchain, from module files that are part of this program.
+//! Builds etcd, kube-apiserver and kubectl with the Go toolchain, from module files that are compiled into this
+//! program.
 //!
-//! Sums of every module are in `modules/`, so what gets built is what was looked at. A program appears in the folder
-//! under its name only when it is whole. One process may build at a time: `cache.rs` sees to that. However this process
-//! ends, no process of a build is left. Next: `running_build.rs` for that.
+//! The sums of all modules are in `modules/`, so that exactly the reviewed sources are built. A program appears in the
+//! folder under its name only when it is complete. Only one process may build at a time, which `cache.rs` ensures. In
+//! whatever way this process ends, no process of a build remains; see `running_build.rs`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,10 +15,10 @@ use super::assets::{PROGRAMS, Step};
 use super::running_build::RunningBuild;
 use super::{Error, versions};
 
-/// How many lines of a failed build are shown.
+/// Number of lines of a failed build that an error shows.
 const LAST_LINES: usize = 15;
 
-/// A Go module that programs are built from.
+/// A Go module that contains programs to build.
 struct Module {
     name: &'static str,
     go_mod: &'static str,
@@ -33,7 +34,7 @@ const KUBERNETES: Module = Module {
     go_sum: include_str!("modules/kubernetes/go.sum"),
 };
 
-/// How one program is built.
+/// How to build one program.
 struct Recipe {
     program: &'static str,
     module: &'static Module,
@@ -41,7 +42,7 @@ struct Recipe {
     usually: &'static str,
 }
 
-/// In the order of [`PROGRAMS`]: the quick one first, so that a problem with Go or the network shows early.
+/// In the order of [`PROGRAMS`]; etcd builds fast, so that a problem with Go or the network shows early.
 const RECIPES: [Recipe; 3] = [
     Recipe { program: PROGRAMS[0], module: &ETCD, package: "go.etcd.io/etcd/server/v3", usually: "1 minute" },
     Recipe {
@@ -53,16 +54,16 @@ const RECIPES: [Recipe; 3] = [
     Recipe { program: PROGRAMS[2], module: &KUBERNETES, package: "k8s.io/kubernetes/cmd/kubectl", usually: "1 minute" },
 ];
 
-/// The folder that programs are built into, and the toolchain.
+/// The target folder and the toolchain of builds.
 pub(super) struct Workshop {
-    /// Where the programs end up.
+    /// Folder for the finished programs.
     pub(super) folder: PathBuf,
     /// The `go` command.
     pub(super) go: OsString,
 }
 
 impl Workshop {
-    /// Builds the programs that are not there. Only one may do so at a time.
+    /// Builds the missing programs. Only one caller may do so at a time.
     pub(super) async fn build_missing(&self, report: &impl Fn(Step)) -> Result<(), Error> {
         let missing: Vec<_> = self.missing().collect();
         for recipe in &missing {
@@ -97,21 +98,24 @@ impl Workshop {
         Ok(())
     }
 
-    /// Asks Go inside a module, where a toolchain that may do so fetches the version that the module needs.
+    /// Checks the version of Go inside a module folder, where a toolchain that is allowed to downloads the version that
+    /// the module needs.
     async fn check_toolchain(&self, module: &Module) -> Result<(), Error> {
         let output =
             self.go(module).args(["env", "GOVERSION"]).output().await.map_err(|error| Error::Go {
                 problem: format!("{} cannot be run ({error})", self.go.to_string_lossy()),
             })?;
         if !output.status.success() {
-            return Err(Error::Go { problem: format!("it says: {}", String::from_utf8_lossy(&output.stderr).trim()) });
+            return Err(Error::Go {
+                problem: format!("it reports: {}", String::from_utf8_lossy(&output.stderr).trim()),
+            });
         }
         let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         if is_new_enough(&version) { Ok(()) } else { Err(Error::Go { problem: format!("this is {version}") }) }
     }
 
     async fn build(&self, recipe: &Recipe) -> Result<(), Error> {
-        // One builder at a time, so that a rest of a build that was killed is simply written over.
+        // Only one build runs at a time, so that the remainder of a killed build can be overwritten.
         let unfinished = self.folder.join(format!("{}.unfinished", recipe.program));
         let mut command = self.go(recipe.module);
         command
@@ -128,7 +132,8 @@ impl Workshop {
         std::fs::rename(&unfinished, &finished).map_err(Error::file(&finished))
     }
 
-    /// A `go` command in the folder of `module`, for this machine, without what the user set up for other work.
+    /// Returns a `go` command in the folder of `module`, for this machine and without the user's settings for other
+    /// work.
     fn go(&self, module: &Module) -> Command {
         let mut command = Command::new(&self.go);
         command
@@ -144,7 +149,7 @@ impl Workshop {
     }
 }
 
-/// Without symbols, and with the version that the API server tells its clients.
+/// Returns flags that strip symbols and set the version that the API server reports to its clients.
 fn linker_flags() -> String {
     let version = versions::KUBERNETES;
     let mut numbers = version.trim_start_matches('v').split('.');
@@ -153,8 +158,8 @@ fn linker_flags() -> String {
     format!("-s -w -X {package}.gitVersion={version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}")
 }
 
-/// Compares what `go env GOVERSION` prints (`go1.26.8`, `go1.27rc1`) with [`versions::GO`]; what is not such a version,
-/// like a build of Go's development branch, is left to the build to judge.
+/// Compares the output of `go env GOVERSION` (`go1.26.8`, `go1.27rc1`) with [`versions::GO`]. Other versions, such as a
+/// build of Go's development branch, are accepted, because the build itself will show whether they work.
 fn is_new_enough(version: &str) -> bool {
     let numbers = |text: &str| -> Option<(u32, u32)> {
         let (major, rest) = text.split_once('.')?;
@@ -173,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// A workshop in a folder of its own, with one of the toolchains of `tests/fixtures/go`.
+    /// Returns a workshop in a new folder, with one of the toolchains of `tests/fixtures/go`.
     fn workshop(toolchain: &str) -> (tempfile::TempDir, Workshop) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let go = format!("{}/tests/fixtures/go/{toolchain}", env!("CARGO_MANIFEST_DIR"));
@@ -181,7 +186,7 @@ mod tests {
         (folder, workshop)
     }
 
-    /// What the toolchain of the fixture noted: the package of each build.
+    /// Returns the package of each build, as recorded by the fixture's toolchain.
     fn builds(workshop: &Workshop) -> Vec<String> {
         let calls = std::fs::read_to_string(workshop.folder.join("calls")).unwrap_or_default();
         calls.lines().map(str::to_owned).collect()
@@ -222,14 +227,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_toolchain_that_cannot_do_it_is_named_before_anything_is_built() {
+    async fn an_unusable_toolchain_is_reported_before_anything_is_built() {
         for (case, toolchain, expected) in [
             ("no Go", "missing", "tests/fixtures/go/missing cannot be run (No such file"),
             ("too old", "old", "but this is go1.25.4: install it from"),
             (
                 "too old for our module files",
                 "refuses",
-                "but it says: go: go.mod requires go >= 1.26.0: install it from",
+                "but it reports: go: go.mod requires go >= 1.26.0: install it from",
             ),
         ] {
             let (_folder, workshop) = workshop(toolchain);

@@ -1,8 +1,8 @@
-//! The user's cache folder, and how the programs get into it: the published archive, or a build with Go.
+//! The user's cache folder, which is filled from the published archive or by a build with Go.
 //!
-//! Both have a folder of their own there, named after the version, since the versions differ. Programs appear in it only
-//! when they are whole, and one process fills the cache at a time. Next: `archive.rs` and `download.rs` for the archive,
-//! `build.rs` for the build.
+//! Each of the two has its own subfolder named after the version, because the versions differ. Programs appear in it
+//! only when they are complete, and only one process fills the cache at a time. See `archive.rs` and `download.rs` for
+//! the archive, `build.rs` for the build.
 
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
@@ -18,33 +18,34 @@ use super::running_build::remove;
 use super::{Error, versions};
 use clock::Clock;
 
-/// Pause between two looks at whether another process still fills the cache.
+/// Pause between two attempts to lock the cache while another process fills it.
 const LOOK_AT_LOCK: Duration = Duration::from_millis(500);
 
-/// The cache folder, and what it is filled with.
+/// The cache folder and its sources.
 pub(super) struct Cache {
     /// The folder.
     pub(super) folder: PathBuf,
-    /// The archive; `None` builds with Go at once, and does not use what was downloaded before.
+    /// The archive; `None` builds with Go immediately and ignores programs that were downloaded before.
     pub(super) archive: Option<Archive>,
     /// The `go` command.
     pub(super) go: OsString,
-    /// What a download is timed with.
+    /// Clock for the time limits of a download.
     pub(super) clock: Clock,
 }
 
 impl Cache {
-    /// The programs of the cache; if there are none yet, it is filled first. `report` hears of every step.
+    /// Returns the programs of the cache, and fills it first if it has none. `report` is called for every step.
     ///
     /// # Errors
-    /// [`Error::File`]; [`Error::Go`] and [`Error::Build`], in an [`Error::NoPrograms`] if the archive was tried before.
+    /// [`Error::File`]; [`Error::Go`] and [`Error::Build`], inside an [`Error::NoPrograms`] if the download failed
+    /// before.
     pub(super) async fn programs(&self, report: &impl Fn(Step)) -> Result<Assets, Error> {
         if let Some(assets) = self.found() {
             return Ok(assets);
         }
         std::fs::create_dir_all(&self.folder).map_err(Error::file(&self.folder))?;
         let lock = Arc::new(self.lock(report).await?);
-        // Looked at again: another process may have filled it while this one waited.
+        // Checked again: another process may have filled the cache while this one waited for the lock.
         if let Some(assets) = self.found() {
             return Ok(assets);
         }
@@ -67,18 +68,18 @@ impl Cache {
         }
     }
 
-    /// What is there, the newer version first.
+    /// Returns the programs that exist, the newer version first.
     fn found(&self) -> Option<Assets> {
         let downloaded = self.archive.is_some().then(|| self.downloaded());
         [Some(self.built()), downloaded].into_iter().flatten().find_map(|folder| Assets::of(&folder).ok())
     }
 
-    /// The folder of what is built with Go.
+    /// Returns the folder for programs that are built with Go.
     fn built(&self) -> PathBuf {
         self.folder.join(format!("kubernetes-{}-etcd-{}", versions::KUBERNETES, versions::ETCD))
     }
 
-    /// The folder of what is downloaded.
+    /// Returns the folder for programs that are downloaded.
     fn downloaded(&self) -> PathBuf {
         self.folder.join(format!("envtest-{}", versions::ENVTEST))
     }
@@ -89,18 +90,20 @@ impl Cache {
         Ok(Assets::at(&folder))
     }
 
-    /// Downloads and unpacks the archive; otherwise, why that cannot be done.
+    /// Downloads and unpacks the archive, or returns why that is not possible.
     async fn fetch(&self, archive: &Archive, lock: &Arc<File>, report: &impl Fn(Step)) -> Result<Assets, String> {
         let folder = self.downloaded();
         let unfinished = Unfinished::begin(&folder, lock).map_err(|error| error.to_string())?;
         download(archive, &unfinished.archive(), &self.clock, report).await?;
-        // It goes on if this future is dropped, and keeps the lock until it has ended.
+        // Continues if this future is dropped, and keeps the lock until it has finished.
         let finished = tokio::task::spawn_blocking(move || unfinished.finish()).await;
-        finished.map_err(|error| error.to_string())?.map_err(|error| format!("it cannot be unpacked: {error}"))?;
+        finished
+            .map_err(|error| error.to_string())?
+            .map_err(|error| format!("the archive cannot be unpacked: {error}"))?;
         Ok(Assets::at(&folder))
     }
 
-    /// Held until the file is dropped; the system lets go of it if this process dies.
+    /// Locks the cache folder until the returned file is dropped. The system releases the lock if this process dies.
     async fn lock(&self, report: &impl Fn(Step)) -> Result<File, Error> {
         let path = self.folder.join("lock");
         let file = File::create(&path).map_err(Error::file(&path))?;
@@ -119,16 +122,16 @@ impl Cache {
     }
 }
 
-/// A temporary folder beside the one that the programs are to be in; dropping it removes it.
+/// A temporary folder next to the final folder of the programs. Dropping this value removes it.
 struct Unfinished {
     temporary: PathBuf,
     folder: PathBuf,
-    /// Nobody else uses the temporary folder as long as it is there.
+    /// Ensures that no other process uses the temporary folder while it exists.
     _lock: Arc<File>,
 }
 
 impl Unfinished {
-    /// Makes the temporary folder for `folder`, in place of one that a process left that was killed.
+    /// Creates the temporary folder for `folder`; removes one that a killed process left.
     fn begin(folder: &Path, lock: &Arc<File>) -> Result<Self, Error> {
         let temporary = folder.with_added_extension("unfinished");
         remove(&temporary).map_err(Error::file(&temporary))?;
@@ -136,17 +139,17 @@ impl Unfinished {
         Ok(Self { temporary, folder: folder.to_owned(), _lock: Arc::clone(lock) })
     }
 
-    /// Where the archive is to be.
+    /// Returns the path for the downloaded archive.
     fn archive(&self) -> PathBuf {
         self.temporary.join("archive.tar.gz")
     }
 
-    /// Unpacks the archive; its programs take the place of the folder all at once.
+    /// Unpacks the archive, then moves its programs to the final folder with a single rename.
     fn finish(self) -> std::io::Result<()> {
         let programs = self.temporary.join("programs");
         std::fs::create_dir(&programs)?;
         archive::unpack(&self.archive(), &programs)?;
-        // It lacked programs, or there was no need for a download.
+        // If the folder exists, programs are missing in it; otherwise nothing would have been downloaded.
         remove(&self.folder)?;
         std::fs::rename(&programs, &self.folder)
     }
@@ -154,7 +157,7 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // What cannot be removed now is removed before the next download.
+        // A remainder is removed before the next download.
         let _ = remove(&self.temporary);
     }
 }

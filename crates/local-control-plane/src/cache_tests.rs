@@ -1,4 +1,4 @@
-//! The cache against a real HTTP server on 127.0.0.1, and the toolchains of `tests/fixtures/go`. Time is stepped.
+//! The cache with a real HTTP server on 127.0.0.1 and the toolchains of `tests/fixtures/go`. Time is stepped.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,16 +17,16 @@ use crate::archive::tests::{GOOD, packed};
 use crate::assets::PROGRAMS;
 use crate::download::{FIRST_ANSWER_WITHIN, SILENT_FOR, hex};
 
-/// What is sent for a path.
+/// The response to a path.
 #[derive(Clone, Default)]
 struct Answer {
-    /// Sent at once.
+    /// Sent immediately.
     bytes: Vec<u8>,
-    /// Sent when [`Server::go_on`] is notified; then, or without it, the connection is closed.
+    /// Sent when [`Server::go_on`] is notified; after that, or if `None`, the connection is closed.
     later: Option<Vec<u8>>,
 }
 
-/// A server that sends what it was told, byte for byte.
+/// A server that sends configured responses byte for byte.
 struct Server {
     address: String,
     /// Paths of the requests.
@@ -69,7 +69,7 @@ async fn answer(
     let path = head.split(' ').nth(1).expect("a path").to_owned();
     seen.lock().expect("nobody panics with it").push(path.clone());
     let answer = answers.get(path.as_str()).cloned().unwrap_or_default();
-    // Whoever gave up does not read it.
+    // Fails if the client has given up.
     let _ = connection.write_all(&answer.bytes).await;
     if let Some(later) = answer.later {
         go_on.notified().await;
@@ -88,19 +88,19 @@ fn redirect(to: &str) -> Answer {
     Answer { bytes: text.into_bytes(), later: None }
 }
 
-/// The first so many bytes of an answer, then the end of the connection.
+/// Truncates a response to its first bytes; then the connection is closed.
 fn cut(mut answer: Answer, bytes: usize) -> Answer {
     answer.bytes.truncate(bytes);
     answer
 }
 
-/// The first so many bytes of an answer, and the others once they are asked for.
+/// Splits a response: the rest is sent on notification.
 fn halting(mut answer: Answer, bytes: usize) -> Answer {
     let later = answer.bytes.split_off(bytes);
     Answer { later: Some(later), ..answer }
 }
 
-/// A cache in a folder of its own that is filled from this address, or with this toolchain.
+/// Returns a cache in a new folder with this archive address and this toolchain.
 fn cache(address: &str, toolchain: &str) -> (tempfile::TempDir, Cache) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let go = format!("{}/tests/fixtures/go/{toolchain}", env!("CARGO_MANIFEST_DIR"));
@@ -111,7 +111,7 @@ fn cache(address: &str, toolchain: &str) -> (tempfile::TempDir, Cache) {
     (folder, cache)
 }
 
-/// What `work` comes to while time passes from the moment that `begun` says yes.
+/// Runs `work` while time passes from the moment that `begun` returns true.
 async fn while_time_passes<T>(clock: &Clock, begun: impl Fn() -> bool, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     loop {
@@ -127,7 +127,7 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-/// Whether the programs of a cache were built, and nothing of a download is left.
+/// Asserts that the programs of a cache were built and that nothing of a download is left.
 fn assert_built(case: &str, cache: &Cache, assets: &Assets) {
     assert_eq!(text(&assets.etcd), "whole\n", "{case}");
     assert_eq!(text(&cache.built().join("calls")).lines().count(), PROGRAMS.len(), "{case}");
@@ -141,7 +141,7 @@ async fn a_good_archive_is_downloaded_once() {
     let archive = packed(&GOOD);
     let server = Server::start([("/archive", whole(&archive))]).await;
     let (_folder, cache) = cache(&format!("{}/archive", server.address), "missing");
-    // What a process left that was killed is no hindrance.
+    // A remainder of a killed process does not matter.
     let unfinished = cache.downloaded().with_added_extension("unfinished");
     std::fs::create_dir_all(unfinished.join("programs")).expect("a folder");
     std::fs::write(unfinished.join("programs/etcd"), "half").expect("a file");
@@ -160,16 +160,16 @@ async fn a_good_archive_is_downloaded_once() {
     ];
     assert_eq!(*steps.borrow(), expected);
 
-    assert_eq!(cache.programs(&report).await.expect("it is there"), assets);
+    assert_eq!(cache.programs(&report).await.expect("the cache has them"), assets);
     assert_eq!((server.seen().len(), steps.borrow().len()), (1, expected.len()));
 
-    std::fs::remove_file(&assets.kubectl).expect("it was there");
+    std::fs::remove_file(&assets.kubectl).expect("it existed before");
     assert_eq!(cache.programs(&report).await.expect("downloaded again"), assets);
     assert_eq!(server.seen().len(), 2);
 }
 
 #[tokio::test]
-async fn what_is_no_such_archive_is_not_used_and_the_programs_are_built() {
+async fn an_invalid_archive_is_not_used_and_the_programs_are_built() {
     let archive = packed(&GOOD);
     let mut corrupted = archive.clone();
     corrupted[archive.len() / 2] ^= 1;
@@ -178,7 +178,7 @@ async fn what_is_no_such_archive_is_not_used_and_the_programs_are_built() {
     let huge = Answer { bytes: b"HTTP/1.1 200 OK\r\ncontent-length: 536870913\r\n\r\n".to_vec(), later: None };
     let missing = Answer { bytes: b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec(), later: None };
     let head = whole(&archive).bytes.len() - archive.len();
-    let published = "it is not the archive that was published: its ";
+    let published = "the archive is not the published one: its ";
     for (case, answer, expected) in [
         ("corrupted", whole(&corrupted), format!("{published}{} bytes have the SHA-512 sum", archive.len())),
         ("truncated", cut(whole(&archive), head + half), format!("the download broke after {half} bytes: ")),
@@ -187,9 +187,9 @@ async fn what_is_no_such_archive_is_not_used_and_the_programs_are_built() {
             Answer { bytes: closed(&archive[..half]), later: None },
             format!("{published}{half} bytes have the SHA-512 sum"),
         ),
-        ("too large", huge, "it has more than 536870912 bytes".to_owned()),
-        ("not there", missing, "127.0.0.1 answered 404 Not Found".to_owned()),
-        ("closed without an answer", Answer::default(), "no answer of 127.0.0.1: ".to_owned()),
+        ("too large", huge, "the archive has more than 536870912 bytes".to_owned()),
+        ("not found", missing, "127.0.0.1 answered 404 Not Found".to_owned()),
+        ("closed without an answer", Answer::default(), "no response from 127.0.0.1: ".to_owned()),
         ("redirected in a circle", redirect("/archive"), "more than 5 redirects".to_owned()),
         ("redirected to nowhere", redirect("ftp://a.test/"), "a redirect to ftp, which is not HTTPS".to_owned()),
     ] {
@@ -217,7 +217,7 @@ async fn an_archive_with_the_right_sum_and_wrong_content_is_not_used() {
     assert_built("no kubectl", &cache, &assets);
     assert_eq!(
         steps.borrow()[2],
-        "not downloaded, so they are built with Go: it cannot be unpacked: it has no kubectl"
+        "not downloaded, so they are built with Go: the archive cannot be unpacked: missing programs: kubectl"
     );
 }
 
@@ -241,16 +241,16 @@ async fn without_an_answer_the_programs_are_built() {
     let server = Server::start([("/silent", silence), ("/redirected", redirect("/silent"))]).await;
     let refusing = TcpListener::bind("127.0.0.1:0").await.and_then(|listener| listener.local_addr()).expect("a port");
     for (case, address, expected) in [
-        ("refused", format!("http://{refusing}/"), "no answer of 127.0.0.1: Connection refused".to_owned()),
+        ("refused", format!("http://{refusing}/"), "no response from 127.0.0.1: Connection refused".to_owned()),
         (
             "never answered",
             format!("{}/silent", server.address),
-            format!("no answer of 127.0.0.1 within {} s", FIRST_ANSWER_WITHIN.as_secs()),
+            format!("no response from 127.0.0.1 within {} s", FIRST_ANSWER_WITHIN.as_secs()),
         ),
         (
             "never answered after a redirect",
             format!("{}/redirected", server.address),
-            format!("no answer of 127.0.0.1 within {} s", SILENT_FOR.as_secs()),
+            format!("no response from 127.0.0.1 within {} s", SILENT_FOR.as_secs()),
         ),
     ] {
         let (_folder, cache) = cache(&address, "works");
@@ -297,7 +297,7 @@ async fn a_download_may_be_slow_but_not_stand_still() {
         } else {
             assert_built(case, &cache, &assets);
             let why = why.take().unwrap_or_default();
-            let expected = format!("nothing more arrived for {} s after ", SILENT_FOR.as_secs());
+            let expected = format!("no data arrived for {} s after ", SILENT_FOR.as_secs());
             assert!(why.starts_with(&expected), "{case}: {why}");
         }
     }
@@ -319,7 +319,7 @@ async fn two_at_once_download_or_build_once() {
         };
         let (first, second) = tokio::join!(cache.programs(&report), cache.programs(&report));
         assert_eq!(first.expect(case), second.expect(case));
-        assert_eq!(waited.into_inner(), 1, "said once: {case}");
+        assert_eq!(waited.into_inner(), 1, "reported once: {case}");
         let built = text(&cache.built().join("calls")).lines().count();
         assert_eq!(built, if toolchain == "works" { PROGRAMS.len() } else { 0 }, "{case}");
     }
@@ -334,11 +334,11 @@ async fn nothing_is_downloaded_if_the_programs_were_built_or_are_to_be() {
     let built = cache.programs(&|_| {}).await.expect("built");
     assert_built("without an archive", &cache, &built);
     cache.archive = archive;
-    assert_eq!(cache.programs(&|_| {}).await.expect("it is there"), built);
+    assert_eq!(cache.programs(&|_| {}).await.expect("the cache has them"), built);
     assert_eq!(server.seen(), Vec::<String>::new());
 
-    // The other way round, what was downloaded is not used.
-    std::fs::remove_dir_all(cache.built()).expect("it was there");
+    // Conversely, downloaded programs are not used if they are to be built.
+    std::fs::remove_dir_all(cache.built()).expect("it existed before");
     let downloaded = cache.programs(&|_| {}).await.expect("downloaded");
     assert_ne!(downloaded, built);
     cache.archive = None;
@@ -356,14 +356,14 @@ async fn if_neither_way_works_the_error_names_both_and_what_to_do() {
         let error = cache.programs(&|_| {}).await.expect_err(toolchain);
         assert!(matches!(error, Error::NoPrograms { .. }), "{error}");
         let error = error.to_string();
-        for part in [&address, "no answer of 127.0.0.1", "HTTPS_PROXY", "KUBEBUILDER_ASSETS", expected] {
+        for part in [&address, "no response from 127.0.0.1", "HTTPS_PROXY", "KUBEBUILDER_ASSETS", expected] {
             assert!(error.contains(part), "{toolchain}: {part}: {error}");
         }
     }
 }
 
 #[tokio::test]
-async fn an_abandoned_download_leaves_nothing_and_the_next_one_begins_anew() {
+async fn an_abandoned_download_leaves_nothing_and_the_next_one_starts_over() {
     let archive = packed(&GOOD);
     let server = Server::start([("/archive", halting(whole(&archive), 200))]).await;
     let (_folder, mut cache) = cache(&format!("{}/archive", server.address), "missing");

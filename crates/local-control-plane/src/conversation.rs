@@ -1,7 +1,7 @@
-//! The cluster's end of the line to its guardian.
+//! The cluster's side of the connection to its guardian.
 //!
-//! Blocking and without a runtime, so that one cluster can be shared by tests that have a runtime each, and so that
-//! `Drop` can clean up. Next: `guardian.rs` for the other end.
+//! It is blocking and uses no runtime, so that tests with a runtime each can share one cluster, and so that `Drop` can
+//! clean up. See `guardian.rs` for the other side.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::protocol::{Answer, Process, Request};
 use super::{Error, GUARDIAN_COMMAND};
 
-/// A running guardian; dropping the last clone ends it and everything that it runs, and waits for that.
+/// A running guardian. Dropping the last clone ends it and all its programs, and waits for that.
 #[derive(Clone, Debug)]
 pub(super) struct Conversation {
     line: Arc<Mutex<Line>>,
@@ -37,17 +37,17 @@ impl Conversation {
         .await
     }
 
-    /// The folder that the guardian made and will remove.
+    /// Returns the folder that the guardian created and will remove.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Process id of the guardian.
+    /// Returns the process id of the guardian.
     pub(super) fn guardian_id(&self) -> u32 {
         self.guardian_id
     }
 
-    /// Starts `program` as `process`; whether it stays, [`look`](Self::look) says.
+    /// Starts `program` as `process`. Use [`look`](Self::look) to find out whether it keeps running.
     pub(super) async fn start(&self, process: Process, program: PathBuf, arguments: Vec<String>) -> Result<(), Error> {
         match self.ask(Request::Start { process, program, arguments }).await? {
             Answer::Running { .. } | Answer::NotRunning { .. } => Ok(()),
@@ -55,7 +55,7 @@ impl Conversation {
         }
     }
 
-    /// Stops `process` and waits for its end.
+    /// Stops `process` and waits until it has ended.
     pub(super) async fn stop(&self, process: Process) -> Result<(), Error> {
         match self.ask(Request::Stop(process)).await? {
             Answer::NotRunning { .. } => Ok(()),
@@ -63,7 +63,7 @@ impl Conversation {
         }
     }
 
-    /// The id of `process` if it runs, otherwise how it ended by itself.
+    /// Returns the id of `process` if it is running, otherwise how it ended by itself.
     pub(super) async fn look(&self, process: Process) -> Result<Result<u32, String>, Error> {
         match self.ask(Request::Look(process)).await? {
             Answer::Running { id } => Ok(Ok(id)),
@@ -74,7 +74,7 @@ impl Conversation {
         }
     }
 
-    /// Ends the guardian with everything that it runs, and waits for that.
+    /// Ends the guardian and all its programs, and waits for that.
     pub(super) async fn end(self) -> Result<(), Error> {
         blocking(move || self.line.lock().unwrap_or_else(PoisonError::into_inner).close()).await
     }
@@ -85,7 +85,7 @@ impl Conversation {
     }
 }
 
-/// The guardian as a child, and our end of the socket that is its standard input.
+/// The guardian as a child process, and the cluster's end of the socket that is its standard input.
 #[derive(Debug)]
 struct Line {
     guardian: Child,
@@ -119,7 +119,7 @@ impl Line {
         self.socket.read_line(&mut line).map_err(|error| guardian_error(&error))?;
         if line.is_empty() {
             self.close()?;
-            return Err(guardian_error(&"it ended before its time"));
+            return Err(guardian_error(&"it ended unexpectedly"));
         }
         match serde_json::from_str(&line).map_err(|error| guardian_error(&error))? {
             Answer::Failed { message } => Err(Error::Guardian { message }),
@@ -127,9 +127,9 @@ impl Line {
         }
     }
 
-    /// Says that nobody will ask any more and waits for the guardian's end, which comes after everybody else's.
+    /// Closes the connection and waits until the guardian has ended, which happens after its programs have ended.
     fn close(&mut self) -> Result<(), Error> {
-        // Fails only if the guardian has gone already, which waiting will show.
+        // Fails only if the guardian has already ended, which `wait` reports.
         let _ = self.socket.get_ref().shutdown(Shutdown::Both);
         let status = self.guardian.wait().map_err(|error| guardian_error(&error))?;
         let mut complaint = String::new();
@@ -142,13 +142,13 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        // Nobody is left to tell; the guardian does its work all the same.
+        // Errors cannot be reported here; the guardian cleans up anyway.
         let _ = self.close();
     }
 }
 
 fn unexpected(answer: &Answer) -> Error {
-    guardian_error(&format!("it answered out of turn: {answer:?}"))
+    guardian_error(&format!("unexpected response: {answer:?}"))
 }
 
 fn guardian_error(error: &dyn std::fmt::Display) -> Error {

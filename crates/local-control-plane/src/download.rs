@@ -1,8 +1,8 @@
-//! Downloads an archive into a file and checks its sum.
+//! Downloads an archive into a file and verifies its sum.
 //!
-//! The first answer has to come soon, so that a machine without network loses little time. What has begun to arrive may
-//! take as long as it needs, as long as something arrives. Next: `archive.rs` for what is downloaded, `cache.rs` for what
-//! happens if that fails.
+//! The first response must arrive soon, so that a machine without network loses little time. After that, a download may
+//! take any time as long as data keeps arriving. See `archive.rs` for what is downloaded and `cache.rs` for what
+//! happens after a failure.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -18,23 +18,23 @@ use super::archive::Archive;
 use super::assets::Step;
 use clock::Clock;
 
-/// How long the first answer may take, with the name, the connection and the TLS handshake: without network the programs
-/// are built after this time.
+/// Time limit for the first response, including DNS, connection and TLS handshake. Without network, the build starts
+/// after this time.
 pub(super) const FIRST_ANSWER_WITHIN: Duration = Duration::from_secs(4);
 
-/// How long nothing may arrive after the first answer.
+/// Maximum pause without data after the first response.
 pub(super) const SILENT_FOR: Duration = Duration::from_secs(30);
 
-/// Most redirects that are followed; GitHub sends one.
+/// Maximum number of redirects; GitHub sends one.
 const MOST_REDIRECTS: usize = 5;
 
-/// Largest archive, in bytes; those that are published have less than 100 MB.
+/// Maximum size of an archive in bytes; published archives have less than 100 MB.
 const LARGEST: u64 = 512 << 20;
 
-/// Downloads `archive` into `file`. If this returns an error, `file` may hold anything.
+/// Downloads `archive` into `file`. After an error, the content of `file` is undefined.
 ///
 /// # Errors
-/// Why there is no such archive, for people; without the address.
+/// Returns the reason as a message for users, without the URL.
 pub(super) async fn download(
     archive: &Archive,
     file: &Path,
@@ -44,7 +44,7 @@ pub(super) async fn download(
     let mut response = open(&archive.address, clock).await?;
     let announced = response.content_length();
     report(Step::Downloading { bytes: announced });
-    let too_large = || format!("it has more than {LARGEST} bytes");
+    let too_large = || format!("the archive has more than {LARGEST} bytes");
     if announced.is_some_and(|bytes| bytes > LARGEST) {
         return Err(too_large());
     }
@@ -53,7 +53,7 @@ pub(super) async fn download(
     let (mut bytes, mut sum) = (0, Sha512::new());
     while let Some(chunk) = within(clock, SILENT_FOR, response.chunk())
         .await
-        .ok_or_else(|| format!("nothing more arrived for {} s after {bytes} bytes", SILENT_FOR.as_secs()))?
+        .ok_or_else(|| format!("no data arrived for {} s after {bytes} bytes", SILENT_FOR.as_secs()))?
         .map_err(|error| format!("the download broke after {bytes} bytes: {}", innermost(error)))?
     {
         bytes += chunk.len() as u64;
@@ -68,10 +68,10 @@ pub(super) async fn download(
     if found == archive.sha512 {
         return Ok(());
     }
-    Err(format!("it is not the archive that was published: its {bytes} bytes have the SHA-512 sum {found}"))
+    Err(format!("the archive is not the published one: its {bytes} bytes have the SHA-512 sum {found}"))
 }
 
-/// The answer at the end of all redirects.
+/// Requests the archive and follows redirects; returns the final response.
 async fn open(start: &Url, clock: &Clock) -> Result<Response, String> {
     let client = client(start).map_err(|error| format!("no HTTP client: {}", innermost(error)))?;
     let (mut address, mut limit) = (start.clone(), FIRST_ANSWER_WITHIN);
@@ -79,8 +79,8 @@ async fn open(start: &Url, clock: &Clock) -> Result<Response, String> {
         let host = address.host_str().unwrap_or_default().to_owned();
         let response = within(clock, limit, client.get(address.clone()).send())
             .await
-            .ok_or_else(|| format!("no answer of {host} within {} s", limit.as_secs()))?
-            .map_err(|error| format!("no answer of {host}: {}", innermost(error)))?;
+            .ok_or_else(|| format!("no response from {host} within {} s", limit.as_secs()))?
+            .map_err(|error| format!("no response from {host}: {}", innermost(error)))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -95,9 +95,9 @@ async fn open(start: &Url, clock: &Clock) -> Result<Response, String> {
     Err(format!("more than {MOST_REDIRECTS} redirects"))
 }
 
-/// A client that honours the proxies of the environment. Redirects are followed by [`open`].
+/// Creates a client that uses the proxies of the environment. [`open`] follows redirects itself.
 fn client(start: &Url) -> reqwest::Result<Client> {
-    // Someone may have installed a provider already; then that one is used.
+    // Fails if the process already installed a provider; then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
         .user_agent(concat!("connect-operator/", env!("CARGO_PKG_VERSION")))
@@ -108,16 +108,16 @@ fn client(start: &Url) -> reqwest::Result<Client> {
     builder.build()
 }
 
-/// Where a redirect leads: never from HTTPS to anything else.
+/// Returns the target of a redirect. A redirect from HTTPS to another scheme is an error.
 fn redirected(from: &Url, location: &str) -> Result<Url, String> {
-    let to = from.join(location).map_err(|error| format!("a redirect that leads nowhere: {error}"))?;
+    let to = from.join(location).map_err(|error| format!("an invalid redirect: {error}"))?;
     match (from.scheme(), to.scheme()) {
         (_, "https") | ("http", "http") => Ok(to),
         (_, other) => Err(format!("a redirect to {other}, which is not HTTPS")),
     }
 }
 
-/// What `work` came to, unless that took longer than `limit`.
+/// Returns the result of `work`, or `None` if it takes longer than `limit`.
 async fn within<T>(clock: &Clock, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
@@ -126,7 +126,8 @@ async fn within<T>(clock: &Clock, limit: Duration, work: impl Future<Output = T>
     }
 }
 
-/// The text of the first cause; those around it only repeat that something failed, and name the address with its query.
+/// Returns the message of the innermost cause. The outer errors only repeat that a request failed, and contain the URL
+/// with its query.
 fn innermost(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
@@ -138,7 +139,7 @@ fn innermost(error: reqwest::Error) -> String {
     text
 }
 
-/// Lower-case hexadecimal digits.
+/// Returns lowercase hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
 

@@ -1,10 +1,10 @@
-//! What can go wrong with a local cluster, each with what to do about it.
+//! Errors of a local cluster; each message includes what to do about it.
 
 use std::path::{Path, PathBuf};
 
 use super::Process;
 
-/// Why there is no local cluster. The texts are for people and hold no secrets.
+/// Why a local cluster is not available. The messages are for users and contain no secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// `KUBEBUILDER_ASSETS` names a folder that lacks programs.
@@ -14,12 +14,12 @@ pub enum Error {
         missing.join(", ")
     )]
     AssetsMissing {
-        /// The folder as it was given.
+        /// The folder from the variable.
         folder: PathBuf,
-        /// Names of the programs that are not there.
+        /// Names of the missing programs.
         missing: Vec<&'static str>,
     },
-    /// There is no folder to keep programs in.
+    /// There is no folder for the programs.
     #[error(
         "neither XDG_CACHE_HOME nor HOME is set, so there is no folder to keep etcd, kube-apiserver and kubectl in: set one of \
          them, or KUBEBUILDER_ASSETS"
@@ -33,11 +33,11 @@ pub enum Error {
          - {go}"
     )]
     NoPrograms {
-        /// Where the archive is.
+        /// URL of the archive.
         address: String,
-        /// Why there is no archive.
+        /// Why the archive is not available.
         why: String,
-        /// Why they cannot be built: [`Error::Go`], [`Error::Build`] or [`Error::File`].
+        /// Why the programs cannot be built: [`Error::Go`], [`Error::Build`] or [`Error::File`].
         go: Box<Error>,
     },
     /// Go is missing or too old.
@@ -52,18 +52,18 @@ pub enum Error {
     },
     /// `go build` failed.
     #[error(
-        "building {program} failed ({status}): if the last lines below speak of the network, make the Go module proxy \
+        "building {program} failed ({status}): if the last lines below mention the network, make the Go module proxy \
          reachable (GOPROXY, HTTPS_PROXY) and start again; what was built is kept\n{last_lines}"
     )]
     Build {
         /// Name of the program.
         program: &'static str,
-        /// How the build ended.
+        /// Exit status of the build.
         status: String,
-        /// The last lines that the build printed.
+        /// The last lines of the build's output.
         last_lines: String,
     },
-    /// The guardian did not do what it was asked.
+    /// The guardian failed to fulfil a request.
     #[error("the guardian of the local cluster: {message}")]
     Guardian {
         /// What happened.
@@ -72,17 +72,17 @@ pub enum Error {
     /// A program ended while it was needed.
     #[error("{} ended by itself ({how}); the end of its log:\n{last_lines}", process.name())]
     Ended {
-        /// Which one.
+        /// The program.
         process: Process,
         /// Exit status or signal.
         how: String,
         /// The last lines of its log.
         last_lines: String,
     },
-    /// The API server did not get ready in time.
+    /// The API server was not ready in time.
     #[error("kube-apiserver was not ready after {seconds} s: is the machine busy? The end of its log:\n{last_lines}")]
     NotReady {
-        /// How long it was waited for.
+        /// How long the caller waited.
         seconds: u64,
         /// The last lines of its log.
         last_lines: String,
@@ -92,19 +92,19 @@ pub enum Error {
     File {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// No port of the range could be bound.
+    /// No port of the range is free.
     #[error("no free port for kube-apiserver on 127.0.0.1: {0}")]
     Port(#[source] std::io::Error),
-    /// Keys or certificates could not be made.
+    /// Keys or certificates could not be generated.
     #[error("certificates of the local cluster: {0}")]
     Certificates(#[from] rcgen::Error),
-    /// The kubeconfig of the cluster does not work for our own client.
+    /// The kubeconfig of the cluster is invalid.
     #[error("kubeconfig of the local cluster: {0}")]
     Kubeconfig(#[from] kube::config::KubeconfigError),
-    /// A client could not be made.
+    /// A client could not be created.
     #[error("client of the local cluster: {0}")]
     Client(#[source] Box<kube::Error>),
 }

@@ -1,20 +1,20 @@
-//! Flags of etcd and kube-apiserver, as small and as quick to start as tests and `demo` allow.
+//! Flags of etcd and kube-apiserver, chosen for a small footprint and a fast start in tests and `demo`.
 //!
-//! Both work in the folder of the cluster, so that every name here is relative to it. They talk over a Unix socket in
-//! that folder: etcd asks nobody for a password, so nobody else on this machine may reach it. Source: the programs'
-//! `--help`.
+//! Both programs work in the folder of the cluster, so all file names are relative to it. They communicate over a Unix
+//! socket in that folder: etcd requires no authentication, so no other user of this machine may reach it. Source: the
+//! programs' `--help`.
 
 use super::identity::{CHECKING_KEY, SERVING_CERTIFICATE, SERVING_KEY, SIGNING_KEY, TOKENS};
 
-/// Flags of etcd.
+/// Returns the flags of etcd.
 pub(super) fn etcd() -> Vec<String> {
     [
         "--data-dir=etcd",
-        // The data lives as long as the cluster, so a power cut takes both.
+        // The data lives only as long as the cluster, so it need not survive a power failure.
         "--unsafe-no-fsync",
         "--listen-client-urls=unix://etcd.sock",
         "--listen-peer-urls=unix://peer.sock",
-        // Demanded, but nobody asks for it: there are no peers, and the one client knows the socket.
+        // Required but unused: there are no peers, and the only client connects to the socket.
         "--advertise-client-urls=http://localhost:2379",
         "--enable-grpc-gateway=false",
         "--log-level=warn",
@@ -23,7 +23,7 @@ pub(super) fn etcd() -> Vec<String> {
     .to_vec()
 }
 
-/// Flags of kube-apiserver, listening on `port` of 127.0.0.1.
+/// Returns the flags of kube-apiserver, which listens on `port` of 127.0.0.1.
 pub(super) fn api_server(port: u16) -> Vec<String> {
     let mut flags = vec![format!("--secure-port={port}")];
     flags.extend(
@@ -31,16 +31,16 @@ pub(super) fn api_server(port: u16) -> Vec<String> {
             "--etcd-servers=unix://etcd.sock",
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
-            // There is nothing that Endpoints of the API server could be used by.
+            // Nothing here uses the Endpoints of the API server.
             "--endpoint-reconciler-type=none",
             "--service-cluster-ip-range=10.0.0.0/24",
             "--authorization-mode=RBAC",
             "--anonymous-auth=false",
             "--service-account-issuer=https://kubernetes.default.svc",
-            // No controller makes the accounts that this would look for.
+            // No controller creates the service accounts that this plugin requires.
             "--disable-admission-plugins=ServiceAccount",
             "--profiling=false",
-            // Ends open watches when it is asked to end; it waits for them for a minute otherwise.
+            // Ends open watches at shutdown; otherwise kube-apiserver waits a minute for them.
             "--shutdown-watch-termination-grace-period=1s",
         ]
         .map(str::to_owned),

@@ -1,10 +1,10 @@
-//! The guardian: a process of its own that runs etcd and kube-apiserver for a
-//! [`LocalCluster`](super::LocalCluster), and outlives whoever started it by just as long as cleaning up takes.
+//! The guardian: a separate process that runs etcd and kube-apiserver for a [`LocalCluster`](super::LocalCluster). It
+//! outlives the process that started it only until everything is cleaned up.
 //!
-//! Its standard input is a socket. When the other end is gone, for whatever reason (stopped, dropped, panicked, ended
-//! without running destructors as test binaries do, killed), it kills both programs, kube-apiserver first, removes the
-//! folder and ends. So no process and no folder is left behind unless the guardian itself is killed with SIGKILL.
-//! It knows nothing of Kubernetes. Next: `protocol.rs` for what it understands.
+//! Its standard input is a socket. When the other end is closed, for whatever reason (stopped, dropped, panicked, ended
+//! without running destructors as test binaries do, killed), the guardian kills both programs, kube-apiserver first,
+//! removes the folder and ends. A process or folder is left only if the guardian itself is killed with SIGKILL. It does
+//! not depend on Kubernetes. See `protocol.rs` for its requests.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -24,14 +24,14 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::protocol::{Answer, Process, Request};
 
-/// How long a program that was asked to stop has for its goodbyes, before it is killed.
+/// Time that a program has to shut down gracefully before it is killed.
 pub const GRACE: Duration = Duration::from_secs(10);
 
-/// Does the guardian's work until the other end of the socket that is its standard input is gone, or until SIGTERM,
-/// SIGINT or SIGHUP.
+/// Runs the guardian until the other end of the socket that is its standard input is closed, or until SIGTERM, SIGINT
+/// or SIGHUP.
 ///
 /// # Errors
-/// If standard input is not a socket, the folder cannot be made or removed, or a program cannot be ended.
+/// Fails if standard input is not a socket, the folder cannot be created or removed, or a program cannot be ended.
 pub async fn guard() -> io::Result<()> {
     let socket = StdUnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     socket.local_addr().map_err(|_| io::Error::other("only connect-operator itself can use this command"))?;
@@ -73,7 +73,7 @@ async fn say(answers: &mut OwnedWriteHalf, answer: &Answer) -> io::Result<()> {
     answers.write_all(&line).await
 }
 
-/// The programs that run, and the folder that they work in.
+/// The running programs and their working folder.
 struct Programs {
     folder: PathBuf,
     etcd: Option<Child>,
@@ -96,11 +96,11 @@ impl Programs {
 
     fn start(&mut self, process: Process, program: &Path, arguments: &[String]) -> io::Result<Answer> {
         if let Answer::Running { .. } = look(self.slot(process))? {
-            return Err(io::Error::other(format!("{} runs already", process.name())));
+            return Err(io::Error::other(format!("{} is already running", process.name())));
         }
         let log = append(&self.folder.join(process.log()))?;
-        // Without the environment, because etcd takes its flags from there too. In the guardian's process group, which
-        // is not the terminal's, so that Ctrl-C leaves the order of stopping to us.
+        // The environment is empty, because etcd also reads its flags from there. The child is in the guardian's
+        // process group, which is not the terminal's, so that Ctrl-C does not stop the programs in an arbitrary order.
         let child = Command::new(program)
             .args(arguments)
             .env_clear()
@@ -122,7 +122,8 @@ impl Programs {
         }
     }
 
-    /// Kills what runs and removes the folder. No goodbyes: nothing that the programs could still write is kept.
+    /// Kills the programs and removes the folder. There is no graceful shutdown, because nothing that the programs
+    /// could still write is kept.
     async fn end(mut self) -> io::Result<()> {
         let api_server = kill(self.api_server.as_mut()).await;
         let etcd = kill(self.etcd.as_mut()).await;
@@ -139,7 +140,7 @@ fn look(slot: &mut Option<Child>) -> io::Result<Answer> {
     })
 }
 
-/// Asks a program to end, gives it [`GRACE`], kills it then, and waits for its end.
+/// Asks a program to end with SIGTERM, kills it after [`GRACE`], and waits until it has ended.
 async fn stop(child: &mut Child) -> io::Result<()> {
     let id = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     let (Some(id), None) = (id, child.try_wait()?) else { return Ok(()) };
@@ -158,12 +159,12 @@ async fn kill(child: Option<&mut Child>) -> io::Result<()> {
     Ok(())
 }
 
-/// A log that only this user can read; a program that starts again adds to it.
+/// Opens a log that only this user can read. A program that is started again appends to it.
 fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(naming(path))
 }
 
-/// Says which file an error is about.
+/// Adds the path to an error message.
 fn naming(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

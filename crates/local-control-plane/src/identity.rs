@@ -1,7 +1,7 @@
-//! Keys, certificates and the administrator's token of one cluster, made anew for each and worth nothing after it.
+//! Keys, certificates and the administrator's token of one cluster, generated for each cluster and valid only there.
 //!
-//! The key of the certificate authority is forgotten once it has signed the serving certificate. Next: `flags.rs` names
-//! the files to kube-apiserver.
+//! The key of the certificate authority is discarded once it has signed the serving certificate. See `flags.rs` for the
+//! flags that pass the files to kube-apiserver.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -20,27 +20,27 @@ use super::Error;
 pub(super) const AUTHORITY: &str = "authority.crt";
 /// Certificate of kube-apiserver.
 pub(super) const SERVING_CERTIFICATE: &str = "serving.crt";
-/// Its key.
+/// Private key of the certificate.
 pub(super) const SERVING_KEY: &str = "serving.key";
-/// Key that signs service account tokens.
+/// Private key that signs service account tokens.
 pub(super) const SIGNING_KEY: &str = "service-accounts.key";
-/// Key that checks them.
+/// Public key that verifies service account tokens.
 pub(super) const CHECKING_KEY: &str = "service-accounts.pub";
-/// The tokens that kube-apiserver knows: the administrator's.
+/// Static tokens of kube-apiserver; only the administrator's.
 pub(super) const TOKENS: &str = "tokens.csv";
-/// What people and our own clients use.
+/// Kubeconfig for users and for this crate's clients.
 pub(super) const KUBECONFIG: &str = "kubeconfig";
 
-/// Name of cluster, user and context in the kubeconfig.
+/// Name of the cluster, user and context in the kubeconfig.
 const NAME: &str = "connect-operator-local";
 
-/// Who the administrator of the cluster is.
+/// Credentials of the cluster's administrator.
 pub(super) struct Identity {
     token: SecretString,
 }
 
 impl Identity {
-    /// Makes everything anew and writes what kube-apiserver reads into `folder`.
+    /// Generates all credentials and writes the files for kube-apiserver into `folder`.
     pub(super) fn create(folder: &Path) -> Result<Self, Error> {
         let authority_key = KeyPair::generate()?;
         let mut authority = CertificateParams::default();
@@ -65,7 +65,7 @@ impl Identity {
         Ok(Self { token })
     }
 
-    /// The administrator's kubeconfig for the API server on `port`, also written into `folder`.
+    /// Returns the administrator's kubeconfig for the API server on `port`, and writes it into `folder`.
     pub(super) fn kubeconfig(&self, folder: &Path, port: u16) -> Result<Kubeconfig, Error> {
         let cluster = Cluster {
             server: Some(format!("https://127.0.0.1:{port}")),
@@ -88,7 +88,7 @@ impl Identity {
             ..Kubeconfig::default()
         };
         let path = folder.join(KUBECONFIG);
-        // JSON is YAML too.
+        // JSON is valid YAML.
         let text = serde_json::to_string_pretty(&kubeconfig).map_err(|error| Error::file(&path)(error.into()))?;
         write(&path, &text)?;
         Ok(kubeconfig)

@@ -1,11 +1,12 @@
-//! The real etcd and kube-apiserver on this machine, without containers, for `demo` and for tests.
+//! A real etcd and kube-apiserver on this machine, without containers, for `demo` and for tests.
 //!
-//! [`Assets`] finds, downloads or builds the programs, [`LocalCluster`] runs them: everything in one temporary folder that only
-//! this user can read, on one port of 127.0.0.1, gone with the process that started it however that ends. There are no
-//! nodes and no controllers: Pods are never run and owned objects never collected.
+//! [`Assets`] finds, downloads or builds the programs; [`LocalCluster`] runs them. All files are in one temporary
+//! folder that only this user can read, the API server listens on one port of 127.0.0.1, and everything is removed when
+//! the process that started it ends, in whatever way. There are no nodes and no controllers: Pods never run, and owned
+//! objects are never garbage-collected.
 //!
-//! Nothing here knows the kinds of this operator, and nothing else of the operator depends on this module, so that an
-//! image can do without it. Next: `guardian.rs` for who runs the programs, `flags.rs` for how.
+//! This crate does not know the operator's kinds, and the rest of the operator does not depend on it, so that an image
+//! can be built without it. See `guardian.rs` for the process that runs the programs and `flags.rs` for their flags.
 
 mod archive;
 mod assets;
@@ -44,32 +45,32 @@ pub use protocol::Process;
 use conversation::Conversation;
 use identity::Identity;
 
-/// Hidden command of the `connect-operator` binary that does the guardian's work ([`guard`]).
+/// Hidden command of the `connect-operator` binary that runs the guardian ([`guard`]).
 pub const GUARDIAN_COMMAND: &str = "local-cluster-guardian";
 
-/// How often a start is repeated because somebody took the port between choosing and listening.
+/// Maximum number of starts, if another process takes the port between the choice of the port and listening on it.
 const STARTS: usize = 3;
 
-/// Pause between two looks at whether the API server is ready.
+/// Pause between two readiness checks of the API server.
 const LOOK_AT_START: Duration = Duration::from_millis(100);
 
-/// How long one look may take: whoever took our port may never answer.
+/// Time limit of one readiness check; a process that took the port may never respond.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// What a local cluster is started with.
+/// Options of a local cluster.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The programs.
     pub assets: Assets,
-    /// A `connect-operator` binary, run as guardian: this program itself, or in its integration tests the one that
+    /// A `connect-operator` binary to run as guardian: this program itself, or in its integration tests the binary that
     /// Cargo built.
     pub guardian: PathBuf,
-    /// How long the API server may take to get ready; it usually takes a few seconds.
+    /// Maximum time until the API server is ready; it usually takes a few seconds.
     pub ready_within: Duration,
 }
 
 impl Options {
-    /// Options with 2 minutes to get ready, which is enough for a very busy machine.
+    /// Creates options with a readiness limit of 2 minutes, which is enough for a very busy machine.
     #[must_use]
     pub fn new(assets: Assets, guardian: PathBuf) -> Self {
         Self { assets, guardian, ready_within: Duration::from_mins(2) }
@@ -78,10 +79,10 @@ impl Options {
 
 /// A running etcd and kube-apiserver.
 ///
-/// It belongs to no runtime: one in a `static` (a `tokio::sync::OnceCell`) can be shared by tests that have a runtime
-/// each, as long as each makes its own [`client`](Self::client). Statics are never dropped, and need not be: when this
-/// process ends, however it does, the guardian removes everything within moments. [`stop`](Self::stop) does the same
-/// and waits; dropping does it too and blocks until it is done, usually well below a second.
+/// It is not tied to a runtime: tests with a runtime each can share one in a `static` (a `tokio::sync::OnceCell`), as
+/// long as each test creates its own [`client`](Self::client). Statics are never dropped, but when this process ends,
+/// in whatever way, the guardian removes everything within moments. [`stop`](Self::stop) removes it as well and waits.
+/// Dropping the cluster blocks until everything is removed, usually well below a second.
 #[derive(Debug)]
 pub struct LocalCluster {
     conversation: Conversation,
@@ -91,16 +92,16 @@ pub struct LocalCluster {
 }
 
 impl LocalCluster {
-    /// Starts both programs and waits until the API server is ready and its first namespaces are there.
+    /// Starts both programs, and waits until the API server is ready and its first namespaces exist.
     ///
     /// # Errors
     /// [`Error::Ended`] and [`Error::NotReady`] with the end of the log, [`Error::Guardian`], [`Error::Port`],
-    /// [`Error::File`]. Nothing is left running or lying about then.
+    /// [`Error::File`]. After an error, no process and no file is left.
     pub async fn start(options: Options) -> Result<Self, Error> {
         let conversation = Conversation::begin(options.guardian.clone()).await?;
         let started = Self::start_guarded(conversation.clone(), options).await;
         if started.is_err() {
-            // The first error says more than one that follows from it.
+            // The first error is more useful than one that follows from it.
             let _ = conversation.end().await;
         }
         started
@@ -116,7 +117,7 @@ impl LocalCluster {
             let port = ports::choose()?;
             let kubeconfig = identity.kubeconfig(&folder, port)?;
             let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-            // Taken from the environment otherwise, and no proxy can reach this machine's loopback address.
+            // The default comes from the environment, but no proxy can reach this machine's loopback address.
             config.proxy_url = None;
             let cluster = Self { conversation: conversation.clone(), options: options.clone(), port, config };
             match cluster.start_apiserver().await {
@@ -126,27 +127,27 @@ impl LocalCluster {
         }
     }
 
-    /// The administrator's kubeconfig; the file is gone with the cluster.
+    /// Returns the path of the administrator's kubeconfig; the file is removed with the cluster.
     #[must_use]
     pub fn kubeconfig_path(&self) -> PathBuf {
         self.folder().join(identity::KUBECONFIG)
     }
 
-    /// The folder of everything, with `etcd.log` and `kube-apiserver.log`; gone with the cluster.
+    /// Returns the folder of all files, with `etcd.log` and `kube-apiserver.log`; it is removed with the cluster.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.conversation.folder()
     }
 
-    /// How to connect as administrator (group `system:masters`).
+    /// Returns the client configuration of the administrator (group `system:masters`).
     #[must_use]
     pub fn config(&self) -> Config {
         self.config.clone()
     }
 
-    /// How to connect as `user` with no groups but those that everybody has (a service account,
-    /// `system:serviceaccount:NAMESPACE:NAME`, has those of service accounts too): by impersonation, so RBAC decides
-    /// what is allowed, which is nothing at first.
+    /// Returns a client configuration that impersonates `user`, with only the groups that everybody has; a service
+    /// account, `system:serviceaccount:NAMESPACE:NAME`, also has those of service accounts. RBAC decides what the user
+    /// may do, which is nothing at first.
     #[must_use]
     pub fn config_as(&self, user: &str) -> Config {
         let mut config = self.config();
@@ -154,7 +155,7 @@ impl LocalCluster {
         config
     }
 
-    /// A client of the administrator. It belongs to the current runtime.
+    /// Creates a client of the administrator. It belongs to the current runtime.
     ///
     /// # Errors
     /// [`Error::Client`] if TLS cannot be set up.
@@ -162,7 +163,7 @@ impl LocalCluster {
         client(self.config())
     }
 
-    /// A client of `user`, see [`config_as`](Self::config_as). It belongs to the current runtime.
+    /// Creates a client of `user`, see [`config_as`](Self::config_as). It belongs to the current runtime.
     ///
     /// # Errors
     /// [`Error::Client`] if TLS cannot be set up.
@@ -170,7 +171,7 @@ impl LocalCluster {
         client(self.config_as(user))
     }
 
-    /// Stops kube-apiserver, after [`GRACE`] by force, and waits for its end. The data stays.
+    /// Stops kube-apiserver, by force after [`GRACE`], and waits until it has ended. The data remains.
     ///
     /// # Errors
     /// [`Error::Guardian`].
@@ -178,10 +179,10 @@ impl LocalCluster {
         self.conversation.stop(Process::ApiServer).await
     }
 
-    /// Starts kube-apiserver again, on the same port with the same data, and waits until it is ready.
+    /// Starts kube-apiserver again on the same port with the same data, and waits until it is ready.
     ///
     /// # Errors
-    /// As [`start`](Self::start); also if it runs.
+    /// Fails like [`start`](Self::start), and if it is already running.
     pub async fn start_apiserver(&self) -> Result<(), Error> {
         let program = self.options.assets.kube_apiserver.clone();
         self.conversation.start(Process::ApiServer, program, flags::api_server(self.port)).await?;
@@ -196,8 +197,8 @@ impl LocalCluster {
         }
     }
 
-    /// Stops etcd, after [`GRACE`] by force, and waits for its end. The data stays; kube-apiserver goes on without it,
-    /// badly, and then takes long to stop.
+    /// Stops etcd, by force after [`GRACE`], and waits until it has ended. The data remains. kube-apiserver keeps
+    /// running without it, but fails requests and then takes long to stop.
     ///
     /// # Errors
     /// [`Error::Guardian`].
@@ -205,18 +206,18 @@ impl LocalCluster {
         self.conversation.stop(Process::Etcd).await
     }
 
-    /// Starts etcd again with the same data. It does not wait: kube-apiserver does.
+    /// Starts etcd again with the same data. It does not wait until etcd is ready; kube-apiserver does.
     ///
     /// # Errors
-    /// [`Error::Guardian`], also if it runs.
+    /// [`Error::Guardian`], also if it is already running.
     pub async fn start_etcd(&self) -> Result<(), Error> {
         self.conversation.start(Process::Etcd, self.options.assets.etcd.clone(), flags::etcd()).await
     }
 
-    /// Process id of `process`.
+    /// Returns the process id of `process`.
     ///
     /// # Errors
-    /// [`Error::Ended`] with the end of its log if it does not run.
+    /// [`Error::Ended`] with the end of its log if it is not running.
     pub async fn process_id(&self, process: Process) -> Result<u32, Error> {
         self.conversation.look(process).await?.map_err(|how| Error::Ended {
             process,
@@ -225,17 +226,17 @@ impl LocalCluster {
         })
     }
 
-    /// Process id of the guardian.
+    /// Returns the process id of the guardian.
     #[must_use]
     pub fn guardian_id(&self) -> u32 {
         self.conversation.guardian_id()
     }
 
-    /// Ends kube-apiserver, then etcd, removes the folder, and waits for all of it. Both are killed: nothing that they
-    /// could still write is kept.
+    /// Ends kube-apiserver and then etcd, removes the folder, and waits for all of it. Both are killed, because nothing
+    /// that they could still write is kept.
     ///
     /// # Errors
-    /// [`Error::Guardian`] if something may be left.
+    /// [`Error::Guardian`] if a process or the folder may be left.
     pub async fn stop(self) -> Result<(), Error> {
         self.conversation.end().await
     }
@@ -256,7 +257,8 @@ fn client(config: Config) -> Result<Client, Error> {
     Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))
 }
 
-/// Whether the API server says so, and has made the namespace that a first `kubectl apply` uses, which comes a little later.
+/// Returns whether the API server reports that it is ready and has created the namespace `default`, which a first
+/// `kubectl apply` uses and which appears a little later.
 async fn is_ready(client: &Client) -> bool {
     let Ok(readyz) = http::Request::get("/readyz").body(Vec::new()) else { return false };
     client.request_text(readyz).await.is_ok() && Api::<Namespace>::all(client.clone()).get("default").await.is_ok()

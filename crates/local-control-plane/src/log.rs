@@ -1,16 +1,16 @@
-//! The end of a program's log, for errors.
+//! Reads the end of a program's log for error messages.
 
 use std::path::Path;
 
 use super::Process;
 
-/// How many lines an error shows.
+/// Maximum number of lines in an error message.
 const LAST_LINES: usize = 15;
 
-/// How many characters of a line an error shows; kube-apiserver logs whole objects at times.
+/// Maximum number of characters of each line; kube-apiserver sometimes logs whole objects.
 const LINE: usize = 400;
 
-/// The last lines of the log of `process`, each cut to a bound; empty if there is no log.
+/// Returns the last lines of the log of `process`, each truncated; empty if there is no log.
 pub(super) fn last_lines(folder: &Path, process: Process) -> String {
     let text = std::fs::read(folder.join(process.log())).unwrap_or_default();
     end_of(&String::from_utf8_lossy(&text))

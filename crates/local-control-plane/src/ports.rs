@@ -1,4 +1,4 @@
-//! A port for kube-apiserver, which cannot choose one itself.
+//! Chooses a port for kube-apiserver, which cannot choose one itself.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -8,14 +8,14 @@ use rand::RngExt;
 
 use super::Error;
 
-/// Below the ports that systems give to outgoing connections (Linux from 32768, macOS from 49152) and below Kubernetes'
-/// node ports (from 30000), so that nobody gets ours by chance while kube-apiserver is down.
+/// Below the ephemeral ports (Linux from 32768, macOS from 49152) and below Kubernetes' node ports (from 30000), so
+/// that no other process gets the chosen port by chance while kube-apiserver is down.
 const RANGE: Range<u16> = 20_000..30_000;
 
-/// How many ports are looked at before giving up.
+/// Number of ports to try before giving up.
 const LOOKS: usize = 50;
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 pub(super) fn choose() -> Result<u16, Error> {
     let mut last = None;
     for _ in 0..LOOKS {
@@ -28,7 +28,7 @@ pub(super) fn choose() -> Result<u16, Error> {
     Err(Error::Port(last.unwrap_or_else(|| io::ErrorKind::AddrInUse.into())))
 }
 
-/// Whether somebody listens on `port` now.
+/// Returns whether a process is listening on `port` now.
 pub(super) fn is_taken(port: u16) -> bool {
     bind(port).is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }

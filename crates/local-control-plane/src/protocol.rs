@@ -1,7 +1,8 @@
-//! What a [`LocalCluster`](super::LocalCluster) and its guardian say to each other: one JSON value on each line.
+//! The protocol between a [`LocalCluster`](super::LocalCluster) and its guardian: one JSON value per line.
 //!
-//! The cluster asks, the guardian answers each question once and in order. Nothing secret is said here: programs read
-//! tokens and keys from files. Next: `guardian.rs` answers, `conversation.rs` asks.
+//! The cluster sends requests, and the guardian sends one response to each, in order. The protocol carries no secrets:
+//! programs read tokens and keys from files. See `guardian.rs` for the server side and `conversation.rs` for the
+//! client.
 
 use std::path::PathBuf;
 
@@ -10,14 +11,14 @@ use serde::{Deserialize, Serialize};
 /// A program that the guardian runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Process {
-    /// The store of the API server.
+    /// etcd, the storage of the API server.
     Etcd,
     /// kube-apiserver.
     ApiServer,
 }
 
 impl Process {
-    /// Name of the program, for messages and for the name of its log.
+    /// Returns the name of the program, used in messages and as the name of its log.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -26,32 +27,32 @@ impl Process {
         }
     }
 
-    /// Name of its log in the folder of the cluster.
+    /// Returns the name of its log in the folder of the cluster.
     pub(super) fn log(self) -> String {
         format!("{}.log", self.name())
     }
 }
 
-/// What the cluster wants of its guardian.
+/// A request of the cluster to its guardian.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
-    /// Run `program` in the folder of the cluster, with an empty environment. Answer: [`Answer::Running`].
+    /// Runs `program` in the folder of the cluster with an empty environment. Response: [`Answer::Running`].
     Start { process: Process, program: PathBuf, arguments: Vec<String> },
-    /// End the process and wait for its end. Answer: [`Answer::NotRunning`].
+    /// Ends the process and waits until it has ended. Response: [`Answer::NotRunning`].
     Stop(Process),
-    /// Say how the process is. Answer: [`Answer::Running`] or [`Answer::NotRunning`].
+    /// Asks for the state of the process. Response: [`Answer::Running`] or [`Answer::NotRunning`].
     Look(Process),
 }
 
-/// What the guardian says; the first line is a [`Answer::Ready`] that nobody asked for.
+/// A response of the guardian. The first line is an unsolicited [`Answer::Ready`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
-    /// The guardian is there and has made `folder`, which only this user can read.
+    /// The guardian has started and created `folder`, which only this user can read.
     Ready { folder: PathBuf },
-    /// The process runs.
+    /// The process is running.
     Running { id: u32 },
-    /// The process does not run; `how_it_ended` only if it ended by itself.
+    /// The process is not running; `how_it_ended` is set only if it ended by itself.
     NotRunning { how_it_ended: Option<String> },
-    /// It could not be done.
+    /// The request failed.
     Failed { message: String },
 }

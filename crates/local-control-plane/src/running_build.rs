@@ -1,8 +1,8 @@
-//! One run of `go build` with its compilers, of which nothing is left however this process ends.
+//! Runs `go build` and its compilers so that nothing of them remains, in whatever way this process ends.
 //!
-//! Go removes its temporary folder only if nobody interrupts it, and its compilers outlive it. So they get a process
-//! group and a temporary folder of their own, and a shell in that group kills all of it once the pipe to this process
-//! is closed, which the system does if this process dies. Next: `build.rs` for what is built.
+//! Go removes its temporary folder only if it is not interrupted, and its compilers outlive it. They therefore get
+//! their own process group and temporary folder. A shell in that group kills the whole group once the pipe to this
+//! process is closed, which the system does if this process dies. See `build.rs` for what is built.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,26 +17,27 @@ use tokio::process::{Child, ChildStdin, Command};
 use super::Error;
 use clock::Clock;
 
-/// Runs its arguments; kills its process group when its standard input ends.
+/// Runs its arguments. A background `cat` waits for the end of standard input, and the shell then kills its process
+/// group.
 const GUARDED: &str = r#"exec 3<&0 </dev/null; { cat <&3; kill -s KILL 0; } >/dev/null 2>&1 & exec 3<&-; "$@""#;
 
-/// How long what was killed may take to be gone.
+/// Time limit for killed processes to disappear.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
-/// Pause between two looks at whether it is.
+/// Pause between two checks whether they have disappeared.
 const LOOK_AT_END: Duration = Duration::from_millis(20);
 
-/// A build that runs; dropping it kills all of it and removes its temporary folder.
+/// A running build. Dropping it kills all its processes and removes its temporary folder.
 pub(super) struct RunningBuild {
     shell: Child,
-    /// Closed, it ends the build.
+    /// Closing it ends the build.
     line: Option<ChildStdin>,
     temporary: PathBuf,
 }
 
 impl RunningBuild {
-    /// Starts `command` with `temporary` as the folder for its temporary files. What an earlier build left there is
-    /// removed, so only one may use it at a time.
+    /// Starts `command` with `temporary` as the folder for its temporary files. Files that an earlier build left there
+    /// are removed, so only one build may use it at a time.
     pub(super) fn start(command: &Command, temporary: PathBuf) -> Result<Self, Error> {
         remove(&temporary).map_err(Error::file(&temporary))?;
         std::fs::create_dir_all(&temporary).map_err(Error::file(&temporary))?;
@@ -61,12 +62,12 @@ impl RunningBuild {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| Error::Go { problem: format!("it cannot be run ({error})") })?;
-        // Taken, because waiting for a child closes it.
+        // Taken out of the child, because waiting for the child would close it.
         let line = shell.stdin.take();
         Ok(Self { shell, line, temporary })
     }
 
-    /// Waits for the end: how it ended, and its last lines.
+    /// Waits until the build has ended; returns its exit status and its last lines of output.
     pub(super) async fn end(&mut self, lines: usize) -> io::Result<(ExitStatus, Vec<String>)> {
         let mut last_lines = VecDeque::new();
         if let Some(stderr) = self.shell.stderr.take() {
@@ -79,7 +80,7 @@ impl RunningBuild {
             }
         }
         let status = self.shell.wait().await?;
-        // Nobody has to be watched over any more.
+        // The build has ended, so its processes need no guard any more.
         drop(self.line.take());
         Ok((status, last_lines.into()))
     }
@@ -87,12 +88,12 @@ impl RunningBuild {
 
 impl Drop for RunningBuild {
     fn drop(&mut self) {
-        // None once it was waited for.
+        // The id is `None` once the shell was waited for.
         if let Some(group) = self.shell.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
-            // Fails only if all of it has ended.
+            // Fails only if all processes of the group have ended.
             let _ = kill_process_group(group, Signal::KILL);
         }
-        // A compiler may write its last file while it is killed.
+        // A compiler may still write a file while it is being killed, so the removal is repeated.
         let since_then = Clock::system();
         while !(matches!(self.shell.try_wait(), Ok(Some(_))) && remove(&self.temporary).is_ok()) {
             if since_then.elapsed() > GONE_WITHIN {
@@ -103,7 +104,7 @@ impl Drop for RunningBuild {
     }
 }
 
-/// Removes a folder, if it is there.
+/// Removes a folder if it exists.
 pub(super) fn remove(folder: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -119,7 +120,8 @@ mod tests {
     use super::*;
     use crate::patience::in_time;
 
-    /// A build that never ends. What it answers ends when nothing of the build runs any more.
+    /// Starts a build that never ends. The returned reader reaches its end when no process of the build is running any
+    /// more.
     async fn started(folder: &Path) -> (RunningBuild, BufReader<ChildStderr>) {
         let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/go/hangs"));
         command.current_dir(folder);
@@ -151,7 +153,7 @@ mod tests {
     async fn a_build_ends_with_the_process_that_began_it() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (mut build, said) = started(folder.path()).await;
-        // As the system does it for a process that died.
+        // What the system does for a process that died.
         drop(build.line.take());
         ended(said).await;
         assert!(!build.shell.wait().await.expect("it ended").success());

@@ -165,7 +165,7 @@ async fn serve(mut connection: TcpStream, odd: Odd, requests: Arc<AtomicUsize>) 
 async fn a_lost_answer_is_no_answer_and_the_call_was_sent_once() {
     let brief = brief();
     let (never, half) =
-        (format!("no answer within {brief:?}"), format!("status 200, but no whole body within {brief:?}"));
+        (format!("no answer within {brief:?}"), format!("status 200, but the body was incomplete after {brief:?}"));
     for (case, what, said, call_limit) in [
         ("closed before an answer", Odd::Close(""), "the connection broke", patience()),
         ("closed within the head", Odd::Close("HTTP/1.1 200"), "the connection broke", patience()),
@@ -173,7 +173,7 @@ async fn a_lost_answer_is_no_answer_and_the_call_was_sent_once() {
         (
             "closed within the body",
             Odd::Close("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"),
-            "status 200, but the body broke off",
+            "status 200, but the body is incomplete",
             patience(),
         ),
         ("no answer in time", Odd::Silent(""), never.as_str(), brief),

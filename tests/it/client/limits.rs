@@ -98,11 +98,11 @@ async fn answers_that_are_not_whole_are_no_answers() {
         ("closed before an answer", Odd::Close(""), "the connection broke", long),
         ("closed within the head", Odd::Close("HTTP/1.1 200"), "the connection broke", long),
         ("not HTTP", Odd::Close("SSH-2.0-x\r\n\r\n"), "the connection broke", long),
-        ("closed within the body", Odd::Close("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"), "broke off", long),
+        ("closed within the body", Odd::Close("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"), "is incomplete", long),
         (
             "closed within a body of chunks",
             Odd::Close("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n{"),
-            "broke off",
+            "is incomplete",
             long,
         ),
         (
@@ -113,7 +113,7 @@ async fn answers_that_are_not_whole_are_no_answers() {
         ),
         ("no answer at all", Odd::Silent(""), "no answer within", never_answered),
         ("no end of the head", Odd::Silent(OK), "no answer within", never_answered),
-        ("a body that pauses", Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"), "the body paused", pauses),
+        ("a body that pauses", Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"), "no data arrived", pauses),
         ("100 MB announced", Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 104857600\r\n\r\n"), "more than", long),
         (
             "beyond every number",
@@ -161,7 +161,7 @@ async fn a_body_that_trickles_is_left_when_the_call_is_over() {
     let (address, _) = odd(Odd::Trickling("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")).await;
     let api = client(address, Limits { call: brief(), ..Limits::default() }).await;
     let error = read(&api).await;
-    let said = format!("status 200, but no whole body within {:?}", brief());
+    let said = format!("status 200, but the body was incomplete after {:?}", brief());
     assert_eq!((error.failure, error.message), (Failure::NoAnswer, said));
 }
 

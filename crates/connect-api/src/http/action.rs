@@ -1,5 +1,5 @@
-//! Frontend actions over HTTP: one request for each call, to one host, without any repeating. Next:
-//! [`crate::action`] for what is sent.
+//! Frontend actions over HTTP: one request for each call, to one host, never repeated. See [`crate::action`] for how
+//! the request is built.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,28 +19,29 @@ use crate::hosts::Endpoint;
 use crate::observer::{Observer, RequestEnd};
 use clock::Clock;
 
-/// Memory that is set aside for a body before it arrives, in bytes: announcing a large one costs a server nothing.
+/// Maximum memory reserved for a body before it arrives, in bytes. A server can announce any length at no cost, so the
+/// announced length is not trusted beyond this.
 const LARGEST_TRUST: usize = 64 << 10;
 
-/// Where actions are called, and within what limits.
+/// The frontend to call, and the limits of a call.
 #[derive(Clone, Debug)]
 pub struct ActionSettings {
-    /// The frontend, and no other host.
+    /// The frontend; no other host is called.
     pub endpoint: Endpoint,
     /// Limits of one call.
     pub limits: ActionLimits,
-    /// Certificates in PEM that are trusted beside those of the platform.
+    /// Certificates in PEM to trust in addition to those of the platform.
     pub extra_ca_pem: Option<Vec<u8>>,
 }
 
-/// Limits of one call, in real time and bytes.
+/// Limits of one call: real time and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActionLimits {
-    /// Until a connection stands, name and TLS included: 5 s, and never more than `call`.
+    /// Time to establish a connection, including DNS and TLS: 5 s, never more than `call`.
     pub connect: Duration,
-    /// From the start of the connection to the end of the body: 10 s.
+    /// Time from the start of the connection to the end of the body: 10 s.
     pub call: Duration,
-    /// Largest part of a body that is kept; the rest is not read: 1 MiB.
+    /// Maximum number of bytes of a body that are kept: 1 MiB. The rest is not read.
     pub body: usize,
 }
 
@@ -50,7 +51,8 @@ impl Default for ActionLimits {
     }
 }
 
-/// Calls actions of one frontend. No connection is used twice, so that no request meets one that is just being closed.
+/// Client for the actions of one frontend. It uses a new connection for each request, so that no request is sent on a
+/// connection that the server is just closing.
 #[derive(Debug)]
 pub struct ActionClient {
     settings: ActionSettings,
@@ -61,18 +63,18 @@ pub struct ActionClient {
 }
 
 impl ActionClient {
-    /// A client; nothing is sent yet.
+    /// Creates a client without sending anything.
     ///
     /// # Errors
-    /// When TLS cannot be set up, or the extra certificates cannot be read.
+    /// Fails if TLS cannot be set up or the extra certificates cannot be read.
     pub fn new(settings: ActionSettings, clock: Clock) -> Result<Self, BuildError> {
         Self::within(settings, ClientContext::plain(clock))
     }
 
-    /// The same with a permission that may end, and somebody who hears of each call.
+    /// Creates a client with the fence and the observer of `around`.
     ///
     /// # Errors
-    /// As [`ActionClient::new`].
+    /// Fails like [`ActionClient::new`].
     pub fn within(mut settings: ActionSettings, around: ClientContext) -> Result<Self, BuildError> {
         settings.limits.connect = settings.limits.connect.min(settings.limits.call);
         let endpoints = [&settings.endpoint];
@@ -87,10 +89,10 @@ impl ActionClient {
         let ActionRequest { operation, method, url, headers, body, masker } = request;
         let lost = |failure, message| ApiError { operation, failure, message, correlation_id: None, retry_after: None };
         if url.origin() != self.settings.endpoint.url().origin() {
-            return Err(lost(Failure::NotSent, "it was made for another host".to_owned()));
+            return Err(lost(Failure::NotSent, "the request is addressed to another host".to_owned()));
         }
         if send_before.is_some_and(|end| self.clock.now() >= end) {
-            return Err(lost(Failure::NotSent, "its time was over before it could leave".to_owned()));
+            return Err(lost(Failure::NotSent, "the time limit for sending it has passed".to_owned()));
         }
         let mut request = Request::new(method, url);
         *request.headers_mut() = headers;
@@ -115,9 +117,9 @@ impl ActionClient {
         })?;
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let (body, whole) = beginning(response, largest).await.map_err(|error| {
-            let broken = format!("status {}, but the body broke off", status.as_u16());
+            let broken = format!("status {}, but the body is incomplete", status.as_u16());
             observe(if error.is_timeout() { RequestEnd::Timeout } else { RequestEnd::Broken });
-            let slow = || format!("status {}, but no whole body within {call:?}", status.as_u16());
+            let slow = || format!("status {}, but the body was incomplete after {call:?}", status.as_u16());
             lost(Failure::NoAnswer, if error.is_timeout() { slow() } else { broken })
         })?;
         observe(RequestEnd::Status(status.as_u16()));
@@ -134,7 +136,7 @@ impl ActionApi for ActionClient {
     }
 }
 
-/// As much of a body as fits, and whether that is all of it.
+/// Reads a body up to the limit, and returns whether that is all of it.
 async fn beginning(mut response: Response, largest: usize) -> Result<(Vec<u8>, bool), reqwest::Error> {
     let announced = response.content_length().map_or(Ok(0), usize::try_from).unwrap_or(usize::MAX);
     let mut body = Vec::with_capacity(announced.min(largest).min(LARGEST_TRUST));

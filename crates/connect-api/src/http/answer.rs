@@ -1,6 +1,5 @@
-//! Reads what a remote answers: what stands around a body, errors, tokens and pages. Pure, and it believes nothing:
-//! bodies may be HTML, empty, not UTF-8, or JSON of another shape (contract section 8.1). `tests/fuzz/` tries it with
-//! anything at all.
+//! Parses responses: headers, errors, tokens and pages. Pure, and robust against any input: bodies may be HTML, empty,
+//! not UTF-8, or JSON with another structure (contract section 8.1). `tests/fuzz/` tests it with arbitrary input.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -18,49 +17,51 @@ use crate::ErrorCode;
 use crate::mask::Masker;
 use crate::model::{Deployment, LogEntry, LogPage, Paged};
 
-/// The service's number of an answer; requests carry ours under the same name.
+/// Header with the id of a response; requests carry the operator's id in the same header.
 pub const CORRELATION_ID: &str = "x-correlation-id";
-/// Longest pause that is believed: a wrong date would stop everything for ever.
+/// Maximum pause that is accepted: without a limit, a wrong date could stop all requests forever.
 pub const LONGEST_PAUSE: Duration = Duration::from_hours(1);
-/// Longest correlation id and unknown code that is kept, in bytes.
+/// Maximum length of a correlation id and of an unknown code, in bytes.
 pub const LONGEST_WORD: usize = 128;
-/// Errors of one answer that are read.
+/// Maximum number of errors that are read from one response.
 const MOST_ERRORS: usize = 20;
 
-/// Life of a token whose answer has no `expires_in`; the standard leaves it open, and a 401 corrects it.
+/// Assumed lifetime of a token whose response has no `expires_in`. The standard leaves it open; if the assumption is
+/// too long, a 401 corrects it.
 pub const ASSUMED_LIFE: Duration = Duration::from_hours(1);
-/// Shorter lives are taken for this one, so that a server's `0` does not mean a token for each call.
+/// Minimum lifetime. Shorter values are raised to it, so that a server's `0` does not cause a token request per call.
 pub const SHORTEST_LIFE: Duration = Duration::from_secs(10);
-/// Longer lives are taken for this one.
+/// Maximum lifetime. Longer values are lowered to it.
 pub const LONGEST_LIFE: Duration = Duration::from_hours(30 * 24);
 
-/// What an answer with an error status says.
+/// The content of a response with an error status.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Listed ones first, else in the order of the answer; at most 20, each at most [`LONGEST_WORD`] bytes.
+    /// Known codes first, otherwise in the order of the response; at most 20 codes, unknown ones of at most
+    /// [`LONGEST_WORD`] bytes.
     pub codes: Vec<ErrorCode>,
-    /// For people, masked.
+    /// Message for users, masked.
     pub message: String,
-    /// The service itself says that there is no such resource; a gateway's 404 does not count.
+    /// Whether the service itself reports that the resource does not exist; a gateway's 404 does not count.
     pub absent: bool,
 }
 
-/// What a token endpoint grants (RFC 6749 section 5.1).
+/// A token response (RFC 6749 section 5.1).
 #[derive(Debug)]
 pub struct Grant {
-    /// `Bearer` and the token, marked as sensitive.
+    /// The value of the `Authorization` header: `Bearer` and the token, marked as sensitive.
     pub authorization: HeaderValue,
-    /// The token itself, to be hidden in texts.
+    /// The token itself, to be masked in texts.
     pub value: SecretString,
-    /// Scopes that it has: as the answer names them, else as they were asked for.
+    /// Scopes of the token: those in the response, or the requested ones if the response names none.
     pub scopes: Vec<String>,
-    /// Whether the answer names its scopes.
+    /// Whether the response names the scopes.
     pub named: bool,
-    /// How long it lives from the arrival of the answer, [`SHORTEST_LIFE`] to [`LONGEST_LIFE`].
+    /// Lifetime from the arrival of the response, between [`SHORTEST_LIFE`] and [`LONGEST_LIFE`].
     pub life: Duration,
 }
 
-/// Reads the body of an error.
+/// Parses the body of an error response.
 #[must_use]
 pub fn refusal(status: StatusCode, body: &[u8], masker: &Masker) -> Refusal {
     let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(body) else {
@@ -72,7 +73,7 @@ pub fn refusal(status: StatusCode, body: &[u8], masker: &Masker) -> Refusal {
     let absent = status == StatusCode::NOT_FOUND
         && (codes.contains(&ErrorCode::ResourceNotFound)
             || (codes.is_empty() && body.get("statusCode").and_then(Value::as_u64) == Some(404)));
-    // A code that is not listed is a text of the service like any other.
+    // A code that the contract does not list is untrusted text: it is kept only if it is short and has no secret.
     codes.retain(|code| match code {
         ErrorCode::Other(word) => word.len() <= LONGEST_WORD && masker.is_clean(word),
         _ => true,
@@ -81,8 +82,8 @@ pub fn refusal(status: StatusCode, body: &[u8], masker: &Masker) -> Refusal {
     Refusal { codes, message: masker.mask(&texts(&body, &errors).join("; ")), absent }
 }
 
-/// Whether this is the answer of a token endpoint to wrong credentials or scopes: 401, or a 400 that names an `error`
-/// (RFC 6749 section 5.2). Any other 400 is one of something in between, which may pass.
+/// Returns whether a token endpoint refused the credentials or scopes: 401, or a 400 whose body has an `error` (RFC
+/// 6749 section 5.2). Any other 400 comes from an intermediary and may be temporary.
 #[must_use]
 pub fn refuses_a_grant(status: StatusCode, body: &[u8]) -> bool {
     let names_an_error =
@@ -90,7 +91,7 @@ pub fn refuses_a_grant(status: StatusCode, body: &[u8]) -> bool {
     status == StatusCode::UNAUTHORIZED || (status == StatusCode::BAD_REQUEST && names_an_error())
 }
 
-/// The texts of an error, each once: of all its errors, else its own.
+/// Returns the distinct messages of an error response: those of its errors, or its own if they have none.
 fn texts<'a>(body: &'a serde_json::Map<String, Value>, errors: &[&'a Value]) -> Vec<&'a str> {
     let mut texts = Vec::new();
     let of_errors = errors.iter().flat_map(|error| [error.get("message"), error.get("detailedErrorMessage")]);
@@ -114,7 +115,7 @@ fn no_contract(status: StatusCode, body: &[u8]) -> String {
     }
 }
 
-/// The correlation id of an answer, else the one that was sent.
+/// Returns the correlation id of a response, or the id that was sent if the response has no usable one.
 pub fn correlation_id(headers: &HeaderMap, sent: &str, masker: impl FnOnce() -> Masker) -> String {
     let came = headers.get(CORRELATION_ID).and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
     match came {
@@ -126,8 +127,8 @@ pub fn correlation_id(headers: &HeaderMap, sent: &str, masker: impl FnOnce() -> 
     }
 }
 
-/// `Retry-After` (RFC 9110 section 10.2.3), an hour at most. A date is measured from the date of the same answer, if it
-/// has one, so that it does not matter how this machine's clock goes.
+/// Parses `Retry-After` (RFC 9110 section 10.2.3), limited to one hour. A date is measured from the `Date` header of
+/// the same response, if present, so that the result does not depend on the local system time.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
@@ -145,8 +146,8 @@ fn date(header: &HeaderValue) -> Option<SystemTime> {
     httpdate::parse_http_date(header.to_str().ok()?).ok()
 }
 
-/// Reads the answer of a token endpoint; `None` if it holds no bearer token. `asked`: the scopes that were asked for,
-/// which the token has if the answer names none (RFC 6749 section 5.1).
+/// Parses a token response; returns `None` if it contains no bearer token. `asked` are the requested scopes, which the
+/// token has if the response names none (RFC 6749 section 5.1).
 #[must_use]
 pub fn grant(body: &[u8], asked: Option<&str>) -> Option<Grant> {
     let body = serde_json::from_slice::<Value>(body).ok()?;
@@ -168,8 +169,8 @@ pub fn grant(body: &[u8], asked: Option<&str>) -> Option<Grant> {
     })
 }
 
-/// Life of a token by `expires_in` (RFC 6749 section 5.1), from the arrival of the answer. Some servers write the number
-/// as a text.
+/// Returns the lifetime of a token by `expires_in` (RFC 6749 section 5.1), from the arrival of the response. Some
+/// servers send the number as a string.
 fn life(expires_in: Option<&Value>) -> Duration {
     let seconds = match expires_in {
         Some(Value::Number(number)) => number.as_f64(),
@@ -181,19 +182,19 @@ fn life(expires_in: Option<&Value>) -> Duration {
         .map_or(ASSUMED_LIFE, |life| life.clamp(SHORTEST_LIFE, LONGEST_LIFE))
 }
 
-/// Reads a page of the list of deployments, and counts the records that cannot be read and are left out.
+/// Decodes a page of deployments, and counts the omitted records that cannot be decoded.
 ///
 /// # Errors
-/// When it is no page at all.
+/// Fails if the body is not a page.
 pub fn deployments(body: &[u8]) -> Result<(Paged<Arc<Deployment>>, usize), serde_json::Error> {
     let (Paged { limit, offset, count, total, results }, left_out) = paged::<Deployment>(body)?;
     Ok((Paged { limit, offset, count, total, results: results.into_iter().map(Arc::new).collect() }, left_out))
 }
 
-/// Reads a page of a list, and counts the records that cannot be read and are left out.
+/// Decodes a page of a list, and counts the omitted records that cannot be decoded.
 ///
 /// # Errors
-/// When it is no page at all.
+/// Fails if the body is not a page.
 pub fn paged<T: DeserializeOwned>(body: &[u8]) -> Result<(Paged<T>, usize), serde_json::Error> {
     let Paged { limit, offset, total, results, .. } = serde_json::from_slice::<Paged<&RawValue>>(body)?;
     let count = i64::try_from(results.len()).unwrap_or(i64::MAX);
@@ -201,17 +202,17 @@ pub fn paged<T: DeserializeOwned>(body: &[u8]) -> Result<(Paged<T>, usize), serd
     Ok((Paged { limit, offset, count, total, results }, left_out))
 }
 
-/// Reads a page of a log, and counts the entries that cannot be read and are left out.
+/// Decodes a page of a log, and counts the omitted entries that cannot be decoded.
 ///
 /// # Errors
-/// When it is no page at all.
+/// Fails if the body is not a page.
 pub fn log_page(body: &[u8]) -> Result<(LogPage, usize), serde_json::Error> {
     let RawLogPage { data, next } = serde_json::from_slice(body)?;
     let (data, left_out) = readable::<LogEntry>(&data.unwrap_or_default());
     Ok((LogPage { data, next }, left_out))
 }
 
-/// [`LogPage`] before its entries are read.
+/// A [`LogPage`] with undecoded entries.
 #[derive(Deserialize)]
 struct RawLogPage<'a> {
     #[serde(borrow, default)]
@@ -220,7 +221,7 @@ struct RawLogPage<'a> {
     next: Option<String>,
 }
 
-/// Those records of a page that can be read, and how many cannot.
+/// Returns the records that can be decoded, and how many cannot.
 fn readable<T: DeserializeOwned>(records: &[&RawValue]) -> (Vec<T>, usize) {
     let read: Vec<T> = records.iter().filter_map(|record| serde_json::from_str(record.get()).ok()).collect();
     let left_out = records.len() - read.len();

@@ -188,11 +188,11 @@ fn lives_of_tokens_are_read_leniently_and_bounded() {
 }
 
 #[test]
-fn credentials_are_wrong_only_if_a_token_endpoint_says_so() {
+fn credentials_are_wrong_only_if_a_token_endpoint_refuses_them() {
     for (case, status, body, refused) in [
         ("the standard's", 400, r#"{"error":"invalid_client"}"#, true),
         ("a scope that it may not have", 400, r#"{"error":"invalid_scope","error_description":"no"}"#, true),
-        ("401 says it without a body", 401, "", true),
+        ("a 401 without a body", 401, "", true),
         ("a page of a gateway", 400, "<html>bad request</html>", false),
         ("an error of something else", 400, r#"{"message":"bad request"}"#, false),
         ("an error of another type", 400, r#"{"error":{"code":1}}"#, false),

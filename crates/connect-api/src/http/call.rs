@@ -1,4 +1,4 @@
-//! Sends one operation and reads what came, with a token that the API takes.
+//! Sends one operation with a valid token and evaluates the response.
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
@@ -17,37 +17,37 @@ use crate::mask::Masker;
 use crate::observer::{Observer, RequestEnd};
 use crate::routes::{CONNECTOR_SEARCH, CONNECTORS_STAGED, KEY_PREFIX};
 
-/// One operation, ready to be sent any number of times.
+/// One operation, ready to be sent; an attempt does not consume it.
 pub(super) struct Call<'a> {
     pub(super) operation: &'static str,
-    /// Hears how each request ended.
+    /// Notified how each request ended.
     pub(super) observer: &'a dyn Observer,
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) query: Vec<(&'static str, String)>,
     pub(super) body: Option<Vec<u8>>,
-    /// Secured values in the body.
+    /// Secured values in the body, to be masked in the response.
     pub(super) secrets: Vec<&'a str>,
     pub(super) send_before: Option<Timestamp>,
     pub(super) largest_body: usize,
-    /// Whether nothing else depends on it: a pause that its answer asks for holds up nobody but who called.
+    /// Whether nothing else depends on the call: a pause that its response asks for affects only its caller.
     pub(super) optional: bool,
 }
 
-/// A call that failed, and whether the service itself says that there is no such resource.
+/// The error of a failed call, and whether the service itself reported that the resource does not exist.
 pub(super) struct Failed {
     pub(super) error: ApiError,
     pub(super) absent: bool,
 }
 
 impl HttpConnect {
-    /// Sends a call, once more if its token was refused.
+    /// Sends a call, and sends it once more if the token was refused.
     pub(super) async fn call(&self, call: &Call<'_>) -> Result<Reply, Failed> {
         let lost = |lost: Lost| Failed::from_lost(call, lost);
         let mut refused = false;
         loop {
-            // First the token, then a turn, so that waiting for a token uses up no turns; then again the token, since
-            // waiting for a turn may have outlived it.
+            // First the token, then the rate limiter, so that waiting for a token does not use up a permit. Then the
+            // token again, because it may have expired while the call waited for the rate limiter.
             self.tokens.get().await.map_err(lost)?;
             let asked = self.clock.elapsed();
             self.wire.pace.turn().await.map_err(|left| lost(Lost::held_back(left)))?;
@@ -78,7 +78,7 @@ impl HttpConnect {
                 let (status, correlation_id) = (reply.status.as_u16(), &reply.correlation_id);
                 tracing::debug!(operation, status, duration_ms, correlation_id, "the Connect API answered");
                 if reply.status.is_success() {
-                    // What its body is worth is seen by who reads it, who says how it ended.
+                    // The code that decodes the body reports to the observer how the request ended.
                     return Ok(reply);
                 }
                 call.observer.request(operation, RequestEnd::Status(status), reply.duration);
@@ -96,13 +96,13 @@ impl HttpConnect {
     }
 
     fn request(&self, call: &Call<'_>, token: &Token) -> Result<Request, Lost> {
-        // Without an id or key the path would be that of the list.
+        // Without an id or key, the path would be the path of the list.
         let named = !call.path.ends_with('/') && !call.path.ends_with(&format!("/{KEY_PREFIX}"));
-        // Two ids would be lists: no connector can have them.
+        // With the ids `search` and `drafts`, the path would be the path of a list. No connector can have these ids.
         let listed = [CONNECTOR_SEARCH, CONNECTORS_STAGED].contains(&call.path.as_str());
         let named = named && !(listed && call.operation == "getConnectorById");
         let url = named.then(|| self.settings.api_url.at(&call.path)).flatten();
-        let mut url = url.ok_or_else(|| Lost::not_sent("project, id or key is empty or cannot stand in a path"))?;
+        let mut url = url.ok_or_else(|| Lost::not_sent("project, id or key is empty or cannot be part of a path"))?;
         if !call.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&call.query);
         }
@@ -115,13 +115,13 @@ impl HttpConnect {
         Ok(request)
     }
 
-    /// A call whose resource must be there.
+    /// Sends a call whose resource must exist.
     pub(super) async fn one<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ApiError> {
         let reply = self.call(&call).await.map_err(|failed| failed.error)?;
         decode(&call, &reply)
     }
 
-    /// A call whose resource may be absent.
+    /// Sends a call whose resource may be absent.
     pub(super) async fn maybe<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<Option<T>, ApiError> {
         match self.call(&call).await {
             Ok(reply) => decode(&call, &reply).map(Some),
@@ -131,26 +131,26 @@ impl HttpConnect {
     }
 }
 
-/// Reads the body of a success.
+/// Decodes the body of a success.
 pub(super) fn decode<'r, T: Deserialize<'r>>(call: &Call<'_>, reply: &'r Reply) -> Result<T, ApiError> {
     let read = serde_json::from_slice(&reply.body);
     observe(call, reply, read.is_ok());
     read.map_err(|error| unreadable(call, reply, &error))
 }
 
-/// Says how a request ended whose status is a success.
+/// Reports to the observer how a request with a success status ended.
 fn observe(call: &Call<'_>, reply: &Reply, read: bool) {
     let end = if read { RequestEnd::Status(reply.status.as_u16()) } else { RequestEnd::Undecodable };
     call.observer.request(call.operation, end, reply.duration);
 }
 
-/// The error does not repeat the body: the reader's own texts quote it.
+/// Builds the error for a body that cannot be decoded. It omits serde's message, because that quotes the body.
 fn unreadable(call: &Call<'_>, reply: &Reply, error: &serde_json::Error) -> ApiError {
     ApiError {
         operation: call.operation,
         failure: Failure::Unreadable,
         message: format!(
-            "status {} with {} bytes that are not the record of the contract ({:?} error at line {}, column {})",
+            "status {} with {} bytes that do not match the contract ({:?} error at line {}, column {})",
             reply.status.as_u16(),
             reply.body.len(),
             error.classify(),
@@ -162,7 +162,7 @@ fn unreadable(call: &Call<'_>, reply: &Reply, error: &serde_json::Error) -> ApiE
     }
 }
 
-/// What was read of a page, whose other records are left out.
+/// Returns the decodable part of a page, and logs the number of records that were omitted.
 pub(super) fn page<T>(
     call: &Call<'_>,
     reply: &Reply,
@@ -171,7 +171,7 @@ pub(super) fn page<T>(
     observe(call, reply, read.is_ok());
     let (page, left_out) = read.map_err(|error| unreadable(call, reply, &error))?;
     if left_out > 0 {
-        tracing::warn!(operation = call.operation, left_out, "records that cannot be read were left out of a page");
+        tracing::warn!(operation = call.operation, left_out, "omitted records that cannot be decoded from a page");
     }
     Ok(page)
 }
@@ -197,7 +197,7 @@ impl Failed {
         Self { error, absent }
     }
 
-    /// Whether the call was refused for its token and nothing else happened.
+    /// Returns whether the call was refused because of its token, so that it had no other effect.
     fn needs_token(&self) -> bool {
         let status = self.error.status().unwrap_or_default();
         status == StatusCode::UNAUTHORIZED.as_u16() || (status < 500 && self.error.reaction() == Reaction::Token)

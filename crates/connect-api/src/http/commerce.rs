@@ -1,5 +1,5 @@
-//! Two reads of the HTTP API. The client is one whose `api_url` is the address of that API: token, limiter and connections
-//! are its own, so that nothing here can delay a call of the Connect API.
+//! The two reads of the HTTP API. They use a separate [`HttpConnect`] whose `api_url` is the address of that API, with
+//! its own token, rate limit and connections, so that they cannot delay a call of the Connect API.
 
 use super::HttpConnect;
 use crate::api::{Answer, Selector};

@@ -1,4 +1,4 @@
-//! How connections are made, for the Connect API and for actions: TLS, names, proxies, no redirects, nothing repeated.
+//! Setup of connections for the Connect API and for actions: TLS, DNS, proxies, no redirects and no automatic retries.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::mask::Masker;
 use crate::observer::RequestEnd;
 use crate::resolver::GuardedResolver;
 
-/// Name and version of the caller.
+/// `User-Agent` of all requests.
 const USER_AGENT: &str = concat!("connect-operator/", env!("CARGO_PKG_VERSION"));
 
-/// A client that calls these endpoints and no other host.
+/// Creates the builder of a client that calls these endpoints and no other host.
 ///
 /// # Errors
-/// When the extra certificates cannot be read.
+/// Fails if the extra certificates cannot be read.
 pub(super) fn builder(
     endpoints: &[&Endpoint],
     connect: Duration,
     extra_ca_pem: Option<&[u8]>,
 ) -> Result<ClientBuilder, BuildError> {
-    // Someone may have installed a provider already; then that one is used.
+    // Fails if the process already installed a provider; then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .user_agent(USER_AGENT)
@@ -38,7 +38,7 @@ pub(super) fn builder(
         .retry(reqwest::retry::never())
         .connect_timeout(connect)
         .dns_resolver(Arc::new(GuardedResolver::new(endpoints.iter().copied())));
-    // Without TLS the certificates of the platform need not be there, nor take memory.
+    // Plain HTTP needs no platform certificates: they may be absent, and loading them would cost memory.
     builder = if endpoints.iter().any(|endpoint| endpoint.url().scheme() == "https") {
         builder.tls_backend_preconfigured(trust::tls(extra_ca_pem)?)
     } else {
@@ -51,7 +51,8 @@ pub(super) fn builder(
     Ok(builder)
 }
 
-/// Whether anything can have been sent, how it ended, and for people why no answer came. `masker` knows what must not come back.
+/// Returns whether the request may have been sent, how it ended, and a message for users. `masker` hides secrets in the
+/// message.
 pub(super) fn why(
     error: &reqwest::Error,
     connect: Duration,
@@ -70,16 +71,17 @@ pub(super) fn why(
     }
 }
 
-/// What a request that failed had sent.
+/// What part of a failed request was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// There was no connection.
+    /// Nothing, because no connection was established.
     Nothing,
-    /// A part of it, or all.
+    /// Possibly a part or all of the request.
     Perhaps,
 }
 
-/// The text of the first cause; those around it only repeat that something failed, and may name the URL.
+/// Returns the message of the innermost cause. The outer errors only repeat that a request failed, and may contain the
+/// URL.
 fn innermost(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     let mut text = String::new();

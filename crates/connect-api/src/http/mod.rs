@@ -1,10 +1,10 @@
-//! The Connect API over HTTP: [`HttpConnect`] turns each operation of [`ConnectApi`] into one request, and so those of
-//! registry and staged connectors (`registry`). A client of the HTTP API is made in the same way (`commerce`). Frontend actions have a client of their own (`action`), which shares
-//! nothing with it but how connections are made (`connection`).
+//! The Connect API over HTTP. [`HttpConnect`] sends one request for each operation of [`ConnectApi`], and likewise for
+//! the registry and staged connectors (`registry`) and for the HTTP API (`commerce`). Frontend actions have a separate
+//! client (`action`), which shares only the setup of connections (`connection`).
 //!
-//! The only thing that it repeats by itself is a call whose token was refused, once and with a new token. It logs
-//! operation, status, duration and correlation id, never a header or a body. Next: `wire` for one exchange, `token` for
-//! tokens, `pace` for when a request may leave, `answer` for errors.
+//! The client never repeats a call on its own, except once with a new token if the token was refused. It logs
+//! operation, status, duration and correlation id, never a header or a body. See `wire` for one exchange, `token` for
+//! tokens, `pace` for rate limiting and `answer` for errors.
 
 mod action;
 pub mod answer;
@@ -42,7 +42,7 @@ use crate::Rate;
 use crate::client_context::ClientContext;
 use clock::Clock;
 
-/// The Connect API of one project over HTTP. Share it: connections, token, rate and pauses belong to it.
+/// HTTP client for the Connect API of one project. Share it: connections, token, rate limit and pauses belong to it.
 #[derive(Debug)]
 pub struct HttpConnect {
     settings: Settings,
@@ -52,41 +52,43 @@ pub struct HttpConnect {
 }
 
 impl HttpConnect {
-    /// A client; nothing is sent yet.
+    /// Creates a client without sending anything.
     ///
     /// # Errors
-    /// When TLS cannot be set up, the extra certificates cannot be read, or the authorization URL has a path that cannot be
-    /// continued.
+    /// Fails if TLS cannot be set up, if the extra certificates cannot be read, or if the token path cannot be appended
+    /// to the authorization URL.
     pub fn new(settings: Settings, clock: Clock) -> Result<Self, BuildError> {
         Self::within(settings, ClientContext::plain(clock))
     }
 
-    /// The same with a permission that may end, and somebody who hears of each request.
+    /// Creates a client with the fence and the observer of `around`.
     ///
     /// # Errors
-    /// As [`HttpConnect::new`].
+    /// Fails like [`HttpConnect::new`].
     pub fn within(mut settings: Settings, around: ClientContext) -> Result<Self, BuildError> {
         let clock = around.clock.clone();
         let wire = Arc::new(Wire::new(&settings, around)?);
-        // Of no use any more, and large.
+        // Already in use by `wire`; dropped because it is large.
         settings.extra_ca_pem = None;
         let endpoint = settings.auth_url.at(routes::TOKEN).ok_or(BuildError::AuthUrl)?;
         let tokens = Tokens::new(Arc::clone(&wire), clock.clone(), endpoint, settings.credentials.clone());
         Ok(Self { settings, clock, wire, tokens: Arc::new(tokens) })
     }
 
-    /// Changes how many requests may leave in a second: several resources may share a client, and the lowest rate wins.
+    /// Changes the number of requests per second. If several resources share the client, the caller passes the lowest
+    /// rate.
     pub fn set_rate(&self, requests_per_second: Rate) {
         self.wire.pace.set_rate(requests_per_second);
     }
 
-    /// Scopes of the newest token, as its answer named them, else as they were asked for; `None` before the first one.
+    /// Returns the scopes of the newest token: those in its response, or the requested ones if the response names none.
+    /// `None` before the first token.
     #[must_use]
     pub fn scopes(&self) -> Option<Vec<String>> {
         self.tokens.scopes()
     }
 
-    /// Scopes of the newest token, if the answer that brought it named them.
+    /// Returns the scopes of the newest token if its response named them.
     #[must_use]
     pub fn granted(&self) -> Option<Vec<String>> {
         self.tokens.granted()
@@ -168,7 +170,7 @@ impl ConnectApi for HttpConnect {
             let path = routes::deployment(Some(&self.settings.project_key), selector);
             let call = Call { method: Method::DELETE, send_before: Some(send_before), ..self.get(operation, path) };
             match self.maybe(call).await {
-                // It was accepted, whatever the body was: a read tells what became of it.
+                // The service accepted the request, whatever the body was; a read returns the result.
                 Err(error) if error.failure == Failure::Unreadable => {
                     self.deployment(selector).await.map_err(|_| error)
                 }
@@ -208,7 +210,7 @@ fn log_query(request: &LogRequest) -> Vec<(&'static str, String)> {
     [
         ("pageToken", request.page_token.clone()),
         ("applicationName", request.application_name.clone()),
-        // In UTC with milliseconds, as the official client sends them.
+        // UTC with milliseconds, as the official client sends them.
         ("startDate", request.start.map(|start| format!("{start:.3}"))),
         ("endDate", request.end.map(|end| format!("{end:.3}"))),
     ]

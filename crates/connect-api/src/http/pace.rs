@@ -1,5 +1,5 @@
-//! When a request may leave: at most so many a second, and none while the service asked for a pause. Waits on the
-//! injected clock only.
+//! Decides when a request may leave: limits the rate, and stops requests while a pause requested by the service lasts.
+//! Waits on the injected clock only.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,12 +13,12 @@ use governor::{Quota, RateLimiter};
 use crate::Rate;
 use clock::Clock;
 
-/// Requests that may leave at once after a quiet time, if the rate allows as many in a second.
+/// Maximum number of requests that may leave at once after an idle time, if the rate allows as many per second.
 const LARGEST_BURST: NonZeroU32 = NonZeroU32::new(5).expect("5 is not zero");
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, Elapsed, NoOpMiddleware<Duration>>;
 
-/// The injected clock as the limiter reads it.
+/// Adapts the injected clock to the rate limiter.
 #[derive(Clone, Debug)]
 struct Elapsed(Clock);
 
@@ -30,14 +30,14 @@ impl GovernorClock for Elapsed {
     }
 }
 
-/// Rate and pauses of one client.
+/// Rate limit and pauses of one client.
 #[derive(Debug)]
 pub(super) struct Pace {
     clock: Clock,
     limiter: Mutex<(Rate, Arc<Limiter>)>,
-    /// Whoever waits for a turn holds this, so that turns come in the order of asking.
+    /// Held while waiting for the rate limiter, so that requests leave in the order of their calls.
     queue: tokio::sync::Mutex<()>,
-    /// On [`Clock::elapsed`].
+    /// End of the pause, as a [`Clock::elapsed`] value.
     held_until: Mutex<Duration>,
 }
 
@@ -47,7 +47,7 @@ impl Pace {
         Self { clock, limiter, queue: tokio::sync::Mutex::new(()), held_until: Mutex::new(Duration::ZERO) }
     }
 
-    /// Changes the requests a second; who waits already waits by the old rate.
+    /// Changes the number of requests per second. A caller that already waits still waits by the old rate.
     pub(super) fn set_rate(&self, rate: Rate) {
         let mut current = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
         if current.0 != rate {
@@ -55,7 +55,7 @@ impl Pace {
         }
     }
 
-    /// Waits for a turn. The error is what is left of a pause.
+    /// Waits until the rate limiter permits one request. The error is the rest of a pause.
     pub(super) async fn turn(&self) -> Result<(), Duration> {
         let _first = self.queue.lock().await;
         loop {
@@ -68,7 +68,7 @@ impl Pace {
         }
     }
 
-    /// Whether requests may leave now. The error is what is left of a pause.
+    /// Checks that no pause is in effect. The error is the rest of the pause.
     pub(super) fn open(&self) -> Result<(), Duration> {
         let until = *self.held_until.lock().unwrap_or_else(PoisonError::into_inner);
         match until.saturating_sub(self.clock.elapsed()) {
@@ -77,7 +77,7 @@ impl Pace {
         }
     }
 
-    /// Begins a pause; a longer one that runs already stays.
+    /// Starts a pause; a longer pause that is already in effect remains.
     pub(super) fn hold(&self, pause: Duration) {
         let until = self.clock.elapsed().saturating_add(pause);
         let mut held_until = self.held_until.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,7 +86,7 @@ impl Pace {
 }
 
 fn limiter(clock: &Clock, rate: Rate) -> Arc<Limiter> {
-    // `None` is a period of no time, which no rate has.
+    // `None` stands for a period of zero, which no rate has.
     let quota = Quota::with_period(rate.period()).unwrap_or_else(|| Quota::per_second(LARGEST_BURST));
     let quota = quota.allow_burst(rate.burst(LARGEST_BURST));
     Arc::new(RateLimiter::direct_with_clock(quota, Elapsed(clock.clone())))
@@ -104,7 +104,7 @@ mod tests {
         (clock.clone(), Pace::new(clock, Rate::per_second(rate)))
     }
 
-    /// Turns that are there now.
+    /// Counts the requests that the limiter permits now.
     fn turns(pace: &Pace) -> usize {
         std::iter::from_fn(|| pace.turn().now_or_never()).take(1000).count()
     }
@@ -118,7 +118,7 @@ mod tests {
         clock.step(Duration::from_millis(1));
         assert_eq!(turns(&pace), 1);
         clock.step(Duration::from_mins(1));
-        assert_eq!(turns(&pace), 5, "no more than the burst is saved up");
+        assert_eq!(turns(&pace), 5, "no more than one burst accumulates");
         pace.set_rate(Rate::per_second(1));
         assert_eq!(turns(&pace), 1, "a lower rate");
         clock.step(Duration::from_millis(999));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pause_ends_by_the_clock_and_turns_away_who_waits() {
+    async fn a_pause_ends_by_the_clock_and_rejects_waiting_callers() {
         let (clock, pace) = pace(1);
         assert_eq!(pace.turn().await, Ok(()));
         let waiting = pace.turn();

@@ -1,4 +1,4 @@
-//! Registry and staged connectors over HTTP: each operation of contract section 5.1 is one request.
+//! The registry and staged connectors over HTTP: one request for each operation of contract section 5.1.
 
 use http::Method;
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use crate::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
 use crate::routes;
 
 impl HttpConnect {
-    /// One page of a list.
+    /// Reads one page of a list.
     async fn listed<T: DeserializeOwned>(
         &self,
         operation: &'static str,
@@ -72,9 +72,10 @@ impl StagedApi for HttpConnect {
             let path = routes::connector_staged(selector);
             let call = Call { method: Method::DELETE, send_before: Some(send_before), ..self.get(operation, path) };
             match self.maybe(call).await {
-                // It was accepted, whatever the body was: a read tells what became of it.
+                // The service accepted the request, whatever the body was; a read returns the result.
                 Err(error) if error.failure == Failure::Unreadable => self.staged(selector).await.map_err(|_| error),
-                // The service has no body for this 404, a gateway may send it too: a read tells whose it is.
+                // The service's 404 has no body here, and a gateway can send one too; a read tells which of the two it
+                // was.
                 Err(error) if error.status() == Some(404) && error.code().is_none() => {
                     match self.staged(selector).await {
                         Ok(None) => Ok(None),

@@ -1,4 +1,4 @@
-//! What a client is built from.
+//! Settings of a client.
 
 use std::time::Duration;
 
@@ -9,53 +9,53 @@ use crate::Rate;
 use crate::api::DeploymentPaths;
 use crate::hosts::Endpoint;
 
-/// One project of the Connect API and how to call it.
+/// A project of the Connect API and how to call it.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Base URL of the API.
     pub api_url: Endpoint,
     /// Base URL of the authorization server; the token endpoint is `/oauth/token` below it.
     pub auth_url: Endpoint,
-    /// Key of the project.
+    /// The project key.
     pub project_key: String,
-    /// Which form of create and update to call.
+    /// Which path variant create and update-by-key use.
     pub deployment_paths: DeploymentPaths,
-    /// Who calls.
+    /// Credentials of the API client.
     pub credentials: Credentials,
-    /// Requests to the API in a second; requests for tokens do not count.
+    /// Maximum number of requests to the API per second; token requests do not count.
     pub requests_per_second: Rate,
     /// Limits of one request.
     pub limits: Limits,
-    /// Certificates in PEM that are trusted beside those of the platform.
+    /// Certificates in PEM to trust in addition to those of the platform.
     pub extra_ca_pem: Option<Vec<u8>>,
 }
 
-/// An API client of the project (RFC 6749 section 2.3.1).
+/// Credentials of an API client of the project (RFC 6749 section 2.3.1).
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    /// Its id.
+    /// Id of the API client.
     pub client_id: String,
-    /// Its secret.
+    /// Secret of the API client.
     pub client_secret: SecretString,
-    /// Scopes to ask for, separated by blanks; `None`: those that the client has.
+    /// Scopes to request, separated by spaces; `None` requests all scopes of the API client.
     pub scopes: Option<String>,
 }
 
-/// Limits of one request, in real time and bytes.
+/// Limits of one request: real time and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Until a connection stands, name and TLS included: 5 s.
+    /// Time to establish a connection, including DNS and TLS: 5 s.
     pub connect: Duration,
-    /// From the start of the connection to the end of the body: 30 s, and not more, since what is concluded from a lost
-    /// answer counts on it.
+    /// Time from the start of the connection to the end of the body: 30 s. It must not be longer, because conclusions
+    /// from a lost response rely on it.
     pub call: Duration,
-    /// Pause within a body: 10 s.
+    /// Maximum pause while reading a body: 10 s.
     pub silence: Duration,
-    /// Body of a page of a list or of a log: 32 MiB.
+    /// Maximum body of a page of a list or a log: 32 MiB.
     pub page_body: usize,
-    /// Any other body of a success: 8 MiB.
+    /// Maximum body of any other success: 8 MiB.
     pub body: usize,
-    /// Body of an error or of a token: 256 KiB.
+    /// Maximum body of an error or a token response: 256 KiB.
     pub small_body: usize,
 }
 
@@ -72,14 +72,14 @@ impl Default for Limits {
     }
 }
 
-/// Why no client could be built.
+/// Why a client could not be created.
 #[derive(Debug, Error)]
 pub enum BuildError {
-    /// The extra certificates are not PEM, or hold no certificate.
+    /// The extra certificates are not PEM, or contain no certificate.
     #[error("the extra CA certificates cannot be read: give certificates in PEM")]
     ExtraCa,
-    /// The path of the authorization URL cannot be continued.
-    #[error("no token endpoint can stand below the authorization URL: give it without a path")]
+    /// The token path cannot be appended to the authorization URL.
+    #[error("the token path cannot be appended to the authorization URL: give the URL without a path")]
     AuthUrl,
     /// TLS cannot be set up.
     #[error("TLS cannot be set up ({0}): are the CA certificates of the system installed?")]

@@ -1,5 +1,5 @@
-//! Access tokens by the client credentials grant (RFC 6749 section 4.4): one for each lifetime, one more for each token
-//! that the API refused, however many calls wait for it.
+//! Access tokens by the client credentials grant (RFC 6749 section 4.4). However many calls wait, the client requests
+//! only one token for each lifetime, and one more for each token that the API refused.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,14 +25,14 @@ use crate::observer::TokenEnd;
 use crate::trace;
 use clock::Clock;
 
-/// A token is renewed this long before its end, or a tenth of its life before, whichever is less.
+/// A token is renewed this long before it expires, or a tenth of its lifetime before, whichever is shorter.
 const LARGEST_MARGIN: Duration = Duration::from_mins(1);
-/// Largest answer of a token endpoint, in bytes.
+/// Maximum body of a token response, in bytes.
 const LARGEST_ANSWER: usize = 256 << 10;
 
 /// An access token.
 pub(super) struct Token {
-    /// Tells tokens apart without comparing secrets.
+    /// Distinguishes tokens without comparing secrets.
     serial: u64,
     pub(super) grant: Grant,
 }
@@ -49,7 +49,7 @@ type Renewal = Shared<BoxFuture<'static, Outcome>>;
 #[derive(Debug)]
 struct Current {
     token: Arc<Token>,
-    /// Both on [`Clock::elapsed`].
+    /// Both as [`Clock::elapsed`] values.
     renew_at: Duration,
     expires_at: Duration,
 }
@@ -57,11 +57,11 @@ struct Current {
 #[derive(Default)]
 struct State {
     current: Option<Current>,
-    /// The renewal that runs; every caller that needs a token waits for it.
+    /// The renewal in progress; every caller that needs a token waits for it.
     renewal: Option<Renewal>,
     issued: u64,
     scopes: Option<Vec<String>>,
-    /// Whether the answer that brought them named them.
+    /// Whether the token response named the scopes.
     named: bool,
 }
 
@@ -83,21 +83,21 @@ impl fmt::Debug for Tokens {
 
 impl Tokens {
     pub(super) fn new(wire: Arc<Wire>, clock: Clock, endpoint: Url, credentials: Credentials) -> Self {
-        // RFC 6749 section 2.3.1: both are form-encoded before they are joined.
+        // RFC 6749 section 2.3.1: both are form-encoded before they are joined with a colon.
         let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let pair = format!("{}:{}", encode(&credentials.client_id), encode(credentials.client_secret.expose_secret()));
         let basic = SecretString::from(STANDARD.encode(pair));
         Self { wire, clock, endpoint, credentials, basic, state: Mutex::default() }
     }
 
-    /// A token that is not about to expire.
+    /// Returns a token that is not about to expire; requests a new one if necessary.
     pub(super) async fn get(self: &Arc<Self>) -> Outcome {
         let renewal = {
             let mut state = self.state();
             if let Some(current) = state.current.as_ref().filter(|current| self.clock.elapsed() < current.renew_at) {
                 return Ok(Arc::clone(&current.token));
             }
-            // One that ended is only still there if its task was torn down.
+            // `settle` removes a renewal that completes. A completed one is still here only if its task was aborted.
             match state.renewal.as_ref().filter(|renewal| renewal.peek().is_none()) {
                 Some(renewal) => renewal.clone(),
                 None => state.renewal.insert(self.renewal()).clone(),
@@ -106,8 +106,8 @@ impl Tokens {
         renewal.await
     }
 
-    /// The API refused `token`: it is not used again. Of many calls that were refused with the same token only the
-    /// first changes anything.
+    /// Discards `token` because the API refused it. If many calls were refused with the same token, only the first call
+    /// of this function has an effect.
     pub(super) fn reject(&self, token: &Token) {
         let mut state = self.state();
         if state.current.as_ref().is_some_and(|current| current.token.serial == token.serial) {
@@ -115,18 +115,18 @@ impl Tokens {
         }
     }
 
-    /// Scopes of the newest token; `None` before the first one.
+    /// Returns the scopes of the newest token; `None` before the first one.
     pub(super) fn scopes(&self) -> Option<Vec<String>> {
         self.state().scopes.clone()
     }
 
-    /// The same, if the answer that brought the token named them.
+    /// Returns the scopes of the newest token if the token response named them.
     pub(super) fn granted(&self) -> Option<Vec<String>> {
         let state = self.state();
         state.scopes.clone().filter(|_| state.named)
     }
 
-    /// What must not come back in a text, whatever was asked.
+    /// Returns the credentials that every masker has to hide, whatever the call.
     pub(super) fn secrets(&self) -> [&str; 2] {
         [self.credentials.client_secret.expose_secret(), self.basic.expose_secret()]
     }
@@ -135,22 +135,23 @@ impl Tokens {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a renewal. It is a task of its own: a caller that goes away neither stops it for the others nor loses a
-    /// token that was issued already.
+    /// Starts a renewal in a separate task, so that a caller that is dropped neither stops it for the other callers nor
+    /// loses a token that was already issued.
     fn renewal(self: &Arc<Self>) -> Renewal {
         let tokens = Arc::clone(self);
         let fetching = async move {
             let outcome = tokens.fetch().await;
             tokens.settle(outcome)
         };
-        // For the trace of who asked first.
+        // The task runs with the trace id of the first caller.
         let task = tokio::spawn(trace::carried(fetching).in_current_span());
-        async move { task.await.unwrap_or_else(|_| Err(Lost::not_sent("the request for a token was torn down"))) }
+        async move { task.await.unwrap_or_else(|_| Err(Lost::not_sent("the token request was aborted"))) }
             .boxed()
             .shared()
     }
 
-    /// Keeps the outcome of a renewal. If it failed while the old token lives, that one is used to its end.
+    /// Stores the outcome of a renewal. If it failed while the old token is still valid, that token is used until it
+    /// expires.
     fn settle(&self, outcome: Result<Grant, Lost>) -> Outcome {
         let mut state = self.state();
         state.renewal = None;
@@ -185,7 +186,7 @@ impl Tokens {
             Err(_) => TokenEnd::Failed,
         });
         outcome.map_err(|lost| Lost {
-            // Whatever became of the request for a token, nothing was sent to the API.
+            // Whatever the outcome of the token request, nothing was sent to the API.
             failure: if lost.failure == Failure::NoAnswer { Failure::NotSent } else { lost.failure },
             message: format!("token endpoint {}: {}", self.endpoint, lost.message),
             ..lost
@@ -200,7 +201,7 @@ impl Tokens {
         }
         let mut request = Request::new(Method::POST, self.endpoint.clone());
         let authorization = HeaderValue::from_str(&format!("Basic {}", self.basic.expose_secret()))
-            .expect("base64 consists of characters that a header may have");
+            .expect("base64 consists of characters that a header may contain");
         request.headers_mut().insert(AUTHORIZATION, authorization);
         let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
         request.headers_mut().insert(CONTENT_TYPE, form_type);
@@ -208,7 +209,7 @@ impl Tokens {
         request
     }
 
-    /// Reads an answer of the token endpoint (RFC 6749 sections 5.1 and 5.2).
+    /// Parses a response of the token endpoint (RFC 6749 sections 5.1 and 5.2).
     fn read(&self, reply: &Reply) -> Result<Grant, Lost> {
         let lost = |failure, message| Lost {
             failure,
@@ -227,7 +228,7 @@ impl Tokens {
             return Err(lost(failure, format!("status {}: {said}", reply.status.as_u16())));
         }
         answer::grant(&reply.body, self.credentials.scopes.as_deref())
-            .ok_or_else(|| lost(Failure::NotSent, "the answer holds no bearer token".to_owned()))
+            .ok_or_else(|| lost(Failure::NotSent, "the response contains no bearer token".to_owned()))
     }
 
     fn masker(&self) -> Masker {

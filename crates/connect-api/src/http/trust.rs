@@ -1,7 +1,8 @@
-//! Which certificates servers are trusted by: those of the system, and those that the operator was given.
+//! The certificates that are trusted for servers: those of the system, and extra ones given to the operator.
 //!
-//! They are read once for all clients that trust the same ones, and kept for as long as one of these exists: on their own they would
-//! be the largest part of a client. Nothing else is shared between clients, neither connections nor TLS sessions.
+//! Clients that trust the same certificates share one verifier, which is loaded once and kept while one of these
+//! clients exists; a verifier for each client would be the largest part of its memory. Clients share nothing else,
+//! neither connections nor TLS sessions.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -14,19 +15,19 @@ use rustls_platform_verifier::Verifier;
 
 use super::settings::BuildError;
 
-/// TLS sessions that a client remembers: 8 for each host, of which it calls two.
+/// Number of TLS sessions that a client caches: 8 for each of the two hosts that it calls.
 const SESSIONS: usize = 16;
 
-/// The verifiers in use.
+/// The verifiers that are in use.
 static IN_USE: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-/// A verifier, and the extra certificates in PEM that it trusts.
+/// The extra certificates in PEM, and the verifier that trusts them.
 type Known = (Option<Vec<u8>>, Weak<Verifier>);
 
-/// The TLS of one client. `extra`: certificates in PEM that are trusted beside those of the system.
+/// Creates the TLS configuration of one client. `extra` are certificates in PEM to trust beside those of the system.
 ///
 /// # Errors
-/// When there are no certificates, or the extra ones cannot be read.
+/// Fails if there are no certificates, or if the extra ones cannot be read.
 pub(super) fn tls(extra: Option<&[u8]>) -> Result<ClientConfig, BuildError> {
     let provider = CryptoProvider::get_default().cloned().unwrap_or_else(|| Arc::new(crypto::ring::default_provider()));
     let verifier = verifier(extra, &provider)?;
@@ -39,7 +40,7 @@ pub(super) fn tls(extra: Option<&[u8]>) -> Result<ClientConfig, BuildError> {
 }
 
 fn verifier(extra: Option<&[u8]>, provider: &Arc<CryptoProvider>) -> Result<Arc<Verifier>, BuildError> {
-    // A panic elsewhere leaves at worst a verifier that is made again.
+    // A poisoned lock is safe to use: at worst, a verifier is created again.
     let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     in_use.retain(|(_, verifier)| verifier.strong_count() > 0);
     let known = in_use.iter().find(|(of, _)| of.as_deref() == extra);
@@ -51,10 +52,10 @@ fn verifier(extra: Option<&[u8]>, provider: &Arc<CryptoProvider>) -> Result<Arc<
     Ok(verifier)
 }
 
-/// The extra certificates, of which there is at least one if there is a file of them.
+/// Parses the extra certificates; if any are given, there must be at least one.
 ///
 /// # Errors
-/// When they cannot be read.
+/// Fails if they cannot be read or contain no certificate.
 pub(super) fn roots(extra: Option<&[u8]>) -> Result<Vec<CertificateDer<'static>>, BuildError> {
     let Some(pem) = extra else { return Ok(Vec::new()) };
     let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
@@ -76,15 +77,15 @@ mod tests {
         let get = |extra: &[u8]| verifier(Some(extra), &provider).expect("certificates");
         let first = get(&one);
         assert!(Arc::ptr_eq(&first, &get(&one)));
-        assert!(!Arc::ptr_eq(&first, &get(&other)), "who trusts others");
+        assert!(!Arc::ptr_eq(&first, &get(&other)), "other certificates need another verifier");
         let gone = Arc::downgrade(&first);
         drop(first);
-        assert!(gone.upgrade().is_none(), "nothing is kept that nobody uses");
+        assert!(gone.upgrade().is_none(), "an unused verifier is dropped");
         get(&one);
     }
 
     #[test]
-    fn what_is_no_certificate_is_refused() {
+    fn invalid_certificates_are_refused() {
         for (case, extra) in
             [("nothing", &b""[..]), ("no PEM", b"certificate"), ("cut", b"-----BEGIN CERTIFICATE-----\nAAAA")]
         {

@@ -1,5 +1,5 @@
-//! One HTTP exchange, within its limits. Knows neither operations nor tokens, decides nothing, and logs nothing of what
-//! goes over the wire.
+//! A single HTTP exchange within its limits. This module knows neither operations nor tokens, makes no decisions, and
+//! does not log what it sends and receives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,15 +22,16 @@ use crate::observer::{Observer, RequestEnd};
 use crate::trace;
 use clock::Clock;
 
-/// How long an unused connection is kept: less than servers and gateways keep it, so that few requests meet one that
-/// is just being closed.
+/// How long an idle connection is kept. This is shorter than the timeout of servers and gateways, so that few requests
+/// are sent on a connection that is just being closed.
 const IDLE_CONNECTION: Duration = Duration::from_secs(20);
 
-/// Memory that is set aside for a body before it arrives, in bytes: announcing a large one costs a server nothing.
+/// Maximum memory reserved for a body before it arrives, in bytes. A server can announce any length at no cost, so the
+/// announced length is not trusted beyond this.
 const LARGEST_TRUST: usize = 1 << 20;
 
-/// Why a call did not leave that the fence held back.
-pub(super) const NOT_PERMITTED: &str = "this process does not lead any more";
+/// Message of a call that the fence stopped.
+pub(super) const NOT_PERMITTED: &str = "this process is no longer the leader";
 
 /// The connections of one client.
 #[derive(Debug)]
@@ -43,24 +44,24 @@ pub(super) struct Wire {
     pub(super) observer: Arc<dyn Observer>,
 }
 
-/// A whole answer, whatever its status.
+/// A complete response with any status.
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) body: Vec<u8>,
     pub(super) correlation_id: String,
     pub(super) retry_after: Option<Duration>,
-    /// From the start of the request to the end of the body.
+    /// Time from the start of the request to the end of the body.
     pub(super) duration: Duration,
 }
 
-/// No whole answer.
+/// Why no complete response arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Lost {
     pub(super) failure: Failure,
     pub(super) message: String,
     pub(super) correlation_id: Option<String>,
     pub(super) retry_after: Option<Duration>,
-    /// How the request ended, and after what time; `None`: it did not begin.
+    /// How the request ended and after what time; `None` if it was not started.
     pub(super) ended: Option<(RequestEnd, Duration)>,
 }
 
@@ -97,9 +98,10 @@ impl Wire {
         Ok(Self { client, clock, limits: settings.limits, fence, pace, observer })
     }
 
-    /// Sends a request once, if it may still leave, and reads the answer; `largest_body` holds for a success. `masker`
-    /// knows what must not come back in an id or a text. `send_before`: of what changes something, which needs the
-    /// permission of the fence as well. `optional`: a pause that is asked for holds up nobody else.
+    /// Sends a request once, if it may still leave, and reads the response. `send_before` is set for changing calls,
+    /// which also need the permission of the fence. `largest_body` limits the body of a success. `masker` hides secrets
+    /// in the correlation id and in error messages. `optional`: a pause that the response asks for does not delay other
+    /// calls.
     pub(super) async fn exchange(
         &self,
         mut request: Request,
@@ -108,7 +110,7 @@ impl Wire {
         optional: bool,
         masker: impl Fn() -> Masker,
     ) -> Result<Reply, Lost> {
-        // The trace id in front, so that the service's own logs lead to ours.
+        // The trace id comes first, so that the service's logs can be matched with the operator's.
         let trace = trace::current().map(|id| format!("{id}-")).unwrap_or_default();
         let sent = format!("connect-operator-{trace}{}", Uuid::new_v4());
         request.headers_mut().insert(
@@ -122,7 +124,7 @@ impl Wire {
         *request.timeout_mut() = Some(self.limits.call);
         self.pace.open().map_err(Lost::held_back)?;
         if send_before.is_some_and(|end| self.clock.now() >= end) {
-            return Err(Lost::not_sent("its time was over before it could leave"));
+            return Err(Lost::not_sent("the time limit for sending it has passed"));
         }
         if send_before.is_some() && !self.fence.holds() {
             return Err(Lost::not_sent(NOT_PERMITTED));
@@ -154,7 +156,7 @@ impl Wire {
         }
     }
 
-    /// Reads a body and stops at once when it is too long, too slow or broken. The error says which.
+    /// Reads a body, and stops as soon as it is too long, too slow or broken. The error describes which.
     async fn body(&self, mut response: Response, largest: usize) -> Result<Vec<u8>, (RequestEnd, String)> {
         let too_large = || (RequestEnd::Broken, format!("a body of more than {largest} bytes"));
         let announced = response.content_length().map_or(Ok(0), usize::try_from).unwrap_or(usize::MAX);
@@ -168,11 +170,11 @@ impl Wire {
                 Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
                 Ok(Ok(None)) => return Ok(body),
                 Ok(Err(error)) if error.is_timeout() => {
-                    return Err((RequestEnd::Timeout, format!("no whole body within {:?}", self.limits.call)));
+                    return Err((RequestEnd::Timeout, format!("the body was incomplete after {:?}", self.limits.call)));
                 }
-                Ok(Err(_)) => return Err((RequestEnd::Broken, "the body broke off".to_owned())),
+                Ok(Err(_)) => return Err((RequestEnd::Broken, "the body is incomplete".to_owned())),
                 Err(_) => {
-                    return Err((RequestEnd::Timeout, format!("the body paused for {:?}", self.limits.silence)));
+                    return Err((RequestEnd::Timeout, format!("no data arrived for {:?}", self.limits.silence)));
                 }
             }
         }

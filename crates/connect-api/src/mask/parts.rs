@@ -1,6 +1,8 @@
-//! What of a secured value is secret by itself, so that a text may repeat just that: lines, tokens, texts in JSON. Pure.
+//! Extracts the parts of a secured value that are secret on their own, because a text may repeat only such a part:
+//! lines, tokens, strings in JSON. Pure.
 //!
-//! Names and other common words are not: hiding them would make ordinary texts unreadable, and tell where values have them.
+//! Names and common words are not secret: hiding them would make ordinary texts unreadable and reveal where values
+//! contain them.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +11,14 @@ use serde_json::Value;
 use super::SHORTEST_REPLACED;
 use super::reading::Reading;
 
-/// Shorter lines say too little to be told from ordinary words.
+/// Minimum length of a line; shorter lines cannot be distinguished from ordinary words.
 const SHORTEST_LINE: usize = 3;
-/// The same of tokens, which have to have a digit if they are shorter than a value that is replaced.
+/// Minimum length of a token. Tokens shorter than [`SHORTEST_REPLACED`] must contain a digit.
 const SHORTEST_TOKEN: usize = 4;
-/// How deep JSON in JSON is looked into.
+/// Maximum depth of JSON documents nested as strings in JSON.
 const DEEPEST: u32 = 3;
 
-/// Words that stand beside secrets, in small letters: schemes, names of members, what is said in service accounts and
+/// Lowercase words that commonly appear next to secrets: URL schemes, member names, and words of service accounts and
 /// connection strings.
 const COMMON: &[&str] = &[
     "access",
@@ -85,25 +87,25 @@ const COMMON: &[&str] = &[
     "username",
 ];
 
-/// The parts of values.
+/// The secret parts of values.
 #[derive(Default)]
 pub(super) struct Parts {
-    /// Hidden wherever they stand.
+    /// Parts to hide at any position.
     pub(super) anywhere: BTreeSet<String>,
-    /// Hidden where they are words of their own, because they are short.
+    /// Parts to hide only as whole words, because they are short.
     pub(super) words: BTreeSet<String>,
-    /// Those of `anywhere` that contain no other: where one shows in base64, all digits around it are hidden, so that the longer
-    /// ones need not be looked for.
+    /// Those of `anywhere` that contain no other part. Where one appears in base64, all digits around it are hidden, so
+    /// that the longer parts need no base64 patterns.
     pub(super) smallest: BTreeSet<String>,
 }
 
 impl Parts {
-    /// Adds a value as a whole, and what is secret in it.
+    /// Adds a value as a whole and its secret parts.
     pub(super) fn add(&mut self, value: &str) {
         self.whole(value.trim(), 0);
     }
 
-    /// Something long enough that is secret as a whole. `depth`: in how many documents of JSON it stands.
+    /// Adds a text that is long enough and secret as a whole. `depth` is the number of JSON documents around it.
     fn whole(&mut self, text: &str, depth: u32) {
         self.anywhere.insert(text.to_owned());
         if !self.tokens(text) {
@@ -119,7 +121,7 @@ impl Parts {
         }
     }
 
-    /// The texts in a document; their names are none of its secrets.
+    /// Adds the strings and numbers of a document; member names are not secret.
     fn leaves(&mut self, document: &Value, depth: u32) {
         match document {
             Value::String(text) if is_long(text.trim()) && !is_common(text) => self.whole(text.trim(), depth),
@@ -149,8 +151,8 @@ impl Parts {
         }
     }
 
-    /// What stands between blanks, quotes and other separators, but for names that say what follows. Returns whether any of it
-    /// is long enough to be hidden anywhere.
+    /// Adds the tokens between spaces, quotes and other separators, except names that only introduce a value. Returns
+    /// whether any token is long enough to be hidden at any position.
     fn tokens(&mut self, text: &str) -> bool {
         let (mut rest, mut any) = (text, false);
         while let Some(start) = rest.find(|letter| !is_separator(letter)) {
@@ -170,7 +172,7 @@ impl Parts {
         if is_long(piece) {
             self.smallest.insert(piece.to_owned());
             self.anywhere.insert(piece.to_owned());
-            // A password in a URL is written with escapes, and used without.
+            // A password in a URL is percent-encoded there, but used in its decoded form.
             let plain = Reading::without_percents(piece);
             if plain != piece && is_long(&plain) {
                 self.smallest.insert(plain.clone());
@@ -194,8 +196,8 @@ fn is_separator(letter: char) -> bool {
         || matches!(letter, '=' | ':' | ';' | ',' | '"' | '\'' | '`' | '@' | '{' | '}' | '[' | ']' | '(' | ')')
 }
 
-/// Whether a token only says what follows: `password=…`, `"private_key": …`, `postgres://…`. One with a digit may be an id
-/// that belongs to a secret, and padding of base64 is followed by nothing.
+/// Returns whether a token only names what follows: `password=…`, `"private_key": …`, `postgres://…`. A token with a
+/// digit is not a name, because it may be an id that belongs to a secret. Base64 padding has no value after it.
 fn is_name(piece: &str, after: &str) -> bool {
     let letters = |letter: char| letter.is_ascii_alphabetic() || matches!(letter, '_' | '-' | '.');
     if !piece.chars().all(letters) {

@@ -1,16 +1,18 @@
-//! A text as somebody reads it who undoes escapes, with where each byte comes from. Pure.
+//! A text with its escapes decoded, together with the origin of each byte. Pure.
 //!
-//! Servers escape as they like: all of a value or some characters of it, with small or capital digits, once or twice. So not
-//! every spelling of a value is looked for in a text, but the value in every reading of the text.
+//! Servers escape in different ways: all of a value or some of its characters, with lowercase or uppercase digits, once
+//! or twice. Instead of searching for every escaped form of a value, the masker searches for the value in every decoded
+//! form of the text.
 
 use std::ops::Range;
 
-/// Most readings of one text: plain, and JSON undone once and twice; each as it is, and as a URL or a form.
+/// Maximum number of decoded forms of a text: JSON escapes decoded zero, one and two times, each of them as it is and
+/// with URL and form escapes decoded.
 pub(super) const MOST: usize = 9;
-/// How often escapes of JSON are undone.
+/// How many levels of JSON escapes are decoded.
 const UNDONE: usize = 2;
 
-/// Bytes, and the part of the text that each stands for.
+/// Decoded bytes, and the range of the original text that each one represents.
 pub(super) struct Reading {
     pub(super) bytes: Vec<u8>,
     from: Vec<Range<usize>>,
@@ -21,7 +23,7 @@ impl Reading {
         Self { bytes: text.as_bytes().to_vec(), from: (0..text.len()).map(|at| at..at + 1).collect() }
     }
 
-    /// Every reading of a text that differs from the others.
+    /// Returns every distinct decoded form of a text.
     pub(super) fn all(text: &str) -> Vec<Self> {
         let mut readings = Vec::with_capacity(MOST);
         let mut next = Some(Self::plain(text));
@@ -41,7 +43,8 @@ impl Reading {
         readings
     }
 
-    /// With the digits of base64 for URLs (RFC 4648 section 5) as those of the standard alphabet, also where these are escaped.
+    /// Returns a form for the search in base64: URL-safe digits (RFC 4648 section 5) become those of the standard
+    /// alphabet, and JSON and percent escapes are decoded.
     pub(super) fn base64(text: &str) -> Self {
         let plain = Self::plain(text).undone(json_escape);
         let mut reading = plain.undone(|bytes| percent_escape(bytes, false));
@@ -55,13 +58,13 @@ impl Reading {
         reading
     }
 
-    /// A text without percent escapes.
+    /// Returns a text with its percent escapes decoded.
     pub(super) fn without_percents(text: &str) -> String {
         let bytes = Self::plain(text).undone(|bytes| percent_escape(bytes, false)).bytes;
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// With every escape that `escape` finds at the start of some bytes replaced by what it stands for.
+    /// Replaces every escape that `escape` recognizes at the start of the remaining bytes by its decoded bytes.
     fn undone(&self, escape: impl Fn(&[u8]) -> Option<(usize, Vec<u8>)>) -> Self {
         let mut undone =
             Self { bytes: Vec::with_capacity(self.bytes.len()), from: Vec::with_capacity(self.from.len()) };
@@ -80,20 +83,21 @@ impl Reading {
         value.is_empty() || self.bytes.windows(value.len()).any(|window| window == value)
     }
 
-    /// Where some bytes of this reading stand in the text that is read.
+    /// Returns the range of the original text that some bytes of this form represent.
     pub(super) fn place(&self, text: &str, found: Range<usize>) -> Range<usize> {
         let end = self.from[found.end - 1].end;
         text.floor_char_boundary(self.from[found.start].start)..text.ceil_char_boundary(end)
     }
 
-    /// Whether neither a letter nor a digit stands beside these bytes.
+    /// Returns whether these bytes are a whole word: no letter or digit is adjacent.
     pub(super) fn is_word(&self, found: Range<usize>) -> bool {
         let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
         let before = found.start.checked_sub(1).and_then(|at| self.bytes.get(at));
         !is_part(before) && !is_part(self.bytes.get(found.end))
     }
 
-    /// All digits of base64 around these bytes: those at the ends hold bits of them too.
+    /// Extends the range to the whole run of base64 digits, because the digits at its ends hold bits of the value as
+    /// well.
     pub(super) fn run(&self, found: Range<usize>) -> Range<usize> {
         let is_digit = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
         let before = self.bytes[..found.start].iter().rev().take_while(is_digit).count();
@@ -104,7 +108,7 @@ impl Reading {
     }
 }
 
-/// `%2B`, with digits of either case; with `plus` also the `+` of a form.
+/// Decodes `%2B` with digits of either case and, if `plus` is set, also the `+` of a form.
 fn percent_escape(bytes: &[u8], plus: bool) -> Option<(usize, Vec<u8>)> {
     match bytes {
         [b'+', ..] if plus => Some((1, vec![b' '])),
@@ -116,7 +120,7 @@ fn percent_escape(bytes: &[u8], plus: bool) -> Option<(usize, Vec<u8>)> {
     }
 }
 
-/// `\n`, `\"`, `\/`, `\u00e9` and the two halves of what is beyond (RFC 8259 section 7).
+/// Decodes `\n`, `\"`, `\/`, `\u00e9` and surrogate pairs (RFC 8259 section 7).
 fn json_escape(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
     let [b'\\', kind, ..] = bytes else { return None };
     let letter = match kind {
@@ -138,7 +142,7 @@ fn json_escape(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
     Some((2, letter.to_string().into_bytes()))
 }
 
-/// The code unit of `\u00e9`.
+/// Returns the UTF-16 code unit of an escape such as `\u00e9`.
 fn unit(bytes: &[u8]) -> Option<u16> {
     let [b'\\', b'u', ..] = bytes else { return None };
     let digits = std::str::from_utf8(bytes.get(2..6)?).ok()?;

@@ -43,7 +43,7 @@ fn values_are_hidden_in_every_spelling() {
         ("short, across lines", &["a b"], "a\nb", LEFT_OUT),
         ("short: the text is left out", &["abc"], "xabcx", LEFT_OUT),
         ("short, in base64", &["abc"], "eWJj YWJj", LEFT_OUT),
-        ("short, not there", &["abc"], "ab c", "ab c"),
+        ("short, not contained", &["abc"], "ab c", "ab c"),
         ("empty", &["", " \n"], "any text", "any text"),
         ("query of a URL", &["-"], "see https://h/p?sig=1 now", "see https://h/p now"),
         ("control characters", &[], "a\u{1b}[31m\nb", "a [31m b"),
@@ -114,13 +114,13 @@ fn patterns_stay_in_proportion_to_the_values() {
     }
 }
 
-/// One of the forms in which a server may repeat a secret.
+/// Returns a secret in one of the encodings in which a server may repeat it.
 fn form(secret: &str, form: usize) -> String {
     let hex = |bytes: &[u8], prefix: &str, capital: bool| -> String {
         let one = |byte: &u8| if capital { format!("{prefix}{byte:02X}") } else { format!("{prefix}{byte:02x}") };
         bytes.iter().map(one).collect::<Vec<_>>().concat()
     };
-    let json = |text: &str| serde_json::to_string(text).expect("it is JSON");
+    let json = |text: &str| serde_json::to_string(text).expect("a string serializes to JSON");
     let units = || secret.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect::<Vec<_>>().concat();
     let behind = |count: usize| format!("{}{secret}:more", "~".repeat(count));
     match form {
@@ -141,7 +141,7 @@ fn form(secret: &str, form: usize) -> String {
 
 const FORMS: usize = 16;
 
-/// A value that holds a secret in some structure.
+/// Returns a value that contains a secret in some structure.
 fn holder(secret: &str, holder: usize) -> String {
     match holder {
         0 => secret.to_owned(),
@@ -159,7 +159,7 @@ const HOLDERS: usize = 7;
 proptest! {
     #[test]
     fn nothing_of_a_secret_remains_in_whatever_form(
-        // A letter and a digit in front, so that it is no word and no name; some that have to be escaped.
+        // A letter and a digit at the start make it neither a word nor a name; some characters need escaping.
         secret in "[a-zA-Z][0-9][a-zA-Z0-9äö€🔑/+_&~!$*-]{6,30}",
         held in 0..HOLDERS,
         forms in prop::collection::vec(0..FORMS, 1..4),
@@ -171,7 +171,7 @@ proptest! {
             let shown = masker.mask(&text);
             prop_assert!(!masker.is_clean(&text), "{text}");
             prop_assert!(!shown.contains(&secret), "{shown}");
-            // Whatever stood between the marks is gone, but for quotes and what base64 was put beside it.
+            // Everything between the marks is hidden, except quotes and the text that base64 encodes beside the secret.
             let rest = shown.split('<').nth(1).and_then(|rest| rest.rsplit('>').next_back()).unwrap_or_default();
             let kept: String = rest.chars().filter(|letter| letter.is_alphanumeric()).collect();
             prop_assert!(kept.is_empty(), "{kept} of {planted} in {shown}");
@@ -184,7 +184,7 @@ proptest! {
         held in 0..HOLDERS,
         text in "[a-zäö ,.:;=%+\\\\\"{}/-]{0,200}",
     ) {
-        // Words of the holders themselves are part of the value, of which some may be in the text.
+        // Words of the structures themselves are part of the value, so some of them may be hidden in the text.
         let holders = ["line", "host", "outer", "inner", "document", "another", "amqps", "bearer", "user", "password"];
         prop_assume!(!holders.iter().any(|word| text.contains(word)) && !text.contains("://"));
         let masker = Masker::new([holder(&secret, held).as_str()]);

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Body of an error of a frontend action, such as of one that is not registered. It has no code, and it is not the
-/// error of the Connect API. Read strictly: any other object is not one.
+/// Body of an error of a frontend action, for example of an action that is not registered. It has no error code and
+/// differs from the error of the Connect API. Decoded strictly: no other object is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionError {
-    /// `false`.
+    /// Always `false`.
     pub ok: bool,
-    /// For people.
+    /// Message for users.
     pub message: String,
 }

@@ -1,5 +1,5 @@
-//! Extensions and Subscriptions of the HTTP API, as far as they tell where they point to. Members with credentials
-//! (`authentication`, `accessKey`, `accessSecret`, …) are deliberately absent: they are passed over.
+//! Extensions and Subscriptions of the HTTP API, reduced to where they point to. Members with credentials
+//! (`authentication`, `accessKey`, `accessSecret`, …) are deliberately absent, so that decoding discards them.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +14,10 @@ pub struct Extension {
     /// Current version.
     #[serde(default, deserialize_with = "nullable")]
     pub version: i64,
-    /// Unique key in the project.
+    /// Key, unique in the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What is called.
+    /// The target that the Extension calls.
     #[serde(default, deserialize_with = "nullable")]
     pub destination: Destination,
 }
@@ -31,31 +31,32 @@ pub struct Subscription {
     /// Current version.
     #[serde(default, deserialize_with = "nullable")]
     pub version: i64,
-    /// Unique key in the project.
+    /// Key, unique in the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Where messages go.
+    /// The target that receives the messages.
     #[serde(default, deserialize_with = "nullable")]
     pub destination: Destination,
 }
 
-/// Where an Extension or a Subscription points to. Which members are there depends on `type`; other types have others.
+/// The target of an Extension or a Subscription. `type` decides which members are present; types that are not modeled
+/// here have other members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Destination {
-    /// `HTTP`, `GoogleCloudPubSub`, `SNS`, or another word.
+    /// `HTTP`, `GoogleCloudPubSub`, `SNS` or another type.
     #[serde(rename = "type", default, deserialize_with = "nullable")]
     pub kind: String,
-    /// Address that an Extension of type `HTTP` calls.
+    /// URL that an Extension of type `HTTP` calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Google Cloud project of a Subscription of type `GoogleCloudPubSub`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,
-    /// Pub/Sub topic of the same.
+    /// Pub/Sub topic of a Subscription of type `GoogleCloudPubSub`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
-    /// ARN of the topic of a Subscription of type `SNS`.
+    /// ARN of the SNS topic of a Subscription of type `SNS`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic_arn: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! A published connector and what it declares (contract section 4.2).
+//! A published connector and the variables that it declares (contract section 4.2).
 
 use serde::{Deserialize, Serialize};
 
@@ -11,80 +11,80 @@ use crate::lenient::nullable;
 pub struct Connector {
     /// Unique id.
     pub id: String,
-    /// The user's own unique name.
+    /// Unique key chosen by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Version now.
+    /// Current version.
     pub version: i64,
-    /// For people.
+    /// Display name.
     #[serde(default, deserialize_with = "nullable")]
     pub name: String,
-    /// For people.
+    /// Description for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it integrates with.
+    /// Systems that it integrates with.
     #[serde(default, deserialize_with = "nullable")]
     pub integration_types: Vec<IntegrationType>,
-    /// Who owns it.
+    /// Creator of the connector.
     #[serde(default, deserialize_with = "nullable")]
     pub creator: Creator,
-    /// Where its source is.
+    /// Source repository.
     #[serde(default, deserialize_with = "nullable")]
     pub repository: Repository,
-    /// Variables that its applications want; absent: not known.
+    /// Variables that its applications declare; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Vec<DeclaredApplication>>,
-    /// Describes the API client whose credentials are generated.
+    /// Scopes of the API client that deploying it generates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_client: Option<ConnectorApiClient>,
-    /// Only some projects may use it.
+    /// Whether only some projects may use it.
     #[serde(default, deserialize_with = "nullable")]
     pub private: bool,
-    /// Variables that all its applications want.
+    /// Variables that it declares for all its applications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<DeclaredGlobal>,
-    /// Where it may be deployed; empty: anywhere.
+    /// Regions in which it may be deployed; empty if it may be deployed anywhere.
     #[serde(default, deserialize_with = "nullable")]
     pub supported_regions: Vec<String>,
-    /// Passed certification.
+    /// Whether it passed certification.
     #[serde(default, deserialize_with = "nullable")]
     pub certified: bool,
-    /// Its documentation.
+    /// Address of its documentation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
 }
 
-/// Who owns a connector (contract section 4.2).
+/// The creator of a connector (contract section 4.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Creator {
-    /// Person.
+    /// Name of the contact person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Title of that person.
+    /// Job title of the contact person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Contact.
+    /// Email address.
     #[serde(default, deserialize_with = "nullable")]
     pub email: String,
     /// Company.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub company: Option<String>,
-    /// Logo.
+    /// Address of the logo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logo_url: Option<String>,
-    /// People working on it.
+    /// Number of contributors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_of_contributors: Option<i64>,
-    /// Support site.
+    /// Address of the support site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub support_url: Option<String>,
 }
 
-/// Where the source of a connector is (contract section 4.2).
+/// The source repository of a connector (contract section 4.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
-    /// Address.
+    /// URL of the Git repository.
     #[serde(default, deserialize_with = "nullable")]
     pub url: String,
     /// Git tag.
@@ -92,7 +92,7 @@ pub struct Repository {
     pub tag: String,
 }
 
-/// Scopes of the API client that is generated (contract section 4.2).
+/// The API client that deploying a connector generates (contract section 4.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectorApiClient {
     /// Its scopes.
@@ -104,9 +104,9 @@ pub struct ConnectorApiClient {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeclaredApplication {
-    /// Application.
+    /// Name of the application.
     pub application_name: String,
-    /// Kind of application.
+    /// Type of the application.
     #[serde(default = "service")]
     pub application_type: ApplicationType,
     /// Plain variables.
@@ -136,15 +136,15 @@ pub struct DeclaredGlobal {
 /// Declaration of a plain variable (contract section 4.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StandardKey {
-    /// Variable.
+    /// Name of the variable.
     pub key: String,
-    /// What it is for.
+    /// Description for users.
     #[serde(default, deserialize_with = "nullable")]
     pub description: String,
-    /// Value if none is given.
+    /// Value if the deployment gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Must have a value.
+    /// Whether a value is required.
     #[serde(default, deserialize_with = "nullable")]
     pub required: bool,
 }
@@ -152,12 +152,12 @@ pub struct StandardKey {
 /// Declaration of a secured variable (contract section 4.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecuredKey {
-    /// Variable.
+    /// Name of the variable.
     pub key: String,
-    /// What it is for.
+    /// Description for users.
     #[serde(default, deserialize_with = "nullable")]
     pub description: String,
-    /// Must have a value.
+    /// Whether a value is required.
     #[serde(default, deserialize_with = "nullable")]
     pub required: bool,
 }

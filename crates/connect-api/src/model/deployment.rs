@@ -1,4 +1,4 @@
-//! A deployment as the service shows it (contract section 4.4).
+//! A deployment as the service returns it (contract section 4.4).
 
 use serde::{Deserialize, Serialize};
 
@@ -8,44 +8,44 @@ use super::{
 };
 use crate::lenient::{nullable, text};
 
-/// A deployment as the service shows it (contract section 4.4).
+/// A deployment as the service returns it (contract section 4.4).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Deployment {
     /// Unique id.
     pub id: String,
-    /// The user's own unique name.
+    /// Unique key chosen by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Version now; goes into the next update. Compared for equality only (contract section 10).
+    /// Current version, to be sent with the next update. Compared for equality only (contract section 10).
     pub version: i64,
-    /// Kind of deployment.
+    /// Type of the deployment.
     #[serde(rename = "type", default = "sandbox")]
     pub kind: DeploymentType,
-    /// What is deployed.
+    /// The deployed connector.
     #[serde(default, deserialize_with = "nullable")]
     pub connector: DeployedConnector,
     /// Values for all applications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<GlobalConfiguration>,
-    /// API client that it uses.
+    /// The API client that the deployment uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_client: Option<DeploymentApiClient>,
-    /// Build and its outcome.
+    /// The build and its outcome.
     #[serde(default, deserialize_with = "nullable")]
     pub details: DeploymentDetails,
-    /// Where.
+    /// Region of the deployment.
     #[serde(default, deserialize_with = "nullable")]
     pub deployed_region: String,
     /// Its applications.
     #[serde(default, deserialize_with = "nullable")]
     pub applications: Vec<ApplicationDeployment>,
-    /// Is a preview.
+    /// Whether it is a preview.
     #[serde(default, deserialize_with = "nullable")]
     pub preview: bool,
-    /// Where it is in its life.
+    /// Lifecycle status.
     pub status: DeploymentStatus,
-    /// The revision that a rollback restored, by its name; its form is unspecified.
+    /// Name of the revision that a rollback restored; its form is unspecified.
     #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
     pub rollback_revision: Option<String>,
 }
@@ -55,13 +55,13 @@ fn sandbox() -> DeploymentType {
 }
 
 impl Deployment {
-    /// Id of the build run; absent before a build can exist (contract section 13, row 12).
+    /// Returns the id of the build, or `None` before a build exists (contract section 13, row 12).
     #[must_use]
     pub fn build_id(&self) -> Option<&str> {
         self.details.build.as_ref().map(|build| build.id.as_str()).filter(|id| !id.is_empty())
     }
 
-    /// Findings of the last build, in the order of the service.
+    /// Returns the findings of the last build in the order of the response.
     #[must_use]
     pub fn report(&self) -> &[ReportEntry] {
         self.details.build.as_ref().and_then(|build| build.report.as_ref()).map_or(&[], |report| &report.entries)
@@ -81,42 +81,42 @@ pub struct DeployedConnector {
     /// Version of the connector.
     #[serde(default, deserialize_with = "nullable")]
     pub version: i64,
-    /// For people.
+    /// Display name.
     #[serde(default, deserialize_with = "nullable")]
     pub name: String,
-    /// For people.
+    /// Description for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it integrates with.
+    /// Systems that it integrates with.
     #[serde(default, deserialize_with = "nullable")]
     pub integration_types: Vec<IntegrationType>,
-    /// Who owns it.
+    /// Creator of the connector.
     #[serde(default, deserialize_with = "nullable")]
     pub creator: Creator,
-    /// Where its source is.
+    /// Source repository.
     #[serde(default, deserialize_with = "nullable")]
     pub repository: Repository,
-    /// Variables that its applications want; absent: not known.
+    /// Variables that its applications declare; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Vec<DeclaredApplication>>,
-    /// Variables that all its applications want.
+    /// Variables that it declares for all its applications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<DeclaredGlobal>,
-    /// Passed certification.
+    /// Whether it passed certification.
     #[serde(default, deserialize_with = "nullable")]
     pub certified: bool,
-    /// Where it may be deployed; empty: anywhere.
+    /// Regions in which it may be deployed; empty if it may be deployed anywhere.
     #[serde(default, deserialize_with = "nullable")]
     pub supported_regions: Vec<String>,
-    /// Its documentation.
+    /// Address of its documentation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
 }
 
-/// API client of a deployment (contract section 4.4).
+/// The API client of a deployment (contract section 4.4).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeploymentApiClient {
-    /// Holds the client id, despite its name.
+    /// The client id, despite the name.
     #[serde(default, deserialize_with = "nullable")]
     pub name: String,
     /// Its scopes.
@@ -131,44 +131,44 @@ pub struct ApplicationDeployment {
     /// Unique id.
     #[serde(default, deserialize_with = "nullable")]
     pub id: String,
-    /// As in `connect.yaml`.
+    /// Name of the application, as in `connect.yaml`.
     pub application_name: String,
     /// Plain values.
     #[serde(default, deserialize_with = "nullable")]
     pub standard_configuration: Vec<ConfigurationValue>,
-    /// Secured values; what stands here is unspecified and never compared.
+    /// Secured values; the content of `value` is unspecified and never compared.
     #[serde(default, deserialize_with = "nullable")]
     pub secured_configuration: Vec<SecuredValue>,
-    /// Address of an application that has one, once deployed: a service, assets, or one of the Merchant Center; may lack
-    /// a scheme.
+    /// URL of a deployed service, asset or Merchant Center application; may lack a scheme. Other applications have
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Topic of an event application, once deployed.
+    /// Topic of a deployed event application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
-    /// Cron schedule of a job.
+    /// Cron schedule of a job application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-    /// Policy of an event application.
+    /// Retry policy of an event application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<RetryPolicy>,
 }
 
-/// Build of a deployment and its outcome (contract section 4.4).
+/// The build of a deployment and its outcome (contract section 4.4).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeploymentDetails {
-    /// The build; absent before one can exist.
+    /// The build; absent before a build exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,
 }
 
-/// A build run (contract section 4.4).
+/// A build (contract section 4.4).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
-    /// Id of the run.
+    /// Id of the build.
     #[serde(default, deserialize_with = "nullable")]
     pub id: String,
-    /// Its findings.
+    /// Findings of the build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Report>,
 }

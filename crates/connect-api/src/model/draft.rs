@@ -1,4 +1,5 @@
-//! What is sent to create and to redeploy (contract sections 4.4 and 6.1): the strict shape, without nulls.
+//! Requests to create and to redeploy a deployment (contract sections 4.4 and 6.1), encoded in the strict form without
+//! nulls.
 
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
@@ -6,47 +7,47 @@ use serde::{Deserialize, Serialize};
 use super::{ApplicationConfiguration, DeploymentType, GlobalConfiguration};
 use crate::lenient::nullable;
 
-/// Names a connector in a draft: `id` or `key` must be there (contract section 4.2).
+/// Identifies a connector in a draft; `id` or `key` is required (contract section 4.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorReference {
-    /// Connector by id.
+    /// Id of the connector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Connector by key.
+    /// Key of the connector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The staged connector instead of the published one.
+    /// Whether to deploy the staged connector instead of the published one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staged: Option<bool>,
-    /// Its version.
+    /// Version of the connector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
 }
 
-/// What is sent to create a deployment (contract section 4.4).
+/// The request body for creating a deployment (contract section 4.4).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeploymentDraft {
-    /// The user's own unique name; always sent by the operator (contract section 8.4).
+    /// Unique key chosen by the user; the operator always sends one (contract section 8.4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Kind of deployment.
+    /// Type of the deployment.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<DeploymentType>,
-    /// What to deploy.
+    /// Connector to deploy.
     pub connector: ConnectorReference,
     /// Values of each application; the list is always sent.
     pub configurations: Vec<ApplicationConfiguration>,
     /// Values for all applications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<GlobalConfiguration>,
-    /// Where to deploy.
+    /// Region to deploy to.
     pub region: String,
 }
 
 impl DeploymentDraft {
-    /// Every secured value in it.
+    /// Returns all secured values of the draft.
     pub fn secured_values(&self) -> impl Iterator<Item = &SecretString> {
         secured(&self.configurations, self.global_configuration.as_ref())
     }
@@ -56,22 +57,23 @@ impl DeploymentDraft {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RedeployAction {
-    /// Scripts do not run this time.
+    /// Whether to skip the connector's scripts in this redeploy.
     #[serde(default, deserialize_with = "nullable")]
     pub skip_scripts: bool,
-    /// New values; left out: the old ones stay. Whether a part merges is unspecified, so everything is sent.
+    /// New values; if absent, the old ones remain. Whether a partial list is merged is unspecified, so the operator
+    /// sends all values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration_values: Option<Vec<ApplicationConfiguration>>,
-    /// New values for all applications; left out: the old ones stay.
+    /// New values for all applications; if absent, the old ones remain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<GlobalConfiguration>,
-    /// Also move to the latest state of the connector.
+    /// Whether to move to the latest state of the connector as well.
     #[serde(default, deserialize_with = "nullable")]
     pub update_connector: bool,
 }
 
 impl RedeployAction {
-    /// Every secured value in it.
+    /// Returns all secured values of the action.
     pub fn secured_values(&self) -> impl Iterator<Item = &SecretString> {
         secured(self.configuration_values.as_deref().unwrap_or_default(), self.global_configuration.as_ref())
     }
@@ -89,19 +91,19 @@ fn secured<'a>(
         .map(|secured| &secured.value)
 }
 
-/// An action of an update of a deployment; the member `action` tells which (contract section 6).
+/// An update action of a deployment, tagged by the member `action` (contract section 6).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "camelCase")]
 pub enum DeploymentUpdateAction {
-    /// Deploys again.
+    /// Deploys the connector again.
     Redeploy(RedeployAction),
 }
 
-/// Update of a deployment (contract section 4.4).
+/// The request body for updating a deployment (contract section 4.4).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeploymentUpdate {
-    /// The version that the caller has seen.
+    /// The version that the caller read.
     pub version: i64,
-    /// The changes.
+    /// The update actions.
     pub actions: Vec<DeploymentUpdateAction>,
 }

@@ -1,7 +1,7 @@
-//! Resources of the Connect API (contract section 4), as they stand in JSON.
+//! Resources of the Connect API (contract section 4) as written in JSON.
 //!
-//! Reading is lenient (see [`super::lenient`]); what is written keeps the strict shape. Secured values are
-//! `SecretString`s, so that neither `Debug` nor an error shows them. Next: [`super::api`] for what can be done.
+//! Decoding is lenient (see [`super::lenient`]); encoding follows the strict form of the contract. Secured values are
+//! `SecretString`s, so that neither `Debug` nor an error shows them. See [`super::api`] for the operations.
 
 mod action;
 mod commerce;

@@ -9,19 +9,19 @@ use crate::lenient::nullable;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de>"))]
 pub struct Paged<T> {
-    /// Largest size of this page.
+    /// Maximum number of results in this page.
     #[serde(default, deserialize_with = "nullable")]
     pub limit: i64,
-    /// Results before this page.
+    /// Number of results before this page.
     #[serde(default, deserialize_with = "nullable")]
     pub offset: i64,
-    /// Results in this page.
+    /// Number of results in this page.
     #[serde(default, deserialize_with = "nullable")]
     pub count: i64,
-    /// Results in all pages.
+    /// Number of results in all pages.
     #[serde(default, deserialize_with = "nullable")]
     pub total: i64,
-    /// This page.
+    /// The results of this page.
     pub results: Vec<T>,
 }
 
@@ -29,22 +29,22 @@ pub struct Paged<T> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogEntry {
-    /// Origin and form.
+    /// Origin and format.
     #[serde(rename = "type", default = "application_text")]
     pub kind: LogType,
-    /// Deployment.
+    /// Id of the deployment.
     #[serde(default, deserialize_with = "nullable")]
     pub deployment_id: String,
-    /// Application.
+    /// Name of the application.
     #[serde(default, deserialize_with = "nullable")]
     pub application_name: String,
-    /// Weight.
+    /// Severity.
     #[serde(default = "default_severity")]
     pub severity: LogSeverity,
-    /// When, RFC 3339; kept as it came.
+    /// Time in RFC 3339, kept as received.
     #[serde(default, deserialize_with = "nullable")]
     pub timestamp: String,
-    /// The entry itself, any JSON.
+    /// Content of the entry, any JSON value.
     #[serde(default)]
     pub details: serde_json::Value,
 }
@@ -60,10 +60,10 @@ fn default_severity() -> LogSeverity {
 /// A page of logs (contract section 4.5).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LogPage {
-    /// This page.
+    /// The entries of this page.
     #[serde(default, deserialize_with = "nullable")]
     pub data: Vec<LogEntry>,
-    /// Token of the next page; absent, null or empty at the end (contract section 13, row 13).
+    /// Token of the next page; absent, null or empty on the last page (contract section 13, row 13).
     #[serde(default)]
     pub next: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! A connector while it is being prepared: as the service shows it, and what is sent to create it (contract section
-//! 4.3). Next: `staged_update` for its changes.
+//! A staged connector in responses, and the request to create one (contract section 4.3). See `staged_update` for its
+//! update actions.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -9,72 +9,73 @@ use super::{
 };
 use crate::lenient::nullable;
 
-/// A staged connector as the service shows it (contract section 4.3).
+/// A staged connector as the service returns it (contract section 4.3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorStaged {
     /// Unique id.
     pub id: String,
-    /// The user's own unique name.
+    /// Unique key chosen by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Version now; goes into the next update. Compared for equality only (contract section 10).
+    /// Current version, to be sent with the next update. Compared for equality only (contract section 10).
     pub version: i64,
-    /// For people.
+    /// Display name.
     #[serde(default, deserialize_with = "nullable")]
     pub name: String,
-    /// For people.
+    /// Description for users.
     #[serde(default, deserialize_with = "nullable")]
     pub description: String,
-    /// What it integrates with.
+    /// Systems that it integrates with.
     #[serde(default, deserialize_with = "nullable")]
     pub integration_types: Vec<IntegrationType>,
-    /// Who owns it.
+    /// Creator of the connector.
     #[serde(default, deserialize_with = "nullable")]
     pub creator: Creator,
-    /// Where its source is.
+    /// Source repository.
     #[serde(default, deserialize_with = "nullable")]
     pub repository: Repository,
-    /// Variables that its applications want; absent: not known. The service always sends the list.
+    /// Variables that its applications declare; absent if unknown. The service always sends the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Vec<DeclaredApplication>>,
-    /// Variables that all its applications want.
+    /// Variables that it declares for all its applications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<DeclaredGlobal>,
-    /// Describes the API client whose credentials are generated.
+    /// Scopes of the API client that deploying it generates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_client: Option<ConnectorApiClient>,
-    /// Only the listed projects may use it.
+    /// Whether only the listed projects may use it.
     #[serde(default, deserialize_with = "nullable")]
     pub private: bool,
-    /// Those projects, each `{region}:{projectKey}`.
+    /// The projects that may use it, each as `{region}:{projectKey}`.
     #[serde(default, deserialize_with = "nullable")]
     pub private_projects: Vec<String>,
-    /// Where it may be deployed; empty: anywhere.
+    /// Regions in which it may be deployed; empty if it may be deployed anywhere.
     #[serde(default, deserialize_with = "nullable")]
     pub supported_regions: Vec<String>,
-    /// Remarks from certification.
+    /// Comments from certification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certification_info: Option<CertificationInfo>,
-    /// Where it is on its way to being published; `Draft` if nothing is said.
+    /// Progress towards publication; `Draft` if absent.
     #[serde(default, deserialize_with = "nullable")]
     pub status: ConnectorStatus,
-    /// Findings about publishing.
+    /// Findings of the last publication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publishing_report: Option<Report>,
-    /// Is published and can be used.
+    /// Whether it is published and can be used.
     #[serde(default, deserialize_with = "nullable")]
     pub already_listed: bool,
-    /// Differs from the published one.
+    /// Whether it differs from the published connector.
     #[serde(default, deserialize_with = "nullable")]
     pub has_changes: bool,
-    /// May be deployed while staged; `none` if nothing is said. Also read from a boolean (contract section 12, row 7).
+    /// Whether it may be deployed while staged; `none` if absent. A boolean is accepted as well (contract section 12,
+    /// row 7).
     #[serde(default, deserialize_with = "word_or_boolean")]
     pub is_previewable: IsPreviewable,
-    /// Findings about the preview request.
+    /// Findings of the last preview request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previewable_report: Option<Report>,
-    /// Its documentation.
+    /// Address of its documentation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
 }
@@ -94,56 +95,57 @@ fn word_or_boolean<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IsPrevi
     })
 }
 
-/// Remarks from certification (contract section 4.3).
+/// Comments from certification (contract section 4.3).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CertificationInfo {
-    /// The remarks.
+    /// The comments.
     #[serde(default, deserialize_with = "nullable")]
     pub comments: Vec<CertificationInfoComment>,
 }
 
-/// A remark from certification (contract section 4.3).
+/// A comment from certification (contract section 4.3).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CertificationInfoComment {
-    /// Despite its name the key of the project of whoever wrote it.
+    /// Key of the author's project, despite the name.
     #[serde(default, deserialize_with = "nullable")]
     pub user_id: String,
-    /// When, RFC 3339; kept as it came.
+    /// Time in RFC 3339, kept as received.
     #[serde(default, deserialize_with = "nullable")]
     pub datetime: String,
-    /// The remark.
+    /// The text of the comment.
     #[serde(default, deserialize_with = "nullable")]
     pub comment: String,
 }
 
-/// What is sent to create a staged connector (contract section 4.3).
+/// The request body for creating a staged connector (contract section 4.3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorStagedDraft {
-    /// The user's own unique name; always sent by the operator, since nothing else guards against creating twice
-    /// (contract section 10). No update changes it.
+    /// Unique key chosen by the user. The operator always sends one, because only the key prevents creating a connector
+    /// twice (contract section 10). No update changes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// For people.
+    /// Display name.
     pub name: String,
-    /// For people.
+    /// Description for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it integrates with; left out if empty.
+    /// Systems that it integrates with; omitted if empty.
     #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub integration_types: Vec<IntegrationType>,
-    /// Who owns it; its `email` is required.
+    /// Creator of the connector; its `email` is required.
     pub creator: Creator,
-    /// Repository and tag to read.
+    /// Repository and tag of the source.
     pub repository: Repository,
-    /// Where it may be deployed; none: anywhere. Left out if empty.
+    /// Regions in which it may be deployed; empty, and then omitted, for all regions.
     #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub supported_regions: Vec<String>,
-    /// Who may use it, each `{region}:{projectKey}`; empty: the creator alone. Left out if empty.
+    /// Projects that may use it, each as `{region}:{projectKey}`; empty, and then omitted, if only the creator may use
+    /// it.
     #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub private_projects: Vec<String>,
-    /// Its documentation.
+    /// Address of its documentation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
 }

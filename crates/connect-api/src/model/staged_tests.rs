@@ -1,4 +1,4 @@
-//! Tables of staged connectors and their changes, written from contract sections 4.3, 6.2, 12 and 13.
+//! Tables of staged connectors and their updates, written from contract sections 4.3, 6.2, 12 and 13.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn repository(url: &str, tag: &str) -> Repository {
     Repository { url: url.into(), tag: tag.into() }
 }
 
-/// Every action, and how it stands in JSON.
+/// Every action with its JSON form.
 fn actions() -> [(ConnectorUpdateAction, Value); 19] {
     use ConnectorUpdateAction::*;
     let project = || "europe-west1.gcp:demo".to_owned();
@@ -70,7 +70,7 @@ fn each_of_the_nineteen_actions_is_written_and_read_as_the_contract_has_it() {
         assert_eq!(serde_json::to_value(&action).expect("JSON"), value);
         words.insert(value["action"].to_string());
         value["somethingNew"] = json!({"deep": null});
-        assert_eq!(serde_json::from_value::<ConnectorUpdateAction>(value).expect("it is read"), action);
+        assert_eq!(serde_json::from_value::<ConnectorUpdateAction>(value).expect("the action is decoded"), action);
     }
     assert_eq!(words.len(), 19);
     for refused in [json!({"action": "setConfigurations"}), json!({"name": "n"}), json!({"action": "setName"})] {
@@ -91,13 +91,13 @@ fn a_repository_without_an_address_keeps_the_old_one() {
         (json!({"action": "setRepository", "url": null, "tag": "v2"}), repository("old.git", "v2")),
         (json!({"action": "setRepository", "url": "new.git", "tag": "v2"}), repository("new.git", "v2")),
     ] {
-        let read = serde_json::from_value(change.clone()).expect("it is read");
+        let read = serde_json::from_value(change.clone()).expect("the action is decoded");
         let ConnectorUpdateAction::SetRepository(read) = read else { panic!("{change}") };
         assert_eq!(read.applied_to(repository("old.git", "v1")), expected, "{change}");
     }
 }
 
-/// A record with all its members, and some that are not listed.
+/// A record with all its members, and some that the contract does not list.
 fn record() -> Value {
     json!({
         "id": "6f0c1a52-8e0b-4a57-9a6f-0d6f6f1b1c01", "key": "my-tax", "version": 4, "name": "Tax",
@@ -176,7 +176,7 @@ fn a_draft_holds_only_what_is_given() {
         "repository": {"url": "https://example.com/tax.git", "tag": "v1"}});
     let draft: ConnectorStagedDraft = serde_json::from_value(least.clone()).expect("a draft");
     assert_eq!(serde_json::to_value(draft).expect("JSON"), least);
-    // A published example holds members of the record (contract section 13, row 8).
+    // A published example contains members of the record (contract section 13, row 8).
     let draft: ConnectorStagedDraft = serde_json::from_value(record()).expect("a draft");
     let written = serde_json::to_value(draft).expect("JSON");
     let members: Vec<_> = written.as_object().expect("an object").keys().map(String::as_str).collect();

@@ -1,115 +1,115 @@
-//! Changes of a staged connector: nineteen actions (contract section 6.2).
+//! Updates of a staged connector: nineteen actions (contract section 6.2).
 
 use serde::{Deserialize, Serialize};
 
 use super::{IntegrationType, Repository};
 
-/// Changes of a staged connector (contract section 4.3). Whether several actions in one update are all or nothing is
-/// unspecified.
+/// The request body for updating a staged connector (contract section 4.3). Whether an update with several actions is
+/// atomic is unspecified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectorUpdate {
-    /// The version that the caller has seen.
+    /// The version that the caller read.
     pub version: i64,
-    /// The changes.
+    /// The update actions.
     pub actions: Vec<ConnectorUpdateAction>,
 }
 
-/// A change of a staged connector; the member `action` tells which (contract section 6.2). None is accepted while
-/// publishing runs. There is none for the key.
+/// An update action of a staged connector, tagged by the member `action` (contract section 6.2). The service accepts
+/// none while publishing is in progress. No action changes the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ConnectorUpdateAction {
-    /// Adds a remark during certification.
+    /// Adds a comment during certification.
     AddCertificationComment {
-        /// The remark.
+        /// The text of the comment.
         comment: String,
     },
-    /// Lets one more project use it; only if it is private.
+    /// Allows one more project to use it; only for a private connector.
     AddPrivateProject {
         /// `{region}:{projectKey}`.
         private_project: String,
     },
-    /// Takes a project off the list; only if it is private.
+    /// Removes a project from the list; only for a private connector.
     RemovePrivateProject {
         /// `{region}:{projectKey}`.
         private_project: String,
     },
     /// Starts publishing.
     Publish {
-        /// `true`: goes to certification and becomes public after it. `false`: private, deployable only in its
-        /// `privateProjects`.
+        /// `true`: certifies the connector, which then becomes public. `false`: publishes it as private, deployable
+        /// only in its `privateProjects`.
         certification: bool,
     },
-    /// Company of the creator.
+    /// Sets the company of the creator.
     SetCreatorCompany {
         /// The company.
         creator_company: String,
     },
-    /// Address of the creator.
+    /// Sets the email address of the creator.
     SetCreatorEmail {
-        /// The address.
+        /// The email address.
         creator_email: String,
     },
-    /// Logo of the creator.
+    /// Sets the logo of the creator.
     SetCreatorLogo {
-        /// Its address.
+        /// Address of the logo.
         logo_url: String,
     },
-    /// Name of the creator.
+    /// Sets the name of the creator.
     SetCreatorName {
         /// The name.
         creator_name: String,
     },
-    /// Number of people working on it.
+    /// Sets the number of contributors.
     SetCreatorNoOfContributors {
         /// At least 1 (contract section 9).
         creator_no_of_contributors: i64,
     },
-    /// Support site.
+    /// Sets the support site.
     SetCreatorSupportUrl {
-        /// Its address.
+        /// Address of the support site.
         creator_support_url: String,
     },
-    /// Title of the creator.
+    /// Sets the job title of the creator.
     SetCreatorTitle {
-        /// The title.
+        /// The job title.
         creator_title: String,
     },
-    /// Description.
+    /// Sets the description.
     SetDescription {
         /// The description.
         description: String,
     },
-    /// Documentation.
+    /// Sets the documentation.
     SetDocumentationUrl {
-        /// Its address.
+        /// Address of the documentation.
         documentation_url: String,
     },
     /// Replaces the integration types.
     SetIntegrationTypes {
-        /// All of them.
+        /// The complete new list.
         integration_types: Vec<IntegrationType>,
     },
-    /// Name.
+    /// Sets the display name.
     SetName {
-        /// The name.
+        /// The display name.
         name: String,
     },
-    /// Repository and tag; the two stand beside `action`.
+    /// Sets the repository and tag, which are members beside `action`.
     SetRepository(RepositoryChange),
-    /// Replaces the regions.
+    /// Replaces the supported regions.
     SetSupportedRegions {
-        /// At least one (contract section 9): regions cannot be emptied.
+        /// At least one region (contract section 9): the list cannot be emptied.
         regions: Vec<String>,
     },
-    /// Takes a certified one out of search and lists; what is deployed stays.
+    /// Removes a certified connector from search and lists; existing deployments remain.
     Unlist,
-    /// Asks for permission to deploy it while staged.
+    /// Requests permission to deploy it while staged.
     UpdatePreviewable,
 }
 
-/// Another repository or tag. The address is always written; some clients leave it out, which keeps the old one, so
-/// that only reading can make one without it.
+/// A new repository URL or tag. The operator always sends the URL. Some clients omit it, which keeps the old URL, so
+/// that only decoding can produce a value without one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepositoryChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,7 +124,7 @@ impl From<Repository> for RepositoryChange {
 }
 
 impl RepositoryChange {
-    /// What becomes of a connector's repository.
+    /// Returns the repository after the change.
     #[must_use]
     pub fn applied_to(self, old: Repository) -> Repository {
         Repository { url: self.url.unwrap_or(old.url), tag: self.tag }

@@ -1,4 +1,4 @@
-//! Values of a configuration: the same in what is sent and in what is shown (contract section 4.4).
+//! Configuration values, which have the same form in requests and responses (contract section 4.4).
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -15,12 +15,12 @@ pub struct ConfigurationValue {
     pub value: String,
 }
 
-/// A secured value of a configuration. What stands in a record is not the value (contract section 4.4).
+/// A secured value of a configuration. In a response, `value` is not the actual value (contract section 4.4).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SecuredValue {
     /// Name of the variable.
     pub key: String,
-    /// Its value; sent in clear text, shown by nothing else.
+    /// Its value, sent in clear text. `Debug` and errors do not show it.
     #[serde(default = "no_secret", serialize_with = "expose", deserialize_with = "secret_or_null")]
     pub value: SecretString,
 }
@@ -41,37 +41,38 @@ fn secret_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretSt
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationConfiguration {
-    /// As in the connector.
+    /// Name of the application, as in the connector.
     pub application_name: String,
-    /// Plain values; the list is always sent.
+    /// Plain values; the list is always sent, even if it is empty.
     #[serde(default, deserialize_with = "nullable")]
     pub standard_configuration: Vec<ConfigurationValue>,
-    /// Secured values; the list is always sent.
+    /// Secured values; the list is always sent, even if it is empty.
     #[serde(default, deserialize_with = "nullable")]
     pub secured_configuration: Vec<SecuredValue>,
-    /// Cron expression of a job application instead of the one in its `connect.yaml`.
+    /// Cron expression of a job application; overrides the one in its `connect.yaml`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-    /// Policy of an event application instead of the one in its `connect.yaml`.
+    /// Retry policy of an event application; overrides the one in its `connect.yaml`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<RetryPolicy>,
 }
 
-/// How undelivered messages of an event application are sent again (contract section 4.4). Any numbers are read here;
-/// their rules are checked by whoever takes a policy in.
+/// How undelivered messages of an event application are sent again (contract section 4.4). Decoding accepts any
+/// numbers; code that accepts a policy from a user checks the bounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryPolicy {
     /// `immediate` or `exponential-backoff`.
     #[serde(default, deserialize_with = "nullable")]
     pub strategy: String,
-    /// Shortest pause in seconds, 1 to 600; with `exponential-backoff` only, and required there.
+    /// Minimum pause in seconds, 1 to 600. Required with `exponential-backoff`, not allowed otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_backoff_seconds: Option<i64>,
-    /// Longest pause in seconds, 1 to 600 and not below the shortest; with `exponential-backoff` only, and required there.
+    /// Maximum pause in seconds, 1 to 600 and not below the minimum. Required with `exponential-backoff`, not allowed
+    /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_backoff_seconds: Option<i64>,
-    /// Attempts in all, 5 to 100; with `exponential-backoff` only.
+    /// Total number of attempts, 5 to 100. Optional with `exponential-backoff`, not allowed otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<i64>,
 }

@@ -1,30 +1,30 @@
-//! Lists of words (contract sections 4.1, 4.5 and 7), open for words that come later.
+//! Enums of the contract (sections 4.1, 4.5 and 7), which keep words that the contract does not list.
 
 use crate::open_enum;
 
 open_enum! {
-    /// Where a deployment is in its life (contract section 7).
+    /// Lifecycle status of a deployment (contract section 7).
     DeploymentStatus {
-        /// Not described by the contract; idle and not live.
+        /// Not described by the contract; treated as idle and not live.
         Draft = "Draft",
-        /// Waits for its turn.
+        /// Waiting to be deployed.
         Queued = "Queued",
-        /// Is being deployed.
+        /// Being deployed.
         Deploying = "Deploying",
         /// Live.
         Deployed = "Deployed",
-        /// Deploying did not work.
+        /// The deployment failed.
         Failed = "Failed",
-        /// Is being taken down.
+        /// Being undeployed.
         Undeploying = "Undeploying",
-        /// Taking it down did not work; something may still run.
+        /// The removal failed; some parts may still run.
         UndeployFailed = "UndeployFailed",
     }
 }
 
 impl DeploymentStatus {
-    /// Whether something moves by itself, so that looking again makes sense and a redeploy is refused (contract
-    /// section 7). A word that is not listed counts as busy: nothing may be concluded from it.
+    /// Returns whether an operation is in progress, so that polling makes sense and the service refuses a redeploy
+    /// (contract section 7). An unknown status counts as busy, because nothing can be concluded from it.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         match self {
@@ -35,55 +35,55 @@ impl DeploymentStatus {
 }
 
 open_enum! {
-    /// Kind of a deployment (contract section 4.1).
+    /// Type of a deployment (contract section 4.1).
     DeploymentType {
-        /// Of a staged connector.
+        /// Deploys a staged connector.
         Preview = "preview",
-        /// Of a published connector, for trying.
+        /// Deploys a published connector for testing.
         Sandbox = "sandbox",
-        /// Of a published connector; the project must be marked as production.
+        /// Deploys a published connector; the project must be marked as production.
         Production = "production",
     }
 }
 
 open_enum! {
-    /// Where a staged connector is on its way to being published (contract section 4.1).
+    /// Publication status of a staged connector (contract section 4.1).
     #[derive(Default)]
     ConnectorStatus {
-        /// Nothing was asked for yet.
+        /// Publishing was not requested yet.
         #[default]
         Draft = "Draft",
-        /// Publishing runs; no update is accepted.
+        /// Publishing is in progress; updates are refused.
         Processing = "Processing",
-        /// Waits for certification.
+        /// Waiting for certification.
         ReadyForCertification = "ReadyForCertification",
-        /// Is being certified.
+        /// In certification.
         InCertification = "InCertification",
-        /// Is published.
+        /// Published.
         Published = "Published",
-        /// Was not published.
+        /// Publishing failed.
         Failed = "Failed",
     }
 }
 
 open_enum! {
-    /// Whether a staged connector may be deployed; words, not a boolean (contract section 4.1).
+    /// Whether a staged connector may be deployed: an enum of words, not a boolean (contract section 4.1).
     #[derive(Default)]
     IsPreviewable {
-        /// It may.
+        /// It may be deployed.
         Yes = "true",
-        /// It may not; the support has to be asked.
+        /// It may not be deployed; contact the vendor's support.
         No = "false",
-        /// The request is being looked at.
+        /// The request is under review.
         Pending = "pending",
-        /// Nobody asked.
+        /// Nobody requested permission.
         #[default]
         NeverAsked = "none",
     }
 }
 
 open_enum! {
-    /// What a connector integrates with (contract section 4.1).
+    /// A system that a connector integrates with (contract section 4.1).
     IntegrationType {
         /// Taxes.
         Tax = "tax",
@@ -117,29 +117,29 @@ open_enum! {
 }
 
 open_enum! {
-    /// Weight of an entry of a report.
+    /// Severity of a report entry.
     EntryType {
-        /// To know.
+        /// Information only.
         Information = "Information",
-        /// To look at.
+        /// A warning.
         Warning = "Warning",
-        /// What was asked for broke off.
+        /// The requested operation failed.
         Error = "Error",
     }
 }
 
 open_enum! {
-    /// Kind of an application (contract section 4.1).
+    /// Type of an application (contract section 4.1).
     ApplicationType {
-        /// Answers over HTTP.
+        /// Serves HTTP requests.
         Service = "service",
-        /// Answers messages of a topic.
+        /// Handles the messages of a topic.
         Event = "event",
         /// Runs on a schedule.
         Job = "job",
-        /// An application of the Merchant Center.
+        /// A custom application of the Merchant Center.
         MerchantCenterCustomApplication = "merchant-center-custom-application",
-        /// A view of the Merchant Center.
+        /// A custom view of the Merchant Center.
         MerchantCenterCustomView = "merchant-center-custom-view",
         /// Static files.
         Assets = "assets",
@@ -147,33 +147,33 @@ open_enum! {
 }
 
 open_enum! {
-    /// Weight of a log entry.
+    /// Severity of a log entry.
     LogSeverity {
-        /// None was given.
+        /// No severity was given.
         Default = "DEFAULT",
-        /// For developers.
+        /// For debugging.
         Debug = "DEBUG",
-        /// Routine.
+        /// Routine information.
         Info = "INFO",
         /// Normal but significant.
         Notice = "NOTICE",
-        /// Might cause trouble.
+        /// Might cause problems.
         Warning = "WARNING",
-        /// Likely causes trouble.
+        /// Likely causes problems.
         Error = "ERROR",
-        /// Causes severe trouble.
+        /// Causes severe problems.
         Critical = "CRITICAL",
-        /// A person must act at once.
+        /// A person must act immediately.
         Alert = "ALERT",
-        /// Unusable.
+        /// The system is unusable.
         Emergency = "EMERGENCY",
     }
 }
 
 open_enum! {
-    /// Origin and form of a log entry.
+    /// Origin and format of a log entry.
     LogType {
-        /// A request that was served.
+        /// A served request.
         HttpRequest = "HTTP_REQUEST",
         /// A line of text.
         ApplicationText = "APPLICATION_TEXT",

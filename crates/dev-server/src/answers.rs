@@ -34,6 +34,7 @@ pub(super) fn json_answer(status: StatusCode, body: &impl Serialize) -> Response
 pub(super) fn add_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {
+            // Types are recognized by their members: connector, deployment, creator, report entry.
             let absent: &[&str] = if members.contains_key("repository") {
                 &["key", "documentationUrl"]
             } else if members.contains_key("deployedRegion") {

@@ -58,7 +58,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Calls in the order of their answers.
+/// The recorded calls, in the order of their answers.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     counts: BTreeMap<&'static str, u64>,

@@ -19,10 +19,10 @@ pub const REGIONS: [&str; 5] =
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
-    /// Projects.
+    /// The projects.
     #[serde(default)]
     pub projects: Vec<Project>,
-    /// API clients.
+    /// The API clients.
     #[serde(default)]
     pub clients: Vec<Client>,
     /// Connectors, published and staged; several entries with one key are versions of one connector.
@@ -33,7 +33,7 @@ pub struct Catalogue {
     pub repositories: Vec<KnownRepository>,
 }
 
-/// A project.
+/// A project with Connect.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Project {
@@ -81,7 +81,7 @@ impl Catalogue {
     /// Never: a test parses the compiled-in file.
     #[must_use]
     pub fn built_in() -> Self {
-        Self::parse(include_str!("catalogue.yaml")).expect("a test parses the shipped catalogue")
+        Self::parse(include_str!("catalogue.yaml")).expect("a test parses the built-in catalogue")
     }
 
     /// Parses a catalogue in YAML or JSON.
@@ -172,12 +172,12 @@ mod tests {
     use connect_api::model::IsPreviewable;
 
     #[test]
-    fn the_built_in_catalogue_is_the_one_of_the_design() {
+    fn the_built_in_catalogue_matches_the_design() {
         let catalogue = Catalogue::built_in();
         let find = |key: &str| catalogue.connectors.iter().find(|connector| connector.key == key).expect(key);
         let demo = find("demo-connector");
         assert_eq!((demo.version, demo.staged), (1, false));
-        let service = demo.application("service").expect("the application of the design");
+        let service = demo.application("service").expect("it has the application");
         assert_eq!(service.standard_configuration[0].default.as_deref(), Some("info"));
         assert!(service.secured_configuration[0].required);
         assert_eq!(find("demo-failing").builds, Builds::Fail);

@@ -270,7 +270,7 @@ impl ConnectorDefinition {
         let named = self.schedules.keys().chain(self.retry_policies.keys()).chain(self.endpoints.keys());
         if let Some(name) = named.chain(checked).find(|name| self.application(name).is_none()) {
             return Err(format!(
-                "schedules, retryPolicies, endpoints and allowedValues name the application `{name}`, which does not exist"
+                "schedules, retryPolicies, endpoints or allowedValues name the unknown application `{name}`"
             ));
         }
         for created in &self.creates {
@@ -278,10 +278,7 @@ impl ConnectorDefinition {
                 return Err(format!("creates: key `{}` must be 2 to 256 characters of A-Z a-z 0-9 _ -", created.key));
             }
             if self.application(&created.application_name).is_none() {
-                return Err(format!(
-                    "creates names the application `{}`, which does not exist",
-                    created.application_name
-                ));
+                return Err(format!("creates names the unknown application `{}`", created.application_name));
             }
         }
         Ok(())

@@ -168,7 +168,7 @@ enum Act {
     SetStatus { status: DeploymentStatus },
     /// Plans what the scripts do with resources, from the running or next build on; null: as in the catalogue.
     PlanResources { creation: Option<Creation> },
-    /// Runs the scripts once more, now, with this effect.
+    /// Runs the scripts again now, with this effect.
     CreateResources { creation: Creation },
     /// Writes a line to the log of an application.
     #[serde(rename_all = "camelCase")]

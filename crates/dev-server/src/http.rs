@@ -174,7 +174,7 @@ impl Shared {
     pub(super) async fn save(&self) -> Result<(), StateError> {
         let Some(path) = &self.options.state_file else { return Ok(()) };
         let _turn = self.saving.lock().await;
-        let content = serde_json::to_vec(self.world().kept()).expect("what is kept is JSON");
+        let content = serde_json::to_vec(self.world().kept()).expect("the state can be written as JSON");
         state_file::store(path, &content).await
     }
 
@@ -230,6 +230,7 @@ pub(super) async fn answer(
     };
     arrived.call.status = answered.as_ref().map_or(0, |response| response.status().as_u16());
     let correlation_header = HeaderValue::try_from(&arrived.call.correlation_id);
+    // Counted before the answer leaves, so that a caller that has the answer finds the call.
     drop(arrived);
     let mut response = answered.unwrap_or_else(|cut| {
         scissors.cut(cut);

@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn valid_drafts_are_accepted() {
         let body = serde_json::to_vec(&good()).expect("it is JSON");
-        let draft = draft(&body).expect("it keeps the contract");
+        let draft = draft(&body).expect("it is valid");
         assert_eq!(draft.connector.staged, None);
         assert_eq!(draft.configurations[0].secured_configuration.len(), 1);
     }
@@ -309,7 +309,7 @@ mod tests {
         let read = |body: Value| update(&serde_json::to_vec(&body).expect("it is JSON"));
         let good = json!({"version": 3, "actions": [{"action": "redeploy", "globalConfiguration": {
             "standardConfiguration": [{"key": "A", "description": "d"}, {"key": "B", "value": "b"}]}}]});
-        let update = read(good).expect("it keeps the contract");
+        let update = read(good).expect("it is valid");
         assert_eq!(update.version, 3);
         let global = update.redeploys[0].global_configuration.as_ref().expect("it was sent");
         assert_eq!(global.standard_configuration.len(), 1);

@@ -223,7 +223,7 @@ mod tests {
 
     fn connector() -> ConnectorDefinition {
         let found = Catalogue::built_in().connectors.into_iter().find(|connector| connector.key == "demo-connector");
-        found.expect("the design lists it")
+        found.expect("the catalogue contains it")
     }
 
     fn sent(standard: &[(&str, &str)], secured: &[(&str, &str)]) -> Vec<ApplicationConfiguration> {
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(created.applications.len(), 1, "the others were left out");
         let empty =
             created.after(Some(&sent(&[], &[])), Some(&GlobalConfiguration::default()), &connector, &variant, &key);
-        assert_eq!(empty.applications, created.applications, "neither values nor the schedule go");
+        assert_eq!(empty.applications, created.applications, "values and schedule stay");
         let omitted = created.after(None, None, &connector, &variant, &key);
         assert_eq!(omitted, created);
     }

@@ -24,7 +24,7 @@ pub enum NewDetails {
     /// The running build.
     #[default]
     Build,
-    /// Nothing.
+    /// No build.
     Empty,
 }
 

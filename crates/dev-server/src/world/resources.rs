@@ -40,7 +40,7 @@ impl World {
         Ok(())
     }
 
-    /// Runs the script of a deployment once more, now, as if someone had created or changed the resources manually.
+    /// Runs the script of a deployment again now, as if someone had created or changed the resources manually.
     ///
     /// # Errors
     /// `ResourceNotFound`.

@@ -1,7 +1,7 @@
-//! Addresses and topics of deployed applications, in the shapes that were seen (contract section 15.3): pure.
+//! Addresses and topics of deployed applications, in the observed forms (contract section 15.3): pure.
 //!
-//! The host belongs to the application of one deployment: it stays over redeploys, and a deployment that is created anew
-//! gets another one. Topics change with each redeploy.
+//! The host belongs to one application of one deployment. It stays the same across redeploys; a deployment that is
+//! deleted and created again gets another one. Topics change with each redeploy.
 
 use super::connector::ConnectorDefinition;
 use connect_api::model::{ApplicationType, DeclaredApplication, DeploymentType};
@@ -9,7 +9,7 @@ use connect_api::model::{ApplicationType, DeclaredApplication, DeploymentType};
 /// Characters of the id in a host.
 const LENGTH: usize = 24;
 
-/// Where one application of a deployment lives.
+/// What the address of one application of a deployment depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     /// Id of the application.
@@ -21,7 +21,7 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Address of an application, where its type has one.
+    /// Returns the address of an application; `None` if its type has none.
     pub(super) fn url(self, connector: &ConnectorDefinition, application: &DeclaredApplication) -> Option<String> {
         let (start, middle) = match &application.application_type {
             ApplicationType::Service => ("service", ""),
@@ -36,7 +36,8 @@ impl Place<'_> {
         Some(format!("https://{start}-{}.{middle}{}.{}connect.example{path}", self.start(), self.region, self.stage()))
     }
 
-    /// Topic of an event application after so many builds: of Pub/Sub, or of SNS where the region is one of AWS.
+    /// Returns the topic of an event application after `builds` builds: a Pub/Sub topic, or the ARN of an SNS topic in
+    /// an AWS region. `None` for other types.
     pub(super) fn topic(self, application: &DeclaredApplication, builds: u32) -> Option<String> {
         if application.application_type != ApplicationType::Event {
             return None;
@@ -52,7 +53,7 @@ impl Place<'_> {
         self.id.chars().filter(char::is_ascii_hexdigit).take(LENGTH).collect()
     }
 
-    /// What stands before the domain; nothing for production.
+    /// Returns the prefix of the domain; empty for production.
     fn stage(self) -> &'static str {
         match self.kind {
             DeploymentType::Preview => "preview.",
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_type_of_application_and_deployment_has_the_address_that_was_seen() {
+    fn each_type_of_application_and_deployment_has_the_observed_address() {
         let id = "0123abcd-4567-489a-bcde-f0123456789a";
         let region = "europe-west1.gcp";
         for (kind, deployment, endpoint, expected) in [

@@ -1,4 +1,4 @@
-//! Answers over HTTP: right ones, refusals, and the wrong ones of faults.
+//! HTTP answers: regular ones, refusals, and those of faults.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use super::refusal::{Refusal, status_of};
 use super::tokens::TokenRefusal;
 use connect_api::ErrorCode;
 
-/// Bytes of one piece of a long body.
+/// Size of one chunk of a long body, in bytes.
 const PIECE: usize = 16 * 1024;
 
 const JSON: &str = "application/json; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 
-/// A body as JSON.
+/// Answers with a JSON body.
 pub(super) fn json_answer(status: StatusCode, body: &impl Serialize) -> Response {
     let text = serde_json::to_vec(body).expect("types of the contract are JSON");
     let mut response = with_type(Response::new(Body::from(text)), JSON);
@@ -30,10 +30,11 @@ pub(super) fn json_answer(status: StatusCode, body: &impl Serialize) -> Response
     response
 }
 
-/// Members that were seen as null where they have no value (contract section 15.1).
+/// Adds the members that the service was observed to send as null if they have no value (contract section 15.1).
 pub(super) fn add_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {
+            // Types are recognized by their members: connector, deployment, creator, report entry.
             let absent: &[&str] = if members.contains_key("repository") {
                 &["key", "documentationUrl"]
             } else if members.contains_key("deployedRegion") {
@@ -60,12 +61,12 @@ fn with_type(mut response: Response, content_type: &'static str) -> Response {
     response
 }
 
-/// An `ErrorResponse` (contract section 8.1).
+/// Answers with an `ErrorResponse` (contract section 8.1).
 pub(super) fn refused(refusal: &Refusal) -> Response {
     json_answer(status(refusal.status), &refusal.body())
 }
 
-/// 401 as published (contract section 8.3).
+/// Answers 401 with the published body (contract section 8.3).
 pub(super) fn invalid_token() -> Response {
     let text = "invalid_token";
     let body = json!({"statusCode": 401, "message": text, "errors": [{"code": text, "message": text}], "error": text});
@@ -74,7 +75,7 @@ pub(super) fn invalid_token() -> Response {
     response
 }
 
-/// An answer of the token endpoint (RFC 6749 section 5).
+/// Builds the answer of the token endpoint (RFC 6749 section 5).
 pub(super) fn token(granted: Result<Value, TokenRefusal>) -> Response {
     let mut response = match granted {
         Ok(body) => json_answer(StatusCode::OK, &body),
@@ -90,7 +91,7 @@ pub(super) fn token(granted: Result<Value, TokenRefusal>) -> Response {
     response
 }
 
-/// A path that leads to no operation.
+/// Answers a request whose path or method belongs to no operation.
 pub(super) fn no_operation(reason: &NoOperation) -> Response {
     match reason {
         NoOperation::Unknown => refused(&Refusal::new(ErrorCode::ResourceNotFound, "Nothing is found at this path.")),
@@ -106,7 +107,7 @@ pub(super) fn no_operation(reason: &NoOperation) -> Response {
     }
 }
 
-/// The wrong answer of a fault.
+/// Builds the answer of a fault, which replaces the regular one.
 pub(super) fn faulty(answer: &FaultAnswer) -> Response {
     let code = answer.code.as_deref().map(ErrorCode::from);
     let number = answer.status.unwrap_or_else(|| code.as_ref().map_or(500, status_of));
@@ -117,7 +118,7 @@ pub(super) fn faulty(answer: &FaultAnswer) -> Response {
         (Some(body), _) => json_answer(StatusCode::OK, body),
         (None, code) => {
             let code = code.unwrap_or(if number == 502 { ErrorCode::BadGateway } else { ErrorCode::General });
-            let mut refusal = Refusal::new(code, answer.message.as_deref().unwrap_or("A fault that was asked for."));
+            let mut refusal = Refusal::new(code, answer.message.as_deref().unwrap_or("Injected fault."));
             refusal.status = number;
             refused(&refusal)
         }
@@ -126,7 +127,7 @@ pub(super) fn faulty(answer: &FaultAnswer) -> Response {
     response
 }
 
-/// The same answer with the head that a fault gives it, and broken off where it says so.
+/// Applies the status and headers of a fault to an answer, and cuts or stalls its body where the fault says so.
 pub(super) fn spoiled(mut response: Response, answer: &FaultAnswer) -> Response {
     if let Some(number) = answer.status {
         *response.status_mut() = status(number);
@@ -143,18 +144,19 @@ pub(super) fn spoiled(mut response: Response, answer: &FaultAnswer) -> Response 
     }
 }
 
-/// What ends a body that breaks off.
+/// The error that ends a body that is cut.
 #[derive(Debug, thiserror::Error)]
-#[error("a body that was to break off")]
+#[error("a fault cut the body")]
 struct Broken;
 
-/// Not at once: what was to be sent before has to leave first.
+/// Returns the error that closes the connection. It yields first, so that the bytes before it are written.
 async fn broken() -> Result<Bytes, Broken> {
     tokio::task::yield_now().await;
     Err(Broken)
 }
 
-/// So many bytes of a body, then `end`. It goes out without a length, so that it ends where it is broken off.
+/// Returns the first `bytes` bytes of a body, followed by `end`. A stream has no `Content-Length`, so the body ends
+/// where it is cut.
 fn broken_off(body: Body, bytes: u64, end: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static) -> Body {
     let pieces = body.into_data_stream().scan(bytes, |left, piece| {
         let kept = piece.ok().filter(|_| *left > 0).map(|piece| {
@@ -167,12 +169,12 @@ fn broken_off(body: Body, bytes: u64, end: impl Stream<Item = Result<Bytes, Brok
     Body::from_stream(pieces.chain(end))
 }
 
-/// A number that was checked, or 500.
+/// Converts a status; 500 if the number is not one.
 fn status(number: u16) -> StatusCode {
     StatusCode::from_u16(number).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// Blanks, which JSON allows, without end and without haste.
+/// A body that never ends: spaces, which are valid JSON whitespace, four bytes every 20 ms.
 fn endless() -> Body {
     let pieces = stream::unfold((), |()| async {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -181,7 +183,7 @@ fn endless() -> Body {
     Body::from_stream(pieces)
 }
 
-/// That many blanks, as fast as they are read.
+/// A body of that many spaces, sent as fast as the caller reads.
 fn long(bytes: u64) -> Body {
     let piece = Bytes::from(vec![b' '; PIECE]);
     let whole = bytes / PIECE as u64;

@@ -1,7 +1,8 @@
-//! Applications that somebody develops on this machine: the address in a record leads to the dev server, which passes
-//! requests on to their process.
+//! A proxy to applications under development: their address in a deployment points to the dev server, which forwards
+//! requests to the local process.
 //!
-//! Only to loopback addresses, whole bodies of a bounded size, within a bounded time. Nothing of the API gets here.
+//! It forwards to loopback addresses only, with whole bodies of bounded size, within a bounded time. No operation of
+//! the API uses it.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -22,37 +23,38 @@ use super::http::Shared;
 use super::refusal::Refusal;
 use connect_api::ErrorCode;
 
-/// Where requests for them arrive.
+/// Path prefix of the proxy.
 pub(super) const PATH: &str = "/_applications";
 /// Longest body in either direction: 16 MiB.
 const LONGEST_BODY: usize = 16 * 1024 * 1024;
-/// Time for a connection and a whole answer; what runs at the service gets 5 minutes (contract section 15.6).
+/// Timeout for a connection and the whole answer; applications on the service have 5 minutes (contract section 15.6).
 const PATIENCE: Duration = Duration::from_mins(5);
-/// What belongs to one connection and is not passed on, and what is set anew (RFC 9110 section 7.6.1).
+/// Headers that are not forwarded: those of one connection (RFC 9110 section 7.6.1), and those that the client sets
+/// again.
 const OF_CONNECTION: [HeaderName; 7] = [CONNECTION, CONTENT_LENGTH, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 
-/// Applications by name, and how to reach them.
+/// The applications under development, and the client to call them.
 #[derive(Debug)]
 pub(super) struct Applications {
     targets: BTreeMap<String, Url>,
-    /// `None`: there are none.
+    /// `None` if there are no applications.
     client: Option<reqwest::Client>,
     base: String,
 }
 
-/// Reads `NAME=http://127.0.0.1:PORT`.
+/// Parses `NAME=http://127.0.0.1:PORT`.
 ///
 /// # Errors
-/// When the name is none, or the address is not of this machine; the text says what to write.
+/// If the name is not valid, or the address is not a loopback address; the error says what to write.
 pub fn parse_application(text: &str) -> Result<(String, Url), String> {
     let wrong = |what: &str| format!("`{text}`: {what}; write it like service=http://127.0.0.1:3000");
     let (name, address) = text.split_once('=').ok_or_else(|| wrong("a name and an address are needed"))?;
     if !is_key(name, 256) {
         return Err(wrong("the name of an application has 2 to 256 characters of A-Z a-z 0-9 _ -"));
     }
-    let mut url: Url = address.parse().map_err(|_| wrong("the address is no URL"))?;
+    let mut url: Url = address.parse().map_err(|_| wrong("the address is not a URL"))?;
     if url.host() == Some(Host::Domain("localhost")) {
-        // Not looked up, so that it is this machine whatever a resolver says.
+        // Replaced without a DNS lookup, so that it is this machine whatever the resolver answers.
         url.set_ip_host(IpAddr::V4(Ipv4Addr::LOCALHOST)).map_err(|()| wrong("the address has no host"))?;
     }
     let is_local = match url.host() {
@@ -68,7 +70,7 @@ pub fn parse_application(text: &str) -> Result<(String, Url), String> {
 }
 
 impl Applications {
-    /// `address`: where the dev server listens.
+    /// Creates the proxy. `address` is the listen address of the dev server.
     pub(super) fn new(targets: BTreeMap<String, Url>, address: SocketAddr) -> Result<Self, reqwest::Error> {
         let host = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
         let base = format!("http://{}{PATH}", SocketAddr::new(host, address.port()));
@@ -80,7 +82,7 @@ impl Applications {
         self.targets.is_empty()
     }
 
-    /// Lets addresses of these applications lead here. Their paths stay.
+    /// Replaces the addresses of these applications in an answer by addresses of the proxy. Their paths stay.
     pub(super) fn redirect(&self, value: &mut Value) {
         match value {
             Value::Object(members) => {
@@ -100,13 +102,13 @@ impl Applications {
 }
 
 fn client() -> Result<reqwest::Client, reqwest::Error> {
-    // Someone may have installed a provider already; then that one is used. TLS is not used at all.
+    // If a provider is installed already, that one is used. This client never uses TLS.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
     builder.referer(false).retry(reqwest::retry::never()).timeout(PATIENCE).tls_certs_only(Vec::new()).build()
 }
 
-/// Passes a request on and its answer back.
+/// Forwards a request and returns the answer of the application.
 pub(super) async fn proxy(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     passed_on(&shared.applications, request).await.unwrap_or_else(|refusal| refused(&refusal))
 }
@@ -116,23 +118,23 @@ async fn passed_on(applications: &Applications, request: Request) -> Result<Resp
     let path = parts.uri.path().trim_start_matches('/');
     let (name, rest) = path.split_once('/').unwrap_or((path, ""));
     let (Some(target), Some(client)) = (applications.targets.get(name), &applications.client) else {
-        return Err(Refusal::new(ErrorCode::ResourceNotFound, "There is no application of that name."));
+        return Err(Refusal::new(ErrorCode::ResourceNotFound, "There is no application with this name."));
     };
     let gone = |what: &str| {
         let text = format!("The application {name} at {target} {what}.");
         Refusal::new(ErrorCode::BadGateway, text)
     };
     let body = axum::body::to_bytes(body, LONGEST_BODY).await;
-    let body = body.map_err(|_| Refusal { status: 413, ..gone("does not get a body of more than 16 MiB") })?;
+    let body = body.map_err(|_| Refusal { status: 413, ..gone("accepts bodies of at most 16 MiB") })?;
     let mut url = target.clone();
     url.set_path(rest);
     url.set_query(parts.uri.query());
     let sending = client.request(parts.method, url).headers(without_connection(&parts.headers)).body(body).send();
     let mut answer = sending.await.map_err(|_| gone("does not answer"))?;
     let mut whole = Vec::new();
-    while let Some(piece) = answer.chunk().await.map_err(|_| gone("broke off its answer"))? {
+    while let Some(piece) = answer.chunk().await.map_err(|_| gone("aborted its answer"))? {
         if whole.len() + piece.len() > LONGEST_BODY {
-            return Err(gone("answers with more than 16 MiB"));
+            return Err(gone("answered with more than 16 MiB"));
         }
         whole.extend_from_slice(&piece);
     }
@@ -155,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_of_this_machine_are_taken() {
+    fn only_addresses_of_this_machine_are_accepted() {
         for (text, expected) in [
             ("service=http://127.0.0.1:3000", Some("http://127.0.0.1:3000/")),
             ("service=http://127.1.2.3:3000/", Some("http://127.1.2.3:3000/")),

@@ -1,7 +1,7 @@
-//! How a build ends, from the connector and the values it got (contract section 7): pure.
+//! The outcome of a build, computed from the connector and its values (contract section 7): pure.
 //!
-//! Missing and empty required values, values with which a build fails, and scripts. A build that fails ends as `Failed`;
-//! a script that fails does not (contract section 15.2).
+//! It depends on missing and empty required values, on values that the connector does not allow, and on scripts. A
+//! failed build ends as `Failed`; a failed script does not (contract section 15.2).
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,46 +10,46 @@ use super::connector::{Builds, ConnectorDefinition, Scripts};
 use super::values::Values;
 use connect_api::model::{ApplicationType, DeploymentStatus, EntryType, ReportEntry};
 
-/// Titles of entries about `postDeploy` scripts, as they were seen (contract section 15.2).
+/// Observed titles of entries about `postDeploy` scripts (contract section 15.2).
 const SCRIPT_FAILED: &str = "Failed during the execution of 'postDeploy' script";
 const SCRIPT_MISSING: &str = "Script for \"postDeploy\" not defined";
 const SCRIPTS_DONE: &str = "Post-deployment setup succeeded";
-/// Title of every entry about a build that fails.
+/// Title of every entry about a failed build.
 const BUILD_FAILED: &str = "Application build failed";
 /// Title of every entry about a missing or empty value.
 const VALUE_MISSING: &str = "Required configuration value is missing";
 
-/// An end of a build, or of something else that reports, that a test chose beforehand.
+/// A planned outcome of a build, or of another operation with a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedOutcome {
-    /// `Failed` if set, else `Deployed`, or what stands for these elsewhere.
+    /// `true` ends as `Failed`, `false` as `Deployed`, or as the equivalents of another operation.
     #[serde(default)]
     pub fails: bool,
-    /// What the report says.
+    /// Entries of the report.
     #[serde(default)]
     pub entries: Vec<PlannedEntry>,
 }
 
-/// A finding of a planned outcome.
+/// An entry in the report of a planned outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedEntry {
-    /// Weight.
+    /// Severity.
     #[serde(rename = "type")]
     pub kind: EntryType,
-    /// What, in short.
+    /// Short description.
     pub title: String,
-    /// What, in more words.
+    /// Details.
     #[serde(default)]
     pub message: Option<String>,
-    /// Application that it is about.
+    /// Application that the entry is about.
     #[serde(default)]
     pub application: Option<String>,
 }
 
 impl PlannedOutcome {
-    /// It fails with one `Error` entry.
+    /// Returns a failure with one `Error` entry.
     #[must_use]
     pub fn failure(application: &str, title: &str, message: &str) -> Self {
         let entry = PlannedEntry {
@@ -62,7 +62,7 @@ impl PlannedOutcome {
     }
 }
 
-/// How the build of these values ends, and what its report says.
+/// Returns the status and the report with which a build of these values ends.
 pub(super) fn outcome(
     connector: &ConnectorDefinition,
     values: &Values,
@@ -83,7 +83,7 @@ pub(super) fn outcome(
     written(&PlannedOutcome { fails: failed, entries: findings }, now)
 }
 
-/// A planned outcome as it stands in the record.
+/// Converts a planned outcome to the status and report of a record.
 pub(super) fn written(planned: &PlannedOutcome, now: Timestamp) -> (DeploymentStatus, Vec<ReportEntry>) {
     let entries = planned.entries.iter().map(|entry| ReportEntry {
         kind: entry.kind.clone(),
@@ -95,7 +95,7 @@ pub(super) fn written(planned: &PlannedOutcome, now: Timestamp) -> (DeploymentSt
     (if planned.fails { DeploymentStatus::Failed } else { DeploymentStatus::Deployed }, entries.collect())
 }
 
-/// A time as the service writes it: milliseconds and `Z`.
+/// Formats a time as the service does: with milliseconds and `Z`.
 pub(super) fn in_milliseconds(time: Timestamp) -> String {
     format!("{time:.3}")
 }
@@ -105,12 +105,13 @@ fn finding(kind: EntryType, title: &str, message: String, application: Option<&s
     PlannedEntry { kind, title: title.to_owned(), message: Some(message), application }
 }
 
-/// Required variables of applications without a value; those of all applications were refused at once.
+/// Returns a finding for each required variable of an application without a value. Missing global values are refused
+/// by the request itself (`checks.rs`).
 fn missing_values(connector: &ConnectorDefinition, values: &Values) -> Vec<PlannedEntry> {
     let mut findings = Vec::new();
     for declared in &connector.configurations {
         let name = &declared.application_name;
-        // One that was left out is not deployed, so nothing of it can fail.
+        // An application that the create left out is not deployed, so it cannot fail.
         let Some(given) = values.application(name) else { continue };
         let mut missing = |kind: &str, key: &str, sent: bool| {
             let state = if sent { "is empty" } else { "was not given" };
@@ -133,7 +134,7 @@ fn missing_values(connector: &ConnectorDefinition, values: &Values) -> Vec<Plann
     findings
 }
 
-/// Schedules that are no cron expression of five fields.
+/// Returns a finding for each schedule that does not have the five fields of a cron expression.
 fn wrong_schedules(connector: &ConnectorDefinition, values: &Values) -> Vec<PlannedEntry> {
     let jobs = connector.configurations.iter().filter(|declared| declared.application_type == ApplicationType::Job);
     jobs.filter_map(|declared| {
@@ -147,7 +148,7 @@ fn wrong_schedules(connector: &ConnectorDefinition, values: &Values) -> Vec<Plan
     .collect()
 }
 
-/// Plain values with which an application cannot be built.
+/// Returns a finding for each plain value that the connector does not allow.
 fn wrong_values(connector: &ConnectorDefinition, values: &Values) -> Vec<PlannedEntry> {
     let mut findings = Vec::new();
     for allowed in &connector.allowed_values {

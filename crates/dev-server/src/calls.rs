@@ -1,12 +1,11 @@
-//! The calls so far, for tests that count them: what was asked and what was answered, without bodies; and answers as a
-//! whole, for whoever listens.
+//! The recorded calls, for tests that count them: request and status without bodies. Listeners also get whole answers.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// Calls that are kept one by one; counts know all.
+/// Maximum number of calls that are kept individually; the counts include all calls.
 const KEPT: usize = 20_000;
 
 /// One call.
@@ -15,13 +14,13 @@ const KEPT: usize = 20_000;
 pub struct Call {
     /// When it arrived.
     pub at: Timestamp,
-    /// Name of the operation in the contract; `token`; or `none` for a path that leads nowhere.
+    /// Name of the operation in the contract, `token`, or `none` for a path without an operation.
     pub operation: &'static str,
     /// HTTP method.
     pub method: String,
     /// Path without query.
     pub path: String,
-    /// HTTP status of the answer; 0 if the connection was closed without one, by either side.
+    /// HTTP status of the answer; 0 if either side closed the connection without an answer.
     pub status: u16,
     /// `X-Correlation-ID` of the answer.
     pub correlation_id: String,
@@ -29,18 +28,18 @@ pub struct Call {
     pub user_agent: Option<String>,
 }
 
-/// What a request sent beside its method and target.
+/// Parts of a request other than its method and target.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// `User-Agent`, if there is one and it is text.
+    /// `User-Agent`; `None` if it is missing or not text.
     pub user_agent: Option<String>,
-    /// `Content-Type`, if there is one and it is text.
+    /// `Content-Type`; `None` if it is missing or not text.
     pub content_type: Option<String>,
     /// The body; empty if it could not be read.
     pub body: Vec<u8>,
 }
 
-/// An answer as it is before a fault may spoil it, also where the caller never sees it.
+/// An answer before a fault changes it, even if the caller never receives it.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// As in [`Call::operation`].
@@ -49,17 +48,17 @@ pub struct Answer {
     pub method: String,
     /// Path and query of the request.
     pub target: String,
-    /// What was asked.
+    /// The request.
     pub asked: Asked,
     /// HTTP status.
     pub status: u16,
-    /// `Content-Type`, if there is one and it is text.
+    /// `Content-Type`; `None` if it is missing or not text.
     pub content_type: Option<String>,
     /// The whole body.
     pub body: Vec<u8>,
 }
 
-/// Calls in the order of their answers.
+/// The recorded calls, in the order of their answers.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     counts: BTreeMap<&'static str, u64>,

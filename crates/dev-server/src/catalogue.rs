@@ -1,7 +1,7 @@
-//! What can be deployed, where and by whom: connectors, projects and clients (design section 6).
+//! The catalogue: connectors, projects and API clients (design section 6).
 //!
-//! Pure but for the shipped file `catalogue.yaml`, which is part of the binary and an example of the form. Nothing of
-//! it changes by itself; [`super::world`] raises versions of connectors. Next: `connector.rs` for one connector.
+//! Pure, except for the file `catalogue.yaml`, which is compiled in and shows the format. The catalogue itself is
+//! static; [`super::world`] adds new versions of connectors. Next: `connector.rs` for one connector.
 
 use std::collections::BTreeSet;
 
@@ -15,25 +15,25 @@ use super::staged::KnownRepository;
 pub const REGIONS: [&str; 5] =
     ["europe-west1.gcp", "us-central1.gcp", "australia-southeast1.gcp", "us-east-2.aws", "eu-central-1.aws"];
 
-/// What the dev server offers.
+/// The content of a dev server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
-    /// Projects.
+    /// The projects.
     #[serde(default)]
     pub projects: Vec<Project>,
-    /// API clients.
+    /// The API clients.
     #[serde(default)]
     pub clients: Vec<Client>,
-    /// Connectors, published and staged; several entries of one key are its versions.
+    /// Connectors, published and staged; several entries with one key are versions of one connector.
     #[serde(default)]
     pub connectors: Vec<ConnectorDefinition>,
-    /// Repositories that staged connectors can be made from, beside those of the connectors.
+    /// Repositories from which staged connectors can be created, in addition to those of the connectors.
     #[serde(default)]
     pub repositories: Vec<KnownRepository>,
 }
 
-/// A project.
+/// A project with Connect.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Project {
@@ -45,13 +45,13 @@ pub struct Project {
 }
 
 impl Project {
-    /// A project that is not marked as production.
+    /// Creates a project without production deployments.
     pub(super) fn new(key: &str) -> Self {
         Self { key: key.to_owned(), production: false }
     }
 }
 
-/// An API client. Its secret is for development only: it stands in files and is shown by nothing else.
+/// An API client. Its secret is for development only; it is stored in files and never printed by `Debug`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Client {
@@ -59,7 +59,7 @@ pub struct Client {
     pub id: String,
     /// Client secret.
     pub secret: String,
-    /// What its tokens may do at most, such as `manage_project:demo`.
+    /// All scopes that its tokens may have, such as `manage_project:demo`.
     pub scopes: Vec<String>,
 }
 
@@ -69,28 +69,28 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// Why a catalogue cannot be used, in words that say what to change.
+/// Why a catalogue is not valid; the message says what to change.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("catalogue: {0}")]
 pub struct CatalogueError(String);
 
 impl Catalogue {
-    /// What the dev server starts with.
+    /// Returns the catalogue that is compiled in.
     ///
     /// # Panics
-    /// Never: a test parses the shipped file.
+    /// Never: a test parses the compiled-in file.
     #[must_use]
     pub fn built_in() -> Self {
-        Self::parse(include_str!("catalogue.yaml")).expect("a test parses the shipped catalogue")
+        Self::parse(include_str!("catalogue.yaml")).expect("a test parses the built-in catalogue")
     }
 
-    /// Reads YAML or JSON.
+    /// Parses a catalogue in YAML or JSON.
     ///
     /// # Errors
-    /// When it is neither, has a member that is not known, or breaks a rule; the text names the entry.
+    /// If the text is neither, has an unknown member, or breaks a rule; the error names the entry.
     pub fn parse(text: &str) -> Result<Self, CatalogueError> {
         let mut catalogue: Self = serde_saphyr::from_str(text).map_err(|error| {
-            // Only the first line: the others show a piece of the file, and secrets of clients may stand in it.
+            // Only the first line: the others quote the file, which may contain client secrets.
             let text = error.to_string();
             CatalogueError(text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
         })?;
@@ -103,7 +103,8 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// This catalogue with the entries of another, which win where key (or client id) are the same.
+    /// Merges another catalogue into this one. Entries of the other one replace those with the same key, client id or
+    /// repository URL.
     #[must_use]
     pub fn and(mut self, more: Self) -> Self {
         self.projects.retain(|old| more.projects.iter().all(|new| new.key != old.key));
@@ -137,26 +138,26 @@ impl Catalogue {
                 return fail(format!("connector `{}`: {what}", connector.key));
             }
             if !seen.insert((&connector.key, connector.staged, connector.version)) {
-                return fail(format!("connector `{}` version {} is there twice", connector.key, connector.version));
+                return fail(format!("connector `{}` version {} is defined twice", connector.key, connector.version));
             }
         }
         for repository in &self.repositories {
             let mut seen = BTreeSet::new();
             if let Some(twice) = repository.tags.iter().find(|tag| !seen.insert(&tag.tag)) {
-                return fail(format!("repository `{}`: the tag `{}` is there twice", repository.url, twice.tag));
+                return fail(format!("repository `{}`: the tag `{}` is defined twice", repository.url, twice.tag));
             }
         }
         Ok(())
     }
 }
 
-/// Whether a text is a key after contract section 4.1.
+/// Whether a text is a valid key (contract section 4.1).
 pub(super) fn is_key(text: &str, longest: usize) -> bool {
     (2..=longest).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// The same id for the same key at each start, so that ids can stand in files.
+/// Derives the id from the key, so that it is the same after each start and files can refer to it.
 fn id_from(key: &str, staged: bool) -> String {
     let hash = Sha256::digest(format!("{}/{key}", if staged { "staged" } else { "published" }));
     let mut bytes = [0; 16];
@@ -171,12 +172,12 @@ mod tests {
     use connect_api::model::IsPreviewable;
 
     #[test]
-    fn the_built_in_catalogue_is_the_one_of_the_design() {
+    fn the_built_in_catalogue_matches_the_design() {
         let catalogue = Catalogue::built_in();
         let find = |key: &str| catalogue.connectors.iter().find(|connector| connector.key == key).expect(key);
         let demo = find("demo-connector");
         assert_eq!((demo.version, demo.staged), (1, false));
-        let service = demo.application("service").expect("the application of the design");
+        let service = demo.application("service").expect("it has the application");
         assert_eq!(service.standard_configuration[0].default.as_deref(), Some("info"));
         assert!(service.secured_configuration[0].required);
         assert_eq!(find("demo-failing").builds, Builds::Fail);
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_catalogue_is_refused_with_the_name_of_the_entry() {
+    fn an_invalid_catalogue_is_rejected_with_the_name_of_the_entry() {
         for (case, text, expected) in [
             ("not YAML", "projects: [", "catalogue:"),
             ("unknown member", "projects: [{key: shop, color: red}]", "color"),
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_a_file_win_over_those_that_are_built_in() {
+    fn entries_of_a_file_replace_built_in_ones() {
         let more = Catalogue::parse(
             r#"{"clients": [{"id": "dev-client", "secret": "other", "scopes": ["view_connectors:demo"]}]}"#,
         )

@@ -1,7 +1,7 @@
-//! What makes a create or a redeploy a mistake that is told at once (contract sections 5.3 and 7).
+//! Validation of a create or a redeploy: the mistakes that the API refuses immediately (contract sections 5.3 and 7).
 //!
-//! Pure lists of checks. Each gives every error that it finds, so that one answer tells them all. Missing and empty
-//! values of applications are not among them: such a deployment is accepted and fails (`build.rs`).
+//! Pure checks. Each returns every error that it finds, so that one answer reports them all. Missing and empty values
+//! of applications are not checked here: such a deployment is accepted, and its build fails (`build.rs`).
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use connect_api::model::{
     ErrorObject, GlobalConfiguration, IsPreviewable, RetryPolicy,
 };
 
-/// Which type the deployment gets.
+/// Returns the type of the deployment.
 ///
 /// # Errors
 /// `ConnectorStagedNotPreviewable`, `DeploymentInvalidType`, `DeploymentProductionDeactivated`.
@@ -51,7 +51,7 @@ pub(super) fn deployment_type(
     }
 }
 
-/// The region of the deployment: `DeploymentUnsupportedRegion`.
+/// Checks the region of the deployment: `DeploymentUnsupportedRegion`.
 pub(super) fn region(region: &str, connector: &ConnectorDefinition) -> Option<ErrorObject> {
     (!connector.supports(region)).then(|| {
         let text = format!("The connector '{}' cannot be deployed in the region '{}'.", connector.key, cut(region));
@@ -59,25 +59,25 @@ pub(super) fn region(region: &str, connector: &ConnectorDefinition) -> Option<Er
     })
 }
 
-/// The deployment that a redeploy is about.
+/// The deployment that a redeploy changes.
 #[derive(Clone, Copy)]
 pub(super) struct Deployed<'a> {
-    /// As it was before.
+    /// The record before the redeploy.
     pub(super) old: &'a Record,
-    /// What becomes of applications that a newer connector adds.
+    /// What happens to applications that a newer connector adds.
     pub(super) added: AddedApplications,
 }
 
 impl Deployed<'_> {
-    /// Whether the deployment may be given values of this application, which its connector declares from now on: it has it,
-    /// or the version before did not have it.
+    /// Whether a redeploy may name this application, which the connector now declares: the deployment has the
+    /// application already, or the previous version of the connector did not declare it and the variant accepts it.
     fn takes(self, name: &str) -> bool {
         let added = self.old.connector.application(name).is_none();
         self.old.values.application(name).is_some() || (added && self.added == AddedApplications::Accept)
     }
 }
 
-/// Names of applications and variables that were sent. `deployed`: the deployment, `None` for a create.
+/// Checks the names of applications and variables that were sent. `deployed` is `None` for a create.
 pub(super) fn names(
     sent: &[ApplicationConfiguration],
     connector: &ConnectorDefinition,
@@ -103,7 +103,7 @@ pub(super) fn names(
             continue;
         }
         if application.schedule.is_some() && declared.application_type != ApplicationType::Job {
-            let text = format!("Application '{name}' is no job, so it takes no schedule.");
+            let text = format!("Application '{name}' is not a job, so it cannot have a schedule.");
             errors.push(with_details(
                 ErrorCode::InvalidJsonInput,
                 "Request body does not have the expected form.",
@@ -125,11 +125,11 @@ pub(super) fn names(
     errors
 }
 
-/// A retry policy that was sent: `DeploymentRetryPolicyOverrideNotAllowed`, `DeploymentInvalidRetryPolicy`.
+/// Checks a retry policy that was sent: `DeploymentRetryPolicyOverrideNotAllowed`, `DeploymentInvalidRetryPolicy`.
 fn retry_policy(policy: &RetryPolicy, declared: &DeclaredApplication) -> Option<ErrorObject> {
     let name = &declared.application_name;
     if declared.application_type != ApplicationType::Event {
-        let text = format!("Application '{name}' is no event application, so it takes no retry policy.");
+        let text = format!("Application '{name}' is not an event application, so it cannot have a retry policy.");
         return Some(error(ErrorCode::DeploymentRetryPolicyOverrideNotAllowed, text));
     }
     let wrong = wrong_retry_policy(policy).into_iter().next();
@@ -139,7 +139,7 @@ fn retry_policy(policy: &RetryPolicy, declared: &DeclaredApplication) -> Option<
     })
 }
 
-/// Members of a retry policy that break a rule of contract section 4.4, each with what it must be.
+/// Returns the members of a retry policy that break a rule of contract section 4.4, each with the rule.
 pub(super) fn wrong_retry_policy(policy: &RetryPolicy) -> Vec<(&'static str, &'static str)> {
     let RetryPolicy { strategy, min_backoff_seconds: min, max_backoff_seconds: max, max_attempts: attempts } = policy;
     let mut wrong = Vec::new();
@@ -178,7 +178,7 @@ fn unknown_application(name: &str, belongs: bool) -> ErrorObject {
     }
 }
 
-/// Names of global variables that were sent.
+/// Checks the names of global variables that were sent.
 pub(super) fn global_names(sent: Option<&GlobalConfiguration>, declared: Option<&DeclaredGlobal>) -> Vec<ErrorObject> {
     let Some(sent) = sent else { return Vec::new() };
     let nothing = DeclaredGlobal::default();
@@ -215,11 +215,11 @@ fn keys<'a>(
 }
 
 fn twice(what: &str) -> ErrorObject {
-    let text = format!("The {what} is there twice.");
+    let text = format!("The {what} appears twice.");
     with_details(ErrorCode::InvalidJsonInput, "Request body does not have the expected form.", &text)
 }
 
-/// Required global variables of what the deployment would have.
+/// Checks the required global variables in the values that the deployment would have.
 pub(super) fn global_values(values: &Values, declared: Option<&DeclaredGlobal>) -> Vec<ErrorObject> {
     let Some(declared) = declared else { return Vec::new() };
     let global = values.global.as_ref();
@@ -249,7 +249,7 @@ pub(super) fn global_values(values: &Values, declared: Option<&DeclaredGlobal>) 
     errors
 }
 
-/// Which application's log is asked for: `DeploymentApplicationDoesNotExist`, `DeploymentLogMissingApplicationName`.
+/// Checks the application of a log query: `DeploymentApplicationDoesNotExist`, `DeploymentLogMissingApplicationName`.
 pub(super) fn log_question(query: &LogQuery, connector: &ConnectorDefinition, region: &str) -> Result<(), Refusal> {
     match &query.application_name {
         Some(name) if connector.application(name).is_none() => Err(Refusal::new(
@@ -265,7 +265,7 @@ pub(super) fn log_question(query: &LogQuery, connector: &ConnectorDefinition, re
     }
 }
 
-/// Whether the log endpoints are still there (contract section 3).
+/// Checks whether the log endpoints still exist (contract section 3).
 pub(super) fn logs_are_served(logs: Logs) -> Result<(), Refusal> {
     let (status, code) = match logs {
         Logs::Served => return Ok(()),
@@ -278,7 +278,7 @@ pub(super) fn logs_are_served(logs: Logs) -> Result<(), Refusal> {
     Err(Refusal { status, ..Refusal::with_details(code, text, text) })
 }
 
-/// Whether a project is served which the catalogue does not list.
+/// Checks whether the server answers for a project that the catalogue does not list.
 pub(super) fn unknown_project_is_served(choice: UnknownProject, key: &str) -> Result<(), Refusal> {
     let code = match choice {
         UnknownProject::Served => return Ok(()),
@@ -290,7 +290,7 @@ pub(super) fn unknown_project_is_served(choice: UnknownProject, key: &str) -> Re
     Err(Refusal::with_details(code, &text, &text))
 }
 
-/// What a busy deployment says to a redeploy.
+/// Returns the refusal of a redeploy while the deployment is busy.
 pub(super) fn busy(status: &DeploymentStatus) -> Refusal {
     let text = format!("Already {}.", status.as_str().to_lowercase());
     Refusal::new(ErrorCode::DeploymentInvalidStatusTransition, text)

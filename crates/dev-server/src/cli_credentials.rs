@@ -1,5 +1,5 @@
-//! A login of the official command line client, which has no way to log in anywhere but at the service: the file that its
-//! login would leave, with a token of this server.
+//! Credentials file for the official command line client, with a token of this server. The client can log in only at
+//! the service, so the dev server writes the file that a login would write.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,31 +10,31 @@ use super::catalogue::REGIONS;
 use super::http::Shared;
 use super::state_file::write_private;
 
-/// Below the home folder.
+/// Folder of the credentials, below the home folder.
 const FOLDER: &str = ".commercetools";
 const FILE: &str = "credentials";
 
 /// Why the file was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum CliCredentialsError {
-    /// The catalogue has no client.
-    #[error("credentials for the command line: the catalogue has no client with a scope of a project")]
+    /// The catalogue has no client with a scope of a project.
+    #[error("credentials for the official client: the catalogue has no client with a scope of a project")]
     NoClient,
-    /// Somebody is logged in there.
-    #[error("{0} holds another login, which is kept; choose another folder")]
+    /// The file contains another login.
+    #[error("{0} contains another login, which is not overwritten; choose another folder")]
     Taken(PathBuf),
-    /// It cannot be read or written.
+    /// The file or its folder cannot be read or written.
     #[error("{path}: {source}")]
     Io {
         /// The file or its folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Writes `HOME/.commercetools/credentials` for the first client of the catalogue, readable by its owner only. A file
-/// that holds another login is kept.
+/// Writes `HOME/.commercetools/credentials` for the first client of the catalogue, readable by its owner only. Does not
+/// overwrite a file with another login.
 pub(super) async fn write(shared: &Shared, home: &Path) -> Result<(), CliCredentialsError> {
     let client = shared.world().catalogue().clients.first().cloned().ok_or(CliCredentialsError::NoClient)?;
     let project = client.scopes.iter().find_map(|scope| scope.split_once(':')).map(|(_, project)| project.to_owned());

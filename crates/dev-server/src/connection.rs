@@ -1,4 +1,4 @@
-//! Connections that can be cut: a fault may close one without an answer, which a handler alone cannot do.
+//! Connections that a fault can close without an answer, which a request handler alone cannot do.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
@@ -11,32 +11,32 @@ use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A listener whose connections can be cut.
+/// A listener whose connections can be closed by a fault.
 #[derive(Debug)]
 pub(super) struct CuttableListener(pub(super) TcpListener);
 
-/// A connection that fails once it is cut.
+/// A connection whose writes fail once it is cut.
 #[derive(Debug)]
 pub(super) struct CuttableStream {
     stream: TcpStream,
     scissors: Scissors,
 }
 
-/// How a connection ends before its time.
+/// How a fault closes a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// In good order.
+    /// With an orderly shutdown (FIN).
     Closed,
-    /// By a reset.
+    /// With a reset (RST).
     Reset,
 }
 
-/// Cuts the connection of a request.
+/// Handle that cuts the connection of a request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scissors(Arc<OnceLock<Cut>>);
 
 impl Scissors {
-    /// From now on nothing is written, so that no answer leaves.
+    /// Makes all further writes fail, so that no answer is sent.
     pub(super) fn cut(&self, cut: Cut) {
         self.0.get_or_init(|| cut);
     }
@@ -47,7 +47,7 @@ impl CuttableStream {
         match self.scissors.0.get() {
             None => return Ok(()),
             Some(Cut::Closed) => {}
-            // The error below closes it.
+            // With zero linger, the close that the error below causes sends a reset.
             Some(Cut::Reset) => self.stream.set_zero_linger()?,
         }
         Err(Error::from(ErrorKind::BrokenPipe))
@@ -66,7 +66,7 @@ impl Listener for CuttableListener {
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let (stream, address) = Listener::accept(&mut self.0).await;
-        // Answers are small; waiting for more to send would only slow tests down.
+        // Without Nagle's algorithm: answers are small, and delaying them would slow tests down.
         let _ = stream.set_nodelay(true);
         (CuttableStream { stream, scissors: Scissors::default() }, address)
     }

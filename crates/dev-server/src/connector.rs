@@ -1,7 +1,7 @@
-//! One version of a connector: what the contract says of it, and how its deployments go.
+//! One version of a connector: the members of the contract, and how its deployments behave.
 //!
-//! Next: `build.rs` for what the members that the contract does not have (`scripts`, `builds`, `allowedValues`,
-//! `schedules`) make of a deployment, `addresses.rs` for `endpoints`.
+//! Next: `build.rs` for the effect of the members that the contract does not have (`scripts`, `builds`,
+//! `allowedValues`, `schedules`), `addresses.rs` for `endpoints`.
 
 use std::collections::BTreeMap;
 
@@ -14,27 +14,27 @@ use connect_api::model::{
     IntegrationType, IsPreviewable, Repository, RetryPolicy,
 };
 
-/// What the `postDeploy` scripts of a connector do. However they end, the deployment is live (contract section 15.2).
+/// Result of the `postDeploy` scripts of a connector. The deployment is live in any case (contract section 15.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scripts {
-    /// There are none; the report says so for each application.
+    /// The connector has no scripts; the report has an entry about that for each application.
     #[default]
     NotDefined,
-    /// They succeed, and the report says so.
+    /// The scripts succeed, with an entry in the report.
     Succeed,
-    /// They fail, with a `Warning` in the report.
+    /// The scripts fail, with a `Warning` in the report.
     Warn,
-    /// They fail, and the report says that they succeeded.
+    /// The scripts fail, but the report has the entry of a success.
     FailSilently,
 }
 
-/// How the builds of a connector end, unless a value is wrong.
+/// Result of the builds of a connector if all values are valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Builds {
-    /// Well.
+    /// Builds succeed.
     #[default]
     Succeed,
-    /// With an `Error` in the report; the deployment is `Failed`.
+    /// Builds fail, with an `Error` in the report; the deployment is `Failed`.
     Fail,
 }
 
@@ -42,38 +42,39 @@ pub enum Builds {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AllowedValues {
-    /// Application.
+    /// Name of the application.
     pub application_name: String,
-    /// Plain variable.
+    /// Key of the plain variable.
     pub key: String,
-    /// Any of these.
+    /// The allowed values.
     pub one_of: Vec<String>,
 }
 
-/// One version of a connector: the members of contract section 4.2, and how its deployments go.
+/// One version of a connector: the members of contract section 4.2, and how its deployments behave.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConnectorDefinition {
-    /// Unique id, a UUID of version 4; made from the key if left out.
+    /// Unique id, a version 4 UUID; derived from the key if it is left out.
     #[serde(default)]
     pub id: String,
-    /// The user's own unique name; empty: it has none, which only a staged one may have, and what was published of it.
+    /// Unique name chosen by the user. Empty if it has none, which is possible only for staged connectors and what was
+    /// published from them.
     pub key: String,
-    /// Version.
+    /// Version number, from 1.
     #[serde(default = "first_version")]
     pub version: i64,
-    /// For people.
+    /// Name for users.
     pub name: String,
-    /// For people.
+    /// Description for users.
     #[serde(default)]
     pub description: Option<String>,
     /// What it integrates with.
     #[serde(default)]
     pub integration_types: Vec<IntegrationType>,
-    /// Who owns it.
+    /// Author of the connector.
     #[serde(default)]
     pub creator: Creator,
-    /// Where its source is.
+    /// Repository of its source.
     #[serde(default)]
     pub repository: Repository,
     /// Its applications and their variables.
@@ -82,41 +83,41 @@ pub struct ConnectorDefinition {
     /// Variables of all its applications.
     #[serde(default)]
     pub global_configuration: Option<DeclaredGlobal>,
-    /// Describes the API client that is generated with each deployment.
+    /// API client that is generated with each deployment.
     #[serde(default)]
     pub api_client: Option<ConnectorApiClient>,
-    /// Only `privateProjects` may use it.
+    /// Whether only `privateProjects` may use it.
     #[serde(default)]
     pub private: bool,
     /// Projects that may use it while it is private: keys, or identifiers of the form `{region}:{projectKey}`.
     #[serde(default)]
     pub private_projects: Vec<String>,
-    /// Key of the project of whoever prepared it, which may use it while it is private and no project is listed, and
-    /// change it while it is staged. Left out: every project that may use it.
+    /// Key of the project that owns it. The owner may use it while it is private and `privateProjects` is empty, and
+    /// change it while it is staged. If left out, every project that may use it may change it.
     #[serde(default)]
     pub owner: Option<String>,
-    /// Where it may be deployed; empty: anywhere.
+    /// Regions in which it may be deployed; empty: all.
     #[serde(default)]
     pub supported_regions: Vec<String>,
-    /// Passed certification.
+    /// Whether it passed certification.
     #[serde(default)]
     pub certified: bool,
-    /// Its documentation.
+    /// URL of its documentation.
     #[serde(default)]
     pub documentation_url: Option<String>,
-    /// A staged connector, not a published one.
+    /// Whether it is a staged connector; otherwise it is published.
     #[serde(default)]
     pub staged: bool,
-    /// `true`, `false`, `pending` or `none` (contract section 4.1); matters for a staged one.
+    /// `true`, `false`, `pending` or `none` (contract section 4.1); used for staged connectors only.
     #[serde(default)]
     pub is_previewable: IsPreviewable,
-    /// What its scripts do.
+    /// Result of its scripts.
     #[serde(default)]
     pub scripts: Scripts,
-    /// How its builds end.
+    /// Result of its builds.
     #[serde(default)]
     pub builds: Builds,
-    /// What its builds check.
+    /// Values that its builds check.
     #[serde(default)]
     pub allowed_values: Vec<AllowedValues>,
     /// Cron expressions of its `connect.yaml`, by job application.
@@ -125,10 +126,10 @@ pub struct ConnectorDefinition {
     /// Retry policies of its `connect.yaml`, by event application.
     #[serde(default)]
     pub retry_policies: BTreeMap<String, RetryPolicy>,
-    /// Endpoints of its `connect.yaml`, by application: the end of the address of a service.
+    /// Endpoints of its `connect.yaml`, by application: the path of the address of a service.
     #[serde(default)]
     pub endpoints: BTreeMap<String, String>,
-    /// What its `postDeploy` script creates in the project, and its `preUndeploy` script removes.
+    /// Resources that its `postDeploy` script creates in the project and its `preUndeploy` script removes.
     #[serde(default)]
     pub creates: Vec<ScriptResource>,
 }
@@ -137,12 +138,12 @@ fn first_version() -> i64 {
     1
 }
 
-/// The key in a `ProjectIdentifier` (contract section 4.1), or the whole text where no region stands before it.
+/// Returns the project key of a `ProjectIdentifier` (contract section 4.1), or the whole text if it has no region.
 pub(super) fn project_of(identifier: &str) -> &str {
     identifier.rsplit(':').next().unwrap_or(identifier)
 }
 
-/// The newest of some versions of connectors, one for each id, in the order in which they came.
+/// Returns the newest version for each connector id, in the order in which the ids first appear.
 pub(super) fn newest<'a>(versions: impl Iterator<Item = &'a ConnectorDefinition>) -> Vec<&'a ConnectorDefinition> {
     let mut places = BTreeMap::new();
     let mut newest: Vec<&ConnectorDefinition> = Vec::new();
@@ -158,13 +159,13 @@ pub(super) fn newest<'a>(versions: impl Iterator<Item = &'a ConnectorDefinition>
 }
 
 impl ConnectorDefinition {
-    /// The application of that name.
+    /// Returns the application with this name.
     #[must_use]
     pub fn application(&self, name: &str) -> Option<&DeclaredApplication> {
         self.configurations.iter().find(|application| application.application_name == name)
     }
 
-    /// Whether a project may use it.
+    /// Whether a project may use the connector.
     #[must_use]
     pub fn is_open_to(&self, project: &str) -> bool {
         let is_owner = self.owner.as_ref().is_some_and(|owner| owner == project);
@@ -173,7 +174,7 @@ impl ConnectorDefinition {
             || self.private_projects.iter().any(|open| project_of(open) == project)
     }
 
-    /// Its next version, changed in everything but what names it.
+    /// Returns the next version. `change` can modify everything except id, key, version and `staged`.
     pub(super) fn raised(&self, change: impl FnOnce(&mut Self)) -> Self {
         let mut raised = self.clone();
         change(&mut raised);
@@ -181,19 +182,19 @@ impl ConnectorDefinition {
         Self { id, key, staged: self.staged, version: self.version + 1, ..raised }
     }
 
-    /// The key, if it has one.
+    /// Returns the key, if the connector has one.
     pub(super) fn shown_key(&self) -> Option<String> {
         (!self.key.is_empty()).then(|| self.key.clone())
     }
 
-    /// Whether it can be deployed there.
+    /// Whether the connector can be deployed in a region.
     #[must_use]
     pub fn supports(&self, region: &str) -> bool {
         REGIONS.contains(&region)
             && (self.supported_regions.is_empty() || self.supported_regions.iter().any(|supported| supported == region))
     }
 
-    /// As `GET /connectors/…` shows it.
+    /// Returns the connector as `GET /connectors/…` shows it.
     #[must_use]
     pub fn published(&self) -> Connector {
         Connector {
@@ -215,7 +216,7 @@ impl ConnectorDefinition {
         }
     }
 
-    /// As it stands inside a deployment.
+    /// Returns the connector as a deployment shows it.
     #[must_use]
     pub fn deployed(&self) -> DeployedConnector {
         DeployedConnector {
@@ -237,7 +238,7 @@ impl ConnectorDefinition {
 }
 
 impl ConnectorDefinition {
-    /// Whether it can be offered; the text says what to change.
+    /// Checks the definition; the error says what to change.
     pub(super) fn check(&self) -> Result<(), String> {
         if !is_key(&self.key, 256) {
             return Err("key must be 2 to 256 characters of A-Z a-z 0-9 _ -".to_owned());
@@ -249,7 +250,7 @@ impl ConnectorDefinition {
             return Err("isPreviewable must be one of true, false, pending, none, in quotes".to_owned());
         }
         if let Some(region) = self.supported_regions.iter().find(|region| !REGIONS.contains(&region.as_str())) {
-            return Err(format!("`{region}` is no region; use some of {}", REGIONS.join(", ")));
+            return Err(format!("`{region}` is not a region; use some of {}", REGIONS.join(", ")));
         }
         for application in &self.configurations {
             if !is_key(&application.application_name, 256) {
@@ -260,7 +261,7 @@ impl ConnectorDefinition {
             }
             if let ApplicationType::Other(word) = &application.application_type {
                 return Err(format!(
-                    "`{word}` is no applicationType; use one of {}",
+                    "`{word}` is not an applicationType; use one of {}",
                     ApplicationType::KNOWN.join(", ")
                 ));
             }
@@ -269,7 +270,7 @@ impl ConnectorDefinition {
         let named = self.schedules.keys().chain(self.retry_policies.keys()).chain(self.endpoints.keys());
         if let Some(name) = named.chain(checked).find(|name| self.application(name).is_none()) {
             return Err(format!(
-                "schedules, retryPolicies, endpoints and allowedValues name the application `{name}`, which is not there"
+                "schedules, retryPolicies, endpoints or allowedValues name the unknown application `{name}`"
             ));
         }
         for created in &self.creates {
@@ -277,10 +278,7 @@ impl ConnectorDefinition {
                 return Err(format!("creates: key `{}` must be 2 to 256 characters of A-Z a-z 0-9 _ -", created.key));
             }
             if self.application(&created.application_name).is_none() {
-                return Err(format!(
-                    "creates names the application `{}`, which is not there",
-                    created.application_name
-                ));
+                return Err(format!("creates names the unknown application `{}`", created.application_name));
             }
         }
         Ok(())

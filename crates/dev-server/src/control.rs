@@ -1,6 +1,6 @@
-//! `/_dev/...`, only with `--control`: faults, calls, clock, what someone else would change, reset.
+//! The control API below `/_dev`, with `--control` only: faults, calls, clock, changes by others, reset.
 //!
-//! Needs no token and is not counted among the calls, so the listener must not be reachable for strangers.
+//! It needs no token and is not counted among the calls. Do not expose the listener to untrusted clients.
 
 mod staged;
 
@@ -29,7 +29,7 @@ use connect_api::model::{DeclaredApplication, DeclaredGlobal, DeploymentStatus, 
 
 type Answer = Result<Response, Refusal>;
 
-/// The routes below `/_dev`.
+/// Returns the routes below `/_dev`.
 pub(super) fn router() -> Router<Arc<Shared>> {
     Router::new()
         .route("/faults", get(list_faults).post(add_fault).delete(clear_faults))
@@ -104,7 +104,7 @@ async fn read_clock(State(shared): State<Arc<Shared>>) -> Response {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
-    /// Span of time such as `5s`.
+    /// Duration such as `5s`.
     step: String,
 }
 
@@ -114,9 +114,9 @@ async fn step_clock(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
     let before = shared.clock.now();
     shared.clock.step(by);
     let now = shared.clock.now();
-    // The machine's clock has moved too, but not by the step.
+    // A system clock cannot be stepped: it has advanced only by the time since `before`.
     if now < clock::later(before, by) {
-        return Err(bad("The clock is the machine's and moves by itself; start with --stepped-clock to step it."));
+        return Err(bad("The system clock cannot be stepped; start the dev server with --stepped-clock."));
     }
     Ok(ok(&json!({"now": now})))
 }
@@ -146,31 +146,31 @@ async fn reset(State(shared): State<Arc<Shared>>) -> Answer {
     saved(&shared).await
 }
 
-/// What someone else, or the platform, does to a deployment.
+/// A change to a deployment by someone else, or by the platform.
 #[derive(Deserialize)]
 #[serde(tag = "action", rename_all = "camelCase", deny_unknown_fields)]
 enum Act {
-    /// How the running or next build ends.
+    /// Plans the outcome of the running or next build.
     PlanOutcome { outcome: PlannedOutcome },
-    /// The running or next undeploy fails.
+    /// Makes the running or next undeploy fail.
     FailUndeploy,
-    /// What runs ends now.
+    /// Ends the running operation now.
     Finish,
-    /// Someone else redeploys.
+    /// Redeploys, as someone else.
     Redeploy { redeploy: Option<RedeployAction> },
-    /// Someone else goes back to what was live before.
+    /// Rolls back to the previous revision, as someone else.
     Rollback,
-    /// It is gone at once.
+    /// Removes the deployment immediately.
     Remove,
-    /// The version grows.
+    /// Increments the version.
     BumpVersion,
-    /// Any status, also one that the contract does not list.
+    /// Sets any status, even one that the contract does not list.
     SetStatus { status: DeploymentStatus },
-    /// What its scripts do about resources from the running or next build on; null: what the catalogue says.
+    /// Plans what the scripts do with resources, from the running or next build on; null: as in the catalogue.
     PlanResources { creation: Option<Creation> },
-    /// Its scripts run once more, now, and do this.
+    /// Runs the scripts again now, with this effect.
     CreateResources { creation: Creation },
-    /// A line in the log of an application.
+    /// Writes a line to the log of an application.
     #[serde(rename_all = "camelCase")]
     WriteLog {
         application_name: String,
@@ -212,7 +212,7 @@ async fn list_resources(State(shared): State<Arc<Shared>>) -> Response {
     ok(&json!(shared.world().resources(now)))
 }
 
-/// A resource that someone removes.
+/// Identifies a resource to remove.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Removed {
@@ -228,7 +228,7 @@ async fn remove_resource(State(shared): State<Arc<Shared>>, body: Bytes) -> Answ
     saved(&shared).await
 }
 
-/// What a new version of a connector changes; nothing: only its number.
+/// Changes of a new version of a connector; by default only its number changes.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct NewVersion {

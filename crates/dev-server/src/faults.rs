@@ -1,6 +1,6 @@
-//! Faults: what goes wrong, for which calls, and whether the change was made before (design section 6).
+//! Fault injection: which calls fail, how, and whether the operation happens nevertheless (design section 6).
 //!
-//! Pure choice of the fault for a call; `answers.rs` makes the wrong answer. First fault that fits wins.
+//! Pure: this module chooses the fault of a call, `answers.rs` builds the answer. The first matching fault wins.
 
 use std::collections::BTreeMap;
 
@@ -13,85 +13,85 @@ use tokio::sync::watch;
 use super::variant::Variant;
 use connect_api::routes::OPERATIONS;
 
-/// Whether the operation happens in spite of the fault.
+/// Whether the operation happens despite the fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FaultEffect {
-    /// Nothing happens.
+    /// The operation does not happen.
     #[default]
     Before,
-    /// It happens, and its answer is replaced.
+    /// The operation happens, and its answer is replaced.
     After,
 }
 
-/// Which calls go wrong, and how.
+/// Which calls fail, and how.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Fault {
-    /// Name of the operation in the contract, or `token`; the forms by id and by key and the unscoped ones differ.
-    /// Left out: every operation.
+    /// Name of the operation in the contract, or `token`; the forms by id, by key and without a project have different
+    /// names. Left out: every operation.
     pub operation: Option<String>,
-    /// Only paths that contain this.
+    /// Only calls whose path contains this.
     pub path: Option<String>,
-    /// Calls that pass before the first one goes wrong.
+    /// Number of matching calls that pass before the first one fails.
     pub skip: u64,
-    /// Calls that go wrong; left out: all.
+    /// Number of calls that fail; left out: all.
     pub count: Option<u64>,
-    /// Share of the calls that go wrong, 0 to 1; left out: all.
+    /// Fraction of the calls that fail, 0 to 1; left out: all.
     pub share: Option<f64>,
     /// Whether the operation happens.
     pub effect: FaultEffect,
-    /// What is answered.
+    /// The answer.
     pub answer: FaultAnswer,
 }
 
-/// A wrong answer. Where nothing says what is answered, only how (`delayMs`, `cutAt`, `stallAt`), it is the right one.
+/// The answer of a fault. If only `delayMs`, `cutAt` or `stallAt` are set, it is the regular answer, delayed or cut.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a member of the file that people write")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a member of the file that users write")]
 pub struct FaultAnswer {
-    /// HTTP status; left out: that of the code, or 500.
+    /// HTTP status; left out: the status of `code`, or 500.
     pub status: Option<u16>,
-    /// Code of an error body.
+    /// Error code in the body.
     pub code: Option<String>,
-    /// Text of an error body.
+    /// Error message in the body.
     pub message: Option<String>,
-    /// Headers, such as `Retry-After`.
+    /// Additional headers, such as `Retry-After`.
     pub headers: BTreeMap<String, String>,
-    /// A text is sent as it is (as HTML, unless a `Content-Type` is given), anything else as JSON.
+    /// Body: a string is sent unchanged (as HTML, unless `headers` has a `Content-Type`), anything else as JSON.
     pub body: Option<Value>,
-    /// Waits before the answer, in milliseconds of real time; not any longer once the faults are cleared.
+    /// Delay before the answer, in milliseconds of real time. Replacing or clearing the faults ends it early.
     pub delay_ms: u64,
-    /// The right body, with this status and these headers; the operation happens, whatever the effect.
+    /// Sends the regular body with this status and these headers; the operation happens regardless of `effect`.
     pub keep_body: bool,
     /// Closes the connection without an answer.
     pub drop: bool,
-    /// Resets the connection without an answer (RST), as a machine does that was started anew.
+    /// Resets the connection without an answer (RST), as a restarted machine does.
     pub reset: bool,
-    /// Closes the connection after that many bytes of the body.
+    /// Closes the connection after this number of bytes of the body.
     pub cut_at: Option<u64>,
-    /// Sends that many bytes of the body, then nothing more until the caller goes.
+    /// Sends this number of bytes of the body, then nothing until the caller disconnects.
     pub stall_at: Option<u64>,
     /// Sends a body that never ends.
     pub endless: bool,
-    /// Sends a body of that many bytes.
+    /// Sends a body of this number of bytes.
     pub body_bytes: Option<u64>,
 }
 
 impl FaultAnswer {
-    /// An error body with a status and a code.
+    /// Returns an error with a status and a code.
     #[must_use]
     pub fn error(status: u16, code: &str) -> Self {
         Self { status: Some(status), code: Some(code.to_owned()), ..Self::default() }
     }
 
-    /// A status and a text that is not JSON.
+    /// Returns an answer with a status and a text that is not JSON.
     #[must_use]
     pub fn text(status: u16, text: &str) -> Self {
         Self { status: Some(status), body: Some(Value::String(text.to_owned())), ..Self::default() }
     }
 
-    /// No answer: the connection is closed.
+    /// Closes the connection without an answer.
     #[must_use]
     pub fn dropped() -> Self {
         Self { drop: true, ..Self::default() }
@@ -104,19 +104,19 @@ impl FaultAnswer {
         self
     }
 
-    /// No answer: the connection is reset.
+    /// Resets the connection without an answer.
     #[must_use]
     pub fn reset() -> Self {
         Self { reset: true, ..Self::default() }
     }
 
-    /// The right body with another status.
+    /// Returns the regular body with another status.
     #[must_use]
     pub fn with_the_right_body(status: u16) -> Self {
         Self { status: Some(status), keep_body: true, ..Self::default() }
     }
 
-    /// Whether the right answer is given, if perhaps late, broken off, or with another head.
+    /// Whether the body is that of the regular answer, possibly delayed, cut, or with another status and headers.
     pub(super) fn is_right(&self) -> bool {
         self.keep_body || Self { delay_ms: 0, cut_at: None, stall_at: None, ..self.clone() } == Self::default()
     }
@@ -127,7 +127,7 @@ impl FaultAnswer {
         }
         for (name, value) in &self.headers {
             if http::HeaderName::try_from(name).is_err() || http::HeaderValue::try_from(value).is_err() {
-                return Err(format!("answer.headers: `{name}` is no header"));
+                return Err(format!("answer.headers: `{name}` is not a valid header"));
             }
         }
         Ok(())
@@ -135,30 +135,30 @@ impl FaultAnswer {
 }
 
 impl Fault {
-    /// Every call of an operation goes wrong before its effect.
+    /// Creates a fault for every call of an operation, which then does not happen.
     #[must_use]
     pub fn of(operation: &str, answer: FaultAnswer) -> Self {
         Self { operation: Some(operation.to_owned()), answer, ..Self::default() }
     }
 
-    /// Only so many calls.
+    /// Limits the fault to `count` calls.
     #[must_use]
     pub fn times(mut self, count: u64) -> Self {
         self.count = Some(count);
         self
     }
 
-    /// The operation happens all the same.
+    /// Lets the operation happen before its answer is replaced.
     #[must_use]
     pub fn after_the_effect(mut self) -> Self {
         self.effect = FaultEffect::After;
         self
     }
 
-    /// Whether it can be used.
+    /// Validates the fault.
     ///
     /// # Errors
-    /// With a text that says what to change.
+    /// If the fault is not valid; the error says what to change.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.operation.as_deref().is_some_and(|name| !OPERATIONS.contains(&name)) {
             return Err(format!("operation must be one of {}", OPERATIONS.join(", ")));
@@ -176,21 +176,21 @@ impl Fault {
     }
 }
 
-/// A file of faults and choices: `--faults FILE`.
+/// The file of `--faults FILE`: faults and a variant.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FaultFile {
-    /// What the contract leaves open.
+    /// Choices where the contract leaves something open.
     pub variant: Option<Variant>,
-    /// Calls that go wrong.
+    /// The faults.
     pub faults: Vec<Fault>,
 }
 
 impl FaultFile {
-    /// Reads YAML or JSON.
+    /// Parses a file in YAML or JSON.
     ///
     /// # Errors
-    /// When it is neither, or a fault cannot work, with a text that says what to change.
+    /// If the text is neither, or a fault is not valid; the error says what to change.
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: Self = serde_saphyr::from_str(text).map_err(|error| {
             let text = error.to_string();
@@ -203,12 +203,12 @@ impl FaultFile {
     }
 }
 
-/// The faults that are set.
+/// The active faults.
 #[derive(Debug)]
 pub(super) struct Faults {
     random: StdRng,
     set: Vec<Fault>,
-    /// Tells answers that are delayed when the faults are others.
+    /// Notifies delayed answers when the faults are replaced.
     replaced: watch::Sender<()>,
 }
 
@@ -227,7 +227,7 @@ impl Faults {
         self.replaced.send_replace(());
     }
 
-    /// Changes when the faults are replaced from now on.
+    /// Returns a receiver that is notified when the faults are replaced.
     pub(super) fn replaced(&self) -> watch::Receiver<()> {
         self.replaced.subscribe()
     }
@@ -236,7 +236,7 @@ impl Faults {
         &self.set
     }
 
-    /// The fault of this call, counted as used.
+    /// Returns the fault of this call, if any, and counts it as used.
     pub(super) fn take(&mut self, operation: &str, path: &str) -> Option<(FaultEffect, FaultAnswer)> {
         for fault in &mut self.set {
             if !fault.fits(operation, path) {
@@ -278,12 +278,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_holds_choices_and_faults() {
+    fn a_file_contains_choices_and_faults() {
         let file = FaultFile::parse(
             "variant: {readLag: 2s, versions: status}\nfaults: [{operation: token, share: 0.5, answer: {status: 503}}]",
         )
-        .expect("it is right");
-        assert_eq!(file.variant.expect("it is there").read_lag.as_secs(), 2);
+        .expect("the file is valid");
+        assert_eq!(file.variant.expect("the file has one").read_lag.as_secs(), 2);
         assert_eq!(file.faults[0].answer.status, Some(503));
         for (case, text, expected) in [
             ("unknown member", "faults: [{operations: token}]", "operations"),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_that_cannot_work_are_refused() {
+    fn invalid_faults_are_rejected() {
         for (case, fault, expected) in [
             ("unknown operation", Fault::of("create", FaultAnswer::default()), "createDeployment"),
             ("share", Fault { share: Some(1.5), ..Fault::default() }, "share"),

@@ -1,5 +1,5 @@
-//! What happened to deployments, one moment after the other, for tests that judge afterwards: what was accepted, what
-//! became of it, and with which values. Secured values are fingerprints here too.
+//! The history of all deployments, for tests that verify it afterwards: accepted calls, changes of the status, and the
+//! values at each moment. Secured values are fingerprints here too.
 
 use std::collections::VecDeque;
 
@@ -9,36 +9,36 @@ use super::record::Record;
 use super::values::Values;
 use connect_api::model::DeploymentStatus;
 
-/// Moments that are kept, the newest ones.
+/// Maximum number of moments; beyond it, the oldest are removed.
 const KEPT: usize = 20_000;
 
-/// What happened to a deployment.
+/// A change of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// It was made.
+    /// It was created.
     Created,
     /// A redeploy was accepted.
     Redeployed,
-    /// Taking it down was begun.
+    /// Undeploying started.
     Undeployed,
-    /// Its status moved on; where several were passed since anybody looked, this is the last of them.
+    /// Its status changed. If several changes were due at the same time, this is the last status.
     Became(DeploymentStatus),
-    /// It is not there any more.
+    /// It no longer exists.
     Gone,
 }
 
-/// A moment in the life of a deployment.
+/// An event in the history of a deployment.
 #[derive(Clone, Debug)]
 pub struct Moment {
-    /// When it was.
+    /// Time of the event.
     pub at: Timestamp,
     /// Project of the deployment.
     pub project: String,
-    /// Its id.
+    /// Id of the deployment.
     pub id: String,
-    /// Its key.
+    /// Key of the deployment.
     pub key: Option<String>,
-    /// Its version from then on.
+    /// Version of the deployment after the event.
     pub version: i64,
     /// What happened.
     pub what: Happened,
@@ -46,14 +46,14 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// The plain value that an application had from then on, if it was sent.
+    /// Returns the plain value of an application after the event, if it was sent.
     #[must_use]
     pub fn plain(&self, application: &str, key: &str) -> Option<&str> {
         self.values.application(application)?.values.plain(key)
     }
 }
 
-/// The moments so far, those of one deployment in their order.
+/// The recorded moments; those of one deployment are in order.
 #[derive(Debug, Default)]
 pub(super) struct History(VecDeque<Moment>);
 

@@ -1,8 +1,8 @@
-//! From a request to its answer: which operation, which fault, whose token, then the world.
+//! Request handling: finds the operation, applies a fault, checks the token, then calls the world.
 //!
-//! Writes one log line for each request, with method, path, status and correlation id, never a query, header or body.
-//! Next: `path.rs`, `tokens.rs`, `input.rs` and `query.rs` for the steps, `http/registry.rs` for connectors, `control.rs`
-//! for `/_dev`.
+//! Logs one line for each request, with method, path, status and correlation id, never a query, header or body. Next:
+//! `path.rs`, `tokens.rs`, `input.rs` and `query.rs` for the steps, `http/registry.rs` for connectors, `control.rs` for
+//! `/_dev`.
 
 mod registry;
 
@@ -42,12 +42,12 @@ use connect_api::ErrorCode;
 use connect_api::commerce::ResourceKind;
 use connect_api::scopes::Right;
 
-/// Number of a call, for support: the caller's, or one that is made.
+/// Correlation id of a call: the one that the caller sent, or a new one.
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
-/// Longest body that is read: far more than 64 applications with 100 values need.
+/// Longest request body, in bytes: far more than 64 applications with 100 values need.
 const LONGEST_BODY: usize = 32 * 1024 * 1024;
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) options: Options,
@@ -58,19 +58,19 @@ pub(super) struct Shared {
     actions: Actions,
     faults: Mutex<Faults>,
     calls: Mutex<Calls>,
-    /// Gets a copy of each answer.
+    /// Receives a copy of each answer.
     listener: Mutex<Option<UnboundedSender<Answer>>>,
-    /// Held while the state file is written, so that an older state never replaces a newer one.
+    /// Locked while the state file is written, so that an older state never replaces a newer one.
     saving: tokio::sync::Mutex<()>,
 }
 
-/// The value even if another request panicked while it held it: each change to it is whole or not there.
+/// Locks a mutex, even if another request panicked while it held the lock: no change is visible half-done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {
-    /// Starts with what the state file keeps, if there is one. `address`: where it listens.
+    /// Creates the state, with the content of the state file if there is one. `address` is the listen address.
     pub(super) async fn new(options: Options, clock: Clock, address: SocketAddr) -> Result<Self, DevServerError> {
         let applications = Applications::new(options.applications.clone(), address)?;
         let mut world = options.new_world();
@@ -91,7 +91,7 @@ impl Shared {
             options,
             clock,
         };
-        // Now, so that a folder that is not there is told at the start and not after the first change.
+        // Saved now, so that a missing folder is an error at startup and not after the first change.
         shared.save().await?;
         if let Some(home) = &shared.options.cli_credentials {
             cli_credentials::write(&shared, home).await?;
@@ -115,14 +115,14 @@ impl Shared {
         lock(&self.calls)
     }
 
-    /// Answers from now on, until someone else listens.
+    /// Returns a receiver of all further answers; it replaces the previous listener.
     pub(super) fn listen(&self) -> UnboundedReceiver<Answer> {
         let (sender, receiver) = unbounded_channel();
         *lock(&self.listener) = Some(sender);
         receiver
     }
 
-    /// Hands a copy to whoever listens.
+    /// Sends a copy of an answer to the listener, if there is one.
     async fn heard(
         &self,
         operation: &'static str,
@@ -134,7 +134,7 @@ impl Shared {
         let Some(listener) = lock(&self.listener).clone() else { return response };
         let (head, body) = response.into_parts();
         let bytes = axum::body::to_bytes(body, usize::MAX).await.expect("answers without a fault are made in memory");
-        // Whoever listened may have gone.
+        // The receiver may have been dropped.
         let _ = listener.send(Answer {
             operation,
             method: method.to_string(),
@@ -147,7 +147,7 @@ impl Shared {
         Response::from_parts(head, Body::from(bytes))
     }
 
-    /// Forgets deployments, carts, faults and calls; tokens stay.
+    /// Resets deployments, connectors, carts, faults and calls to their initial state; tokens stay.
     pub(super) fn reset(&self) {
         *self.world() = self.options.new_world();
         self.actions.reset();
@@ -155,8 +155,8 @@ impl Shared {
         *self.calls() = Calls::default();
     }
 
-    /// A right answer, with null for optional members without a value where the variant says so, and with addresses that
-    /// lead to what somebody develops.
+    /// Builds a regular answer. If the variant says so, optional members without a value are null; addresses of
+    /// applications under development point to the proxy.
     fn shows(&self, status: StatusCode, body: &impl Serialize) -> Response {
         let nulls = self.world().variant.absent == Absent::Null;
         if !nulls && self.applications.is_empty() {
@@ -170,11 +170,11 @@ impl Shared {
         answers::json_answer(status, &body)
     }
 
-    /// Writes the state file, if one is wanted.
+    /// Writes the state file, if one is configured.
     pub(super) async fn save(&self) -> Result<(), StateError> {
         let Some(path) = &self.options.state_file else { return Ok(()) };
         let _turn = self.saving.lock().await;
-        let content = serde_json::to_vec(self.world().kept()).expect("what is kept is JSON");
+        let content = serde_json::to_vec(self.world().kept()).expect("the state can be written as JSON");
         state_file::store(path, &content).await
     }
 
@@ -190,7 +190,7 @@ fn text_of<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// A call that is logged and counted once it is over, also if the caller went before there was an answer.
+/// A call that is logged and counted when this is dropped, so also if the caller disconnects before the answer.
 struct Arrived {
     shared: Arc<Shared>,
     call: Call,
@@ -204,7 +204,7 @@ impl Drop for Arrived {
     }
 }
 
-/// Answers every request that is not of `/_dev`.
+/// Answers every request outside `/_dev`.
 pub(super) async fn answer(
     State(shared): State<Arc<Shared>>,
     ConnectInfo(scissors): ConnectInfo<Scissors>,
@@ -230,6 +230,7 @@ pub(super) async fn answer(
     };
     arrived.call.status = answered.as_ref().map_or(0, |response| response.status().as_u16());
     let correlation_header = HeaderValue::try_from(&arrived.call.correlation_id);
+    // Counted before the answer leaves, so that a caller that has the answer finds the call.
     drop(arrived);
     let mut response = answered.unwrap_or_else(|cut| {
         scissors.cut(cut);
@@ -241,7 +242,7 @@ pub(super) async fn answer(
     response
 }
 
-/// The answer, or that of a fault, or how the connection ends without one.
+/// Returns the regular answer or that of a fault; `Err` closes the connection without an answer.
 async fn with_faults(shared: &Shared, route: &Route, parts: Parts, body: Body) -> Result<Response, Cut> {
     let (fault, mut replaced) = {
         let mut faults = shared.faults();
@@ -261,7 +262,7 @@ async fn with_faults(shared: &Shared, route: &Route, parts: Parts, body: Body) -
             Some(right)
         }
         FaultEffect::Before => {
-            // The body is read all the same: closing a connection on unread bytes would look like another fault.
+            // Reads the body nevertheless: closing a connection with unread bytes would cause a reset.
             let body = axum::body::to_bytes(body, LONGEST_BODY).await.unwrap_or_default();
             delay.await;
             if fault.is_right() { Some(perform(shared, route, parts, Body::from(body)).await) } else { None }
@@ -291,14 +292,14 @@ fn asked(parts: &Parts, body: &[u8]) -> Asked {
     }
 }
 
-/// `body`: `None` if it could not be read.
+/// Answers without a fault. `body` is `None` if it could not be read.
 async fn right(shared: &Shared, route: &Route, parts: Parts, body: Option<Bytes>) -> Response {
     let now = shared.clock.now();
     let Some(bytes) = body else {
         let mut refusal = Refusal::with_details(
             ErrorCode::InvalidJsonInput,
             "The body cannot be read.",
-            &format!("It must arrive whole and have at most {LONGEST_BODY} bytes."),
+            &format!("It must be complete and have at most {LONGEST_BODY} bytes."),
         );
         refusal.status = 413;
         return answers::refused(&refusal);
@@ -320,13 +321,13 @@ async fn right(shared: &Shared, route: &Route, parts: Parts, body: Option<Bytes>
         && answered.is_ok()
         && let Err(error) = shared.save().await
     {
-        tracing::error!(%error, "the change was made, but not kept");
-        return answers::refused(&Refusal::new(ErrorCode::General, "The change was made, but could not be kept."));
+        tracing::error!(%error, "the change was made, but not saved to the state file");
+        return answers::refused(&Refusal::new(ErrorCode::General, "The change was made, but could not be saved."));
     }
     answered.unwrap_or_else(|refusal| answers::refused(&refusal))
 }
 
-/// Does it in the world, after the token's right was checked.
+/// Checks the right of the token, then performs the operation in the world.
 async fn done(
     shared: &Shared,
     operation: &Operation,
@@ -335,7 +336,7 @@ async fn done(
     grant: &Grant,
     now: Timestamp,
 ) -> Result<Response, Refusal> {
-    // Takes the world for itself, so it comes before whoever else does.
+    // Locks the world, so it must not be called while the world is locked already.
     let served = |project: String| shared.world().is_served(&project).map(|()| project);
     let view = |project: &String| served(grant.project(Some(project), Right::ViewDeployments)?);
     let manage =
@@ -364,7 +365,7 @@ async fn done(
         }
         Operation::Revisions { project } => {
             view(project)?;
-            Err(Refusal::new(ErrorCode::ResourceNotFound, "Revisions of deployments are not offered here."))
+            Err(Refusal::new(ErrorCode::ResourceNotFound, "The dev server does not support revisions of deployments."))
         }
         Operation::Resource { project, name } => {
             let right = match name.kind {

@@ -1,24 +1,24 @@
-//! Ids: UUIDs of version 4, from the machine's randomness or, in tests, from a seed.
+//! Ids: version 4 UUIDs, from the randomness of the system or, in tests, from a seed.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// Where new ids come from.
+/// Generator of ids.
 #[derive(Debug)]
 pub(super) struct Ids(StdRng);
 
 impl Ids {
-    /// The same ids for the same seed; without one they cannot be foreseen.
+    /// Creates a generator: with a seed, the ids are always the same; without one, they are unpredictable.
     pub(super) fn new(seed: Option<u64>) -> Self {
         Self(seed.map_or_else(|| StdRng::from_rng(&mut rand::rng()), StdRng::seed_from_u64))
     }
 
-    /// A new id.
+    /// Returns a new id.
     pub(super) fn next(&mut self) -> String {
         uuid::Builder::from_random_bytes(self.bytes()).into_uuid().to_string()
     }
 
-    /// Random bytes.
+    /// Returns random bytes.
     pub(super) fn bytes<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         self.0.fill_bytes(&mut bytes);

@@ -1,7 +1,7 @@
-//! Bodies of requests, read strictly: what the contract requires must be there, in the type that it says.
+//! Strict validation of request bodies: members that the contract requires must exist and have the right type.
 //!
-//! All mistakes are told in one answer, `InvalidJsonInput` for each, with the place and never with a value. Null reads
-//! like absent for optional members (contract section 13, row 5); members that are not listed are passed over. Next:
+//! One answer reports all mistakes, each as `InvalidJsonInput` with its place and never with a value. An optional
+//! member that is null counts as absent (contract section 13, row 5); unknown members are ignored. Next:
 //! `input/staged.rs` for staged connectors.
 
 mod reader;
@@ -19,14 +19,14 @@ pub(super) use self::staged::{staged_draft, staged_update};
 
 const MESSAGE: &str = "Request body does not have the expected form.";
 
-/// An update of a deployment: the version that the caller has seen, and its redeploys.
+/// An update of a deployment: the expected version, and the redeploy actions.
 #[derive(Debug)]
 pub(super) struct Update {
     pub(super) version: i64,
     pub(super) redeploys: Vec<RedeployAction>,
 }
 
-/// Reads a `DeploymentDraft` (contract section 4.4).
+/// Parses a `DeploymentDraft` (contract section 4.4).
 pub(super) fn draft(body: &[u8]) -> Result<DeploymentDraft, Refusal> {
     let value = json(body)?;
     let mut reader = Reader::default();
@@ -37,7 +37,7 @@ pub(super) fn draft(body: &[u8]) -> Result<DeploymentDraft, Refusal> {
     typed(without_nulls(value))
 }
 
-/// Reads a `DeploymentUpdate` (contract sections 4.4 and 6.1).
+/// Parses a `DeploymentUpdate` (contract sections 4.4 and 6.1).
 pub(super) fn update(body: &[u8]) -> Result<Update, Refusal> {
     let value = json(body)?;
     let mut reader = Reader::default();
@@ -62,12 +62,12 @@ pub(super) fn update(body: &[u8]) -> Result<Update, Refusal> {
 }
 
 fn json(body: &[u8]) -> Result<Value, Refusal> {
-    // The text of a syntax error holds its place and what was expected there, nothing of the body.
+    // The message of a syntax error has the place and what was expected there, but no part of the body.
     serde_json::from_slice(body).map_err(|error| refused(&error.to_string()))
 }
 
 fn typed<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Refusal> {
-    // The reader checked the types of all members that the model has; a text of serde could show a value.
+    // `Reader` has checked the types of all members already. A message of serde could contain a value.
     serde_json::from_value(value).map_err(|_| refused("The body cannot be read."))
 }
 
@@ -75,7 +75,7 @@ fn refused(details: &str) -> Refusal {
     Refusal::with_details(ErrorCode::InvalidJsonInput, MESSAGE, details)
 }
 
-/// Members that are null read like absent ones.
+/// Removes members that are null, which count as absent.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -87,7 +87,8 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// Declarations without values in the global configuration of a redeploy say nothing (contract section 13, row 1).
+/// Removes declarations without values from the global configuration of a redeploy: they have no effect (contract
+/// section 13, row 1).
 fn without_declarations(mut action: Value) -> Value {
     if let Some(global) = action.get_mut("globalConfiguration").and_then(Value::as_object_mut) {
         for list in global.values_mut().filter_map(Value::as_array_mut) {
@@ -142,7 +143,7 @@ impl Reader {
         match self.text(action, "action", &name_place) {
             Some("redeploy") => {}
             Some(other) => {
-                self.wrong(&name_place, &format!("`{}` is no action of a deployment; redeploy is", cut(other)));
+                self.wrong(&name_place, &format!("`{}` is not an action of a deployment; use redeploy", cut(other)));
                 return;
             }
             None => return,
@@ -176,7 +177,7 @@ impl Reader {
         }
     }
 
-    /// Its shape; `checks.rs` has its rules.
+    /// Checks the types of a retry policy; `checks.rs` checks the values.
     fn retry_policy(&mut self, policy: &Value, place: &str) {
         let Some(policy) = self.object(policy, place) else { return };
         self.required_text(policy, "strategy", &format!("{place}.strategy"));
@@ -241,15 +242,15 @@ mod tests {
     }
 
     #[test]
-    fn drafts_that_keep_the_contract_are_read() {
+    fn valid_drafts_are_accepted() {
         let body = serde_json::to_vec(&good()).expect("it is JSON");
-        let draft = draft(&body).expect("it keeps the contract");
+        let draft = draft(&body).expect("it is valid");
         assert_eq!(draft.connector.staged, None);
         assert_eq!(draft.configurations[0].secured_configuration.len(), 1);
     }
 
     #[test]
-    fn each_mistake_in_a_draft_is_told_with_its_place() {
+    fn each_mistake_in_a_draft_is_reported_with_its_place() {
         let wrong = |place: &str, value: Value| {
             let mut body = good();
             *body.pointer_mut(place).expect(place) = value;
@@ -304,17 +305,17 @@ mod tests {
     }
 
     #[test]
-    fn updates_know_redeploy_only_and_global_declarations_say_nothing() {
+    fn updates_accept_only_redeploy_and_ignore_global_declarations() {
         let read = |body: Value| update(&serde_json::to_vec(&body).expect("it is JSON"));
         let good = json!({"version": 3, "actions": [{"action": "redeploy", "globalConfiguration": {
             "standardConfiguration": [{"key": "A", "description": "d"}, {"key": "B", "value": "b"}]}}]});
-        let update = read(good).expect("it keeps the contract");
+        let update = read(good).expect("it is valid");
         assert_eq!(update.version, 3);
         let global = update.redeploys[0].global_configuration.as_ref().expect("it was sent");
         assert_eq!(global.standard_configuration.len(), 1);
         let misspelt =
             json!({"version": 3, "actions": [{"action": "redeploy", "configurations": [{"nothing": "of it"}]}]});
-        let update = read(misspelt).expect("a member that is not listed is passed over (contract section 6.1)");
+        let update = read(misspelt).expect("an unknown member is ignored (contract section 6.1)");
         assert!(update.redeploys[0].configuration_values.is_none());
         for (case, body, expected) in [
             ("no version", json!({"actions": [{"action": "redeploy"}]}), "version: is required"),

@@ -1,9 +1,10 @@
-//! The Connect API on this machine: what people try the operator with, and what tests run against.
+//! A local Connect API server, to try the operator with and to run tests against.
 //!
-//! A real server (HTTP, OAuth tokens, errors) before a pure state machine, [`world::World`]. It keeps the contract; what that leaves
-//! open is chosen by a [`Variant`], what goes wrong by [`Fault`]s. The caller binds the listener and owns the clock:
-//! with a stepped one, time moves only by step. It knows nothing of controllers. Next: `world.rs` for what happens,
-//! `http.rs` for who asks, `catalogue.yaml` for what can be deployed, `openapi.yaml` for what is answered.
+//! A real server (HTTP, OAuth tokens, errors) in front of a pure state machine, [`world::World`]. It implements the
+//! contract. A [`Variant`] chooses what the contract leaves open; [`Fault`]s make calls fail. The caller binds the
+//! listener and owns the clock: a stepped clock advances only when it is stepped. The server does not depend on the
+//! controllers. Next: `world.rs` for the state, `http.rs` for requests, `catalogue.yaml` for what can be deployed,
+//! `openapi.yaml` for the answers.
 
 mod actions;
 mod addresses;

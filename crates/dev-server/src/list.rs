@@ -1,8 +1,8 @@
-//! Offset pages, of deployments first of all (contract section 3).
+//! Pages with an offset, mainly of deployments (contract section 3).
 //!
-//! Unspecified there, chosen here: oldest first without `sort`; several values of a filter mean any of them, filters
-//! combine with *and*; `sort` takes `createdAt`, `lastModifiedAt`, `key`, `id`, `version` and `status` with `asc` or
-//! `desc`, and passes over fields that it does not know.
+//! The contract leaves these points open; the dev server chooses: without `sort`, the oldest come first; several values
+//! of a filter match any of them, and filters combine with *and*; `sort` takes `createdAt`, `lastModifiedAt`, `key`,
+//! `id`, `version` and `status` with `asc` or `desc`, and ignores other fields.
 
 use std::cmp::Ordering;
 
@@ -10,12 +10,12 @@ use super::record::Record;
 use connect_api::model::{Deployment, IntegrationType, Paged};
 use connect_api::routes::DEFAULT_PAGE;
 
-/// Which part of what was found, and in which order.
+/// Paging and sorting of a list.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// Largest number of results.
+    /// Maximum number of results.
     pub(super) limit: u16,
-    /// Results to skip.
+    /// Number of results to skip.
     pub(super) offset: u32,
     /// Fields to sort by, `true` for descending.
     pub(super) sort: Vec<(String, bool)>,
@@ -27,18 +27,18 @@ impl Default for Part {
     }
 }
 
-/// Which deployments, as the query has them.
+/// Query parameters of `queryDeployments`.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
-    /// Largest number of results.
+    /// Maximum number of results.
     pub limit: u16,
-    /// Results to skip.
+    /// Number of results to skip.
     pub offset: u32,
     /// Fields to sort by, `true` for descending.
     pub sort: Vec<(String, bool)>,
-    /// Any of these types; empty: all.
+    /// Deployment types to keep; empty: all.
     pub types: Vec<String>,
-    /// Any of these integration types; empty: all.
+    /// Integration types to keep; empty: all.
     pub integration_types: Vec<IntegrationType>,
 }
 
@@ -48,7 +48,7 @@ impl Default for ListQuery {
     }
 }
 
-/// One page of these records, which are all visible to `read`.
+/// Returns one page of these records. `read` must return a deployment for each of them.
 pub(super) fn page<'a>(
     records: impl Iterator<Item = &'a Record>,
     query: &ListQuery,
@@ -65,8 +65,8 @@ pub(super) fn page<'a>(
     paged(found, query.limit, query.offset, read)
 }
 
-/// Brings what was found into the order that the query wants. `compare` gets the name of a field; the empty one is
-/// asked last and decides.
+/// Sorts the results as the query requests. `compare` gets the name of a field; the empty name is used last, as the
+/// tie-breaker.
 pub(super) fn sorted<T>(found: &mut [T], sort: &[(String, bool)], compare: impl Fn(&str, &T, &T) -> Ordering) {
     found.sort_by(|left, right| {
         let by_fields = sort.iter().map(|(field, descending)| {
@@ -77,7 +77,7 @@ pub(super) fn sorted<T>(found: &mut [T], sort: &[(String, bool)], compare: impl 
     });
 }
 
-/// The page of what was found, which is in order.
+/// Returns one page of the sorted results.
 pub(super) fn paged<T, R>(found: Vec<T>, limit: u16, offset: u32, show: impl Fn(T) -> Option<R>) -> Paged<R> {
     let total = found.len();
     let skip = usize::try_from(offset).unwrap_or(usize::MAX);

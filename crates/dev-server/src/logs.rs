@@ -1,7 +1,7 @@
-//! Logs of a deployment (contract sections 3 and 4.5): what its builds say, and what tests write.
+//! Logs of a deployment (contract sections 3 and 4.5): lines of its builds, and lines that tests write.
 //!
-//! Pure. Cursor pages in the order of time; `next` is an empty string on the last page. Whether the endpoints are there
-//! at all is a choice of the variant.
+//! Pure. Pages use a cursor and are ordered by time; `next` is an empty string on the last page. The variant chooses
+//! whether the endpoints exist at all.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -12,17 +12,17 @@ use super::refusal::{Refusal, cut};
 use connect_api::ErrorCode;
 use connect_api::model::{ApplicationType, LogEntry, LogPage, LogSeverity, LogType};
 
-/// Entries of one page.
+/// Number of entries in one page.
 pub const LOG_PAGE: usize = 20;
-/// Entries that are kept for one deployment; older ones are dropped.
+/// Maximum number of entries of one deployment; beyond it, the oldest are dropped.
 const KEPT: usize = 1_000;
-/// Days that `startDate` may be in the past (contract section 3).
+/// Maximum age of `startDate` in days (contract section 3).
 const LONGEST_SPAN_DAYS: i64 = 30;
 
 /// The log of one deployment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LogBook {
-    /// Entries that were dropped, so that page tokens stay valid.
+    /// Number of dropped entries, which keeps page tokens valid.
     dropped: usize,
     lines: Vec<Line>,
 }
@@ -41,28 +41,28 @@ fn application_text() -> LogType {
     LogType::ApplicationText
 }
 
-/// Which entries are asked for, as the query has them.
+/// Query parameters of the logs.
 #[derive(Clone, Debug, Default)]
 pub struct LogQuery {
-    /// `next` of the page before.
+    /// `next` of the previous page.
     pub page_token: Option<String>,
-    /// Keeps one application.
+    /// Keeps only entries of this application.
     pub application_name: Option<String>,
-    /// RFC 3339.
+    /// Earliest time, in RFC 3339.
     pub start_date: Option<String>,
-    /// RFC 3339.
+    /// Latest time, in RFC 3339.
     pub end_date: Option<String>,
 }
 
 impl LogBook {
-    /// Writes one line for each of these applications.
+    /// Adds one line for each of these applications.
     pub(super) fn note(&mut self, at: Timestamp, applications: &[String], severity: &LogSeverity, text: &str) {
         for application in applications {
             self.add(at, application, LogType::ApplicationText, severity, text);
         }
     }
 
-    /// Writes what an application says when it goes live: one entry of each form that it has.
+    /// Adds the lines of an application that goes live: one entry of each type that the application writes.
     pub(super) fn note_live(&mut self, at: Timestamp, application: &str, kind: &ApplicationType) {
         match kind {
             ApplicationType::Service | ApplicationType::Event => {
@@ -73,12 +73,12 @@ impl LogBook {
             ApplicationType::Job => {
                 self.add(at, application, LogType::ApplicationJson, &LogSeverity::Info, "Waiting for the schedule");
             }
-            // Files, which write nothing.
+            // Static files write no log.
             _ => {}
         }
     }
 
-    /// Writes one line: a text, the message of a JSON object, or the path of a request.
+    /// Adds one line. `text` is a text, the message of a JSON object, or the path of a request, depending on `kind`.
     pub(super) fn add(&mut self, at: Timestamp, application: &str, kind: LogType, severity: &LogSeverity, text: &str) {
         let (application, severity) = (application.to_owned(), severity.clone());
         self.lines.push(Line { at, application, severity, text: text.to_owned(), kind });
@@ -87,7 +87,7 @@ impl LogBook {
         self.dropped += surplus;
     }
 
-    /// One page.
+    /// Returns one page.
     pub(super) fn page(&self, deployment: &str, query: &LogQuery, now: Timestamp) -> Result<LogPage, Refusal> {
         let start = date(query.start_date.as_deref(), "startDate")?;
         let end = date(query.end_date.as_deref(), "endDate")?;
@@ -122,7 +122,7 @@ impl LogBook {
         position.filter(|position| *position <= self.dropped + self.lines.len()).ok_or_else(|| {
             Refusal::new(
                 ErrorCode::DeploymentLogInvalidPageToken,
-                "The page token is not one that a page of this log gave.",
+                "The page token does not come from a page of this log.",
             )
         })
     }
@@ -150,7 +150,7 @@ impl Line {
 fn date(text: Option<&str>, name: &str) -> Result<Option<Timestamp>, Refusal> {
     let Some(text) = text else { return Ok(None) };
     let read = text.parse().map(Some);
-    read.map_err(|_| wrong_date(&format!("{name} `{}` is no date of RFC 3339, as in 2026-01-31T08:00:00Z.", cut(text))))
+    read.map_err(|_| wrong_date(&format!("{name} `{}` is not an RFC 3339 date, like 2026-01-31T08:00:00Z.", cut(text))))
 }
 
 fn wrong_date(message: &str) -> Refusal {

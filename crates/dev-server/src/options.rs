@@ -1,4 +1,4 @@
-//! How a dev server is set up.
+//! Configuration of a dev server.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,39 +12,39 @@ use super::faults::Fault;
 use super::variant::Variant;
 use super::world::World;
 
-/// How long a deployment takes where nothing else is said.
+/// Default duration of a deployment.
 pub const DEPLOY_DURATION: Duration = Duration::from_secs(5);
-/// How long a token lasts where nothing else is said: two days.
+/// Default lifetime of a token: two days.
 pub const TOKEN_LIFETIME: Duration = Duration::from_hours(48);
 
-/// How a dev server is set up.
+/// Configuration of a dev server.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Connectors, projects and clients.
     pub catalogue: Catalogue,
-    /// What the contract leaves open.
+    /// Choices where the contract leaves something open.
     pub variant: Variant,
-    /// Time from the acceptance of a deployment to its end; undeploying takes half.
+    /// Time from the acceptance of a deployment to its end; undeploying takes half of it.
     pub deploy_duration: Duration,
-    /// `expires_in` of tokens.
+    /// Lifetime of tokens (`expires_in`).
     pub token_lifetime: Duration,
-    /// Frontend actions beside the built-in ones.
+    /// Frontend actions in addition to the built-in ones.
     pub actions: ActionFile,
-    /// Calls that go wrong from the start, and again after a reset.
+    /// Faults that are active at startup, and again after a reset.
     pub faults: Vec<Fault>,
-    /// Whether `/_dev` is there.
+    /// Whether to serve `/_dev`.
     pub control: bool,
-    /// Keeps deployments and staged connectors over restarts.
+    /// File that keeps deployments and staged connectors across restarts.
     pub state_file: Option<PathBuf>,
-    /// Folder with local Git repositories, each named like the last part of an address without `.git`; they win over the
-    /// catalogue.
+    /// Folder with local Git repositories, each named like the last part of its URL without `.git`. They take
+    /// precedence over the catalogue.
     pub repositories: Option<PathBuf>,
-    /// Applications that somebody develops on this machine, by name, and where they listen: a record's address leads to the
-    /// dev server, which passes requests on. See [`super::parse_application`] for what an address may be.
+    /// Local applications under development, by name, and their addresses: the address in a deployment points to the
+    /// dev server, which forwards requests. See [`super::parse_application`] for valid addresses.
     pub applications: BTreeMap<String, Url>,
-    /// Home folder in which a login of the official command line client is written at the start.
+    /// Home folder in which the server writes a login of the official command line client at startup.
     pub cli_credentials: Option<PathBuf>,
-    /// The same ids and the same faults by share in each run; for tests.
+    /// Seed for ids and for `share` of faults, so that they are the same in each run; for tests.
     pub seed: Option<u64>,
 }
 
@@ -68,7 +68,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// A world with nothing deployed.
+    /// Creates a world without deployments.
     pub(super) fn new_world(&self) -> World {
         World::new(self.catalogue.clone(), self.variant.clone(), self.deploy_duration, self.seed)
     }

@@ -1,7 +1,7 @@
-//! Which operation a request is, from its method and path (contract sections 5.1, 5.2 and 11): pure.
+//! Routing: finds the operation for a method and path (contract sections 5.1, 5.2 and 11). Pure.
 //!
-//! `key=…` is tried before ids, `/connectors` and `/deployments` before projects. Empty segments are passed over, so a
-//! doubled or a last `/` does no harm.
+//! `key=…` is tried before ids, `/connectors` and `/deployments` before projects. Empty segments are ignored, so a
+//! doubled or trailing `/` has no effect.
 
 use super::actions::ActionRoute;
 use super::catalogue::is_key;
@@ -10,7 +10,7 @@ use connect_api::commerce::{ResourceKind, ResourceName};
 use connect_api::routes::KEY_PREFIX;
 use connect_api::{ErrorCode, Selector};
 
-/// What a request is: for a token, an operation of the API, or a frontend action.
+/// Kind of a request: for a token, an operation of the API, or a frontend action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Token,
@@ -18,7 +18,7 @@ pub(super) enum Route {
     Action(ActionRoute),
 }
 
-/// An operation with what its path names. `project` is `None` in the forms without it.
+/// An operation with the parameters of its path. `project` is `None` in the forms without a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Connector(Selector),
@@ -46,7 +46,7 @@ pub(super) enum Operation {
         project: String,
         selector: Selector,
     },
-    /// Revisions of a deployment, which are documented without their bodies (contract section 5.2) and not offered here.
+    /// Revisions of a deployment, which the API documents without bodies (contract section 5.2). Not supported.
     Revisions {
         project: String,
     },
@@ -67,19 +67,19 @@ pub(super) enum StagedOperation {
     Delete(Selector),
 }
 
-/// Why a path leads to no operation.
+/// Why a request matches no operation.
 #[derive(Clone, Debug)]
 pub(super) enum NoOperation {
-    /// Nothing is there.
+    /// The path does not exist.
     Unknown,
-    /// Something is there, but not for this method.
+    /// The path exists, but not for this method.
     WrongMethod { allowed: &'static str },
-    /// A part of the path breaks a rule.
+    /// A part of the path is not valid.
     Invalid(Refusal),
 }
 
 impl Route {
-    /// Name of its operation in the contract, or `token`.
+    /// Returns the name of the operation in the contract, or `token`.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Token => "token",
@@ -89,7 +89,7 @@ impl Route {
     }
 }
 
-/// The form by id or the one by key.
+/// Chooses between the names of the form by id and the form by key.
 fn by(selector: &Selector, id: &'static str, key: &'static str) -> &'static str {
     match selector {
         Selector::Id(_) => id,
@@ -110,7 +110,7 @@ impl StagedOperation {
 }
 
 impl Operation {
-    /// Whether it changes the world.
+    /// Whether the operation changes the world.
     pub(super) fn changes(&self) -> bool {
         match self {
             Self::Create { .. } | Self::Redeploy { .. } | Self::Undeploy { .. } => true,
@@ -125,7 +125,7 @@ impl Operation {
         }
     }
 
-    /// Its name in the contract.
+    /// Returns the name of the operation in the contract.
     fn name(&self) -> &'static str {
         match self {
             Self::Search => "searchConnectors",
@@ -150,11 +150,11 @@ impl Operation {
     }
 }
 
-/// Finds the operation.
+/// Finds the route of a request.
 pub(super) fn route(method: &str, path: &str) -> Result<Route, NoOperation> {
     let raw: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let Some(segments) = raw.iter().map(|segment| decode(segment)).collect::<Option<Vec<_>>>() else {
-        // Actions have errors of their own, also for names that cannot be read.
+        // Actions have their own error format, even for names that cannot be decoded.
         let action = ActionRoute::of(method, &raw).map(Route::Action);
         return action.ok_or_else(|| invalid("The path is not percent-encoded UTF-8."));
     };
@@ -227,7 +227,7 @@ fn of_project(method: &str, project: &str, rest: &[&str]) -> Result<Operation, N
     }
 }
 
-/// Of the HTTP API, by key only.
+/// Finds the operation on a resource of the HTTP API, which exists only by key.
 fn resource(method: &str, project: &str, kind: ResourceKind, segment: &str) -> Result<Operation, NoOperation> {
     if !is_key(project, 36) {
         return Err(invalid("The project key must be 2 to 36 characters of A-Z a-z 0-9 _ -."));
@@ -257,7 +257,7 @@ fn invalid(details: &str) -> NoOperation {
     ))
 }
 
-/// Undoes percent-encoding (RFC 3986 section 2.1); `None` if it is broken or not UTF-8.
+/// Decodes percent-encoding (RFC 3986 section 2.1); `None` if it is not valid or not UTF-8.
 pub(super) fn decode(text: &str) -> Option<String> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
@@ -363,6 +363,6 @@ mod tests {
             assert_eq!(named(method, path), expected, "{method} {path}");
             seen.insert(expected);
         }
-        assert!(OPERATIONS.iter().all(|name| seen.contains(name)), "each name that a fault may have was met");
+        assert!(OPERATIONS.iter().all(|name| seen.contains(name)), "the table covers each name that a fault may have");
     }
 }

@@ -1,4 +1,4 @@
-//! Query parameters of lists and logs (contract section 3), read strictly: `InvalidQueryParam` for each mistake.
+//! Strict parsing of the query parameters of lists and logs (contract section 3): `InvalidQueryParam` for each mistake.
 
 use axum::extract::Query;
 use http::Uri;
@@ -12,7 +12,7 @@ use connect_api::ErrorCode;
 use connect_api::model::{DeploymentType, ErrorObject, IntegrationType};
 use connect_api::routes::{LARGEST_OFFSET, LARGEST_PAGE};
 
-/// Parameters of `queryDeployments`; unknown ones are passed over.
+/// Parses the parameters of `queryDeployments`; unknown ones are ignored.
 pub(super) fn list(uri: &Uri) -> Result<ListQuery, Refusal> {
     let mut query = ListQuery::default();
     let mut part = Part::default();
@@ -30,7 +30,8 @@ pub(super) fn list(uri: &Uri) -> Result<ListQuery, Refusal> {
     Ok(ListQuery { limit: part.limit, offset: part.offset, sort: part.sort, ..query })
 }
 
-/// Parameters of `searchConnectors`; unknown ones are passed over. Of a parameter that is no list the last one counts.
+/// Parses the parameters of `searchConnectors`; unknown ones are ignored. If a single-valued parameter is repeated, the
+/// last one counts.
 pub(super) fn search(uri: &Uri) -> Result<SearchQuery, Refusal> {
     let mut query = SearchQuery::default();
     let mut errors = Vec::new();
@@ -50,7 +51,7 @@ pub(super) fn search(uri: &Uri) -> Result<SearchQuery, Refusal> {
     Ok(query)
 }
 
-/// Parameters of `queryConnectorsStaged`; unknown ones are passed over.
+/// Parses the parameters of `queryConnectorsStaged`; unknown ones are ignored.
 pub(super) fn staged(uri: &Uri) -> Result<StagedListQuery, Refusal> {
     let mut query = StagedListQuery::default();
     let mut errors = Vec::new();
@@ -66,7 +67,7 @@ pub(super) fn staged(uri: &Uri) -> Result<StagedListQuery, Refusal> {
     Ok(query)
 }
 
-/// Parameters of the logs; unknown ones are passed over.
+/// Parses the parameters of the logs; unknown ones are ignored.
 pub(super) fn logs(uri: &Uri) -> Result<LogQuery, Refusal> {
     let mut query = LogQuery::default();
     for (name, value) in parameters(uri)? {
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn searches_take_every_parameter_of_the_contract_and_tell_each_mistake() {
+    fn searches_accept_every_parameter_of_the_contract_and_report_each_mistake() {
         for (query, expected) in [
             ("", Ok((0, 0, 0))),
             ("text=a+b&private=true&creator.company=Example&sort=name+desc&limit=500", Ok((0, 0, 0))),
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_take_what_the_contract_allows_and_tell_each_mistake() {
+    fn lists_accept_what_the_contract_allows_and_report_each_mistake() {
         for (query, expected) in [
             ("", Ok((20, 0, 0))),
             ("limit=0&offset=10000", Ok((0, 10_000, 0))),

@@ -1,7 +1,7 @@
-//! One deployment and its life (contract section 7): pure, its state is what it is at the time that is asked for.
+//! One deployment and its lifecycle (contract section 7): pure; the caller passes the time.
 //!
-//! [`Record::advance`] makes what is due happen; [`Record::show`] is what a read gives. Next: `world.rs` for what
-//! changes it.
+//! [`Record::advance`] applies every transition that is due; [`Record::show`] returns what the service shows. Next:
+//! `world.rs` for what changes a deployment.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,19 +23,19 @@ use connect_api::model::{
     DeploymentStatus, DeploymentType, EntryType, GlobalConfiguration, LogSeverity, Report, ReportEntry,
 };
 
-/// Revisions that are kept of one deployment; older ones cannot be gone back to.
+/// Maximum number of revisions of one deployment; a rollback to older ones is not possible.
 const REVISIONS: usize = 20;
 
-/// What runs, and when it moves on.
+/// A running operation, and the times of its transitions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Work {
-    /// Queued until the first time, if it begins so; Deploying until the second.
+    /// `Queued` until `starts`, if it starts as `Queued`; then `Deploying` until `ends`.
     Deploy { starts: Timestamp, ends: Timestamp, skip_scripts: bool },
-    /// Undeploying until then.
+    /// `Undeploying` until `ends`.
     Undeploy { ends: Timestamp },
 }
 
-/// Status, build and report from before a redeploy, which reads still show for a while.
+/// Status, build and report from before a redeploy, which answers show until `until`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Before {
     until: Timestamp,
@@ -44,24 +44,24 @@ pub(super) struct Before {
     report: Option<Vec<ReportEntry>>,
 }
 
-/// What lagging reads show; `None`: nothing was there.
+/// What lagging reads show until `until`; `shown` is `None` if the deployment did not exist.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Stale {
     pub(super) until: Timestamp,
     pub(super) shown: Option<Box<Deployment>>,
 }
 
-/// What was live once, and can be gone back to.
+/// An earlier live state, to which the deployment can be rolled back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Revision {
     pub(super) connector: ConnectorDefinition,
     pub(super) values: Values,
 }
 
-/// A deployment. What it shows is built by [`Record::show`].
+/// A deployment. [`Record::show`] builds what the service shows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// Order of creation.
+    /// Number in the order of creation.
     pub(super) sequence: u64,
     pub(super) id: String,
     pub(super) project: String,
@@ -73,7 +73,7 @@ pub(super) struct Record {
     pub(super) changed_at: Timestamp,
     pub(super) connector: ConnectorDefinition,
     pub(super) values: Values,
-    /// Set while values that were sent cannot be read yet.
+    /// Previous values, set while the values that were sent cannot be read yet.
     pub(super) values_before: Option<Values>,
     pub(super) application_ids: BTreeMap<String, String>,
     pub(super) api_client_id: Option<String>,
@@ -83,41 +83,41 @@ pub(super) struct Record {
     pub(super) work: Option<Work>,
     pub(super) before: Option<Before>,
     pub(super) stale: Option<Stale>,
-    /// Builds that went live: with the first it has addresses, with each another topic.
+    /// Number of builds that went live. The deployment has addresses from the first one on; each one has another topic.
     #[serde(default)]
     pub(super) went_live: u32,
-    /// What went live, the newest last.
+    /// Revisions that went live, the newest last.
     #[serde(default)]
     pub(super) revisions: Vec<Revision>,
-    /// Name of the revision that was restored last, if nothing was deployed since.
+    /// Name of the revision that was restored last.
     #[serde(default)]
     pub(super) rollback_revision: Option<String>,
-    /// How the next build ends, if a test chose that.
+    /// Planned outcome of the next build, if any.
     pub(super) next_outcome: Option<PlannedOutcome>,
-    /// The next undeploy fails.
+    /// Whether the next undeploy fails.
     pub(super) undeploy_fails: bool,
-    /// The `postDeploy` scripts of the build that ended last worked, and what they create is not there yet.
+    /// Whether the `postDeploy` scripts of the last build succeeded and their resources are still to be created.
     #[serde(default)]
     pub(super) scripts_ran: bool,
-    /// What its scripts do in place of what the catalogue says, if a test chose that.
+    /// What the scripts do with resources instead of what the catalogue says, if set.
     #[serde(default)]
     pub(super) creation: Option<Creation>,
     pub(super) log: LogBook,
 }
 
-/// Whether a record is still there.
+/// Result of [`Record::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advanced {
-    /// It is, as it was.
+    /// The record exists, and its status did not change.
     There,
-    /// It is, with another status since that time.
+    /// The record exists, with another status since that time.
     Moved(Timestamp),
-    /// It was taken down at that time.
+    /// Undeploying ended at that time: remove the record.
     Gone(Timestamp),
 }
 
 impl Record {
-    /// Makes everything happen that is due at `now`.
+    /// Applies every transition that is due at `now`.
     pub(super) fn advance(&mut self, now: Timestamp, variant: &Variant, ids: &mut Ids) -> Advanced {
         let before = self.status.clone();
         match self.work.clone() {
@@ -142,7 +142,7 @@ impl Record {
         if self.status == before { Advanced::There } else { Advanced::Moved(self.changed_at) }
     }
 
-    /// Queues a build; everything else about the change is done already.
+    /// Starts a build. The caller has already updated version, connector and values.
     pub(super) fn start_build(
         &mut self,
         skip_scripts: bool,
@@ -170,12 +170,12 @@ impl Record {
             FirstStatus::Queued => DeploymentStatus::Queued,
         };
         self.changed_at = now;
-        // A fifth of the time is spent waiting for its turn, where it waits.
+        // With `first-status=queued`, a fifth of the time is spent in the queue.
         self.work = Some(Work::Deploy { starts: later(now, lasts / 5), ends: later(now, lasts), skip_scripts });
         self.log.note(now, &self.application_names(), &LogSeverity::Info, "Build started");
     }
 
-    /// Starts taking it down; what runs is broken off.
+    /// Starts undeploying; a running build is aborted.
     pub(super) fn start_undeploy(&mut self, now: Timestamp, lasts: Duration) {
         self.status = DeploymentStatus::Undeploying;
         self.changed_at = now;
@@ -185,7 +185,7 @@ impl Record {
         self.log.note(now, &self.application_names(), &LogSeverity::Info, "Undeploying");
     }
 
-    /// Ends what runs at `now`, if anything does.
+    /// Moves the end of a running operation to `now`.
     pub(super) fn hasten(&mut self, now: Timestamp) {
         match &mut self.work {
             Some(Work::Deploy { starts, ends, .. }) => {
@@ -247,12 +247,12 @@ impl Record {
         self.values.applications.iter().map(|application| application.name.clone()).collect()
     }
 
-    /// Whether a read at `now` sees it at all.
+    /// Whether a read at `now` finds the deployment.
     pub(super) fn is_visible(&self, now: Timestamp) -> bool {
         self.stale.as_ref().is_none_or(|stale| now >= stale.until || stale.shown.is_some())
     }
 
-    /// What a read at `now` gives; `None` while a lagging read does not see it yet.
+    /// Returns what a read at `now` shows; `None` while a lagging read does not find the deployment yet.
     pub(super) fn read(&self, now: Timestamp, variant: &Variant) -> Option<Deployment> {
         match &self.stale {
             Some(stale) if now < stale.until => stale.shown.as_deref().cloned(),
@@ -260,12 +260,12 @@ impl Record {
         }
     }
 
-    /// What the answer to a change at `now` gives.
+    /// Returns what the answer to a change at `now` shows.
     pub(super) fn show(&self, now: Timestamp, variant: &Variant) -> Deployment {
         self.shown(self.before.as_ref().filter(|before| now < before.until), variant)
     }
 
-    /// As it is, whatever readers still see.
+    /// Returns the current state, ignoring lag and `redeploy-shows-old`.
     pub(super) fn show_truly(&self, variant: &Variant) -> Deployment {
         self.shown(None, variant)
     }
@@ -302,7 +302,8 @@ impl Record {
         }
     }
 
-    /// Those that were named; whether the others are listed is left open (contract section 4.4).
+    /// Returns the applications that the create named. The variant chooses whether others are listed too, which the
+    /// contract leaves open (section 4.4).
     fn applications(
         &self,
         values: &Values,

@@ -1,13 +1,13 @@
-//! Answers that refuse, after contract section 8: codes with their further members and HTTP statuses.
+//! Error answers (contract section 8): error codes with their additional members and HTTP statuses.
 //!
-//! Texts name keys and applications, never a secured value. Next: `http.rs` for how they are sent.
+//! Messages name keys and applications, never a secured value. Next: `answers.rs` for how they are sent.
 
 use serde_json::{Map, Value, json};
 
 use connect_api::model::{ErrorObject, ErrorResponse};
 use connect_api::{ErrorCode, Selector};
 
-/// Why something was not done: at least one error, all for one HTTP status.
+/// Why a request is refused: at least one error, all with the same HTTP status.
 #[derive(Clone, Debug)]
 pub struct Refusal {
     /// HTTP status.
@@ -17,17 +17,17 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// One error; where the contract leaves the status open, it is 400.
+    /// Creates a refusal with one error; where the contract leaves the status open, it is 400.
     pub(super) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { status: status_of(&code), errors: vec![error(code, message)] }
     }
 
-    /// Several errors with one status (400), or nothing if there are none.
+    /// Returns a refusal with status 400 and these errors, or `Ok` if there are none.
     pub(super) fn unless_empty(errors: Vec<ErrorObject>) -> Result<(), Self> {
         if errors.is_empty() { Ok(()) } else { Err(Self { status: 400, errors }) }
     }
 
-    /// 404 for a selector that finds nothing.
+    /// Returns the refusal (404) for a selector that finds nothing.
     pub(super) fn not_found(selector: &Selector) -> Self {
         let (name, value) = match selector {
             Selector::Id(id) => ("ID", id),
@@ -36,26 +36,26 @@ impl Refusal {
         Self::new(ErrorCode::ResourceNotFound, format!("The resource with {name} '{}' was not found.", cut(value)))
     }
 
-    /// 409: the version that was sent is not the current one.
+    /// Returns the refusal (409) for a version that is not the current one.
     pub(super) fn conflict(sent: i64, current: i64) -> Self {
         let message = format!("Version {sent} was sent, but the current version is {current}.");
         let more = [("expectedVersion", json!(sent)), ("currentVersion", json!(current))];
         Self { status: 409, errors: vec![detailed(ErrorCode::ConcurrentModification, message, more)] }
     }
 
-    /// The key is taken.
+    /// Returns the refusal for a key that is taken.
     pub(super) fn duplicate_key(what: &str, key: &str) -> Self {
         let message = format!("A {what} with the key '{key}' exists already.");
         let more = [("field", json!("key")), ("duplicateValue", json!(key))];
         Self { status: 400, errors: vec![detailed(ErrorCode::DuplicateField, message, more)] }
     }
 
-    /// A code that tells its reason in `detailedErrorMessage` too.
+    /// Creates a refusal with one error that also has `detailedErrorMessage`.
     pub(super) fn with_details(code: ErrorCode, message: &str, details: &str) -> Self {
         Self { status: status_of(&code), errors: vec![with_details(code, message, details)] }
     }
 
-    /// The body of contract section 8.1.
+    /// Returns the body of contract section 8.1.
     #[must_use]
     pub fn body(&self) -> ErrorResponse {
         ErrorResponse {
@@ -65,19 +65,19 @@ impl Refusal {
         }
     }
 
-    /// Codes in their order, for tests and logs.
+    /// Returns the codes in order, for tests and logs.
     #[must_use]
     pub fn codes(&self) -> Vec<&str> {
         self.errors.iter().map(|error| error.code.as_str()).collect()
     }
 }
 
-/// One error without further members.
+/// Creates an error without additional members.
 pub(super) fn error(code: ErrorCode, message: impl Into<String>) -> ErrorObject {
     ErrorObject { code, message: message.into(), more: Map::new() }
 }
 
-/// One error with `detailedErrorMessage`.
+/// Creates an error with `detailedErrorMessage`.
 pub(super) fn with_details(code: ErrorCode, message: &str, details: &str) -> ErrorObject {
     detailed(code, message.to_owned(), [("detailedErrorMessage", json!(details))])
 }
@@ -87,7 +87,8 @@ fn detailed<const N: usize>(code: ErrorCode, message: String, more: [(&str, Valu
     ErrorObject { code, message, more }
 }
 
-/// Statuses that the contract states or that were seen, and 400 for the rest; 401 and 502 are what HTTP has for them.
+/// Returns the HTTP status of a code: as stated by the contract or observed, else 400. 401 and 502 are the statuses
+/// that HTTP defines for their case.
 pub(super) fn status_of(code: &ErrorCode) -> u16 {
     match code {
         ErrorCode::AuthenticationError => 401,
@@ -101,7 +102,7 @@ pub(super) fn status_of(code: &ErrorCode) -> u16 {
     }
 }
 
-/// At most 256 characters of something that a caller sent.
+/// Shortens a text that a caller sent to 256 characters.
 pub(super) fn cut(text: &str) -> String {
     text.chars().take(256).collect()
 }

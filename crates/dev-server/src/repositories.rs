@@ -1,7 +1,7 @@
-//! Local Git repositories, read by tag with the `git` program: `--repositories DIR`.
+//! Local Git repositories, read by tag with the program `git`: `--repositories DIR`.
 //!
-//! Reads objects and nothing else: no work tree, no hooks, no network. What a request names is checked before it gets
-//! near a path or a command line. Next: `staged/repository.rs` for what is made of the file that is found.
+//! Only reads Git objects: no work tree, no hooks, no network. Names from a request are validated before they become
+//! part of a path or a command line. Next: `staged/repository.rs` for parsing the file.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,13 +14,13 @@ use super::refusal::cut;
 use super::staged::repository::{Found, RepositoryProblem, read};
 use connect_api::model::Repository;
 
-/// The file that a connector is described in.
+/// The file that describes a connector.
 const FILE: &str = "connect.yaml";
-/// Longest file that is read.
+/// Maximum size of the file, in bytes.
 const LONGEST_FILE: u64 = 256 * 1024;
-/// Time for one command: all of them read a few objects of a local disk.
+/// Timeout of one command: each reads only a few objects from a local disk.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What makes git look elsewhere than where it is told to.
+/// Environment variables that would make git read another place than `--git-dir`.
 const MISLEADING: [&str; 8] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -32,7 +32,7 @@ const MISLEADING: [&str; 8] = [
     "GIT_CONFIG_PARAMETERS",
 ];
 
-/// What a tag of a local repository declares. `None`: there is no repository of that name.
+/// Reads the declarations at a tag of a local repository. `None` if there is no repository with this name.
 pub(super) async fn find(folder: &Path, repository: &Repository) -> Option<Result<Found, RepositoryProblem>> {
     let place = place(folder, name(&repository.url)?).await?;
     Some(found(&place, repository).await)
@@ -63,7 +63,7 @@ async fn found(place: &Path, repository: &Repository) -> Result<Found, Repositor
     Ok(Found { specification, ..Found::default() })
 }
 
-/// Last part of an address, without `.git`, if it can be the name of a folder below another one.
+/// Returns the last part of a URL without `.git`, if it is safe as the name of a folder.
 fn name(url: &str) -> Option<&str> {
     let last = url.trim_end_matches('/').rsplit(['/', ':']).next()?;
     let name = last.strip_suffix(".git").unwrap_or(last);
@@ -71,7 +71,8 @@ fn name(url: &str) -> Option<&str> {
     (is_plain && !name.is_empty() && !name.starts_with(['.', '-'])).then_some(name)
 }
 
-/// Its Git directory, named to git as such: looking for it, git would go up to the repository that holds the folder.
+/// Returns the Git directory of a repository, for `--git-dir`: if git searched for it, git could find a repository in a
+/// parent folder.
 async fn place(folder: &Path, name: &str) -> Option<PathBuf> {
     let places = [folder.join(name).join(".git"), folder.join(name), folder.join(format!("{name}.git"))];
     for place in places {
@@ -83,8 +84,8 @@ async fn place(folder: &Path, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Whether a text can be the name of a tag (`git check-ref-format`), which keeps every meaning that git gives to other
-/// texts (`HEAD~1`, `a:b`, `@{1}`, options) out of its arguments.
+/// Whether a text is a valid name of a tag (`git check-ref-format`). This keeps texts that mean something else to git
+/// (`HEAD~1`, `a:b`, `@{1}`, options) out of its arguments.
 fn is_tag(text: &str) -> bool {
     let forbidden = |character: char| character.is_control() || " ~^:?*[\\".contains(character);
     !text.is_empty()
@@ -103,7 +104,7 @@ fn is_object(text: &str) -> bool {
     [40, 64].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// What a command wrote.
+/// The output of a command.
 struct Written {
     ok: bool,
     text: String,
@@ -126,7 +127,7 @@ async fn git(place: &Path, arguments: &[&str]) -> Result<Written, RepositoryProb
         let mut bounded = output.take(LONGEST_FILE + 1);
         bounded.read_to_end(&mut bytes).await?;
         let too_long = bytes.len() as u64 > LONGEST_FILE;
-        // Nobody reads the rest, so git ends on a closed pipe.
+        // Closes the pipe, so that git ends even if it has more to write.
         drop(bounded);
         let status = child.wait().await?;
         let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -1,7 +1,8 @@
 //! Extensions and Subscriptions that the scripts of connectors create in a project: pure.
 //!
-//! `postDeploy` creates them, or leaves them out, or points them elsewhere, as the catalogue or `/_dev` says;
-//! `preUndeploy` removes them. Nothing else of the HTTP API is here, and nothing is sent to where they point.
+//! The catalogue or `/_dev` chooses whether `postDeploy` creates them, omits them, or creates them with another
+//! destination; `preUndeploy` removes them. They are the only part of the HTTP API here, and their destinations are
+//! never called.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +12,10 @@ use connect_api::Selector;
 use connect_api::commerce::{ResourceKind, ResourceName};
 use connect_api::model::{ApplicationDeployment, Destination, Extension, Subscription};
 
-/// Host and topic of what points to no deployment.
+/// Host and topic of a destination outside the deployment.
 const ELSEWHERE: &str = "elsewhere";
 
-/// Kind of a resource, as it is written in the catalogue and for `/_dev`.
+/// Kind of a resource, as in the catalogue and in `/_dev`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScriptResourceType {
     /// An API Extension.
@@ -23,15 +24,15 @@ pub enum ScriptResourceType {
     Subscription,
 }
 
-/// What a script does about a resource.
+/// What a script does with a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Creation {
-    /// It creates it, pointing to its application.
+    /// Creates it, with its application as destination.
     #[default]
     Created,
-    /// It does not create it, and nobody is told.
+    /// Does not create it, without a sign in the report.
     Omitted,
-    /// It creates it, pointing elsewhere.
+    /// Creates it with a destination outside the deployment.
     Elsewhere,
 }
 
@@ -39,12 +40,12 @@ pub enum Creation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScriptResource {
-    /// Its kind.
+    /// Kind of the resource.
     #[serde(rename = "type")]
     pub kind: ScriptResourceType,
-    /// Its key, unique in the project: of two deployments, the later one has it.
+    /// Key, unique in the project. If two deployments create it, the later one replaces it.
     pub key: String,
-    /// Application that it points to: one with a URL for an Extension, one with a topic for a Subscription.
+    /// Application that is its destination: one with a URL for an Extension, one with a topic for a Subscription.
     pub application_name: String,
     /// What the script does.
     #[serde(default)]
@@ -66,9 +67,9 @@ pub struct Resource {
     pub id: String,
     /// Version.
     pub version: i64,
-    /// Id of the deployment whose script made it.
+    /// Id of the deployment whose script created it.
     pub deployment: String,
-    /// Where it points.
+    /// Its destination.
     pub destination: Destination,
 }
 
@@ -81,7 +82,7 @@ impl Resources {
         &self.0
     }
 
-    /// Runs the script of a deployment; `instead`: what it does in place of what the catalogue says.
+    /// Runs the `postDeploy` script of a deployment. `instead` overrides what the catalogue says.
     pub(super) fn create(
         &mut self,
         project: &str,
@@ -94,7 +95,7 @@ impl Resources {
         for wanted in scripted {
             let creation = instead.unwrap_or(wanted.creation);
             let application = applications.iter().find(|known| known.application_name == wanted.application_name);
-            // A script that creates again what it made before removes it first.
+            // A script that creates an existing resource again removes it first; id and version carry over.
             let before = self.take(project, wanted.kind, &wanted.key);
             let Some(destination) = application.and_then(|known| destination(wanted.kind, known, creation)) else {
                 continue;
@@ -112,7 +113,7 @@ impl Resources {
         }
     }
 
-    /// Removes one; whether it was there.
+    /// Removes a resource and returns whether it existed.
     pub(super) fn remove(&mut self, project: &str, kind: ScriptResourceType, key: &str) -> bool {
         self.take(project, kind, key).is_some()
     }
@@ -123,7 +124,7 @@ impl Resources {
         Some(self.0.remove(place))
     }
 
-    /// `preUndeploy`: removes what the script of this deployment made.
+    /// Runs `preUndeploy`: removes the resources that the script of this deployment created.
     pub(super) fn undeployed(&mut self, deployment: &str) {
         self.0.retain(|known| known.deployment != deployment);
     }
@@ -137,7 +138,7 @@ impl Resources {
         found.ok_or_else(|| Refusal::not_found(&Selector::Key(name.key.clone())))
     }
 
-    /// `getExtensionByKey`, `getSubscriptionByKey`, as JSON.
+    /// Returns a resource as `getExtensionByKey` and `getSubscriptionByKey` show it.
     pub(super) fn read(&self, project: &str, name: &ResourceName) -> Result<serde_json::Value, Refusal> {
         let Resource { id, version, key, destination, .. } = self.find(project, name)?.clone();
         let shown = match name.kind {

@@ -1,4 +1,4 @@
-//! Starting and stopping: [`run`] for the command, [`DevServer`] for tests and the demo.
+//! Starts and stops the server: [`run`] for the command, [`DevServer`] for tests and the demo.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -27,34 +27,34 @@ use super::state_file::StateError;
 use super::world::World;
 use clock::Clock;
 
-/// All operations and answers, as an `OpenAPI` page.
+/// OpenAPI description of all operations and answers.
 pub const DESCRIPTION: &str = include_str!("openapi.yaml");
-/// Where that page is served.
+/// Path at which the description is served.
 pub const DESCRIPTION_PATH: &str = "/openapi.yaml";
-/// Time that open requests get to end once the server is told to stop.
+/// Time for open requests to end at shutdown.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Why a dev server did not start, or ended.
+/// Why a dev server failed to start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum DevServerError {
-    /// The state file cannot be used.
+    /// The state file cannot be read or written.
     #[error(transparent)]
     State(#[from] StateError),
     /// The login of the command line client cannot be written.
     #[error(transparent)]
     CliCredentials(#[from] CliCredentialsError),
-    /// Applications that somebody develops cannot be called.
+    /// The HTTP client for applications under development cannot be created.
     #[error("applications: {0}")]
     Applications(#[from] reqwest::Error),
-    /// No listener, or none any more.
+    /// The listener failed.
     #[error("listener: {0}")]
     Listener(#[from] std::io::Error),
 }
 
-/// Serves the Connect API until `shutdown` is ready; open requests then get 2 s to end.
+/// Serves the Connect API until `shutdown` completes; open requests then have 2 s to end.
 ///
 /// # Errors
-/// When the state file cannot be read, or the listener fails.
+/// If the state file cannot be read or written, or the listener fails.
 pub async fn run(
     listener: TcpListener,
     options: Options,
@@ -70,7 +70,7 @@ async fn serve(
     shared: Arc<Shared>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), DevServerError> {
-    // RFC 9512 has the type.
+    // RFC 9512 defines this media type.
     let description = get(|| async { ([(CONTENT_TYPE, "application/yaml")], DESCRIPTION) });
     let mut router = Router::new().route(DESCRIPTION_PATH, description.fallback(answer));
     if shared.options.control {
@@ -84,7 +84,7 @@ async fn serve(
     let signal = async move {
         shutdown.await;
         stopping.send_replace(true);
-        // Kept until the server is gone: a dropped sender would end the wait below.
+        // Keeps the sender until all receivers are dropped: a dropped sender would end the waits below.
         stopping.closed().await;
     };
     let service = router.into_make_service_with_connect_info::<Scissors>();
@@ -105,7 +105,7 @@ async fn serve(
     Ok(())
 }
 
-/// A dev server that runs beside the caller, with what tests need to look behind it. It stops when dropped.
+/// A dev server that runs in a task, with access to its internals for tests. It stops when it is dropped.
 #[derive(Debug)]
 pub struct DevServer {
     address: SocketAddr,
@@ -115,107 +115,107 @@ pub struct DevServer {
 }
 
 impl DevServer {
-    /// Starts one on a free port of the loopback interface.
+    /// Starts a dev server on a free port of the loopback interface.
     ///
     /// # Errors
-    /// As [`run`].
+    /// Same as [`run`].
     pub async fn start(options: Options, clock: Clock) -> Result<Self, DevServerError> {
         Self::start_on(TcpListener::bind(("127.0.0.1", 0)).await?, options, clock).await
     }
 
-    /// Starts one on a listener of the caller, such as the port of one that was stopped.
+    /// Starts a dev server on a listener of the caller, for example on the port of a stopped one.
     ///
     /// # Errors
-    /// As [`run`].
+    /// Same as [`run`].
     pub async fn start_on(listener: TcpListener, options: Options, clock: Clock) -> Result<Self, DevServerError> {
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared::new(options, clock, address).await?);
         let (stop, mut stopped) = watch::channel(false);
         let shutdown = async move {
-            // A sender that is gone means the same.
+            // An error means that the sender was dropped, which also stops the server.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
         let task = tokio::spawn(serve(listener, shared.clone(), shutdown));
         Ok(Self { address, shared, stop, task })
     }
 
-    /// `http://127.0.0.1:PORT`, for Connect API and token endpoint alike.
+    /// Returns `http://127.0.0.1:PORT`, the URL of both the Connect API and the token endpoint.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where it listens.
+    /// Returns the listen address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its clock.
+    /// Returns the clock.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.shared.clock
     }
 
-    /// The time on its clock, for the methods of [`World`].
+    /// Returns the time of its clock, for the methods of [`World`].
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.shared.clock.now()
     }
 
-    /// The world behind it. Requests wait while it is held, so let it go before the next `await`.
+    /// Locks and returns the world. Requests block while the guard exists, so drop it before the next `await`.
     pub fn world(&self) -> MutexGuard<'_, World> {
         self.shared.world()
     }
 
-    /// Calls so far, in the order of their answers; the newest 20,000.
+    /// Returns the last 20,000 calls, in the order of their answers.
     #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         self.shared.calls().kept().cloned().collect()
     }
 
-    /// Number of all calls so far, by operation.
+    /// Returns the number of all calls so far, by operation.
     #[must_use]
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         self.shared.calls().counts().clone()
     }
 
-    /// Each answer from now on, until someone else listens: it is there before the caller has it. What `/_dev` and
-    /// faults answer is not among them.
+    /// Returns a receiver of all further answers, until the next call of this method. It gets an answer before the
+    /// caller does. Answers of `/_dev` and of faults are not included.
     #[must_use]
     pub fn listen(&self) -> UnboundedReceiver<Answer> {
         self.shared.listen()
     }
 
-    /// Lets calls go wrong.
+    /// Adds a fault.
     ///
     /// # Errors
-    /// When the fault cannot work, with a text that says what to change.
+    /// If the fault is not valid; the error says what to change.
     pub fn fault(&self, fault: Fault) -> Result<(), String> {
         fault.check()?;
         self.shared.faults().add(fault);
         Ok(())
     }
 
-    /// Ends all faults.
+    /// Removes all faults.
     pub fn clear_faults(&self) {
         self.shared.faults().replace(Vec::new());
     }
 
-    /// Ends all tokens, so that the next call of each caller is answered 401.
+    /// Revokes all tokens, so that the next call of each caller fails with 401.
     pub fn revoke_tokens(&self) {
         self.shared.tokens().revoke();
     }
 
-    /// Forgets deployments, carts, faults and calls; tokens stay.
+    /// Resets deployments, connectors, carts, faults and calls to their initial state; tokens stay.
     pub fn reset(&self) {
         self.shared.reset();
     }
 
-    /// Stops it and waits until its port is free.
+    /// Stops the server and waits until its port is free.
     ///
     /// # Errors
-    /// When the state file cannot be written.
+    /// If the state file cannot be written.
     pub async fn stop(mut self) -> Result<(), DevServerError> {
         self.stop.send_replace(true);
         (&mut self.task).await.unwrap_or(Ok(()))

@@ -1,6 +1,6 @@
-//! Keeps the world in a file over restarts: written whole to a neighbour and renamed, readable by its owner only.
+//! Keeps the state in a file across restarts: written to a temporary file and renamed, readable by its owner only.
 //!
-//! Secured values are in it as keyed fingerprints (`values.rs`), plain values as they are.
+//! Secured values are stored as keyed fingerprints (`values.rs`), plain values in clear text.
 
 use std::path::{Path, PathBuf};
 
@@ -8,28 +8,28 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::world::Kept;
 
-/// Why the file cannot be used.
+/// Why the state file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("state file {path}: {source}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// It was not written by a dev server of this version.
-    #[error("state file {path} cannot be read ({source}); remove it to start anew")]
+    /// The content is not that of a state file of this version.
+    #[error("state file {path} cannot be read ({source}); remove it to start with an empty state")]
     Content {
         /// The file.
         path: PathBuf,
-        /// Where reading stopped.
+        /// The error of the parser.
         source: serde_json::Error,
     },
 }
 
-/// Reads what was kept; `None` if there is no file yet.
+/// Reads the state; `None` if there is no file yet.
 pub(super) async fn load(path: &Path) -> Result<Option<Kept>, StateError> {
     let text = match tokio::fs::read(path).await {
         Ok(text) => text,
@@ -40,12 +40,12 @@ pub(super) async fn load(path: &Path) -> Result<Option<Kept>, StateError> {
     kept.map(Some).map_err(|source| StateError::Content { path: path.to_owned(), source })
 }
 
-/// Replaces what is kept.
+/// Replaces the state file.
 pub(super) async fn store(path: &Path, content: &[u8]) -> Result<(), StateError> {
     write_private(path, content).await.map_err(|source| StateError::Io { path: path.to_owned(), source })
 }
 
-/// Replaces a file as a whole; it is readable by its owner only.
+/// Replaces a file atomically; the new file is readable by its owner only.
 pub(super) async fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let mut neighbour = path.as_os_str().to_owned();
     neighbour.push(".new");

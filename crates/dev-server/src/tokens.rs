@@ -1,7 +1,7 @@
-//! Access tokens and what they may do (contract section 2; RFC 6749 sections 4.4 and 5, RFC 6750).
+//! Access tokens and their rights (contract section 2; RFC 6749 sections 4.4 and 5, RFC 6750).
 //!
-//! Pure but for the randomness of tokens: time is an argument. Tokens live in memory only, so a restart makes callers
-//! fetch new ones.
+//! Pure except for the randomness of tokens: time is an argument. Tokens exist in memory only, so callers need a new
+//! one after a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,17 +19,17 @@ use clock::later;
 use connect_api::ErrorCode;
 use connect_api::scopes::{self, Right};
 
-/// Tokens that are kept at the same time; the one that ends first goes first.
+/// Maximum number of tokens; beyond it, the token that expires first is removed.
 const KEPT: usize = 10_000;
 
-/// Tokens in use.
+/// The valid tokens.
 #[derive(Debug)]
 pub(super) struct Tokens {
     ids: Ids,
     live: BTreeMap<String, Grant>,
 }
 
-/// What a token allows.
+/// The scopes and the end of a token.
 #[derive(Clone, Debug)]
 pub(super) struct Grant {
     scopes: BTreeSet<String>,
@@ -49,7 +49,7 @@ impl Tokens {
         Self { ids: Ids::new(None), live: BTreeMap::new() }
     }
 
-    /// Answers a token request: the body of the answer, or why there is none.
+    /// Handles a token request: returns the body of the answer, or the refusal.
     pub(super) fn grant(
         &mut self,
         clients: &[Client],
@@ -75,7 +75,7 @@ impl Tokens {
         let refused = |error, description| TokenRefusal { status: 400, error, description };
         match field("grant_type") {
             Some("client_credentials") => {}
-            Some(_) => return Err(refused("unsupported_grant_type", "Only client_credentials is offered.")),
+            Some(_) => return Err(refused("unsupported_grant_type", "Only client_credentials is supported.")),
             None => return Err(refused("invalid_request", "grant_type is required, in a form-encoded body.")),
         }
         let asked: Vec<_> = field("scope").unwrap_or_default().split_whitespace().map(str::to_owned).collect();
@@ -104,49 +104,50 @@ impl Tokens {
         self.live.insert(token, grant);
     }
 
-    /// What the token of an `Authorization` header allows; `None` if there is none, or it is unknown or over.
+    /// Returns the grant of the token in an `Authorization` header; `None` if it is missing, unknown or expired.
     pub(super) fn check(&self, authorization: Option<&str>, now: Timestamp) -> Option<Grant> {
         let (scheme, token) = authorization?.split_once(' ')?;
         let grant = scheme.eq_ignore_ascii_case("Bearer").then(|| self.live.get(token.trim()))??;
         (now < grant.expires).then(|| grant.clone())
     }
 
-    /// Ends all tokens.
+    /// Revokes all tokens.
     pub(super) fn revoke(&mut self) {
         self.live.clear();
     }
 }
 
 impl Grant {
-    /// Whether the token may do that in a project: one scope of the list is enough.
+    /// Whether the token has a right in a project: one of the scopes that grant it is enough.
     pub(super) fn allows(&self, right: Right, project: &str) -> bool {
         right.is_granted(self.scopes.iter().map(String::as_str), project)
     }
 
-    /// Projects that its scopes name.
+    /// Returns the projects that the scopes name.
     pub(super) fn projects(&self) -> Vec<String> {
         let named = self.scopes.iter().filter_map(|scope| scope.split_once(':'));
         named.map(|(_, project)| project.to_owned()).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Projects in which the token allows that, where the path names none and several may be meant.
+    /// Returns the projects in which the token has a right, for a path without a project that can apply to several.
     ///
     /// # Errors
-    /// `AuthorizationError`: there is none.
+    /// `AuthorizationError` if there is no such project.
     pub(super) fn projects_with(&self, right: Right) -> Result<Vec<String>, Refusal> {
         let mut projects = self.projects();
         projects.retain(|project| self.allows(right, project));
         if projects.is_empty() {
-            // Names the scopes that are missing.
+            // Returns an error that names the missing scopes.
             self.project(None, right)?;
         }
         Ok(projects)
     }
 
-    /// The project of a path, or the only one of the scopes in the forms without it.
+    /// Returns the project of a path, or the only project of the scopes if the path has none.
     ///
     /// # Errors
-    /// `AuthorizationError`: the right is missing, or the scopes name several projects.
+    /// `AuthorizationError` if the right is missing, or if the path names no project and the scopes do not name
+    /// exactly one.
     pub(super) fn project(&self, named: Option<&str>, right: Right) -> Result<String, Refusal> {
         let denied = |text: String| Err(Refusal::new(ErrorCode::AuthorizationError, text));
         let projects = self.projects();
@@ -162,7 +163,7 @@ impl Grant {
     }
 }
 
-/// Id and secret of HTTP Basic, which RFC 6749 section 2.3.1 wants form-encoded before.
+/// Returns id and secret of HTTP Basic, which clients form-encode first (RFC 6749 section 2.3.1).
 fn basic(header: &str) -> Option<(String, String)> {
     let (scheme, encoded) = header.split_once(' ')?;
     let bytes = scheme

@@ -1,7 +1,7 @@
-//! Values of a deployment as the dev server keeps them: plain ones as they are, secured ones as fingerprints.
+//! The stored values of a deployment: plain values in clear text, secured values as fingerprints.
 //!
-//! What was sent in secret is not kept, so it can neither come back nor leak: a keyed hash answers whether a value is
-//! the one that a test expects, and a flag whether it is empty, which is all that a build needs to know.
+//! Secured values are not stored, so they can neither be returned nor leak. A keyed hash shows whether a value is the
+//! one that a test expects, and a flag whether it is empty, which is all that a build needs.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use secrecy::ExposeSecret as _;
@@ -15,10 +15,10 @@ use connect_api::model::{
     StandardKey,
 };
 
-/// What stands in answers where a secured value would be (contract section 13, row 11).
+/// What answers show instead of a secured value (contract section 13, row 11).
 pub const MASK: &str = "********";
 
-/// The key of all fingerprints of one world.
+/// Key of all fingerprints of one world.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct FingerprintKey(String);
 
@@ -48,7 +48,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// What is known of a secured value.
+/// Stored data of a secured value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Secured {
     pub(super) key: String,
@@ -56,7 +56,7 @@ pub(super) struct Secured {
     pub(super) empty: bool,
 }
 
-/// Plain and secured values of one application, or those of all applications.
+/// Plain and secured values of one application, or the global ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ValueSet {
     pub(super) standard: Vec<ConfigurationValue>,
@@ -90,7 +90,7 @@ impl ValueSet {
         Self { standard: standard.to_vec(), secured: secured.collect() }
     }
 
-    /// Takes over what was sent.
+    /// Merges or replaces with the values that were sent, as `partial` says.
     fn take(&mut self, sent: Self, partial: Partial) {
         if partial == Partial::Replace {
             *self = sent;
@@ -110,7 +110,7 @@ impl ValueSet {
         }
     }
 
-    /// Drops variables that a newer connector does not declare any more.
+    /// Removes variables that the connector no longer declares.
     fn keep(&mut self, standard: &[StandardKey], secured: &[SecuredKey]) {
         self.standard.retain(|value| standard.iter().any(|declared| declared.key == value.key));
         self.secured.retain(|value| secured.iter().any(|declared| declared.key == value.key));
@@ -135,17 +135,17 @@ impl ValueSet {
         }
     }
 
-    /// The plain value of a variable, if it was sent.
+    /// Returns the plain value of a variable, if it was sent.
     pub(super) fn plain(&self, key: &str) -> Option<&str> {
         self.standard.iter().find(|value| value.key == key).map(|value| value.value.as_str())
     }
 
-    /// The secured value of a variable, if it was sent.
+    /// Returns the secured value of a variable, if it was sent.
     pub(super) fn secured(&self, key: &str) -> Option<&Secured> {
         self.secured.iter().find(|value| value.key == key)
     }
 
-    /// The secured values as answers show them.
+    /// Returns the secured values as answers show them.
     pub(super) fn masked(&self) -> Vec<SecuredValue> {
         self.secured
             .iter()
@@ -155,14 +155,14 @@ impl ValueSet {
 }
 
 impl Values {
-    /// Values of the application of that name.
+    /// Returns the values of the application with this name.
     pub(super) fn application(&self, name: &str) -> Option<&ApplicationValues> {
         self.applications.iter().find(|application| application.name == name)
     }
 
-    /// These values after new ones were sent (contract section 6.1). There is an entry for each application that the
-    /// deployment has: those that the create named, which is what `self` is empty for, and those that a newer connector
-    /// adds and that are named now. What a connector does not declare any more goes.
+    /// Returns these values after new ones were sent (contract section 6.1). For a create, `self` is empty. The result
+    /// has an entry for each application of the deployment: those that it had before and those that are named now.
+    /// What the connector no longer declares is removed.
     pub(super) fn after(
         &self,
         sent: Option<&[ApplicationConfiguration]>,
@@ -223,7 +223,7 @@ mod tests {
 
     fn connector() -> ConnectorDefinition {
         let found = Catalogue::built_in().connectors.into_iter().find(|connector| connector.key == "demo-connector");
-        found.expect("the design lists it")
+        found.expect("the catalogue contains it")
     }
 
     fn sent(standard: &[(&str, &str)], secured: &[(&str, &str)]) -> Vec<ApplicationConfiguration> {
@@ -265,7 +265,7 @@ mod tests {
             let connector = connector();
             let first = Values::default().after(Some(&old), None, &connector, &Variant::default(), &key);
             let second = first.after(Some(&new), None, &connector, &variant, &key);
-            let values = &second.application("service").expect("every declared application has an entry").values;
+            let values = &second.application("service").expect("the application has an entry").values;
             let plain: Vec<_> =
                 values.standard.iter().map(|value| (value.key.as_str(), value.value.as_str())).collect();
             assert_eq!(plain, expected, "{case}");
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(created.applications.len(), 1, "the others were left out");
         let empty =
             created.after(Some(&sent(&[], &[])), Some(&GlobalConfiguration::default()), &connector, &variant, &key);
-        assert_eq!(empty.applications, created.applications, "neither values nor the schedule go");
+        assert_eq!(empty.applications, created.applications, "values and schedule stay");
         let omitted = created.after(None, None, &connector, &variant, &key);
         assert_eq!(omitted, created);
     }

@@ -1,45 +1,45 @@
-//! What the contract leaves open, chosen (contract marks *unspecified*; design section 6).
+//! Choices for what the contract leaves open (marked *unspecified* there; design section 6).
 //!
-//! Values only; [`super::world`] acts on them. Each has a name for `--variant name=value`.
+//! This module only defines the values; [`super::world`] implements them. Each has a name for `--variant name=value`.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Status in which a deployment begins, when it is created and when it is redeployed (contract section 7).
+/// First status of a deployment after a create or a redeploy (contract section 7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FirstStatus {
-    /// `Deploying`, as it was seen.
+    /// `Deploying`, as observed.
     #[default]
     Deploying,
-    /// `Queued` for a fifth of the time, then `Deploying`.
+    /// `Queued` for a fifth of the deploy duration, then `Deploying`.
     Queued,
 }
 
-/// What `details` of a new deployment hold until its first build ends (contract section 15.1).
+/// Content of `details` of a new deployment until its first build ends (contract section 15.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewDetails {
-    /// The build that runs.
+    /// The running build.
     #[default]
     Build,
-    /// Nothing.
+    /// No build.
     Empty,
 }
 
-/// How optional members without a value are shown (contract section 15.1).
+/// How answers show optional members without a value (contract section 15.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Absent {
-    /// Not at all.
+    /// They are left out.
     #[default]
     Omitted,
     /// `key`, `documentationUrl`, `supportUrl`, `logoUrl`, and `message` of a report entry are null.
     Null,
 }
 
-/// What the two log endpoints do. They disappear after 2027-01-31, and what is answered then is unspecified (contract
+/// Behaviour of the two log endpoints. They disappear after 2027-01-31; the answer after that is unspecified (contract
 /// section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Logs {
@@ -61,10 +61,10 @@ pub enum Logs {
     Broken,
 }
 
-/// What is answered for a project that the catalogue does not list, as for one without Connect: unspecified.
+/// Answer for a project that the catalogue does not list, such as one without Connect: unspecified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UnknownProject {
-    /// It is served, and begins empty.
+    /// The project is served, and is empty at first.
     #[default]
     #[serde(rename = "served")]
     Served,
@@ -79,7 +79,7 @@ pub enum UnknownProject {
     NotFound,
 }
 
-/// When `version` of a deployment grows (contract section 10).
+/// When `version` of a deployment or staged connector increases (contract section 10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Versions {
@@ -94,114 +94,114 @@ pub enum Versions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BuildIds {
-    /// When it is accepted.
+    /// When the redeploy is accepted.
     #[default]
     Start,
-    /// When it ends; a new deployment has no build until then.
+    /// When the redeploy ends; a new deployment has no build until its first build ends.
     End,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// When new plain values can be read.
+/// When reads show new plain values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValuesShow {
     /// When the redeploy is accepted.
     #[default]
     Start,
-    /// When it ends.
+    /// When the redeploy ends.
     End,
 }
 
-/// What becomes of plain values.
+/// How the service changes plain values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Normalise {
-    /// Kept as sent.
+    /// Values are stored as sent.
     #[default]
     No,
-    /// Blanks at both ends are cut.
+    /// Whitespace at both ends is removed.
     Trim,
-    /// Variables that were not sent appear with their defaults.
+    /// Variables that were not sent get their defaults.
     Defaults,
 }
 
-/// What a partial list of values in a redeploy does (contract section 6.1).
+/// Effect of a partial list of values in a redeploy (contract section 6.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partial {
-    /// Values that were not sent stay.
+    /// Values that were not sent are kept.
     #[default]
     Merge,
-    /// What is sent is all there is.
+    /// Values that were not sent are removed.
     Replace,
 }
 
-/// What becomes of an application that a newer version of a connector adds, and that the redeploy names which moves there
-/// (contract section 6.1).
+/// Effect of a redeploy with `updateConnector` that names an application which the newer version adds (contract section
+/// 6.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AddedApplications {
-    /// The deployment gains it.
+    /// The application is added to the deployment.
     #[default]
     Accept,
-    /// `DeploymentApplicationDoNotBelong`.
+    /// The redeploy is refused with `DeploymentApplicationDoNotBelong`.
     Refuse,
 }
 
-/// Whether a record lists applications that the create left out (contract section 4.4).
+/// Whether a deployment lists applications that the create left out (contract section 4.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftOutApplications {
-    /// No.
+    /// They are not listed.
     #[default]
     Absent,
-    /// Yes, without values and without a URL.
+    /// They are listed without values and without a URL.
     Listed,
 }
 
-/// Whether a record has a member that need not be there (contract section 4.4).
+/// Whether a deployment shows an optional member (contract section 4.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
-    /// It has.
+    /// The member is shown.
     #[default]
     Shown,
-    /// It does not.
+    /// The member is left out.
     Hidden,
 }
 
-/// What DELETE of a Queued, Deploying or Undeploying deployment does (contract section 7).
+/// Effect of a DELETE of a `Queued`, `Deploying` or `Undeploying` deployment (contract section 7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeleteBusy {
-    /// Breaks off what runs and undeploys.
+    /// Aborts what runs and undeploys.
     #[default]
     Accept,
-    /// `DeploymentInvalidStatusTransition`.
+    /// Refuses with `DeploymentInvalidStatusTransition`.
     Refuse,
 }
 
-/// What becomes of a connector that is ready for certification.
+/// How a connector that is ready for certification is certified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certification {
-    /// It is certified after a while.
+    /// After a delay, without interaction.
     #[default]
     Automatic,
-    /// It waits until somebody says so.
+    /// When `/_dev` or a test finishes the certification.
     ByHand,
 }
 
-/// Whether a connector that is certified can go to certification again (contract section 6.2, `publish`).
+/// Whether a certified connector can be certified again (contract section 6.2, `publish`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CertifiedAgain {
-    /// If it has changed since it was published.
+    /// If it changed since it was published.
     #[default]
     Changed,
-    /// Never; what is published afterwards stays certified and public.
+    /// Never; versions that are published later stay certified and public.
     Never,
 }
 
@@ -211,29 +211,29 @@ impl CertifiedAgain {
     }
 }
 
-/// What a new repository or tag does to the permission to deploy a staged connector.
+/// Effect of a new repository or tag on the permission to deploy a staged connector as a preview.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewTag {
-    /// Nothing.
+    /// The permission stays.
     #[default]
     KeepsPreview,
-    /// It has to be asked for again.
+    /// The permission must be requested again.
     ResetsPreview,
 }
 
-/// When a repository, tag or `connect.yaml` that is wrong is told (contract section 5.3, *likely too*).
+/// When the service reports an invalid repository, tag or `connect.yaml` (contract section 5.3, *likely too*).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepositoryCheck {
-    /// When it is set.
+    /// When the repository is set.
     #[default]
     AtOnce,
-    /// In the reports of previewing and publishing.
+    /// In the reports of the preview request and of publishing.
     Later,
 }
 
-/// Code of the refusal of an update while publishing runs (contract section 6.2).
+/// Error code for an update while publishing runs (contract section 6.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PublishingCode {
@@ -246,37 +246,37 @@ pub enum PublishingCode {
     Invalid,
 }
 
-/// What is left of an update of a staged connector after an action that is refused (contract section 6).
+/// Which actions of an update of a staged connector take effect if one of them is refused (contract section 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StagedUpdates {
-    /// Nothing.
+    /// None.
     #[default]
     AllOrNothing,
-    /// The actions before it.
+    /// Those before the refused one.
     OneByOne,
 }
 
-/// What DELETE of a staged connector that is not there answers beside 404 (contract section 5.1).
+/// Body of the 404 answer to a DELETE of a staged connector that does not exist (contract section 5.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeleteNotFound {
-    /// `ResourceNotFound`.
+    /// An error with `ResourceNotFound`.
     #[default]
     Body,
     /// No body.
     Empty,
 }
 
-/// One choice for each thing that the contract leaves open. The default is the friendliest reading.
+/// One choice for each point that the contract leaves open. The default is the most favourable reading for clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Variant {
-    /// `read-lag=DURATION`: for that long after a change, reads and lists show what was before it.
+    /// `read-lag=DURATION`: for this time after a change, reads and lists show the state before it.
     #[serde(with = "text")]
     pub read_lag: Duration,
-    /// `redeploy-shows-old=DURATION`: the answer to a redeploy, and reads for that long, show the old status, build
-    /// and report.
+    /// `redeploy-shows-old=DURATION`: the answer to a redeploy, and reads for this time, show the old status, build and
+    /// report.
     #[serde(with = "text")]
     pub redeploy_shows_old: Duration,
     /// `first-status=deploying|queued`.
@@ -307,7 +307,7 @@ pub struct Variant {
     pub retry_policies: Shown,
     /// `urls-while-busy=shown|hidden`: URLs of applications during a redeploy.
     pub urls_while_busy: Shown,
-    /// `key-held=DURATION`: a key can be used again that long after its deployment is gone.
+    /// `key-held=DURATION`: for this time after a deployment or staged connector is gone, its key cannot be used again.
     #[serde(with = "text")]
     pub key_held: Duration,
     /// `delete-busy=accept|refuse`.
@@ -328,7 +328,7 @@ pub struct Variant {
     pub delete_not_found: DeleteNotFound,
 }
 
-/// Names of all choices and what they take.
+/// Names and values of all choices.
 pub const VARIANTS: &str = "read-lag=DURATION, redeploy-shows-old=DURATION, first-status=deploying|queued, \
      new-details=build|empty, absent=omitted|null, logs=served|400|404|410|500, unknown-project=served|400|403|404, versions=update|status, \
      build-ids=start|end|never, values-show=start|end, normalise=no|trim|defaults, partial=merge|replace, \
@@ -340,12 +340,12 @@ pub const VARIANTS: &str = "read-lag=DURATION, redeploy-shows-old=DURATION, firs
      delete-not-found=body|empty";
 
 impl Variant {
-    /// Sets one choice, written `name=value`.
+    /// Sets one choice, in the form `name=value`.
     ///
     /// # Errors
-    /// When the name or the value is not known; the text lists what is.
+    /// If the name or the value is unknown; the error lists the known ones.
     pub fn set(&mut self, choice: &str) -> Result<(), String> {
-        let wrong = || format!("`{choice}` is no variant; use {VARIANTS}");
+        let wrong = || format!("`{choice}` is not a variant; use {VARIANTS}");
         let (name, value) = choice.split_once('=').ok_or_else(wrong)?;
         match name {
             "read-lag" => self.read_lag = parse_duration(value)?,
@@ -379,22 +379,22 @@ impl Variant {
     }
 }
 
-/// A value of a choice, if it is one.
+/// Parses the value of a choice; `None` if it is unknown.
 fn word<T: serde::de::DeserializeOwned>(value: &str) -> Option<T> {
     serde_json::from_value(serde_json::Value::String(value.to_owned())).ok()
 }
 
-/// Reads a span of time such as `500ms`, `5s`, `2m 30s` or `48h`.
+/// Parses a duration such as `500ms`, `5s`, `2m 30s` or `48h`.
 ///
 /// # Errors
-/// When it is none, or negative.
+/// If the text is not a duration, or is negative.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no span of time; write it like 500ms, 5s, 2m or 48h");
+    let wrong = || format!("`{text}` is not a duration; write it like 500ms, 5s, 2m or 48h");
     let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
     Duration::try_from(span).map_err(|_| wrong())
 }
 
-/// Spans of time as people write them.
+/// Serializes durations as text.
 mod text {
     use std::time::Duration;
 
@@ -414,7 +414,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_choice_has_a_name_and_wrong_ones_are_told_what_there_is() {
+    fn each_choice_has_a_name_and_unknown_ones_are_rejected() {
         let mut variant = Variant::default();
         for choice in [
             "read-lag=500ms",

@@ -1,8 +1,8 @@
-//! The remote side as a pure state machine: deployments of all projects, and the registry that they come from.
+//! The service as a pure state machine: the deployments of all projects, and the connector registry.
 //!
-//! No IO, no clock, no waiting: every method takes the time and first makes happen what is due by then. Answers hold
-//! what the service would show; secured values are not even kept (`values.rs`). Next: `http.rs` for who asks,
-//! `world/registry.rs` for connectors, `world/elsewhere.rs` for what tests and `/_dev` do.
+//! No IO, no clock, no waiting: every method takes the time and first applies what is due by then. Answers contain what
+//! the service would show; secured values are not stored at all (`values.rs`). Next: `http.rs` for requests,
+//! `world/registry.rs` for connectors, `world/elsewhere.rs` for changes by tests and `/_dev`.
 
 #[cfg(test)]
 mod application_tests;
@@ -49,11 +49,11 @@ use connect_api::model::{
 use connect_api::scopes::Right;
 use connect_api::{ErrorCode, Selector};
 
-/// Everything that the dev server remembers of deployments.
+/// The state of the service: catalogue, deployments, staged connectors and resources.
 #[derive(Debug)]
 pub struct World {
     catalogue: Catalogue,
-    /// What the contract leaves open.
+    /// Choices where the contract leaves something open.
     pub variant: Variant,
     /// Time from the acceptance of a deployment to its end; undeploying takes half of it.
     pub deploy_duration: Duration,
@@ -62,20 +62,20 @@ pub struct World {
     kept: Kept,
 }
 
-/// What survives a restart.
+/// The state that survives a restart.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
     fingerprints: FingerprintKey,
     sequence: u64,
     records: BTreeMap<String, Record>,
-    /// Keys of deployments that are gone, with the time at which they can be used again.
+    /// Keys of removed deployments, with the time from which they can be used again.
     held_keys: Vec<HeldKey>,
-    /// Versions of connectors of the catalogue that were raised while it ran.
+    /// New versions of catalogue connectors that were added at run time.
     raised: Vec<ConnectorDefinition>,
-    /// Staged connectors, and what was published of them.
+    /// Staged connectors, and the versions that were published from them.
     #[serde(default)]
     staged: StagedBook,
-    /// What scripts have created.
+    /// Resources that scripts created.
     #[serde(default)]
     resources: Resources,
 }
@@ -88,7 +88,7 @@ struct HeldKey {
 }
 
 impl World {
-    /// An empty world. With a seed, ids are the same in each run.
+    /// Creates a world without deployments. With a seed, ids are the same in each run.
     #[must_use]
     pub fn new(catalogue: Catalogue, variant: Variant, deploy_duration: Duration, seed: Option<u64>) -> Self {
         let mut ids = Ids::new(seed);
@@ -101,7 +101,7 @@ impl World {
         Self { catalogue, variant, deploy_duration, ids, history: History::default(), kept }
     }
 
-    /// Goes on with what was kept.
+    /// Restores the state of an earlier run.
     pub(super) fn restore(&mut self, kept: Kept) {
         self.kept = kept;
         self.kept.staged.seed(&self.catalogue);
@@ -118,7 +118,7 @@ impl World {
         &self.kept
     }
 
-    /// What it offers now.
+    /// Returns the catalogue, including versions that were added at run time.
     #[must_use]
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
@@ -161,16 +161,17 @@ impl World {
         found.ok_or_else(|| Refusal::not_found(selector))
     }
 
-    /// A project of the catalogue. Rights were checked before, so one that only scopes name is there too.
+    /// Returns a project of the catalogue, or a default one: rights are already checked, so a project that only scopes
+    /// name exists too.
     fn project(&self, key: &str) -> Project {
         let found = self.catalogue.projects.iter().find(|project| project.key == key).cloned();
         found.unwrap_or_else(|| Project::new(key))
     }
 
-    /// Whether the Connect API answers for a project.
+    /// Checks whether the Connect API answers for a project.
     ///
     /// # Errors
-    /// What `unknown-project` of the variant says, if the catalogue does not list it.
+    /// The refusal that `unknown-project` of the variant chooses, if the catalogue does not list the project.
     pub fn is_served(&self, project: &str) -> Result<(), Refusal> {
         if self.catalogue.projects.iter().any(|known| known.key == project) {
             return Ok(());
@@ -178,11 +179,11 @@ impl World {
         checks::unknown_project_is_served(self.variant.unknown_project, project)
     }
 
-    /// `createDeployment`. `may_generate`: the caller may create API clients (contract section 2).
+    /// Performs `createDeployment`. `may_generate`: the caller may create API clients (contract section 2).
     ///
     /// # Errors
-    /// The codes of contract section 5.3, several at once where several things are wrong; 403 where the API client of
-    /// the connector may not be generated.
+    /// The codes of contract section 5.3, one error for each mistake; 403 if the connector needs an API client that the
+    /// caller may not generate.
     pub fn create(
         &mut self,
         project: &str,
@@ -288,7 +289,7 @@ impl World {
         (!lag.is_zero()).then(|| Stale { until: later(now, lag), shown: shown.map(Box::new) })
     }
 
-    /// `getDeploymentById`, `getDeploymentByKey`.
+    /// Performs `getDeploymentById` and `getDeploymentByKey`.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -297,7 +298,7 @@ impl World {
         self.find(project, selector, now)?.read(now, &variant).ok_or_else(|| Refusal::not_found(selector))
     }
 
-    /// `queryDeployments`.
+    /// Performs `queryDeployments`.
     pub fn list(&mut self, project: &str, query: &ListQuery, now: Timestamp) -> Paged<Deployment> {
         self.advance(now);
         let of_project = self.kept.records.values().filter(|record| record.project == project);
@@ -305,11 +306,10 @@ impl World {
         list::page(visible, query, |record| record.read(now, &self.variant))
     }
 
-    /// `updateDeploymentById`, `updateDeploymentByKey` with the one action `redeploy`.
+    /// Performs `updateDeploymentById` and `updateDeploymentByKey` with a single `redeploy` action.
     ///
     /// # Errors
-    /// The codes of contract section 5.3, the version first, then the status, then everything that is wrong with the
-    /// values.
+    /// The codes of contract section 5.3. The version is checked first, then the status, then all values.
     pub fn redeploy(
         &mut self,
         project: &str,
@@ -362,7 +362,8 @@ impl World {
         shown
     }
 
-    /// A whole update: one redeploy. A second one would find the deployment busy, and all or nothing is done.
+    /// Performs an update with a list of actions. Only one redeploy is possible: a second one would find the deployment
+    /// busy, and an update is all or nothing.
     pub(super) fn update(
         &mut self,
         project: &str,
@@ -377,7 +378,8 @@ impl World {
         Err(checks::busy(&DeploymentStatus::Deploying))
     }
 
-    /// `deleteDeploymentById`, `deleteDeploymentByKey`: starts undeploying. One that is undeploying stays as it is.
+    /// Performs `deleteDeploymentById` and `deleteDeploymentByKey`: starts undeploying. A deployment that is already
+    /// undeploying does not change.
     ///
     /// # Errors
     /// `ResourceNotFound`; with `delete-busy=refuse` also `DeploymentInvalidStatusTransition`.
@@ -397,11 +399,12 @@ impl World {
         Ok(shown)
     }
 
-    /// `getDeploymentLogsById`, `getDeploymentLogsByKey`.
+    /// Performs `getDeploymentLogsById` and `getDeploymentLogsByKey`.
     ///
     /// # Errors
     /// `ResourceNotFound`, `DeploymentApplicationDoesNotExist`, `DeploymentLogInvalidDate`,
-    /// `DeploymentLogInvalidPageToken`, `DeploymentLogMissingApplicationName`; what `logs` of the variant says.
+    /// `DeploymentLogInvalidPageToken`, `DeploymentLogMissingApplicationName`; the refusal that `logs` of the variant
+    /// chooses.
     pub fn logs(
         &mut self,
         project: &str,

@@ -1,4 +1,4 @@
-//! The example of contract section 11: a cart that adds up. Pure; kept in memory, for as long as the server runs.
+//! The example actions of contract section 11: a shopping cart. Pure; carts live in memory until the server stops.
 
 use std::collections::VecDeque;
 
@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 
 use crate::ids::Ids;
 
-/// Carts that are kept; the oldest goes first.
+/// Maximum number of carts; beyond it, the oldest is removed.
 const KEPT: usize = 1_000;
-/// Different products in one cart.
+/// Maximum number of different products in one cart.
 const MOST_ITEMS: usize = 100;
-/// Pieces of one product.
+/// Maximum number of pieces of one product.
 const MOST_PIECES: u32 = 10_000;
 /// Longest `sku`, in characters.
 const LONGEST_SKU: usize = 256;
-/// Currencies without cents (ISO 4217), of those that shops use most.
+/// Common currencies without cents (ISO 4217).
 const WITHOUT_CENTS: [&str; 4] = ["CLP", "ISK", "JPY", "KRW"];
 
 /// The carts, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Carts(VecDeque<Cart>);
 
-/// One cart. Its id is the session of whoever fills it.
+/// One cart. Its id is also the session id of the frontend that fills it.
 #[derive(Debug)]
 pub(super) struct Cart {
     pub(super) id: String,
@@ -42,7 +42,7 @@ impl Carts {
         self.0.iter().any(|cart| cart.id == id)
     }
 
-    /// That of a session, or a new one if there is none. A cart keeps the currency that it began with.
+    /// Returns the cart of a session, or a new cart if the session has none. A cart keeps its first currency.
     pub(super) fn of(&mut self, session: Option<&str>, currency: &str, ids: &mut Ids) -> &mut Cart {
         let found = session.and_then(|id| self.0.iter().position(|cart| cart.id == id));
         let at = found.unwrap_or_else(|| {
@@ -56,7 +56,7 @@ impl Carts {
     }
 }
 
-/// `sku` and `count` of `{"variant": {"sku": "A1", "count": 1}}`, or what is wrong with it.
+/// Reads `sku` and `count` of `{"variant": {"sku": "A1", "count": 1}}`, or returns what is wrong with the body.
 pub(super) fn addition(body: Option<&Value>) -> Result<(String, u32), String> {
     let variant =
         body.and_then(|body| body.get("variant")).ok_or("The body has no 'variant' with 'sku' and 'count'.")?;
@@ -70,7 +70,7 @@ pub(super) fn addition(body: Option<&Value>) -> Result<(String, u32), String> {
 }
 
 impl Cart {
-    /// Puts pieces into the cart, beside those of the same product.
+    /// Adds pieces of a product to the cart; the count of a product that is already in the cart increases.
     pub(super) fn add(&mut self, sku: &str, count: u32, ids: &mut Ids) -> Result<(), String> {
         let full = self.items.len() == MOST_ITEMS;
         match self.items.iter_mut().find(|item| item.sku == sku) {
@@ -90,7 +90,7 @@ impl Cart {
         Ok(())
     }
 
-    /// As it is answered.
+    /// Returns the cart as answers show it.
     pub(super) fn shown(&self) -> Value {
         let sum = self.items.iter().map(Item::total).sum();
         json!({
@@ -139,7 +139,7 @@ impl Item {
     }
 }
 
-/// The price of a product: 1.00 to 100.99, the same at each start.
+/// Returns the price of a product in cents: 1.00 to 100.99, derived from the `sku`, so the same after each start.
 fn price(sku: &str) -> u64 {
     100 + sku.bytes().fold(0, |sum, byte| (sum * 31 + u64::from(byte)) % 10_000)
 }
@@ -158,25 +158,25 @@ mod tests {
         let (mut carts, mut ids) = (Carts::default(), Ids::new(Some(1)));
         let cart = carts.of(None, "EUR", &mut ids);
         for (sku, count) in [("A1", 1), ("B2", 2), ("A1", 3)] {
-            cart.add(sku, count, &mut ids).expect("there is room");
+            cart.add(sku, count, &mut ids).expect("the cart has room");
         }
         let shown = cart.shown();
         let items = shown["lineItems"].as_array().expect("a list");
         let counts: Vec<_> = items.iter().map(|item| (item["variant"]["sku"].clone(), item["count"].clone())).collect();
         assert_eq!(counts, [(json!("A1"), json!(4)), (json!("B2"), json!(2))]);
         let cents = |value: &Value| value["centAmount"].as_u64().expect("an amount");
-        let by_hand: u64 =
+        let expected_sum: u64 =
             items.iter().map(|item| cents(&item["price"]) * item["count"].as_u64().expect("a count")).sum();
-        assert_eq!(cents(&shown["sum"]), by_hand);
-        assert_eq!(items.iter().map(|item| cents(&item["totalPrice"])).sum::<u64>(), by_hand);
+        assert_eq!(cents(&shown["sum"]), expected_sum);
+        assert_eq!(items.iter().map(|item| cents(&item["totalPrice"])).sum::<u64>(), expected_sum);
         assert_eq!(shown["cartVersion"], "4");
         let id = cart.id.clone();
-        assert_eq!(carts.of(Some(&id), "USD", &mut ids).shown()["sum"]["currencyCode"], "EUR", "it began with EUR");
+        assert_eq!(carts.of(Some(&id), "USD", &mut ids).shown()["sum"]["currencyCode"], "EUR", "the currency stays");
         assert_ne!(carts.of(Some("another"), "JPY", &mut ids).id, id);
     }
 
     #[test]
-    fn what_cannot_be_added_says_why() {
+    fn rejected_additions_name_the_reason() {
         for (case, body, expected) in [
             ("nothing", None, "variant"),
             ("a list", Some(json!([1])), "variant"),
@@ -195,7 +195,7 @@ mod tests {
         let (mut carts, mut ids) = (Carts::default(), Ids::new(Some(1)));
         let cart = carts.of(None, "EUR", &mut ids);
         for number in 0..MOST_ITEMS {
-            cart.add(&number.to_string(), MOST_PIECES, &mut ids).expect("there is room");
+            cart.add(&number.to_string(), MOST_PIECES, &mut ids).expect("the cart has room");
         }
         let before = cart.shown();
         assert!(cart.add("one more", 1, &mut ids).is_err(), "too many products");

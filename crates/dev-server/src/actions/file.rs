@@ -1,4 +1,4 @@
-//! Actions that people define: `--actions FILE`.
+//! User-defined actions: `--actions FILE`.
 
 use std::collections::BTreeMap;
 
@@ -17,32 +17,32 @@ pub type ActionHeaders = BTreeMap<String, String>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionFile {
-    /// The actions. One that is called like a built-in one replaces it.
+    /// The actions. An action with the name of a built-in one replaces it.
     pub actions: Vec<ActionDefinition>,
 }
 
-/// What one action answers.
+/// One action and its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ActionDefinition {
-    /// Its namespace, as in the path.
+    /// Namespace, as in the path.
     pub namespace: String,
-    /// Its name, as in the path.
+    /// Name, as in the path.
     pub name: String,
-    /// Methods that it has, of GET, POST and PUT; left out: all three.
+    /// Allowed methods, of GET, POST and PUT; empty: all three.
     #[serde(default)]
     pub methods: Vec<String>,
-    /// HTTP status, 200 to 599.
+    /// HTTP status of the answer, 200 to 599; default 200.
     #[serde(default = "ok")]
     pub status: u16,
-    /// Headers beside those that every answer has.
+    /// Headers in addition to those of every answer.
     #[serde(default)]
     pub headers: ActionHeaders,
-    /// JSON in whose texts `{{body.x}}`, `{{query.x}}`, `{{locale}}`, `{{method}}`, `{{namespace}}` and `{{action}}`
-    /// stand for what was sent.
+    /// JSON body. In its strings, `{{body.x}}`, `{{query.x}}`, `{{locale}}`, `{{method}}`, `{{namespace}}` and
+    /// `{{action}}` are replaced by what was sent.
     #[serde(default)]
     pub body: Value,
-    /// Sent as it is instead of `body`, as plain text unless a `Content-Type` is given.
+    /// Text that is sent unchanged instead of `body`, as plain text unless `headers` has a `Content-Type`.
     #[serde(default)]
     pub text: Option<String>,
 }
@@ -52,10 +52,10 @@ fn ok() -> u16 {
 }
 
 impl ActionFile {
-    /// Reads YAML or JSON.
+    /// Parses a file in YAML or JSON.
     ///
     /// # Errors
-    /// When it is neither, or an action cannot work, with a text that says what to change.
+    /// If the text is neither, or an action is not valid; the error says what to change.
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: Self = serde_saphyr::from_str(text).map_err(|error| {
             let text = error.to_string();
@@ -65,7 +65,7 @@ impl ActionFile {
             let name = format!("{}/{}", action.namespace, action.name);
             action.check().map_err(|what| format!("action `{name}`: {what}"))?;
             if file.actions[..index].iter().any(|other| other.is(&action.namespace, &action.name)) {
-                return Err(format!("action `{name}` is there twice"));
+                return Err(format!("action `{name}` is defined twice"));
             }
         }
         Ok(file)
@@ -83,7 +83,7 @@ impl ActionDefinition {
 
     fn check(&self) -> Result<(), String> {
         if [&self.namespace, &self.name].iter().any(|text| matches!(text.as_str(), "" | "." | "..")) {
-            return Err("namespace and name must be parts of a path, and not empty".to_owned());
+            return Err("namespace and name must be segments of a path, and not empty".to_owned());
         }
         if let Some(method) = self.methods.iter().find(|method| !["GET", "POST", "PUT"].contains(&method.as_str())) {
             return Err(format!("`{method}` must be one of GET, POST, PUT"));
@@ -93,11 +93,11 @@ impl ActionDefinition {
         }
         for (name, value) in &self.headers {
             if HeaderName::try_from(name).is_err() || HeaderValue::try_from(value).is_err() {
-                return Err(format!("`{name}` or its value cannot be a header"));
+                return Err(format!("`{name}` or its value is not a valid header"));
             }
         }
         if self.text.is_some() && !self.body.is_null() {
-            return Err("write body or text, not both".to_owned());
+            return Err("set body or text, not both".to_owned());
         }
         template::check(&self.body)
     }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_file_is_refused_with_what_to_change() {
+    fn an_invalid_file_is_rejected_with_what_to_change() {
         for (case, text, expected) in [
             ("not YAML", "actions: [", "line"),
             ("unknown member", "actions: [{namespace: a, name: b, color: red}]", "color"),

@@ -1,7 +1,7 @@
-//! Frontend actions (contract section 11): a cart to try things with, and those of a file.
+//! Frontend actions (contract section 11): the built-in cart and the actions of a file.
 //!
-//! They share nothing with the Connect API but the port: no token, errors of their own. Next: `cart.rs` for the example of
-//! the contract, `file.rs` for actions that people define, `request.rs` for what a request must have.
+//! They share only the port with the Connect API: they need no token and have their own error format. Next: `cart.rs`
+//! for the example of the contract, `file.rs` for user-defined actions, `request.rs` for what a request must contain.
 
 mod cart;
 mod file;
@@ -25,12 +25,12 @@ use self::request::Asked;
 use super::answers::json_answer;
 use super::ids::Ids;
 
-/// Where a frontend keeps its session: sent with each answer of the cart, and sent back by the official client.
+/// Session header of a frontend: each answer of the cart sends it, and the official client sends it back.
 const SESSION: HeaderName = HeaderName::from_static("frontastic-session");
-/// Number of a request, which the official client reads from each answer.
+/// Id of a request, which the official client reads from each answer.
 const REQUEST_ID: HeaderName = HeaderName::from_static("frontastic-request-id");
 
-/// The actions that are there, and what they remember.
+/// The available actions and their state.
 #[derive(Debug)]
 pub(super) struct Actions {
     file: ActionFile,
@@ -43,7 +43,7 @@ struct State {
     carts: Carts,
 }
 
-/// Why a call is not answered as its caller wished: status and text of an `ActionError`.
+/// Why a call fails: status and message of an `ActionError`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Unanswered {
     status: StatusCode,
@@ -57,7 +57,7 @@ impl Unanswered {
     }
 }
 
-/// What an action answers.
+/// The answer of a built-in action.
 struct Answered {
     status: StatusCode,
     body: Value,
@@ -69,13 +69,13 @@ impl Actions {
         Self { file, state: Mutex::new(State { ids: Ids::new(seed), carts: Carts::default() }) }
     }
 
-    /// Empties the carts.
+    /// Removes all carts.
     pub(super) fn reset(&self) {
         self.state().carts = Carts::default();
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        // Each change to a cart is whole or not there.
+        // A poisoned lock is safe to use: no change to a cart is visible half-done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -124,7 +124,8 @@ impl Actions {
         Ok(Answered { status: StatusCode::OK, body: cart.shown(), session: Some(cart.id.clone()) })
     }
 
-    /// A cart that is named must be there; without a name there is a new, empty one.
+    /// Reads a cart. A cart that the query names must exist; without a name, the call uses the cart of the session or
+    /// creates an empty one.
     fn read_cart(&self, asked: &Asked) -> Result<Answered, Unanswered> {
         let mut state = self.state();
         let State { ids, carts } = &mut *state;
@@ -139,7 +140,7 @@ impl Actions {
     }
 }
 
-/// A text as it is, whatever it is.
+/// Answers with a text, unchanged.
 fn text_answer(status: StatusCode, text: String) -> Response {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn carts_are_forgotten_by_a_reset() {
+    fn a_reset_removes_the_carts() {
         let actions = Actions::new(ActionFile::default(), Some(1));
         let id = {
             let mut state = actions.state();

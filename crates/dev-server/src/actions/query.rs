@@ -1,9 +1,9 @@
-//! Parameters of a query as frontends write them: `list[0]=a&list[1]=b`, `list[]=a`, `list=a&list=b` are lists. Pure.
+//! Query parameters as frontends write them: `list[0]=a&list[1]=b`, `list[]=a` and `list=a&list=b` are lists. Pure.
 
 use form_urlencoded::parse;
 use serde_json::{Map, Value};
 
-/// One member for each name: a text, or a list of texts in their order.
+/// Returns one member for each name: a string, or a list of strings in order.
 pub(super) fn parameters(query: &str) -> Map<String, Value> {
     let mut indexed: Vec<(String, Option<u32>, String)> = Vec::new();
     for (name, value) in parse(query.as_bytes()) {
@@ -16,7 +16,7 @@ pub(super) fn parameters(query: &str) -> Map<String, Value> {
         };
         indexed.push((name, index, value.into_owned()));
     }
-    // Stable, so that what has no number, or the same one, keeps its order.
+    // The sort is stable: values without an index, or with the same one, keep their order.
     indexed.sort_by_key(|(_, index, _)| index.unwrap_or_default());
     let mut parameters = Map::new();
     for (name, index, value) in indexed {

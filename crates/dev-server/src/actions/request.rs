@@ -1,7 +1,7 @@
-//! What a call of an action must have (contract section 11): path, method, headers, JSON. Pure.
+//! Validation of a call of an action (contract section 11): path, method, headers, JSON. Pure.
 //!
-//! Locales may be written as the official client writes them (`en_US`, `en_US@EUR`), and no page path is required, since it
-//! sends none.
+//! Locales may have the form of the official client (`en_US`, `en_US@EUR`). The page path is optional, because the
+//! official client does not send it.
 
 use http::header::ACCEPT;
 use http::request::Parts;
@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 use super::{SESSION, Unanswered, query};
 use connect_api::action::Preset;
 
-/// Header in which the official client names a currency.
+/// Header in which the official client sends a currency.
 const CURRENCY: &str = "frontastic-currency";
-/// Longest part of a path that an error repeats, in characters.
+/// Longest part of a path that an error quotes, in characters.
 const LONGEST_QUOTE: usize = 128;
 const METHODS: [&str; 3] = ["GET", "POST", "PUT"];
 
-/// A path that leads to an action, whether there is such a one or not.
+/// The route of a call of an action; the action need not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ActionRoute {
     preset: Preset,
@@ -27,7 +27,7 @@ pub(crate) struct ActionRoute {
 }
 
 impl ActionRoute {
-    /// If the segments are those of an action, already without percent-encoding.
+    /// Returns the route if the segments, already percent-decoded, are those of an action.
     pub(crate) fn of(method: &str, segments: &[&str]) -> Option<Self> {
         let [first, "action", namespace, name] = segments else { return None };
         let preset = [Preset::SERVICE, Preset::FRONTASTIC];
@@ -37,13 +37,13 @@ impl ActionRoute {
         Some(Self { preset: preset?, method: method.to_owned(), namespace, name })
     }
 
-    /// Name of its operation in the contract; `none` for a method that actions do not have.
+    /// Returns the name of the operation in the contract; `none` for a method that actions do not support.
     pub(crate) fn operation(&self) -> &'static str {
         self.preset.operation(&self.method).unwrap_or("none")
     }
 }
 
-/// A call whose form is right.
+/// A call that passed validation.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) namespace: String,
@@ -51,7 +51,7 @@ pub(super) struct Asked {
     pub(super) method: &'static str,
     pub(super) locale: String,
     pub(super) query: Map<String, Value>,
-    /// `None` if nothing was sent.
+    /// `None` for a GET, and if no body was sent.
     pub(super) body: Option<Value>,
     session: Option<String>,
     currency: Option<String>,
@@ -64,11 +64,11 @@ impl Asked {
         let preset = &route.preset;
         let headers = &parts.headers;
         if !accepts_json(headers) {
-            return Err(Unanswered::bad("The header Accept must be there and allow application/json."));
+            return Err(Unanswered::bad("The header Accept is required and must allow application/json."));
         }
         let locale = required(headers, preset.locale)?;
         if !is_locale(locale) {
-            return Err(Unanswered::bad(format!("The header {} is no locale; write it as in en-GB.", preset.locale)));
+            return Err(Unanswered::bad(format!("The header {} is not a locale; use the form en-GB.", preset.locale)));
         }
         required(headers, preset.extension_version)?;
         if let Some(name) = preset.page_path
@@ -93,17 +93,17 @@ impl Asked {
         })
     }
 
-    /// The cart that the query names.
+    /// Returns the cart id of the query.
     pub(super) fn cart_id(&self) -> Option<&str> {
         self.query.get("cartId").and_then(Value::as_str)
     }
 
-    /// Whose cart it is: the query wins over the session.
+    /// Returns the id of the cart: that of the query wins over the session.
     pub(super) fn session(&self) -> Option<&str> {
         self.cart_id().or(self.session.as_deref())
     }
 
-    /// From the header, or from the end of a locale such as `en_US@USD`, or the euro.
+    /// Returns the currency: from the header, else from the end of a locale such as `en_US@USD`, else `EUR`.
     pub(super) fn currency(&self) -> &str {
         let is_code = |code: &&str| code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase());
         let of_locale = self.locale.split_once('@').map(|(_, currency)| currency);
@@ -111,7 +111,7 @@ impl Asked {
     }
 }
 
-/// The action is there, but not for this method.
+/// The refusal for an action that exists, but not for this method.
 pub(super) fn wrong_method(allowed: String) -> Unanswered {
     let message = format!("The method is not allowed for this action; use {allowed}.");
     Unanswered { status: StatusCode::METHOD_NOT_ALLOWED, message, allowed: Some(allowed) }
@@ -132,7 +132,7 @@ fn accepts_json(headers: &HeaderMap) -> bool {
     kinds.any(|kind| ["application/json", "application/*", "*/*"].iter().any(|right| kind.eq_ignore_ascii_case(right)))
 }
 
-/// A language, then further parts with `-` or `_`, then perhaps `@` and a currency.
+/// Whether a text is a locale: a language, further parts separated by `-` or `_`, and optionally `@` and a currency.
 fn is_locale(text: &str) -> bool {
     let (tag, currency) = text.split_once('@').map_or((text, None), |(tag, currency)| (tag, Some(currency)));
     let mut parts = tag.split(['-', '_']);
@@ -144,7 +144,7 @@ fn is_locale(text: &str) -> bool {
         && currency.is_none_or(|code| code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase()))
 }
 
-/// Namespace and name for an error.
+/// Formats namespace and name for an error, shortened to [`LONGEST_QUOTE`] characters.
 pub(super) fn cut(namespace: &str, name: &str) -> String {
     format!("{namespace}/{name}").chars().take(LONGEST_QUOTE).collect()
 }

@@ -1,4 +1,4 @@
-//! Bodies of actions that people define: JSON in whose texts `{{body.variant.sku}}` stands for what was sent. Pure.
+//! Bodies of user-defined actions: JSON with placeholders such as `{{body.variant.sku}}` for what was sent. Pure.
 
 use serde_json::{Map, Value, json};
 
@@ -6,10 +6,10 @@ use super::request::Asked;
 
 const OPEN: &str = "{{";
 const CLOSE: &str = "}}";
-/// What a path may begin with.
+/// What the path of a placeholder may begin with.
 const ROOTS: [&str; 6] = ["action", "body", "locale", "method", "namespace", "query"];
 
-/// What there is to fill in.
+/// Returns the values that placeholders can use.
 pub(super) fn values(asked: &Asked) -> Value {
     json!({
         "action": asked.name,
@@ -21,7 +21,7 @@ pub(super) fn values(asked: &Asked) -> Value {
     })
 }
 
-/// Whether every placeholder of a template can be filled in; else what to change.
+/// Checks that every placeholder of a template has a known root; the error says what to change.
 pub(super) fn check(template: &Value) -> Result<(), String> {
     match template {
         Value::String(text) => pieces(text).try_for_each(|piece| match piece {
@@ -35,8 +35,8 @@ pub(super) fn check(template: &Value) -> Result<(), String> {
     }
 }
 
-/// The template with everything filled in. A text that is nothing but one placeholder becomes what was sent, of
-/// whatever type; within a longer text it becomes text. What was not sent is `null`, or nothing within a text.
+/// Fills in a template. A string that is exactly one placeholder becomes the value that was sent, of any type; a
+/// placeholder within a longer string becomes text. A value that was not sent is `null`, or empty within a string.
 pub(super) fn filled(template: &Value, values: &Value) -> Value {
     match template {
         Value::String(text) => filled_text(text, values),
@@ -77,7 +77,7 @@ enum Piece<'a> {
     Path(&'a str),
 }
 
-/// A text cut at its placeholders. What is not closed is text.
+/// Splits a text at its placeholders. A placeholder that is not closed is text.
 fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -88,7 +88,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
             rest = after;
             return Some(Piece::Path(path.trim()));
         }
-        // At least one character, so that an opening without its end is passed over.
+        // Takes at least one character, so that an opening without a closing is consumed as text.
         let start = rest.chars().next().map_or(0, char::len_utf8);
         let end = rest[start..].find(OPEN).map_or(rest.len(), |at| at + start);
         let (piece, after) = rest.split_at(end);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placeholder_that_nothing_fills_is_told_at_the_start() {
+    fn a_placeholder_with_an_unknown_root_is_rejected_at_startup() {
         for (template, right) in [
             (json!({"a": ["{{body.x}}"]}), true),
             (json!("{{query}}"), true),

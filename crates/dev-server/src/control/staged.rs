@@ -1,4 +1,4 @@
-//! Staged connectors as someone else, or whoever certifies, would change them.
+//! Control of staged connectors: changes by someone else, or by the certification team.
 
 use std::sync::Arc;
 
@@ -15,23 +15,23 @@ use crate::staged::Outcomes;
 use connect_api::Selector;
 use connect_api::model::{ConnectorStatus, ConnectorUpdate};
 
-/// What happens to a staged connector.
+/// A change to a staged connector.
 #[derive(Deserialize)]
 #[serde(tag = "action", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 enum Act {
-    /// How what runs ends, or what comes next.
+    /// Plans the outcome of the running or next operation.
     Plan { outcomes: Outcomes },
-    /// What runs ends now: a preview request, publishing, a certification.
+    /// Ends what runs now: a preview request, publishing, a certification.
     Finish,
-    /// A remark from certification.
+    /// Adds a comment of the certification.
     Comment { user_id: String, comment: String },
-    /// Someone else changes it.
+    /// Applies update actions, as someone else.
     Update { actions: serde_json::Value },
-    /// It is gone at once.
+    /// Removes the connector immediately.
     Remove,
-    /// The version grows.
+    /// Increments the version.
     BumpVersion,
-    /// Any status, also one that the contract does not list.
+    /// Sets any status, even one that the contract does not list.
     SetStatus { status: ConnectorStatus },
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn act(State(shared): State<Arc<Shared>>, Path(id): Path<String
         Act::Finish => shared.world().finish_staged(&id, now)?,
         Act::Comment { user_id, comment } => shared.world().comment_on_staged(&id, &user_id, &comment, now)?,
         Act::Update { actions } => {
-            // Read like the body of a request, in the version that the connector has.
+            // Parsed like the body of a request, with the current version of the connector.
             let version = shared.world().staged_by_id(&id, now)?.version;
             let update = serde_json::to_vec(&json!({"version": version, "actions": actions}));
             let update: ConnectorUpdate = input::staged_update(&update.map_err(|error| bad(&error.to_string()))?)?;

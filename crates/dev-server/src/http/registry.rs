@@ -1,5 +1,5 @@
-//! Connectors and staged connectors: who may do what, and the repositories that a request names, read before the world
-//! decides.
+//! Connectors and staged connectors: checks rights, and reads the repositories that a request names before it calls the
+//! world, which does no IO.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -41,7 +41,7 @@ pub(super) fn search(shared: &Shared, parts: &Parts, grant: &Grant, now: Timesta
     Ok(shared.shows(StatusCode::OK, &page))
 }
 
-/// Does what is asked of connectors that are being prepared.
+/// Performs an operation on staged connectors.
 pub(super) async fn staged(
     shared: &Shared,
     operation: &StagedOperation,
@@ -96,7 +96,7 @@ pub(super) async fn staged(
 }
 
 impl Shared {
-    /// What is found in these repositories: local ones first, then those of the catalogue.
+    /// Reads the specifications of these repositories: local ones first, then those of the catalogue.
     pub(crate) async fn specifications(&self, named: Vec<Repository>) -> Specifications {
         let mut specifications = Specifications::default();
         for repository in named {

@@ -1,4 +1,4 @@
-//! Walking a body: members in the types that the contract says, every mistake with its place.
+//! Walks a body and collects every mistake with its place: members must have the types of the contract.
 
 use serde_json::{Map, Value};
 
@@ -6,10 +6,10 @@ use super::MESSAGE;
 use crate::refusal::{Refusal, with_details};
 use connect_api::ErrorCode;
 
-/// Mistakes that are told in one answer.
+/// Maximum number of mistakes in one answer.
 const TOLD: usize = 20;
 
-/// Walks a body and collects what is wrong with it.
+/// Collects the mistakes in a body.
 #[derive(Default)]
 pub(super) struct Reader {
     mistakes: Vec<String>,
@@ -80,7 +80,7 @@ impl Reader {
         self.text(object, name, place)
     }
 
-    /// A list of texts that are all right.
+    /// Checks that a value is a list of valid strings; `what` is the mistake that is reported for an invalid one.
     pub(super) fn texts(&mut self, value: &Value, place: &str, what: &str, is_right: impl Fn(&str) -> bool) {
         for (index, entry) in self.list(value, place).iter().enumerate() {
             if !entry.as_str().is_some_and(&is_right) {

@@ -10,7 +10,7 @@ use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, IntegrationType}
 
 const PROJECT: &str = "must be {region}:{projectKey}, the key of 2 to 36 characters of A-Z a-z 0-9 _ -";
 
-/// What a member of an action holds; all of them are required but the address of a repository, which some clients leave
+/// Type of a member of an action. All members are required, except the URL of a repository, which some clients leave
 /// out to keep the old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -23,7 +23,7 @@ enum Kind {
     Regions,
 }
 
-/// The nineteen actions with their members.
+/// The 19 actions with their members.
 const ACTIONS: [(&str, &[(&str, Kind)]); 19] = [
     ("addCertificationComment", &[("comment", Kind::Text)]),
     ("addPrivateProject", &[("privateProject", Kind::Project)]),
@@ -46,7 +46,7 @@ const ACTIONS: [(&str, &[(&str, Kind)]); 19] = [
     ("updatePreviewable", &[]),
 ];
 
-/// Reads a `ConnectorStagedDraft`.
+/// Parses a `ConnectorStagedDraft`.
 pub(crate) fn staged_draft(body: &[u8]) -> Result<ConnectorStagedDraft, Refusal> {
     let value = json(body)?;
     let mut reader = Reader::default();
@@ -57,7 +57,7 @@ pub(crate) fn staged_draft(body: &[u8]) -> Result<ConnectorStagedDraft, Refusal>
     typed(without_nulls(value))
 }
 
-/// Reads a `ConnectorUpdate`.
+/// Parses a `ConnectorUpdate`.
 pub(crate) fn staged_update(body: &[u8]) -> Result<ConnectorUpdate, Refusal> {
     let value = json(body)?;
     let mut reader = Reader::default();
@@ -169,7 +169,7 @@ impl Reader {
     }
 }
 
-/// Whether a text is a `ProjectIdentifier` (contract section 4.1).
+/// Whether a text is a valid `ProjectIdentifier` (contract section 4.1).
 fn is_project(text: &str) -> bool {
     text.split_once(':').is_some_and(|(region, key)| {
         let in_region = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);

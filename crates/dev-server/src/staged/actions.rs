@@ -1,8 +1,8 @@
-//! The nineteen changes of a staged connector: what each does, and when it is refused (contract section 6.2).
+//! The 19 update actions of a staged connector: the effect of each, and when it is refused (contract section 6.2).
 //!
-//! Unspecified there, chosen here: what may not be done now and has no code of its own is `InvalidJsonInput`; a project
-//! that is listed twice stays listed once; one that is not listed is taken off without complaint. Next: `variant.rs`
-//! for the choices that callers have.
+//! The contract leaves these points open; the dev server chooses: an action that is not possible now and has no code of
+//! its own is refused with `InvalidJsonInput`; adding a project that is already listed and removing one that is not
+//! listed have no effect. Next: `variant.rs` for what can be configured.
 
 use jiff::Timestamp;
 
@@ -13,7 +13,7 @@ use crate::variant::{PublishingCode, RepositoryCheck};
 use connect_api::ErrorCode;
 use connect_api::model::{ConnectorStatus, ConnectorUpdateAction as Action, Creator, IsPreviewable, RepositoryChange};
 
-/// Who changes it, when, and what is known of the repositories that are named.
+/// Context of an update: the project of the caller, the time, and the repositories that were read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change<'a> {
     pub(super) project: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct Change<'a> {
     pub(super) found: &'a Specifications,
 }
 
-/// The refusal of any change while publishing runs; its code is unspecified.
+/// Returns the refusal of any change while publishing runs; its code is unspecified.
 pub(super) fn while_publishing(code: PublishingCode) -> Refusal {
     let text = "The connector is being published; nothing can be changed until that is over.";
     match code {
@@ -36,7 +36,7 @@ fn not_now(details: &str) -> Refusal {
     Refusal::with_details(ErrorCode::InvalidJsonInput, "The action is not possible now.", details)
 }
 
-/// Makes one change. What was done before an error is still done: callers change a copy.
+/// Applies one action. An error may leave a partial change, so callers pass a copy.
 pub(super) fn apply(record: &mut StagedRecord, action: &Action, change: Change<'_>) -> Result<(), Refusal> {
     match action {
         Action::AddCertificationComment { comment } => comment_on(record, comment, change)?,
@@ -150,14 +150,14 @@ fn unlist(record: &mut StagedRecord) -> Result<(), Refusal> {
 
 fn ask_for_preview(record: &mut StagedRecord, change: Change<'_>) -> Result<(), Refusal> {
     if record.definition.is_previewable == IsPreviewable::Pending {
-        let text = format!("The request to preview '{}' is being looked at.", cut(&record.definition.name));
+        let text = format!("The request to preview '{}' is being processed.", cut(&record.definition.name));
         return Err(Refusal::new(ErrorCode::ConnectorStagedPreviewRequestUnderProcess, text));
     }
     record.start_preview(change.now, change.rules);
     Ok(())
 }
 
-/// Whether nothing at all can be changed now.
+/// Whether publishing runs, so that no change is possible.
 pub(super) fn is_publishing(record: &StagedRecord) -> bool {
     record.status == ConnectorStatus::Processing
 }

@@ -16,7 +16,7 @@ const STATES: [&str; 9] = [
     "failed",
 ];
 
-/// A connector in one of the states.
+/// Returns a stage whose connector is in one of the states.
 fn when(case: &str) -> Stage {
     let mut stage = Stage::with_mine(&[]);
     match case {
@@ -51,8 +51,8 @@ fn when(case: &str) -> Stage {
 
 #[test]
 fn each_action_is_allowed_or_refused_in_each_state_as_the_contract_says() {
-    // What each column says: + accepted, B publishing runs, I in certification, A certified already, N not private,
-    // P a preview request runs, X not now and without a code of its own.
+    // Each character is the expected result in one state: + accepted, B publishing runs, I in certification, A already
+    // certified, N not private, P a preview request runs, X not possible now and without a code of its own.
     let rows = [
         (json!({"action": "addCertificationComment", "comment": "c"}), "XXB++XXXX"),
         (json!({"action": "addPrivateProject", "privateProject": "us-central1.gcp:other"}), "++B+++NN+"),
@@ -97,13 +97,13 @@ fn each_action_is_allowed_or_refused_in_each_state_as_the_contract_says() {
             };
             let refusal = answered.map(|shown| shown.version).expect_err(state);
             assert_eq!((refusal.status, refusal.codes()), (400, vec![code]), "{action} when {state}");
-            assert_eq!(stage.shown(), before, "{action} when {state}: what is refused changes nothing");
+            assert_eq!(stage.shown(), before, "{action} when {state}: a refused action changes nothing");
         }
     }
 }
 
 #[test]
-fn each_action_changes_what_it_says_and_nothing_else() {
+fn each_action_changes_its_member_and_nothing_else() {
     for (action, pointer, expected) in [
         (
             json!({"action": "addPrivateProject", "privateProject": "us-central1.gcp:other"}),
@@ -156,7 +156,7 @@ fn each_action_changes_what_it_says_and_nothing_else() {
 }
 
 #[test]
-fn a_project_that_is_listed_twice_is_there_once_and_one_that_is_not_goes_silently() {
+fn adding_a_listed_project_and_removing_an_unlisted_one_keep_the_list() {
     let mut stage = Stage::with_mine(&[]);
     stage.act(&json!({"action": "addPrivateProject", "privateProject": "europe-west1.gcp:demo"}));
     let shown = stage.act(&json!({"action": "removePrivateProject", "privateProject": "a:unknown"}));
@@ -164,7 +164,7 @@ fn a_project_that_is_listed_twice_is_there_once_and_one_that_is_not_goes_silentl
 }
 
 #[test]
-fn a_repository_brings_its_declarations_and_a_tag_alone_keeps_the_address() {
+fn a_repository_sets_the_declarations_and_a_tag_alone_keeps_the_url() {
     let mut stage = Stage::with_mine(&[]);
     let names = |shown: &connect_api::model::ConnectorStaged| {
         let declared = shown.configurations.iter().flatten();
@@ -188,7 +188,7 @@ fn a_repository_brings_its_declarations_and_a_tag_alone_keeps_the_address() {
 }
 
 #[test]
-fn several_actions_are_one_version_and_all_or_nothing_or_one_by_one() {
+fn several_actions_are_one_version_and_apply_all_or_nothing_or_one_by_one() {
     let rename = json!({"action": "setName", "name": "New"});
     let wrong = json!({"action": "unlist"});
     let publish = json!({"action": "publish", "certification": false});
@@ -198,7 +198,7 @@ fn several_actions_are_one_version_and_all_or_nothing_or_one_by_one() {
         ("second is wrong", "one-by-one", json!([rename, wrong]), Some("InvalidJsonInput"), (2, "New")),
         ("first is wrong", "one-by-one", json!([wrong, rename]), Some("InvalidJsonInput"), (1, "Mine")),
         (
-            "behind a publish",
+            "after a publish",
             "all-or-nothing",
             json!([publish, rename]),
             Some("ConnectorStagedInCertification"),
@@ -214,7 +214,7 @@ fn several_actions_are_one_version_and_all_or_nothing_or_one_by_one() {
 }
 
 #[test]
-fn an_old_version_is_a_conflict_before_anything_else() {
+fn an_old_version_is_a_conflict_before_any_other_error() {
     let mut stage = when("processing");
     let refusal = stage.update_at(1, &json!([{"action": "unlist"}])).expect_err("version 2 is current");
     assert_eq!((refusal.status, refusal.codes()), (409, vec!["ConcurrentModification"]));

@@ -1,6 +1,6 @@
-//! What happens to staged connectors elsewhere: by other people, by whoever certifies, or as a test wants it.
+//! Changes to staged connectors by other users, by the certification team, or by a test.
 //!
-//! Used by tests and `/_dev`; nothing of the API gets here.
+//! Only tests and `/_dev` use this module; no operation of the API does.
 
 use jiff::Timestamp;
 
@@ -13,18 +13,18 @@ use connect_api::Selector;
 use connect_api::model::{ConnectorStaged, ConnectorUpdate};
 
 impl StagedBook {
-    /// The one with this id.
+    /// Returns the record with this id.
     pub(crate) fn by_id(&mut self, id: &str) -> Result<&mut StagedRecord, Refusal> {
         self.records.get_mut(id).ok_or_else(|| Refusal::not_found(&Selector::Id(id.to_owned())))
     }
 
-    /// Takes it away at once, with what was published of it.
+    /// Removes a staged connector and its published versions immediately.
     pub(crate) fn remove(&mut self, id: &str) -> Result<(), Refusal> {
         let removed = self.records.remove(id);
         removed.map(|_| ()).ok_or_else(|| Refusal::not_found(&Selector::Id(id.to_owned())))
     }
 
-    /// Someone else changes it.
+    /// Updates a staged connector as someone else.
     pub(crate) fn update_elsewhere(
         &mut self,
         selector: &Selector,
@@ -37,7 +37,7 @@ impl StagedBook {
         self.change(record, update, Change { project: "elsewhere", now, rules, found })
     }
 
-    /// Makes the next version of a staged connector, or of what was published of one.
+    /// Adds the next version of a staged connector, or of a connector that was published from one. Returns its number.
     pub(crate) fn raise(
         &mut self,
         key: &str,

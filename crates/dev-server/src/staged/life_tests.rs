@@ -7,7 +7,7 @@ use crate::staged::StagedListQuery;
 use connect_api::Selector;
 use connect_api::model::{ConnectorStaged, EntryType};
 
-/// Status, listed, changed, version of what was published last.
+/// Returns status, listed, changed, and the newest published version.
 fn state(stage: &mut Stage) -> (String, bool, bool, Option<i64>) {
     let shown = stage.shown();
     let published = stage.book.published().map(|connector| connector.version).max();
@@ -38,16 +38,16 @@ fn a_connector_is_published_privately_and_again_with_a_higher_version() {
     stage.act(&json!({"action": "setDescription", "description": "New"}));
     assert_eq!(state(&mut stage), is("Published", true, true, Some(1)));
     stage.act(&json!({"action": "setDescription", "description": ""}));
-    assert!(stage.shown().has_changes, "none and an empty one differ in what is published");
+    assert!(stage.shown().has_changes, "no description and an empty one differ");
     stage.publish(false);
-    assert_eq!(state(&mut stage), is("Processing", true, true, Some(1)), "the old one stays meanwhile");
+    assert_eq!(state(&mut stage), is("Processing", true, true, Some(1)), "the old version stays listed meanwhile");
     stage.step(10);
     assert_eq!(state(&mut stage), is("Published", true, false, Some(2)));
     let offered: Vec<_> = stage.book.offered().cloned().collect();
-    let last = offered.last().expect("it is offered");
+    let last = offered.last().expect("it is listed");
     assert_eq!((last.private, last.certified, last.staged), (true, false, false));
-    assert_eq!(last.id, stage.shown().id, "both have one id");
-    assert_eq!(offered.iter().map(|connector| connector.version).collect::<Vec<_>>(), [1, 2], "both can be named");
+    assert_eq!(last.id, stage.shown().id, "staged and published have the same id");
+    assert_eq!(offered.iter().map(|connector| connector.version).collect::<Vec<_>>(), [1, 2], "both are listed");
 }
 
 #[test]
@@ -66,9 +66,9 @@ fn certification_makes_a_connector_public_step_by_step() {
     }
     stage.act(&json!({"action": "setName", "name": "Changed meanwhile"}));
     stage.step(1);
-    assert_eq!(state(&mut stage), is("Published", true, true, Some(1)), "what was sent in is what is published");
+    assert_eq!(state(&mut stage), is("Published", true, true, Some(1)), "the version that was submitted is published");
     assert!(!stage.shown().private);
-    let offered = stage.book.offered().next().expect("it is offered").clone();
+    let offered = stage.book.offered().next().expect("it is listed").clone();
     assert_eq!((offered.private, offered.certified, offered.name.as_str()), (false, true, "Mine"));
     stage.act(&json!({"action": "unlist"}));
     assert_eq!(state(&mut stage), is("Published", false, true, Some(1)));
@@ -94,7 +94,7 @@ fn one_long_step_is_the_same_as_many_short_ones() {
 }
 
 #[test]
-fn what_fails_says_why_and_can_be_tried_again() {
+fn a_failure_has_a_report_and_can_be_retried() {
     let outcomes = |which: &str| {
         let planned = Some(failure(which));
         match which {
@@ -130,7 +130,7 @@ fn what_fails_says_why_and_can_be_tried_again() {
 }
 
 #[test]
-fn a_tag_decides_how_it_is_taken() {
+fn the_tag_determines_the_outcomes() {
     for (tag, certification, expected) in [
         ("1.0.0", true, ("Published", "true")),
         ("1.2.0-not-previewable", true, ("Published", "false")),
@@ -148,13 +148,13 @@ fn a_tag_decides_how_it_is_taken() {
 }
 
 #[test]
-fn choices_of_the_variant_are_kept() {
+fn the_choices_of_the_variant_take_effect() {
     let mut stage = Stage::with_mine(&["certification=by-hand"]);
     stage.publish(true);
     assert_eq!(stage.step(1_000).status.as_str(), "ReadyForCertification");
     let id = stage.shown().id;
     let rules = Rules { variant: &stage.variant, lasts: super::testing::LASTS };
-    stage.book.by_id(&id).expect("it is there").hasten(stage.now, rules);
+    stage.book.by_id(&id).expect("the connector exists").hasten(stage.now, rules);
     assert_eq!(stage.shown().status.as_str(), "Published");
 
     for (choice, expected) in [("keeps-preview", "true"), ("resets-preview", "none")] {
@@ -175,52 +175,52 @@ fn choices_of_the_variant_are_kept() {
     assert_eq!(titles(&shown), (title.clone(), title));
     stage.act(&json!({"action": "setRepository", "tag": "1.0.0"}));
     stage.publish(false);
-    assert_eq!(stage.step(10).status.as_str(), "Published", "another tag heals it");
+    assert_eq!(stage.step(10).status.as_str(), "Published", "another tag fixes it");
 
     let mut stage = Stage::with_mine(&["certified-again=never"]);
     stage.publish(true);
     stage.step(30);
     stage.act(&json!({"action": "setName", "name": "New"}));
-    let refusal = stage.update(&json!([{"action": "publish", "certification": true}])).expect_err("once and for all");
+    let refusal = stage.update(&json!([{"action": "publish", "certification": true}])).expect_err("certified once");
     assert_eq!(refusal.codes(), ["ConnectorAlreadyCertified"]);
     stage.publish(false);
     stage.step(10);
-    let newest = stage.book.offered().last().expect("it is offered");
+    let newest = stage.book.offered().last().expect("it is listed");
     assert_eq!((newest.version, newest.certified, newest.private), (2, true, false));
 }
 
 #[test]
-fn lagging_reads_show_what_was_before() {
+fn lagging_reads_show_the_previous_state() {
     let mut stage = Stage::with_mine(&["read-lag=2s"]);
     let read = |stage: &Stage| stage.book.read(&demo(), &by_key(), stage.now).ok().map(|shown| shown.name);
     let listed = |stage: &Stage| stage.book.list(&demo(), &StagedListQuery::default(), stage.now).total;
-    assert_eq!((read(&stage), listed(&stage)), (None, 0), "not there yet");
+    assert_eq!((read(&stage), listed(&stage)), (None, 0), "it does not exist yet");
     stage.step(2);
     assert_eq!((read(&stage).as_deref(), listed(&stage)), (Some("Mine"), 1));
-    assert_eq!(stage.act(&json!({"action": "setName", "name": "New"})).name, "New", "the answer is not late");
+    assert_eq!(stage.act(&json!({"action": "setName", "name": "New"})).name, "New", "the answer does not lag");
     assert_eq!(read(&stage).as_deref(), Some("Mine"));
     stage.step(2);
     assert_eq!(read(&stage).as_deref(), Some("New"));
 }
 
 #[test]
-fn only_the_owner_sees_it_and_the_listed_ones_may_use_it() {
+fn only_the_owner_sees_it_and_the_listed_projects_may_use_it() {
     let mut stage = Stage::with_mine(&[]);
     stage.act(&json!({"action": "addPrivateProject", "privateProject": "us-central1.gcp:other"}));
-    let record = stage.book.named(&by_key()).expect("it is there");
+    let record = stage.book.named(&by_key()).expect("the connector exists");
     for (project, knows, may_use) in [("demo", true, true), ("other", false, true), ("third", false, false)] {
         assert_eq!((record.is_known_to(project), record.definition.is_open_to(project)), (knows, may_use), "{project}");
         assert_eq!(stage.book.read(&[project.to_owned()], &by_key(), stage.now).is_ok(), knows, "{project}");
     }
     stage.act(&json!({"action": "removePrivateProject", "privateProject": "us-central1.gcp:other"}));
     stage.act(&json!({"action": "removePrivateProject", "privateProject": "europe-west1.gcp:demo"}));
-    let record = stage.book.named(&by_key()).expect("it is there");
-    assert!(record.definition.is_open_to("demo"), "with an empty list the creator alone");
+    let record = stage.book.named(&by_key()).expect("the connector exists");
+    assert!(record.definition.is_open_to("demo"), "with an empty list only the owner");
     assert!(!record.definition.is_open_to("other"));
 }
 
 #[test]
-fn a_deleted_one_is_gone_with_what_was_published_and_frees_its_key() {
+fn a_delete_removes_the_published_versions_and_frees_the_key() {
     for (choice, seconds, free) in [("key-held=0s", 0, true), ("key-held=5s", 4, false), ("key-held=5s", 5, true)] {
         let mut stage = Stage::with_mine(&[choice]);
         stage.publish(false);
@@ -240,7 +240,7 @@ fn a_deleted_one_is_gone_with_what_was_published_and_frees_its_key() {
 }
 
 #[test]
-fn connectors_of_the_catalogue_come_back_only_if_nobody_changed_or_deleted_them() {
+fn connectors_of_the_catalogue_are_seeded_again_only_if_nobody_changed_or_deleted_them() {
     let catalogue = Catalogue::built_in();
     let mut book = StagedBook::default();
     book.seed(&catalogue);
@@ -251,9 +251,9 @@ fn connectors_of_the_catalogue_come_back_only_if_nobody_changed_or_deleted_them(
         keys
     };
     assert_eq!(keys(&book), [("demo-staged".to_owned(), 1), ("demo-staged-hidden".to_owned(), 1)]);
-    let id = book.named(&Selector::Key("demo-staged-hidden".into())).expect("it is there").definition.id.clone();
-    book.remove(&id).expect("it is there");
-    book.raise("demo-staged", true, |_| ()).expect("it is there");
+    let id = book.named(&Selector::Key("demo-staged-hidden".into())).expect("it is seeded").definition.id.clone();
+    book.remove(&id).expect("the connector exists");
+    book.raise("demo-staged", true, |_| ()).expect("the connector exists");
     let kept = serde_json::to_string(&book).expect("it is JSON");
     let mut book: StagedBook = serde_json::from_str(&kept).expect("what was written is read");
     book.seed(&catalogue);
@@ -267,6 +267,6 @@ fn connectors_of_the_catalogue_come_back_only_if_nobody_changed_or_deleted_them(
     stage.book.seed(&catalogue);
     let before = order(&stage.book);
     stage.book.seed(&catalogue);
-    assert_eq!(order(&stage.book), before, "a restart changes no order");
+    assert_eq!(order(&stage.book), before, "a restart keeps the order");
     assert_eq!(before, ["mine", "demo-staged", "demo-staged-hidden"]);
 }

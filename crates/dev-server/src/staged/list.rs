@@ -1,7 +1,8 @@
 //! Lists of staged connectors (contract section 3).
 //!
-//! Unspecified there, chosen here: oldest first without `sort`; several integration types mean any of them, filters
-//! combine with *and*; `sort` takes `createdAt`, `key`, `id`, `name`, `version` and `status`, and passes over others.
+//! The contract leaves these points open; the dev server chooses: without `sort`, the oldest come first; several
+//! integration types match any of them, and filters combine with *and*; `sort` takes `createdAt`, `key`, `id`, `name`,
+//! `version` and `status`, and ignores other fields.
 
 use std::cmp::Ordering;
 
@@ -12,18 +13,18 @@ use super::record::StagedRecord;
 use crate::list::{Part, paged, sorted};
 use connect_api::model::{ConnectorStaged, IntegrationType, Paged};
 
-/// Which staged connectors, as the query has them.
+/// Query parameters of `queryConnectorsStaged`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StagedListQuery {
     pub(crate) part: Part,
-    /// Only private ones, or only public ones.
+    /// `true` keeps only private connectors, `false` only public ones.
     pub(crate) is_private: Option<bool>,
-    /// Any of these; empty: all.
+    /// Integration types to keep; empty: all.
     pub(crate) integration_types: Vec<IntegrationType>,
 }
 
 impl StagedBook {
-    /// `queryConnectorsStaged`.
+    /// Performs `queryConnectorsStaged`.
     pub(crate) fn list(&self, projects: &[String], query: &StagedListQuery, now: Timestamp) -> Paged<ConnectorStaged> {
         let fits = |record: &&StagedRecord| {
             let types = &query.integration_types;

@@ -1,7 +1,7 @@
-//! Staged connectors and what was published of them: a pure life, stepped by the times that it is given.
+//! Staged connectors and the versions that were published from them: a pure state machine; the caller passes the time.
 //!
-//! [`StagedBook`] holds all of them; it knows nothing of requests, of files or of deployments. Next: `record.rs` for one
-//! of them, `actions.rs` for their changes, `specification.rs` for `connect.yaml`.
+//! [`StagedBook`] contains all of them; it does not depend on requests, files or deployments. Next: `record.rs` for one
+//! staged connector, `actions.rs` for the update actions, `specification.rs` for `connect.yaml`.
 
 mod actions;
 #[cfg(test)]
@@ -42,7 +42,7 @@ pub(super) use self::record::{Rules, StagedRecord};
 pub use self::repository::{KnownRepository, KnownTag, Outcomes};
 pub use self::specification::Specification;
 
-/// What was found in the repositories that a request names.
+/// The specifications that were read from the repositories of a request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Specifications(Vec<(Repository, Result<Found, RepositoryProblem>)>);
 
@@ -51,7 +51,8 @@ impl Specifications {
         self.0.push((repository, found));
     }
 
-    /// One that nobody looked for: only if the address changed between looking and asking, and then so did the version.
+    /// Returns what was read from a repository. A repository that was not read is possible only if the record changed
+    /// between reading and the update; then the version changed too, and the update fails with a conflict.
     fn of(&self, repository: &Repository) -> Result<Found, RepositoryProblem> {
         let found = self.0.iter().find(|(looked_for, _)| looked_for == repository);
         let nobody = || Err(RepositoryProblem::NotReachable("The repository was changed meanwhile.".to_owned()));
@@ -64,22 +65,22 @@ impl Specifications {
 pub(super) struct StagedBook {
     sequence: u64,
     records: BTreeMap<String, StagedRecord>,
-    /// Keys of connectors that are gone, with the time at which they can be used again.
+    /// Keys of removed connectors, with the time from which they can be used again.
     held_keys: BTreeMap<String, Timestamp>,
-    /// Ids of those that came from the catalogue, also of those that are gone.
+    /// Ids of connectors that came from the catalogue, including removed ones.
     seeded: BTreeSet<String>,
 }
 
 impl StagedBook {
-    /// Adds the staged connectors of the catalogue. One that was changed since stays as it is, one that was deleted
-    /// stays away.
+    /// Adds the staged connectors of the catalogue. Those that were changed since then stay unchanged; those that were
+    /// deleted are not added again.
     pub(super) fn seed(&mut self, catalogue: &Catalogue) {
         for definition in newest(catalogue.connectors.iter().filter(|connector| connector.staged)) {
             let id = definition.id.as_str();
             let was_seeded = !self.seeded.insert(id.to_owned());
             let sequence = match self.records.get(id) {
                 Some(record) if record.definition.version > definition.version => continue,
-                // As the catalogue has it now, which may be another one than before.
+                // Replaced by the definition of the catalogue, which may have changed since the last start.
                 Some(record) => record.sequence,
                 None if was_seeded => continue,
                 None => {
@@ -90,7 +91,7 @@ impl StagedBook {
             let mut definition = definition.clone();
             for project in &mut definition.private_projects {
                 if !project.contains(':') {
-                    // Answers have identifiers with a region; this server is all regions at once.
+                    // Answers have identifiers with a region. This server serves all regions, so any will do.
                     *project = format!("{}:{project}", REGIONS[0]);
                 }
             }
@@ -98,7 +99,7 @@ impl StagedBook {
         }
     }
 
-    /// Makes everything happen that is due at `now`.
+    /// Applies every transition that is due at `now`.
     pub(super) fn advance(&mut self, now: Timestamp, rules: Rules<'_>) {
         self.held_keys.retain(|_, until| now < *until);
         for record in self.records.values_mut() {
@@ -106,17 +107,17 @@ impl StagedBook {
         }
     }
 
-    /// All of them as they were after the last advance.
+    /// Returns all records, in their state after the last [`StagedBook::advance`].
     pub(super) fn records(&self) -> impl Iterator<Item = &StagedRecord> {
         self.records.values()
     }
 
-    /// Every version that was published and is offered.
+    /// Returns every published version of listed connectors.
     pub(super) fn offered(&self) -> impl Iterator<Item = &ConnectorDefinition> {
         self.records.values().filter(|record| record.listed).flat_map(|record| &record.published)
     }
 
-    /// Every version that was published, offered or not.
+    /// Returns every published version, including those of unlisted connectors.
     pub(super) fn published(&self) -> impl Iterator<Item = &ConnectorDefinition> {
         self.records.values().flat_map(|record| &record.published)
     }
@@ -133,12 +134,12 @@ impl StagedBook {
         found.ok_or_else(|| Refusal::not_found(selector))
     }
 
-    /// Whether a new one may have this key, as far as staged ones go.
+    /// Whether a new staged connector may have this key; the caller checks the catalogue.
     pub(super) fn is_free(&self, key: &str) -> bool {
         !self.held_keys.contains_key(key) && self.records.values().all(|record| record.definition.key != key)
     }
 
-    /// `createConnectorStaged`; the key is free.
+    /// Performs `createConnectorStaged`. The caller has checked that the key is free.
     pub(super) fn create(
         &mut self,
         project: &str,
@@ -163,7 +164,7 @@ impl StagedBook {
         Ok(shown)
     }
 
-    /// `getConnectorStagedById`, `getConnectorStagedByKey`.
+    /// Performs `getConnectorStagedById` and `getConnectorStagedByKey`.
     pub(super) fn read(
         &self,
         projects: &[String],
@@ -173,7 +174,7 @@ impl StagedBook {
         self.record(projects, selector)?.read(now).ok_or_else(|| Refusal::not_found(selector))
     }
 
-    /// The repositories that an update names, to be looked at before it is made.
+    /// Returns the repositories that an update names; the caller reads them before it applies the update.
     pub(super) fn repositories(&self, selector: &Selector, update: &ConnectorUpdate) -> Vec<Repository> {
         let current = self.named(selector).filter(|record| record.definition.version == update.version);
         let Some(record) = current else { return Vec::new() };
@@ -188,8 +189,8 @@ impl StagedBook {
         named
     }
 
-    /// `updateConnectorStagedById`, `updateConnectorStagedByKey`: the version first, then whether publishing runs, then
-    /// the actions in their order.
+    /// Performs `updateConnectorStagedById` and `updateConnectorStagedByKey`: checks the version, then whether
+    /// publishing runs, then applies the actions in order.
     pub(super) fn update(
         &mut self,
         projects: &[String],
@@ -205,7 +206,7 @@ impl StagedBook {
         self.change(record, update, Change { project: &project, now, rules, found })
     }
 
-    /// An update by somebody who may do it.
+    /// Applies an update; the caller has checked the rights.
     fn change(
         &mut self,
         mut record: StagedRecord,
@@ -221,7 +222,7 @@ impl StagedBook {
         let mut done = 0;
         let mut refused = Ok(());
         for action in &update.actions {
-            // In an update of several actions the ones behind a publish find publishing running.
+            // Checked before each action: an action after `publish` in the same update finds publishing running.
             refused = if actions::is_publishing(&record) {
                 Err(actions::while_publishing(rules.variant.publishing_code))
             } else {
@@ -241,7 +242,7 @@ impl StagedBook {
         refused.map(|()| shown)
     }
 
-    /// `deleteConnectorStagedById`, `deleteConnectorStagedByKey`: what was published of it goes too.
+    /// Performs `deleteConnectorStagedById` and `deleteConnectorStagedByKey`; removes the published versions too.
     pub(super) fn delete(
         &mut self,
         projects: &[String],

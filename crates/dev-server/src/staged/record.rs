@@ -1,7 +1,7 @@
-//! One staged connector and its life (contract section 4.1): pure, its state is what it is at the time that is asked for.
+//! One staged connector and its lifecycle (contract section 4.1): pure; the caller passes the time.
 //!
-//! Two things run beside each other: the request for a preview, and publishing. [`StagedRecord::advance`] makes what is
-//! due happen. Next: `actions.rs` for what changes it.
+//! Two operations can run concurrently: a preview request, and publishing. [`StagedRecord::advance`] applies every
+//! transition that is due. Next: `actions.rs` for the update actions.
 
 use std::time::Duration;
 
@@ -18,54 +18,55 @@ use connect_api::model::{
     CertificationInfo, CertificationInfoComment, ConnectorStaged, ConnectorStatus, IsPreviewable, Report, ReportEntry,
 };
 
-/// A staged connector with everything that was published of it.
+/// A staged connector with all its published versions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StagedRecord {
-    /// Order of creation.
+    /// Number in the order of creation.
     pub(crate) sequence: u64,
-    /// What it is now; previews are deployed from it. Whether it is private and certified is as it was published last.
+    /// The current definition, from which previews are deployed. `private` and `certified` are those of the last
+    /// published version.
     pub(crate) definition: ConnectorDefinition,
     pub(super) status: ConnectorStatus,
-    /// What is wrong with its repository, where that is told late.
+    /// The problem of its repository, for `repository-check=later`.
     problem: Option<PlannedEntry>,
-    /// How the service takes its tag.
+    /// Outcomes of its tag.
     of_tag: Outcomes,
-    /// How it takes it the next time, if a test chose that.
+    /// Planned outcomes, which override those of the tag once.
     next: Outcomes,
     publishing: Option<Publishing>,
     publishing_report: Option<Vec<ReportEntry>>,
-    /// When the request for a preview is decided.
+    /// When the running preview request ends.
     preview_due: Option<Timestamp>,
     preview_report: Option<Vec<ReportEntry>>,
     comments: Vec<CertificationInfoComment>,
-    /// Its published versions, the newest last.
+    /// Published versions, the newest last.
     pub(crate) published: Vec<ConnectorDefinition>,
-    /// What was published is offered.
+    /// Whether the published connector is listed.
     pub(crate) listed: bool,
     pub(super) stale: Option<StaleStaged>,
 }
 
-/// What is on its way to being published.
+/// Publishing that runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Publishing {
     candidate: Box<ConnectorDefinition>,
     certification: bool,
-    /// When it moves on; `None`: when somebody says so.
+    /// When the next step is due; `None`: when `/_dev` or a test ends it.
     due: Option<Timestamp>,
 }
 
-/// What lagging reads show; `None`: nothing was there.
+/// What lagging reads show until `until`; `shown` is `None` if the connector did not exist.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct StaleStaged {
     pub(super) until: Timestamp,
     pub(super) shown: Option<Box<ConnectorStaged>>,
 }
 
-/// What the life of staged connectors depends on beside time.
+/// Parameters of the lifecycle, other than time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
     pub(crate) variant: &'a Variant,
-    /// Time that publishing takes, and each step of a certification; a preview request takes half of it.
+    /// Duration of publishing, and of each step of a certification; a preview request takes half of it.
     pub(crate) lasts: Duration,
 }
 
@@ -89,7 +90,7 @@ impl StagedRecord {
         }
     }
 
-    /// Takes over what was found in its repository.
+    /// Applies what was read from its repository.
     pub(super) fn take(&mut self, found: Result<Found, RepositoryProblem>, variant: &Variant) {
         self.problem = found.as_ref().err().map(RepositoryProblem::entry);
         let (specification, of_tag) =
@@ -101,7 +102,7 @@ impl StagedRecord {
         self.of_tag = of_tag;
     }
 
-    /// Makes everything happen that is due at `now`.
+    /// Applies every transition that is due at `now`.
     pub(super) fn advance(&mut self, now: Timestamp, rules: Rules<'_>) {
         if let Some(at) = self.preview_due.filter(|at| now >= *at) {
             self.end_preview(at, rules.variant);
@@ -132,7 +133,7 @@ impl StagedRecord {
         self.status = ConnectorStatus::Processing;
     }
 
-    /// One step on the way to being published.
+    /// Performs the next step of publishing.
     fn move_on(&mut self, at: Timestamp, rules: Rules<'_>) {
         let Some(mut running) = self.publishing.take() else { return };
         let certifies = self.status == ConnectorStatus::InCertification;
@@ -166,7 +167,7 @@ impl StagedRecord {
     }
 
     fn publish(&mut self, mut connector: ConnectorDefinition, certified: bool, variant: &Variant) {
-        // What is certified once and for all stays so, however later versions are published.
+        // With `certified-again=never`, a certified connector stays certified in all later versions.
         let certified = certified || (variant.certified_again.is_never() && self.definition.certified);
         (connector.certified, connector.private) = (certified, !certified);
         (self.definition.certified, self.definition.private) = (certified, !certified);
@@ -178,7 +179,7 @@ impl StagedRecord {
         self.status = ConnectorStatus::Published;
     }
 
-    /// How something ends: as a test wants it, or its repository, or the tag.
+    /// Determines the outcome of an operation: the planned one, else a problem of the repository, else that of the tag.
     fn outcome(
         &mut self,
         which: fn(&mut Outcomes) -> &mut Option<PlannedOutcome>,
@@ -189,7 +190,7 @@ impl StagedRecord {
         let planned = planned.unwrap_or_default();
         let (_, mut entries) = build::written(&planned, at);
         for entry in &mut entries {
-            // A report about a connector has none (contract section 13, row 8).
+            // Reports of connectors have no `application` (contract section 13, row 8).
             entry.application = None;
         }
         (!planned.fails, (!entries.is_empty()).then_some(entries))
@@ -201,13 +202,13 @@ impl StagedRecord {
         }
     }
 
-    /// Adds a remark.
+    /// Adds a certification comment.
     pub(crate) fn comment(&mut self, user_id: &str, comment: &str, now: Timestamp) {
         let (user_id, comment) = (user_id.to_owned(), comment.to_owned());
         self.comments.push(CertificationInfoComment { user_id, datetime: build::in_milliseconds(now), comment });
     }
 
-    /// Chooses how what runs ends, or what comes next if nothing runs. What is not given stays as it is.
+    /// Plans the outcomes of the running operations, or of the next ones. Outcomes that are not given stay as planned.
     pub(crate) fn plan(&mut self, outcomes: Outcomes) {
         let next = &mut self.next;
         next.preview = outcomes.preview.or(next.preview.take());
@@ -215,7 +216,7 @@ impl StagedRecord {
         next.certification = outcomes.certification.or(next.certification.take());
     }
 
-    /// Ends what runs at `now`, every step of it.
+    /// Ends everything that runs at `now`, including all steps of a certification.
     pub(crate) fn hasten(&mut self, now: Timestamp, rules: Rules<'_>) {
         self.preview_due = self.preview_due.map(|due| due.min(now));
         self.advance(now, rules);
@@ -225,23 +226,23 @@ impl StagedRecord {
         }
     }
 
-    /// Sets the status to any word; nothing runs afterwards.
+    /// Sets any status and cancels publishing.
     pub(crate) fn set_status(&mut self, status: ConnectorStatus) {
         self.status = status;
         self.publishing = None;
     }
 
-    /// Whether it waits for certification, or is being certified.
+    /// Whether it is ready for certification, or in certification.
     pub(super) fn is_in_certification(&self) -> bool {
         matches!(self.status, ConnectorStatus::ReadyForCertification | ConnectorStatus::InCertification)
     }
 
-    /// Whether it differs from what was published last.
+    /// Whether it differs from the last published version.
     pub(super) fn has_changes(&self) -> bool {
         self.published.last().is_some_and(|published| content(published) != content(&self.definition))
     }
 
-    /// Whether a caller of this project may see it, and change it if its rights allow that.
+    /// Whether a caller of this project may see it, and change it with the necessary right.
     pub(super) fn is_known_to(&self, project: &str) -> bool {
         match &self.definition.owner {
             Some(owner) => owner == project,
@@ -249,7 +250,7 @@ impl StagedRecord {
         }
     }
 
-    /// What a read at `now` gives; `None` while a lagging read does not see it yet.
+    /// Returns what a read at `now` shows; `None` while a lagging read does not find it yet.
     pub(super) fn read(&self, now: Timestamp) -> Option<ConnectorStaged> {
         match &self.stale {
             Some(stale) if now < stale.until => stale.shown.as_deref().cloned(),
@@ -257,7 +258,7 @@ impl StagedRecord {
         }
     }
 
-    /// What the answer to a change gives.
+    /// Returns what the answer to a change shows.
     pub(crate) fn show(&self) -> ConnectorStaged {
         let report = |entries: &Option<Vec<ReportEntry>>| entries.clone().map(|entries| Report { entries });
         let definition = self.definition.clone();
@@ -289,7 +290,7 @@ impl StagedRecord {
     }
 }
 
-/// A connector without what publishing itself changes.
+/// Returns a connector without the members that publishing itself changes.
 fn content(connector: &ConnectorDefinition) -> ConnectorDefinition {
     ConnectorDefinition {
         version: 0,

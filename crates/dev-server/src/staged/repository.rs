@@ -1,6 +1,6 @@
-//! What is known of a repository and its tags, whoever read it: pure.
+//! Repositories and their tags, regardless of their source: pure.
 //!
-//! Next: `repositories.rs` for local ones, `catalogue.yaml` for those that the dev server comes with.
+//! Next: `repositories.rs` for local repositories, `catalogue.yaml` for the built-in ones.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,35 +11,35 @@ use crate::refusal::{Refusal, cut};
 use connect_api::ErrorCode;
 use connect_api::model::{EntryType, Repository};
 
-/// A repository with the tags that are known of it.
+/// A repository of the catalogue, with its tags.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownRepository {
-    /// Address.
+    /// URL.
     pub url: String,
     /// Its tags.
     pub tags: Vec<KnownTag>,
 }
 
-/// A tag with its `connect.yaml`, and how the service takes it.
+/// A tag with its `connect.yaml`, and the outcomes of its operations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KnownTag {
-    /// Its name.
+    /// Name of the tag.
     pub tag: String,
-    /// Text of the file; left out: the tag has none. It need not be right.
+    /// Text of the file, which need not be valid; left out: the tag has no file.
     #[serde(default)]
     pub connect_yaml: Option<String>,
-    /// How the service takes it; nothing: well.
+    /// Outcomes of its operations; left out: they succeed.
     #[serde(default)]
     pub outcomes: Outcomes,
 }
 
-/// How the service takes a staged connector; where nothing is said, well.
+/// Outcomes of the operations on a staged connector; those that are left out succeed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Outcomes {
-    /// The request to deploy it while staged; if it fails, permission is refused.
+    /// The preview request; if it fails, the service denies the permission to deploy the staged connector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<PlannedOutcome>,
     /// Publishing.
@@ -50,21 +50,21 @@ pub struct Outcomes {
     pub certification: Option<PlannedOutcome>,
 }
 
-/// What was found at a tag.
+/// What was read at a tag.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) specification: Specification,
     pub(crate) outcomes: Outcomes,
 }
 
-/// Why nothing was found; each text says what is wrong where.
+/// Why a tag cannot be used; each text names the place and the mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RepositoryProblem {
-    /// The repository or the tag is not there, or cannot be read.
+    /// The repository or the tag does not exist, or cannot be read.
     NotReachable(String),
     /// The tag has no `connect.yaml`.
     NoFile(String),
-    /// The `connect.yaml` is wrong.
+    /// The `connect.yaml` is not valid.
     WrongFile(String),
 }
 
@@ -74,7 +74,7 @@ impl RepositoryProblem {
         Refusal::new(code, text)
     }
 
-    /// As an entry of a report.
+    /// Returns the problem as an entry of a report.
     pub(super) fn entry(&self) -> PlannedEntry {
         let (_, title, message) = self.told();
         PlannedEntry {
@@ -98,7 +98,7 @@ impl RepositoryProblem {
     }
 }
 
-/// Declarations of a `connect.yaml`, or what is wrong with it. `None`: there is no such file.
+/// Parses a `connect.yaml`. `text` is `None` if there is no such file.
 pub(crate) fn read(repository: &Repository, text: Option<&str>) -> Result<Specification, RepositoryProblem> {
     let place = format!("tag '{}' of {}", cut(&repository.tag), cut(&repository.url));
     let text = text.ok_or_else(|| RepositoryProblem::NoFile(format!("There is no connect.yaml at {place}.")))?;
@@ -106,7 +106,7 @@ pub(crate) fn read(repository: &Repository, text: Option<&str>) -> Result<Specif
     parsed.map_err(|what| RepositoryProblem::WrongFile(format!("connect.yaml at {place}: {what}.")))
 }
 
-/// What the catalogue knows of a tag: among its repositories, then among the sources of its connectors.
+/// Looks up a tag in the catalogue: among its repositories, then among the repositories of its connectors.
 pub(crate) fn known(catalogue: &Catalogue, repository: &Repository) -> Result<Found, RepositoryProblem> {
     let wanted = place_of(&repository.url);
     let known = catalogue.repositories.iter().find(|known| place_of(&known.url) == wanted);
@@ -126,7 +126,7 @@ pub(crate) fn known(catalogue: &Catalogue, repository: &Repository) -> Result<Fo
     }))
 }
 
-/// Host and path of an address, without what differs between its HTTPS and its SSH form.
+/// Returns host and path of a repository URL, the same for its HTTPS and its SSH form.
 fn place_of(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_of_the_catalogue_gives_its_declarations_or_says_what_is_wrong() {
+    fn a_tag_of_the_catalogue_has_its_declarations_or_an_error() {
         let catalogue = Catalogue::built_in();
         for (url, tag, expected) in [
             ("https://github.com/example/demo-kit.git", "1.0.0", None),

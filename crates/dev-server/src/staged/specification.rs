@@ -1,7 +1,7 @@
-//! `connect.yaml`, the file in which a repository says what its connector consists of: pure.
+//! `connect.yaml`, the file that describes a connector in its repository: pure.
 //!
-//! Its form and its rules are those of contract section 16; each mistake is told with its member and its line, all of
-//! them at once. Next: `specification/file.rs` for the members, `specification/rules.rs` for what holds between them.
+//! Contract section 16 defines its format and rules. All mistakes are reported at once, each with its member and line.
+//! Next: `specification/file.rs` for the members, `specification/rules.rs` for the rules across members.
 
 mod file;
 mod findings;
@@ -22,7 +22,7 @@ use connect_api::model::{
     ConnectorApiClient, DeclaredApplication, DeclaredGlobal, RetryPolicy, SecuredKey, StandardKey,
 };
 
-/// What a tag of a repository declares, and how deployments of it go.
+/// The declarations at a tag of a repository, and how deployments of it behave.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Specification {
@@ -38,11 +38,11 @@ pub struct Specification {
 }
 
 impl Specification {
-    /// Reads the text of a `connect.yaml`.
+    /// Parses the text of a `connect.yaml`.
     ///
     /// # Errors
-    /// When it is not YAML or breaks a rule of contract section 16: one line, `[member]: what is wrong (line)` for each
-    /// mistake, or what the YAML parser says.
+    /// If the text is not YAML or breaks a rule of contract section 16. The error is one line: for each mistake
+    /// `[member]: what is wrong (line)`, or the message of the YAML parser.
     pub fn parse(text: &str) -> Result<Self, String> {
         let root = Node::parse(text).map_err(|what| cut(&what))?;
         let mut findings = Findings::default();
@@ -78,7 +78,7 @@ impl Specification {
         });
     }
 
-    /// What a connector declares now.
+    /// Returns the current declarations of a connector.
     pub(crate) fn of(connector: &ConnectorDefinition) -> Self {
         Self {
             configurations: connector.configurations.clone(),
@@ -93,7 +93,7 @@ impl Specification {
         }
     }
 
-    /// Gives a connector these declarations instead of its own.
+    /// Replaces the declarations of a connector by these.
     pub(crate) fn put_into(self, connector: &mut ConnectorDefinition) {
         connector.configurations = self.configurations;
         connector.global_configuration = self.global_configuration;

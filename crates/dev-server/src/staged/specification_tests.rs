@@ -1,4 +1,4 @@
-//! A `connect.yaml` as makers write it, and a small file for each rule of contract section 16.
+//! A typical `connect.yaml`, and a small file for each rule of contract section 16.
 
 use super::specification::Specification;
 use crate::connector::{ConnectorDefinition, Scripts};
@@ -10,7 +10,7 @@ fn declared(text: &str) -> ConnectorDefinition {
 }
 
 #[test]
-fn a_connect_yaml_as_makers_write_it_is_read() {
+fn a_typical_connect_yaml_is_parsed() {
     let connector = declared(
         r#"
 deployAs:
@@ -60,12 +60,12 @@ inheritAs:
     assert_eq!(connector.api_client.expect("it is inherited").scopes, ["manage_orders", "view_products"]);
 }
 
-/// The file, or the one mistake in it: what it must contain, with its place.
+/// Parses each file and compares the error: it must contain the expected text; an empty text means a valid file.
 fn check(rows: &[(&str, &str, &str)]) {
     for (case, text, expected) in rows {
         match (Specification::parse(text), expected) {
             (Ok(_), &"") => {}
-            (Ok(_), expected) => panic!("{case}: it must say {expected}"),
+            (Ok(_), expected) => panic!("{case}: the error must contain {expected}"),
             (Err(what), expected) => {
                 assert!(!expected.is_empty() && what.contains(expected), "{case}: {what}");
                 assert!(!what.contains('\n'), "{case}: {what}");
@@ -107,7 +107,7 @@ fn shapes_of_the_file_and_its_applications() {
         (
             "name twice",
             "deployAs:\n- {name: aa, applicationType: assets}\n- {name: aa, applicationType: assets}",
-            "[deployAs.1.name]: `aa` is there twice (line 3)",
+            "[deployAs.1.name]: `aa` appears twice (line 3)",
         ),
         ("no type", "deployAs: [{name: service}]", "[deployAs.0.applicationType]: is required"),
         (
@@ -301,7 +301,7 @@ fn variables_and_what_is_inherited() {
             "{key: AA, description: d}",
             "{key: AA, description: d}",
             "{}",
-            "[deployAs.0.configuration.securedConfiguration.0.key]: `AA` is there twice".to_owned(),
+            "[deployAs.0.configuration.securedConfiguration.0.key]: `AA` appears twice".to_owned(),
         ),
         (
             "inherited too",
@@ -421,7 +421,7 @@ fn applications_of_the_merchant_center() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_and_not_more_than_fit() {
+fn all_mistakes_are_reported_at_once_up_to_the_maximum_length() {
     let what =
         Specification::parse("deployAs:\n- {name: a, applicationType: assets}\n- {name: bb, applicationType: job}")
             .expect_err("three mistakes");

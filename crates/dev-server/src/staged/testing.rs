@@ -1,4 +1,4 @@
-//! One staged connector in a book of its own, at a time that tests move.
+//! Test fixture: a book with one staged connector, and a time that the test advances.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use clock::later;
 use connect_api::Selector;
 use connect_api::model::{ConnectorStaged, ConnectorUpdate};
 
-/// Time that publishing takes.
+/// Duration of publishing.
 pub(super) const LASTS: Duration = Duration::from_secs(10);
 pub(super) const KIT: &str = "https://github.com/example/demo-kit.git";
 
-/// Read once: reading it is most of the work of a short test.
+/// Parsed once: parsing it takes most of the time of a short test.
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::built_in);
 
-/// A book with the time and the choices that it goes by.
+/// A book with its time and variant.
 pub(super) struct Stage {
     pub(super) book: StagedBook,
     pub(super) variant: Variant,
@@ -46,11 +46,11 @@ impl Stage {
         for choice in choices {
             variant.set(choice).expect(choice);
         }
-        let now = "2026-03-01T12:00:00Z".parse().expect("it is a date");
+        let now = "2026-03-01T12:00:00Z".parse().expect("a valid time");
         Self { book: StagedBook::default(), variant, now, ids: Ids::new(Some(1)) }
     }
 
-    /// With a connector `mine` of the project `demo`.
+    /// Creates a stage with the connector `mine` of the project `demo`.
     pub(super) fn with_mine(choices: &[&str]) -> Self {
         let mut stage = Self::new(choices);
         stage.create("mine", "1.0.0").expect("it is created");
@@ -90,11 +90,11 @@ impl Stage {
     }
 
     pub(super) fn update(&mut self, actions: &Value) -> Result<ConnectorStaged, Refusal> {
-        let version = self.book.named(&by_key()).expect("it is there").definition.version;
+        let version = self.book.named(&by_key()).expect("the connector exists").definition.version;
         self.update_at(version, actions)
     }
 
-    /// An update of one action that is accepted.
+    /// Sends an update with one action, which must be accepted.
     pub(super) fn act(&mut self, action: &Value) -> ConnectorStaged {
         self.update(&json!([action])).unwrap_or_else(|refusal| panic!("{action}: {refusal:?}"))
     }
@@ -108,19 +108,19 @@ impl Stage {
         self.shown()
     }
 
-    /// As it is now, without lag.
+    /// Returns the current state, without lag.
     pub(super) fn shown(&mut self) -> ConnectorStaged {
         self.book.advance(self.now, Rules { variant: &self.variant, lasts: LASTS });
-        self.book.named(&by_key()).expect("it is there").show()
+        self.book.named(&by_key()).expect("the connector exists").show()
     }
 
     pub(super) fn plan(&mut self, outcomes: Outcomes) {
         let id = self.shown().id;
-        self.book.by_id(&id).expect("it is there").plan(outcomes);
+        self.book.by_id(&id).expect("the connector exists").plan(outcomes);
     }
 }
 
-/// An end that is a failure, with a report.
+/// Returns a failure with a report.
 pub(super) fn failure(title: &str) -> PlannedOutcome {
-    PlannedOutcome::failure("service", title, "Told in more words.")
+    PlannedOutcome::failure("service", title, "A longer text.")
 }

@@ -1,5 +1,5 @@
-//! Which applications a deployment has (contract sections 4.4 and 6.1): those that its create named, and what a newer
-//! connector adds.
+//! The applications of a deployment (contract sections 4.4 and 6.1): those that its create named, and those that a
+//! newer connector adds.
 
 use serde_json::{Value, json};
 
@@ -17,11 +17,11 @@ fn naming(names: &[&str]) -> RedeployAction {
     RedeployAction { configuration_values: Some(values), ..Default::default() }
 }
 
-/// A stage whose connector has the applications `service` and `enabler`.
+/// Creates a stage whose connector has the applications `service` and `enabler`.
 fn stage(choices: &[&str]) -> Stage {
     let mut stage = Stage::new(choices);
     let two = |connector: &mut ConnectorDefinition| add(connector, "enabler");
-    stage.world.raise_connector("demo-warning", false, two).expect("it is there");
+    stage.world.raise_connector("demo-warning", false, two).expect("it exists");
     stage
 }
 
@@ -43,12 +43,12 @@ fn live(stage: &mut Stage, names: &[&str]) -> String {
 }
 
 #[test]
-fn what_a_create_leaves_out_is_never_deployed() {
+fn an_application_that_the_create_left_out_is_never_deployed() {
     for (choice, listed) in [("left-out-applications=absent", 1), ("left-out-applications=listed", 2)] {
         let mut stage = stage(&[choice]);
         let id = live(&mut stage, &["service"]);
         let record = stage.read(&id).expect(choice);
-        assert_eq!(record.status, DeploymentStatus::Deployed, "{choice}: it reports success");
+        assert_eq!(record.status, DeploymentStatus::Deployed, "{choice}: the deployment succeeds");
         let with_url = record.applications.iter().filter(|application| application.url.is_some()).count();
         assert_eq!((record.applications.len(), with_url), (listed, 1), "{choice}");
 
@@ -56,17 +56,17 @@ fn what_a_create_leaves_out_is_never_deployed() {
         assert_eq!(refusal.codes(), ["DeploymentApplicationDoNotBelong"], "{choice}");
         let update = RedeployAction { update_connector: true, ..naming(&["enabler"]) };
         let refusal = stage.redeploy(&id, &update).expect_err(choice);
-        assert_eq!(refusal.codes(), ["DeploymentApplicationDoNotBelong"], "{choice}: nor by an update");
+        assert_eq!(refusal.codes(), ["DeploymentApplicationDoNotBelong"], "{choice}: an update cannot add it either");
         stage.redeploy(&id, &naming(&["service"])).expect(choice);
     }
 }
 
 #[test]
-fn what_a_newer_connector_adds_is_taken_or_refused_as_chosen() {
+fn an_application_that_a_newer_connector_adds_is_accepted_or_refused_as_chosen() {
     for (choice, taken) in [("added-applications=accept", true), ("added-applications=refuse", false)] {
         let mut stage = stage(&[choice]);
         let id = live(&mut stage, &["service", "enabler"]);
-        stage.world.raise_connector("demo-warning", false, |connector| add(connector, "admin")).expect("it is there");
+        stage.world.raise_connector("demo-warning", false, |connector| add(connector, "admin")).expect("it exists");
         let refusal = stage.redeploy(&id, &naming(&["admin"])).expect_err(choice);
         assert_eq!(refusal.codes(), ["DeploymentApplicationDoNotBelong"], "{choice}: not without the update");
         let update = RedeployAction { update_connector: true, ..naming(&["service", "admin"]) };
@@ -74,7 +74,7 @@ fn what_a_newer_connector_adds_is_taken_or_refused_as_chosen() {
     }
     let mut stage = stage(&[]);
     let id = live(&mut stage, &["service", "enabler"]);
-    stage.world.raise_connector("demo-warning", false, |connector| add(connector, "admin")).expect("it is there");
+    stage.world.raise_connector("demo-warning", false, |connector| add(connector, "admin")).expect("it exists");
     let record = stage.redeploy(&id, &RedeployAction { update_connector: true, ..naming(&["service"]) });
-    assert_eq!(record.expect("it is right").applications.len(), 2, "what was not named is not there");
+    assert_eq!(record.expect("it is valid").applications.len(), 2, "an application that was not named is not added");
 }

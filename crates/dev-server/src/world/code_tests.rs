@@ -1,4 +1,4 @@
-//! Every code that contract section 5.3 ties to deployments, with its HTTP status and further members.
+//! Every error code of deployments in contract section 5.3, with its HTTP status and additional members.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::life_tests::{Stage, draft, read_draft};
 use super::*;
 use connect_api::model::{ApplicationConfiguration, DeclaredGlobal, GlobalConfiguration, StandardKey};
 
-/// A draft of a connector whose one application has no variables.
+/// Returns a draft of a connector whose single application has no variables.
 fn plain(connector: Value, more: Value) -> DeploymentDraft {
     let Value::Object(more) = more else { panic!("members to change") };
     let mut draft = json!({
@@ -34,7 +34,7 @@ fn values(applications: Value) -> RedeployAction {
 }
 
 #[test]
-fn a_draft_that_is_wrong_is_refused_with_every_code_that_fits() {
+fn an_invalid_draft_is_refused_with_every_code_that_applies() {
     let demo = || json!({"key": "demo-connector"});
     let service = |standard: Value, secured: Value| json!([{"applicationName": "service", "standardConfiguration": standard, "securedConfiguration": secured}]);
     let value = |key: &str, value: &str| json!({"key": key, "value": value});
@@ -130,7 +130,7 @@ fn a_draft_that_is_wrong_is_refused_with_every_code_that_fits() {
 }
 
 #[test]
-fn drafts_that_look_odd_but_keep_the_contract_are_accepted() {
+fn unusual_drafts_that_the_contract_allows_are_accepted() {
     let empty = json!({"standardConfiguration": [], "securedConfiguration": []});
     let global = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": "s"}], "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "w"}]});
     for (case, draft, kind) in [
@@ -150,7 +150,7 @@ fn drafts_that_look_odd_but_keep_the_contract_are_accepted() {
     }
     let mut stage = Stage::new(&[]);
     let production = plain(json!({"key": "demo-connector"}), json!({"type": "production"}));
-    let created = stage.world.create("demo-production", &production, true, stage.now).expect("it is marked so");
+    let created = stage.world.create("demo-production", &production, true, stage.now).expect("production is allowed");
     assert_eq!(created.kind.as_str(), "production");
 }
 
@@ -169,7 +169,7 @@ fn topics_schedules_and_api_clients_are_those_of_the_connector() {
     }
     let id = created.id;
     stage.step(Duration::from_secs(10));
-    let read = stage.read(&id).expect("it is there");
+    let read = stage.read(&id).expect("it exists");
     let [intake, events, export] = read.applications.as_slice() else { panic!("three applications") };
     assert!(intake.url.as_ref().is_some_and(|url| url.ends_with("/intake")) && intake.topic.is_none());
     assert!(events.topic.is_some() && events.url.is_none());
@@ -179,7 +179,7 @@ fn topics_schedules_and_api_clients_are_those_of_the_connector() {
     assert_eq!((policy.strategy.as_str(), policy.max_backoff_seconds), ("exponential-backoff", Some(600)));
     stage.redeploy(&id, &RedeployAction::default()).expect("it is idle");
     stage.step(Duration::from_secs(10));
-    let again = stage.read(&id).expect("it is there");
+    let again = stage.read(&id).expect("it exists");
     assert_eq!(again.applications[0].url, intake.url);
     assert_ne!(again.applications[1].topic, events.topic, "each redeploy makes another topic");
 
@@ -191,7 +191,7 @@ fn topics_schedules_and_api_clients_are_those_of_the_connector() {
 }
 
 #[test]
-fn duplicates_and_conflicts_name_what_they_met() {
+fn duplicates_and_conflicts_name_the_value_in_conflict() {
     let mut stage = Stage::new(&[]);
     let id = stage.live("tax");
     let draft = draft("tax", &[], "token");
@@ -213,7 +213,7 @@ fn duplicates_and_conflicts_name_what_they_met() {
 }
 
 #[test]
-fn a_redeploy_that_is_wrong_is_refused_and_changes_nothing() {
+fn an_invalid_redeploy_is_refused_and_changes_nothing() {
     let list = |name: &str| json!([{"applicationName": name, "standardConfiguration": [], "securedConfiguration": []}]);
     let global = GlobalConfiguration {
         standard_configuration: vec![connect_api::model::ConfigurationValue { key: "A".into(), value: "a".into() }],
@@ -244,7 +244,7 @@ fn a_redeploy_that_is_wrong_is_refused_and_changes_nothing() {
     }
 }
 
-/// Each rule of contract section 4.4; what is valid is kept over redeploys and shown.
+/// Tests each rule of contract section 4.4; a valid policy is kept across redeploys and shown.
 #[test]
 fn retry_policies_are_checked_kept_and_shown() {
     let global = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": "s"}], "securedConfiguration": [{"key": "WEBHOOK_SECRET", "value": "w"}]});
@@ -301,7 +301,7 @@ fn moving_to_a_newer_connector_can_fail() {
     let mut stage = Stage::new(&[]);
     let id = stage.live("tax");
     let narrow = |connector: &mut ConnectorDefinition| connector.supported_regions = vec!["us-central1.gcp".into()];
-    stage.world.raise_connector("demo-connector", false, narrow).expect("it is there");
+    stage.world.raise_connector("demo-connector", false, narrow).expect("it exists");
     let refusal = stage.redeploy(&id, &update()).expect_err("not in this region");
     assert_eq!(refusal.codes(), ["DeploymentConnectorUpdateFailure"]);
 
@@ -313,7 +313,7 @@ fn moving_to_a_newer_connector_can_fail() {
         connector.global_configuration =
             Some(DeclaredGlobal { standard_configuration: vec![shop], ..Default::default() });
     };
-    stage.world.raise_connector("demo-connector", false, grow).expect("it is there");
+    stage.world.raise_connector("demo-connector", false, grow).expect("it exists");
     let refusal = stage.redeploy(&id, &update()).expect_err("a global value is needed now");
     assert_eq!(refusal.codes(), ["DeploymentMissingGlobalConfigurationKey"]);
     let old = json!([{"applicationName": "service", "standardConfiguration": [], "securedConfiguration": []}]);
@@ -323,7 +323,7 @@ fn moving_to_a_newer_connector_can_fail() {
 }
 
 #[test]
-fn logs_come_in_pages_and_wrong_questions_have_codes() {
+fn logs_are_paged_and_invalid_queries_have_codes() {
     let mut stage = Stage::new(&[]);
     let id = stage.live("tax");
     for number in 0..30 {
@@ -331,13 +331,13 @@ fn logs_come_in_pages_and_wrong_questions_have_codes() {
         stage
             .world
             .write_log(&id, "service", &connect_api::model::LogSeverity::Info, &text, stage.now)
-            .expect("it is there");
+            .expect("it exists");
     }
     let by_id = Selector::Id(id);
     let mut query = LogQuery::default();
-    let first = stage.world.logs("demo", &by_id, &query, stage.now).expect("the question is right");
+    let first = stage.world.logs("demo", &by_id, &query, stage.now).expect("the query is valid");
     query.page_token.clone_from(&first.next);
-    let second = stage.world.logs("demo", &by_id, &query, stage.now).expect("the token is right");
+    let second = stage.world.logs("demo", &by_id, &query, stage.now).expect("the token is valid");
     assert_eq!((first.data.len(), second.data.len(), second.next.as_deref()), (20, 14, Some("")));
     assert_eq!(second.data[13].details, json!({"message": "line 29"}));
     let kinds: Vec<_> = first.data.iter().take(4).map(|entry| entry.kind.as_str()).collect();
@@ -383,7 +383,7 @@ fn logs_come_in_pages_and_wrong_questions_have_codes() {
     }
     let draft = plain(json!({"key": "demo-warning"}), json!({"region": "us-east-2.aws"}));
     let on_aws = Selector::Id(stage.create(&draft).id);
-    let refusal = stage.world.logs("demo", &on_aws, &LogQuery::default(), stage.now).expect_err("which one?");
+    let refusal = stage.world.logs("demo", &on_aws, &LogQuery::default(), stage.now).expect_err("no application");
     assert_eq!(refusal.codes(), ["DeploymentLogMissingApplicationName"]);
     let named = LogQuery { application_name: text("service"), ..Default::default() };
     assert!(stage.world.logs("demo", &on_aws, &named, stage.now).is_ok());

@@ -1,6 +1,6 @@
-//! What happens to deployments and connectors elsewhere: by other people, by the platform, or as a test wants it.
+//! Changes to deployments and connectors by other users, by the platform, or by a test.
 //!
-//! Used by tests and `/_dev`; nothing of the API gets here.
+//! Only tests and `/_dev` use this module; no operation of the API does.
 
 use jiff::Timestamp;
 
@@ -19,12 +19,12 @@ impl World {
         self.kept.records.get_mut(id).ok_or_else(|| Refusal::not_found(&Selector::Id(id.to_owned())))
     }
 
-    /// Id of the deployment that has this key.
+    /// Returns the id of the deployment with this key.
     pub fn id_of(&mut self, project: &str, key: &str, now: Timestamp) -> Option<String> {
         self.find(project, &Selector::Key(key.to_owned()), now).ok().map(|record| record.id.clone())
     }
 
-    /// Chooses how the running build of a deployment ends, or the next one if none runs.
+    /// Plans the outcome of the running build of a deployment, or of the next one if none runs.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -33,7 +33,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets the running undeploy of a deployment fail, or the next one if none runs.
+    /// Makes the running undeploy of a deployment fail, or the next one if none runs.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -42,7 +42,7 @@ impl World {
         Ok(())
     }
 
-    /// Ends what runs, now.
+    /// Ends the running operation of a deployment now.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -52,7 +52,7 @@ impl World {
         Ok(())
     }
 
-    /// Sets the status to a word of the contract or any other; nothing runs afterwards.
+    /// Sets the status, which may be one that the contract does not list; a running operation is cancelled.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -65,7 +65,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes the version grow without any other change.
+    /// Increments the version without any other change.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -74,10 +74,10 @@ impl World {
         Ok(())
     }
 
-    /// Someone else redeploys: values as given, or the old ones.
+    /// Redeploys as someone else, with the current version; the values are those of `action`, or the old ones.
     ///
     /// # Errors
-    /// As [`World::redeploy`], but for the version.
+    /// Same as [`World::redeploy`], except for the version.
     pub fn redeploy_elsewhere(
         &mut self,
         id: &str,
@@ -89,11 +89,11 @@ impl World {
         self.redeploy(&project, &Selector::Id(id.to_owned()), version, action, now)
     }
 
-    /// Someone else rolls back to what was live before what is live now (contract section 5.2): connector and values are
-    /// those of then, and the version grows.
+    /// Rolls back, as someone else, to the newest revision that differs from the current one (contract section 5.2):
+    /// connector and values are those of the revision, and the version increases.
     ///
     /// # Errors
-    /// `ResourceNotFound`; `DeploymentRollbackNotAllowed` where nothing was live before, or something runs.
+    /// `ResourceNotFound`; `DeploymentRollbackNotAllowed` if there is no earlier revision, or the deployment is busy.
     pub fn rollback_elsewhere(&mut self, id: &str, now: Timestamp) -> Result<Deployment, Refusal> {
         let mut record = self.by_id(id, now)?.clone();
         let refused = |text: &str| Err(Refusal::new(ErrorCode::DeploymentRollbackNotAllowed, text));
@@ -110,7 +110,7 @@ impl World {
         Ok(self.replace(record, earlier.connector, earlier.values, false, now))
     }
 
-    /// Removes a deployment at once, as if someone else had undeployed it.
+    /// Removes a deployment immediately, as if someone else had undeployed it.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -122,7 +122,7 @@ impl World {
         Ok(())
     }
 
-    /// Writes a line into the log of an application.
+    /// Adds a text line to the log of an application.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -137,8 +137,8 @@ impl World {
         self.write_log_of(id, application, LogType::ApplicationText, severity, text, now)
     }
 
-    /// Writes a line of any type into the log of an application: a text, the message of a JSON object, or the path of a
-    /// request.
+    /// Adds a line of any type to the log of an application. `text` is a text, the message of a JSON object, or the
+    /// path of a request, depending on `kind`.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -155,7 +155,8 @@ impl World {
         Ok(())
     }
 
-    /// Publishes the next version of a connector and returns its number. `change` may alter everything but id and key.
+    /// Adds the next version of a connector and returns its number. `change` can modify everything except id, key,
+    /// version and `staged`.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -178,7 +179,7 @@ impl World {
         Ok(version)
     }
 
-    /// All deployments of all projects as they are now, without lag, oldest first.
+    /// Returns the current state of all deployments of all projects, without lag, oldest first.
     pub fn all(&mut self, now: Timestamp) -> Vec<Deployment> {
         self.advance(now);
         let mut records: Vec<_> = self.kept.records.values().collect();
@@ -186,8 +187,8 @@ impl World {
         records.into_iter().map(|record| record.show_truly(&self.variant)).collect()
     }
 
-    /// Whether the secured value of a deployment is this one. `application`: `None` for a global value. `None` if
-    /// there is no such deployment or value.
+    /// Whether the secured value of a deployment is `value`. `application` is `None` for a global value. Returns `None`
+    /// if there is no such deployment or value.
     #[must_use]
     pub fn secured_is(&self, id: &str, application: Option<&str>, key: &str, value: &str) -> Option<bool> {
         let values = &self.kept.records.get(id)?.values;
@@ -198,13 +199,13 @@ impl World {
         Some(set.secured(key)?.fingerprint == self.kept.fingerprints.of(value))
     }
 
-    /// What happened so far since it was started, the newest 20,000 moments; those of one deployment in their order.
+    /// Returns the last 20,000 moments since the start; those of one deployment are in order.
     pub fn history(&mut self, now: Timestamp) -> Vec<Moment> {
         self.advance(now);
         self.history.moments()
     }
 
-    /// Whether the secured value that an application had at that moment is this one. `None` if it had none.
+    /// Whether the secured value of an application at that moment is `value`. Returns `None` if it had none.
     #[must_use]
     pub fn secured_was(&self, moment: &Moment, application: &str, key: &str, value: &str) -> Option<bool> {
         let secured = moment.values.application(application)?.values.secured(key)?;

@@ -1,21 +1,21 @@
-//! What is remembered of a deployment for those who judge afterwards.
+//! The recorded history of a deployment.
 
 use super::life_tests::{Stage, draft};
 use super::*;
 use crate::history::Moment;
 
 #[test]
-fn each_moment_tells_what_happened_when_and_with_which_values() {
+fn each_moment_records_the_change_the_time_and_the_values() {
     let mut stage = Stage::new(&["values-show=end", "first-status=queued"]);
     let id = stage.live("tax");
     let values = draft("tax", &[("FEATURES", "b")], "second-token").configurations;
     let action = RedeployAction { configuration_values: Some(values), ..RedeployAction::default() };
     stage.redeploy(&id, &action).expect("it is idle");
     stage.step(Duration::from_secs(3));
-    stage.undeploy(&id).expect("it is there");
+    stage.undeploy(&id).expect("it exists");
     stage.step(Duration::from_mins(1));
     let other = stage.live("other");
-    stage.world.remove(&other, stage.now).expect("it is there");
+    stage.world.remove(&other, stage.now).expect("it exists");
 
     let history = stage.world.history(stage.now);
     let of_tax = |moment: &&Moment| moment.key.as_deref() == Some("tax");

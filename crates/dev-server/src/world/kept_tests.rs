@@ -1,18 +1,18 @@
-//! What stays: over a restart, for as long as a key is held, and for those who look at everything.
+//! State that is kept: across a restart, while a key is held, and in the list of all deployments.
 
 use super::life_tests::{Stage, draft};
 use super::*;
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Versions of the connector in the catalogue, as often as it stands there.
+/// Returns the versions of a connector in the catalogue, including duplicates.
 fn versions(world: &World, key: &str, staged: bool) -> Vec<i64> {
     let known = world.catalogue().connectors.iter().filter(|known| known.key == key && known.staged == staged);
     known.map(|known| known.version).collect()
 }
 
 #[test]
-fn raised_connectors_are_there_again_once_and_newer_ones_of_the_catalogue_stay_newer() {
+fn raised_connectors_are_restored_once_and_newer_ones_of_the_catalogue_stay() {
     let mut before = Stage::new(&[]);
     let first = versions(&before.world, "demo-connector", false);
     assert_eq!(first, [1]);
@@ -32,7 +32,7 @@ fn raised_connectors_are_there_again_once_and_newer_ones_of_the_catalogue_stay_n
     newer.world.restore(kept.clone());
     assert_eq!(versions(&newer.world, "demo-connector", false), [1, 2, 3], "an older one is not added");
 
-    // A staged connector of the same key, and one of another key, say nothing about it.
+    // A staged connector with the same key, and one with another key, have no influence.
     let mut others = Stage::new(&[]);
     for (key, staged, version) in [("demo-connector", true, 9), ("another", false, 9)] {
         let mut other = others.world.catalogue.connectors[0].clone();
@@ -44,7 +44,7 @@ fn raised_connectors_are_there_again_once_and_newer_ones_of_the_catalogue_stay_n
 }
 
 #[test]
-fn a_key_is_free_at_once_or_exactly_when_its_time_is_over_and_only_its_own_project_waits() {
+fn a_key_is_free_at_once_or_exactly_after_its_hold_and_held_only_in_its_project() {
     for (choices, held) in [(&["key-held=0s"][..], Duration::ZERO), (&["key-held=1m"][..], MINUTE)] {
         let going = || {
             let mut stage = Stage::new(choices);
@@ -52,7 +52,7 @@ fn a_key_is_free_at_once_or_exactly_when_its_time_is_over_and_only_its_own_proje
             stage.undeploy(&id).expect("it is idle");
             (stage, id)
         };
-        // To the very moment at which it is gone, and nobody has looked since.
+        // Finds the exact moment at which it is gone, on another stage: here, no read has advanced the world.
         let (mut watched, id) = going();
         while watched.read(&id).is_some() {
             watched.step(Duration::from_millis(500));
@@ -78,7 +78,7 @@ fn a_key_is_free_at_once_or_exactly_when_its_time_is_over_and_only_its_own_proje
 }
 
 #[test]
-fn values_show_at_the_start_or_at_the_end_as_chosen_also_those_of_a_create() {
+fn values_of_a_create_show_at_the_start_or_at_the_end_as_chosen() {
     for (choices, shown) in [(&[][..], true), (&["values-show=end"][..], false)] {
         let mut stage = Stage::new(choices);
         let created = stage.create(&draft("tax", &[("LOG_LEVEL", "debug")], "token"));
@@ -88,7 +88,7 @@ fn values_show_at_the_start_or_at_the_end_as_chosen_also_those_of_a_create() {
 }
 
 #[test]
-fn whoever_looks_at_everything_sees_it_as_it_is() {
+fn the_list_of_all_deployments_shows_the_current_status() {
     let mut stage = Stage::new(&["redeploy-shows-old=1m"]);
     let first = stage.live("tax");
     let second = stage.live("other");

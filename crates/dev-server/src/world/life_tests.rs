@@ -1,4 +1,4 @@
-//! Every transition of contract section 7, and every choice that it leaves open.
+//! Every transition of contract section 7, and every choice where it leaves something open.
 
 use serde_json::json;
 
@@ -7,10 +7,10 @@ use crate::{Normalise, PlannedOutcome};
 use DeploymentStatus::{Deployed, Deploying, Draft, Failed, Queued, UndeployFailed, Undeploying};
 use connect_api::model::ReportEntry;
 
-/// Time from create to the end of it.
+/// Duration of a deployment.
 const LASTS: Duration = Duration::from_secs(10);
 
-/// A world whose time a test moves by hand.
+/// A world, and a time that the test advances.
 pub(super) struct Stage {
     pub(super) world: World,
     pub(super) now: Timestamp,
@@ -26,7 +26,7 @@ impl Stage {
     }
 
     pub(super) fn create(&mut self, draft: &DeploymentDraft) -> Deployment {
-        self.world.create("demo", draft, true, self.now).expect("the draft is right")
+        self.world.create("demo", draft, true, self.now).expect("the draft is valid")
     }
 
     pub(super) fn read(&mut self, id: &str) -> Option<Deployment> {
@@ -50,7 +50,7 @@ impl Stage {
         self.now = later(self.now, by);
     }
 
-    /// A deployment that is live.
+    /// Creates a deployment and waits until it is live.
     pub(super) fn live(&mut self, key: &str) -> String {
         let created = self.create(&draft(key, &[("LOG_LEVEL", "info")], "token"));
         self.step(LASTS);
@@ -63,7 +63,7 @@ pub(super) fn read_draft(draft: serde_json::Value) -> DeploymentDraft {
     serde_json::from_value(draft).expect("it is a draft")
 }
 
-/// A draft of the demo connector.
+/// Returns a draft of the demo connector.
 pub(super) fn draft(key: &str, standard: &[(&str, &str)], token: &str) -> DeploymentDraft {
     let standard: Vec<_> = standard.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
     read_draft(json!({
@@ -97,7 +97,7 @@ fn a_deployment_is_deploying_then_deployed_or_queued_before() {
             stage.step(Duration::from_secs(seconds));
             assert_eq!(stage.status(&created.id).as_ref(), Some(expected));
         }
-        let read = stage.read(&created.id).expect("it is there");
+        let read = stage.read(&created.id).expect("it exists");
         assert_eq!(kinds(read.report()), ["Information"]);
         assert_eq!(read.report()[0].title, "Script for \"postDeploy\" not defined");
         assert_eq!(read.report()[0].created_at, "1970-01-01T00:00:10.000Z");
@@ -114,7 +114,7 @@ fn details_of_a_new_deployment_may_be_empty_until_its_build_ends() {
     let created = stage.create(&draft("tax", &[], "token"));
     assert_eq!(serde_json::to_value(&created.details).expect("it is JSON"), json!({}));
     stage.step(LASTS);
-    let build = stage.read(&created.id).expect("it is there").build_id().expect("it ended").to_owned();
+    let build = stage.read(&created.id).expect("it exists").build_id().expect("it ended").to_owned();
     let again = stage.redeploy(&created.id, &RedeployAction::default()).expect("it is idle");
     assert!(again.build_id().is_some_and(|id| id != build), "only the first build is hidden");
 }
@@ -123,20 +123,20 @@ fn details_of_a_new_deployment_may_be_empty_until_its_build_ends() {
 fn a_failed_redeploy_keeps_the_address_and_a_new_deployment_gets_another() {
     let mut stage = Stage::new(&[]);
     let id = stage.live("tax");
-    let url = stage.read(&id).expect("it is there").applications[0].url.clone();
+    let url = stage.read(&id).expect("it exists").applications[0].url.clone();
     assert!(url.is_some());
     stage.redeploy(&id, &values(&[("LOG_LEVEL", "loud")], "token")).expect("it is idle");
     stage.step(LASTS);
-    let failed = stage.read(&id).expect("it is there");
-    assert_eq!((&failed.status, &failed.applications[0].url), (&Failed, &url), "what ran before keeps serving");
+    let failed = stage.read(&id).expect("it exists");
+    assert_eq!((&failed.status, &failed.applications[0].url), (&Failed, &url), "the earlier build keeps serving");
     stage.undeploy(&id).expect("it is idle");
     stage.step(LASTS);
     let other = stage.live("tax");
-    assert_ne!(stage.read(&other).expect("it is there").applications[0].url, url);
+    assert_ne!(stage.read(&other).expect("it exists").applications[0].url, url);
 }
 
 #[test]
-fn a_rollback_by_others_brings_back_values_and_connector_of_what_was_live_before() {
+fn a_rollback_by_others_restores_the_values_and_connector_of_the_earlier_revision() {
     let mut stage = Stage::new(&[]);
     let id = stage.live("tax");
     let refused = stage.world.rollback_elsewhere(&id, stage.now).expect_err("nothing was live before");
@@ -149,18 +149,18 @@ fn a_rollback_by_others_brings_back_values_and_connector_of_what_was_live_before
         ["DeploymentRollbackNotAllowed"]
     );
     stage.step(LASTS);
-    let before = stage.read(&id).expect("it is there");
+    let before = stage.read(&id).expect("it exists");
     assert_eq!((before.connector.version, plain(&before)), (2, vec![("LOG_LEVEL", "debug")]));
     stage.world.rollback_elsewhere(&id, stage.now).expect("there is an earlier one");
     stage.step(LASTS);
-    let after = stage.read(&id).expect("it is there");
+    let after = stage.read(&id).expect("it exists");
     assert_eq!((after.connector.version, plain(&after), &after.status), (1, vec![("LOG_LEVEL", "info")], &Deployed));
     assert!(after.version > before.version);
     assert_eq!(stage.world.secured_is(&id, Some("service"), "API_TOKEN", "token"), Some(true));
 }
 
 #[test]
-fn what_makes_a_build_fail_is_told_without_the_secret() {
+fn a_report_names_what_failed_and_has_no_secret() {
     for (case, draft, status, entries, text) in [
         (
             "value with which it cannot be built",
@@ -226,7 +226,7 @@ fn redeploy_is_refused_while_busy_and_allowed_otherwise() {
     ] {
         let mut stage = Stage::new(&[]);
         let id = stage.live("tax");
-        stage.world.set_status(&id, status.clone(), stage.now).expect("it is there");
+        stage.world.set_status(&id, status.clone(), stage.now).expect("it exists");
         let answer = stage.redeploy(&id, &RedeployAction::default());
         match text {
             None => {
@@ -250,7 +250,7 @@ fn delete_undeploys_from_every_status_unless_busy_ones_are_refused() {
         for refuse in [false, true] {
             let mut stage = Stage::new(if refuse { &["delete-busy=refuse"] } else { &[] });
             let id = stage.live("tax");
-            stage.world.set_status(&id, status.clone(), stage.now).expect("it is there");
+            stage.world.set_status(&id, status.clone(), stage.now).expect("it exists");
             let answer = stage.undeploy(&id);
             if refuse && status.is_busy() {
                 assert_eq!(answer.expect_err("busy").codes(), ["DeploymentInvalidStatusTransition"], "{status}");
@@ -262,10 +262,10 @@ fn delete_undeploys_from_every_status_unless_busy_ones_are_refused() {
 }
 
 #[test]
-fn undeploying_ends_with_nothing_or_as_undeploy_failed() {
+fn undeploying_removes_the_deployment_or_ends_as_undeploy_failed() {
     let mut stage = Stage::new(&[]);
     let id = stage.live("tax");
-    stage.world.fail_undeploy(&id, stage.now).expect("it is there");
+    stage.world.fail_undeploy(&id, stage.now).expect("it exists");
     assert_eq!(stage.undeploy(&id).expect("accepted").version, 2);
     stage.step(LASTS / 4);
     let again = stage.undeploy(&id).expect("a second one changes nothing");
@@ -279,7 +279,7 @@ fn undeploying_ends_with_nothing_or_as_undeploy_failed() {
 }
 
 #[test]
-fn breaking_off_a_deployment_takes_it_down() {
+fn a_delete_during_a_build_undeploys() {
     let mut stage = Stage::new(&[]);
     let id = stage.create(&draft("tax", &[], "token")).id;
     stage.step(LASTS / 2);
@@ -298,8 +298,8 @@ fn values_stay_where_none_are_sent_and_scripts_are_skipped_where_asked() {
     let skip = RedeployAction { skip_scripts: true, ..values(&[("LOG_LEVEL", "warn")], "new") };
     stage.redeploy(&id, &skip).expect("it is idle");
     stage.step(LASTS);
-    let read = stage.read(&id).expect("it is there");
-    assert_eq!((&read.status, read.report().len()), (&Deployed, 0), "no script ran, so nothing is told of one");
+    let read = stage.read(&id).expect("it exists");
+    assert_eq!((&read.status, read.report().len()), (&Deployed, 0), "no script ran, so the report has no entry");
     assert_eq!(stage.world.secured_is(&id, Some("service"), "API_TOKEN", "token"), Some(false));
     assert_eq!(stage.world.secured_is(&id, Some("service"), "API_TOKEN", "new"), Some(true));
 }
@@ -315,7 +315,7 @@ fn reads_may_lag_behind_each_write() {
     assert_eq!(stage.status(&id), Some(Deploying));
     stage.step(LASTS);
     stage.redeploy(&id, &RedeployAction::default()).expect("it is idle");
-    let read = stage.read(&id).expect("it is there");
+    let read = stage.read(&id).expect("it exists");
     assert_eq!((read.status, read.version), (Deployed, 1));
     stage.step(lag);
     assert_eq!(stage.read(&id).map(|read| (read.status, read.version)), Some((Deploying, 2)));
@@ -329,14 +329,14 @@ fn reads_may_lag_behind_each_write() {
 fn a_redeploy_may_show_the_old_outcome_for_a_while() {
     let mut stage = Stage::new(&["redeploy-shows-old=3s"]);
     let id = stage.live("tax");
-    let before = stage.read(&id).expect("it is there");
+    let before = stage.read(&id).expect("it exists");
     let answer = stage.redeploy(&id, &RedeployAction::default()).expect("it is idle");
     assert_eq!((&answer.status, answer.build_id()), (&Deployed, before.build_id()));
     assert_eq!(answer.version, 2);
-    let busy = stage.redeploy(&id, &RedeployAction::default()).expect_err("it is busy all the same");
+    let busy = stage.redeploy(&id, &RedeployAction::default()).expect_err("it is busy nevertheless");
     assert_eq!(busy.codes(), ["DeploymentInvalidStatusTransition"]);
     stage.step(Duration::from_secs(3));
-    let read = stage.read(&id).expect("it is there");
+    let read = stage.read(&id).expect("it exists");
     assert_eq!(read.status, Deploying);
     assert_ne!(read.build_id(), before.build_id());
 }
@@ -353,10 +353,10 @@ fn versions_and_build_ids_change_as_chosen() {
         let created = stage.create(&draft("tax", &[], "token"));
         assert_eq!(created.build_id().is_none(), choices == ["build-ids=end"]);
         stage.step(LASTS);
-        let before = stage.read(&created.id).expect("it is there");
+        let before = stage.read(&created.id).expect("it exists");
         let answer = stage.redeploy(&created.id, &RedeployAction::default()).expect("it is idle");
         stage.step(LASTS);
-        let after = stage.read(&created.id).expect("it is there");
+        let after = stage.read(&created.id).expect("it exists");
         assert_eq!([before.version, answer.version, after.version], versions, "{choices:?}");
         let changed = |shown: &Deployment| shown.build_id() != before.build_id();
         assert_eq!([changed(&answer), changed(&after)], builds, "{choices:?}");
@@ -376,7 +376,7 @@ fn values_show_and_are_normalised_as_chosen() {
         let answer = stage.redeploy(&id, &values(&new, "token")).expect("it is idle");
         assert_eq!(plain(&answer), at_once, "{choices:?}");
         stage.step(LASTS);
-        assert_eq!(plain(&stage.read(&id).expect("it is there")), at_the_end, "{choices:?}");
+        assert_eq!(plain(&stage.read(&id).expect("it exists")), at_the_end, "{choices:?}");
     }
     let mut stage = Stage::new(&[]);
     stage.world.variant.normalise = Normalise::Defaults;
@@ -404,7 +404,7 @@ fn keys_are_free_at_once_or_later() {
 fn only_a_redeploy_that_asks_for_it_moves_to_the_newer_connector() {
     let mut stage = Stage::new(&[]);
     let id = stage.live("tax");
-    assert_eq!(stage.world.raise_connector("demo-connector", false, |_| {}).expect("it is there"), 2);
+    assert_eq!(stage.world.raise_connector("demo-connector", false, |_| {}).expect("it exists"), 2);
     stage.redeploy(&id, &RedeployAction::default()).expect("it is idle");
     stage.step(LASTS);
     assert_eq!(stage.read(&id).map(|read| read.connector.version), Some(1));
@@ -413,33 +413,33 @@ fn only_a_redeploy_that_asks_for_it_moves_to_the_newer_connector() {
 }
 
 #[test]
-fn what_others_do_is_seen() {
+fn changes_by_others_are_visible() {
     let mut stage = Stage::new(&[]);
     let id = stage.live("tax");
     assert_eq!(stage.world.id_of("demo", "tax", stage.now).as_ref(), Some(&id));
-    stage.world.bump_version(&id, stage.now).expect("it is there");
+    stage.world.bump_version(&id, stage.now).expect("it exists");
     assert_eq!(stage.read(&id).map(|read| read.version), Some(2));
     stage.world.redeploy_elsewhere(&id, &RedeployAction::default(), stage.now).expect("it is idle");
     let planned = PlannedOutcome::failure("service", "Broken", "on purpose");
-    stage.world.plan_outcome(&id, planned, stage.now).expect("it is there");
-    stage.world.finish(&id, stage.now).expect("it is there");
-    let read = stage.read(&id).expect("it is there");
+    stage.world.plan_outcome(&id, planned, stage.now).expect("it exists");
+    stage.world.finish(&id, stage.now).expect("it exists");
+    let read = stage.read(&id).expect("it exists");
     assert_eq!((&read.status, read.report()[0].title.as_str()), (&Failed, "Broken"));
-    stage.world.remove(&id, stage.now).expect("it is there");
+    stage.world.remove(&id, stage.now).expect("it exists");
     assert_eq!(stage.status(&id), None);
 }
 
 #[test]
-fn a_restart_goes_on_where_it_ended() {
+fn a_restart_resumes_from_the_saved_state() {
     let mut stage = Stage::new(&[]);
     let id = stage.create(&draft("tax", &[], "canary-41")).id;
-    stage.world.raise_connector("demo-connector", false, |_| {}).expect("it is there");
+    stage.world.raise_connector("demo-connector", false, |_| {}).expect("it exists");
     let kept = serde_json::to_string(stage.world.kept()).expect("it is JSON");
     assert!(!kept.contains("canary-41"));
     let mut restarted = Stage::new(&[]);
-    restarted.world.restore(serde_json::from_str(&kept).expect("what was written is read"));
+    restarted.world.restore(serde_json::from_str(&kept).expect("it can be parsed"));
     restarted.step(LASTS);
     assert_eq!(restarted.status(&id), Some(Deployed));
     assert_eq!(restarted.world.secured_is(&id, Some("service"), "API_TOKEN", "canary-41"), Some(true));
-    assert_eq!(restarted.world.raise_connector("demo-connector", false, |_| {}).expect("it is there"), 3);
+    assert_eq!(restarted.world.raise_connector("demo-connector", false, |_| {}).expect("it exists"), 3);
 }

@@ -1,6 +1,7 @@
-//! Connectors: what is offered, what a deployment may be made of, and those that are being prepared.
+//! The connector registry: published connectors, the connectors that a deployment can use, and staged connectors.
 //!
-//! Offered are those of the catalogue and what was published of staged ones. Next: `staged/` for their life.
+//! Published connectors are those of the catalogue and those published from staged connectors. Next: `staged/` for the
+//! lifecycle of staged connectors.
 
 use std::cmp::Ordering;
 
@@ -18,20 +19,20 @@ use connect_api::model::{
 };
 use connect_api::{ErrorCode, Selector};
 
-/// Which published connectors, as the query has them.
+/// Query parameters of `searchConnectors`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SearchQuery {
     pub(crate) part: Part,
-    /// Words that all have to stand in name or description.
+    /// Words that must all appear in the name or the description.
     pub(crate) text: Option<String>,
-    /// `true`: only private ones; else everything that is available.
+    /// `true` keeps only private connectors; otherwise all available ones.
     pub(crate) private: Option<bool>,
     pub(crate) company: Option<String>,
-    /// Any of these; empty: all.
+    /// Ids to keep; empty: all.
     pub(crate) ids: Vec<String>,
-    /// Any of these; empty: all.
+    /// Keys to keep; empty: all.
     pub(crate) keys: Vec<String>,
-    /// Any of these; empty: all.
+    /// Integration types to keep; empty: all.
     pub(crate) integration_types: Vec<IntegrationType>,
 }
 
@@ -53,19 +54,19 @@ impl SearchQuery {
 }
 
 impl World {
-    /// Every published version that can be found.
+    /// Returns every published version, without unlisted connectors.
     fn offered(&self) -> impl Iterator<Item = &ConnectorDefinition> {
         let of_catalogue = self.catalogue.connectors.iter().filter(|connector| !connector.staged);
         of_catalogue.chain(self.kept.staged.offered())
     }
 
-    /// Every published version, also of connectors that cannot be found any more.
+    /// Returns every published version, including those of unlisted connectors.
     fn published(&self) -> impl Iterator<Item = &ConnectorDefinition> {
         let of_catalogue = self.catalogue.connectors.iter().filter(|connector| !connector.staged);
         of_catalogue.chain(self.kept.staged.published())
     }
 
-    /// The connector that a draft names: the newest version that fits, if this project may use it.
+    /// Returns the connector that a draft names: the newest matching version that this project may use.
     pub(super) fn connector(
         &self,
         reference: &ConnectorReference,
@@ -92,7 +93,7 @@ impl World {
         })
     }
 
-    /// The newest version of the connector of a deployment, one that cannot be found any more included.
+    /// Returns the newest version of the connector of a deployment, even if the connector is unlisted.
     pub(super) fn newest(&self, old: &Record) -> Result<ConnectorDefinition, Refusal> {
         let failed = |text: String| Refusal::new(ErrorCode::DeploymentConnectorUpdateFailure, text);
         let same =
@@ -112,7 +113,7 @@ impl World {
         Err(failed(format!("Version {} of the connector cannot be deployed in {}.", newest.version, old.region)))
     }
 
-    /// `searchConnectors`: the newest version of each connector that one of these projects may use.
+    /// Performs `searchConnectors`: returns the newest version of each connector that one of these projects may use.
     pub(crate) fn search(&mut self, projects: &[String], query: &SearchQuery, now: Timestamp) -> Paged<Connector> {
         self.advance(now);
         let open = |connector: &&ConnectorDefinition| projects.iter().any(|project| connector.is_open_to(project));
@@ -123,14 +124,14 @@ impl World {
             "id" => left.id.cmp(&right.id),
             "name" => left.name.cmp(&right.name),
             "version" => left.version.cmp(&right.version),
-            // Sorting is stable: otherwise they stay in the order of the catalogue.
+            // The sort is stable, so connectors keep the order of the catalogue.
             _ => Ordering::Equal,
         });
         paged(found, query.part.limit, query.part.offset, |connector| Some(connector.published()))
     }
 
-    /// `getConnectorById`, `getConnectorByKey`: a published connector that one of these projects may use, also one that
-    /// is out of the lists.
+    /// Performs `getConnectorById` and `getConnectorByKey`: returns a published connector that one of these projects
+    /// may use, even if it is unlisted.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -152,10 +153,10 @@ impl World {
         found.map(ConnectorDefinition::published).ok_or_else(|| Refusal::not_found(selector))
     }
 
-    /// `createConnectorStaged`, for a project.
+    /// Performs `createConnectorStaged` for a project.
     ///
     /// # Errors
-    /// `DuplicateField`, and what is wrong with the repository.
+    /// `DuplicateField`, and the errors of the repository.
     pub(crate) fn stage(
         &mut self,
         project: &str,
@@ -174,7 +175,7 @@ impl World {
         self.kept.staged.create(project, draft, found, now, rules, &mut self.ids)
     }
 
-    /// `queryConnectorsStaged`, for what these projects know.
+    /// Performs `queryConnectorsStaged`: lists the staged connectors that these projects can see.
     pub(crate) fn list_staged(
         &mut self,
         projects: &[String],
@@ -185,7 +186,7 @@ impl World {
         self.kept.staged.list(projects, query, now)
     }
 
-    /// `getConnectorStagedById`, `getConnectorStagedByKey`.
+    /// Performs `getConnectorStagedById` and `getConnectorStagedByKey`.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -199,16 +200,15 @@ impl World {
         self.kept.staged.read(projects, selector, now)
     }
 
-    /// The repositories that an update names, to be looked at before it is made.
+    /// Returns the repositories that an update names; the caller reads them before it applies the update.
     pub(crate) fn repositories_of(&self, selector: &Selector, update: &ConnectorUpdate) -> Vec<Repository> {
         self.kept.staged.repositories(selector, update)
     }
 
-    /// `updateConnectorStagedById`, `updateConnectorStagedByKey`.
+    /// Performs `updateConnectorStagedById` and `updateConnectorStagedByKey`.
     ///
     /// # Errors
-    /// `ResourceNotFound`, `ConcurrentModification`, the codes of contract section 6.2, and what is wrong with a
-    /// repository.
+    /// `ResourceNotFound`, `ConcurrentModification`, the codes of contract section 6.2, and the errors of a repository.
     pub(crate) fn update_staged(
         &mut self,
         projects: &[String],
@@ -222,10 +222,10 @@ impl World {
         self.kept.staged.update(projects, selector, update, found, now, rules)
     }
 
-    /// `deleteConnectorStagedById`, `deleteConnectorStagedByKey`.
+    /// Performs `deleteConnectorStagedById` and `deleteConnectorStagedByKey`.
     ///
     /// # Errors
-    /// `ResourceNotFound`; a refusal while publishing runs.
+    /// `ResourceNotFound`; while publishing runs, the code that the variant chooses.
     pub fn delete_staged(
         &mut self,
         projects: &[String],

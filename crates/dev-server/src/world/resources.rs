@@ -1,4 +1,4 @@
-//! Resources that scripts create, as the HTTP API, `/_dev` and tests reach them.
+//! Access of the HTTP API, `/_dev` and tests to the resources that scripts create.
 
 use jiff::Timestamp;
 
@@ -9,7 +9,7 @@ use connect_api::Selector;
 use connect_api::commerce::ResourceName;
 
 impl World {
-    /// `getExtensionByKey`, `getSubscriptionByKey`.
+    /// Performs `getExtensionByKey` and `getSubscriptionByKey`.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -23,13 +23,13 @@ impl World {
         self.kept.resources.read(project, name)
     }
 
-    /// Everything that scripts have created, of all projects.
+    /// Returns all resources that scripts created, of all projects.
     pub fn resources(&mut self, now: Timestamp) -> Vec<Resource> {
         self.advance(now);
         self.kept.resources.all().to_vec()
     }
 
-    /// Chooses what the script of a deployment does from its running or next build on; `None`: what the catalogue says.
+    /// Plans what the script of a deployment does, from the running or next build on. `None`: what the catalogue says.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -40,7 +40,7 @@ impl World {
         Ok(())
     }
 
-    /// Runs the script of a deployment once more, now: someone does by hand what it left out, or spoils it.
+    /// Runs the script of a deployment again now, as if someone had created or changed the resources manually.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -53,7 +53,7 @@ impl World {
         Ok(())
     }
 
-    /// Someone removes a resource.
+    /// Removes a resource, as someone else.
     ///
     /// # Errors
     /// `ResourceNotFound`.

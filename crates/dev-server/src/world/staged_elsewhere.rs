@@ -1,6 +1,6 @@
-//! What happens to staged connectors elsewhere: by other people, by whoever certifies, or as a test wants it.
+//! Changes to staged connectors by other users, by the certification team, or by a test.
 //!
-//! Used by tests and `/_dev`; nothing of the API gets here.
+//! Only tests and `/_dev` use this module; no operation of the API does.
 
 use jiff::Timestamp;
 
@@ -16,7 +16,7 @@ impl World {
         self.kept.staged.by_id(id)
     }
 
-    /// All staged connectors of all projects as they are now, without lag, oldest first.
+    /// Returns the current state of all staged connectors of all projects, without lag, oldest first.
     pub fn all_staged(&mut self, now: Timestamp) -> Vec<ConnectorStaged> {
         self.advance(now);
         let mut records: Vec<_> = self.kept.staged.records().collect();
@@ -24,15 +24,15 @@ impl World {
         records.into_iter().map(StagedRecord::show).collect()
     }
 
-    /// The staged connector with this id, whoever may see it.
+    /// Returns the staged connector with this id, regardless of who may see it.
     ///
     /// # Errors
-    /// `ResourceNotFound`, as from every method here.
+    /// `ResourceNotFound`.
     pub fn staged_by_id(&mut self, id: &str, now: Timestamp) -> Result<ConnectorStaged, Refusal> {
         Ok(self.staged_record(id, now)?.show())
     }
 
-    /// Chooses how what runs of a staged connector ends, or what comes next if nothing runs.
+    /// Plans the outcomes of the running operations of a staged connector, or of the next ones if none runs.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -41,7 +41,7 @@ impl World {
         Ok(())
     }
 
-    /// Ends what runs, now: a preview request, publishing, every step of a certification.
+    /// Ends what runs now: a preview request, publishing, all steps of a certification.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -52,7 +52,7 @@ impl World {
         Ok(())
     }
 
-    /// A remark from certification, whatever the status.
+    /// Adds a comment of the certification, regardless of the status.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -61,7 +61,7 @@ impl World {
         Ok(())
     }
 
-    /// Sets the status to a word of the contract or any other; nothing is published by itself afterwards.
+    /// Sets the status, which may be one that the contract does not list; running publishing is cancelled.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -70,7 +70,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes the version grow without any other change.
+    /// Increments the version without any other change.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -79,7 +79,7 @@ impl World {
         Ok(())
     }
 
-    /// Removes a staged connector at once, with what was published of it, as if someone else had deleted it.
+    /// Removes a staged connector and its published versions immediately, as if someone else had deleted it.
     ///
     /// # Errors
     /// `ResourceNotFound`.
@@ -88,7 +88,7 @@ impl World {
         self.kept.staged.remove(id)
     }
 
-    /// Someone else changes a staged connector, but not its repository, as it is now.
+    /// Updates a staged connector as someone else, with the current version. Cannot change the repository.
     ///
     /// # Errors
     /// `ResourceNotFound`, and the codes of contract section 6.2.
@@ -103,7 +103,7 @@ impl World {
         self.update_staged_elsewhere(&Selector::Id(id.to_owned()), &update, &Specifications::default(), now)
     }
 
-    /// Someone else changes a staged connector.
+    /// Updates a staged connector as someone else.
     pub(crate) fn update_staged_elsewhere(
         &mut self,
         selector: &Selector,

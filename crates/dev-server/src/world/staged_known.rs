@@ -1,6 +1,6 @@
-//! Staged connectors for callers that bring no requests: of repositories, what the catalogue knows counts.
+//! Staged connectors for callers without HTTP: repositories come from the catalogue only.
 //!
-//! Used by tests that reach the world without HTTP; `http/registry.rs` also looks into local repositories.
+//! Tests that use the world directly call this; `http/registry.rs` also reads local repositories.
 
 use jiff::Timestamp;
 
@@ -21,10 +21,10 @@ impl World {
         specifications
     }
 
-    /// `createConnectorStaged`, for a project.
+    /// Performs `createConnectorStaged` for a project.
     ///
     /// # Errors
-    /// `DuplicateField`, and what is wrong with the repository.
+    /// `DuplicateField`, and the errors of the repository.
     pub fn stage_known(
         &mut self,
         project: &str,
@@ -35,11 +35,10 @@ impl World {
         self.stage(project, draft, &found, now)
     }
 
-    /// `updateConnectorStagedById`, `updateConnectorStagedByKey`.
+    /// Performs `updateConnectorStagedById` and `updateConnectorStagedByKey`.
     ///
     /// # Errors
-    /// `ResourceNotFound`, `ConcurrentModification`, the codes of contract section 6.2, and what is wrong with a
-    /// repository.
+    /// `ResourceNotFound`, `ConcurrentModification`, the codes of contract section 6.2, and the errors of a repository.
     pub fn update_staged_known(
         &mut self,
         projects: &[String],

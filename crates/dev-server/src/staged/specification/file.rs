@@ -1,5 +1,4 @@
-//! The shapes of a `connect.yaml`, read member by member (contract section 16). Next: `rules.rs` for what holds between
-//! them.
+//! Parses a `connect.yaml` member by member (contract section 16). Next: `rules.rs` for the rules across members.
 
 use super::findings::{Findings, Members, Path};
 use super::node::{Kind, Node};
@@ -9,12 +8,12 @@ use crate::checks::wrong_retry_policy;
 use crate::refusal::cut;
 use connect_api::model::{ApplicationType, RetryPolicy};
 
-/// Variables that the platform sets, in any case of letters.
+/// Variables that the platform sets; compared without case.
 const RESERVED: [&str; 4] = ["PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION"];
-/// Former name of a Merchant Center application, which goes on working.
+/// Former type name of a Merchant Center application, which is still accepted.
 const FORMER: &str = "mc-app";
 
-/// What a file says, as far as its shapes allow.
+/// The content of a file, as far as it could be parsed.
 #[derive(Debug, Default)]
 pub(super) struct File {
     pub(super) applications: Vec<Application>,
@@ -42,7 +41,7 @@ pub(super) struct Variables {
     pub(super) secured: Vec<Variable>,
 }
 
-/// A variable whose key is a text.
+/// A variable whose key is a string.
 #[derive(Debug)]
 pub(super) struct Variable {
     pub(super) path: Path,
@@ -59,7 +58,7 @@ impl Variables {
     }
 }
 
-/// Reads a whole file.
+/// Parses a whole file.
 pub(super) fn file(root: &Node, findings: &mut Findings) -> File {
     let mut file = File::default();
     let Some(members) = findings.object(root, &Path::default(), &["inheritAs", "deployAs"]) else { return file };
@@ -126,11 +125,11 @@ fn application(node: &Node, path: &Path, findings: &mut Findings) -> Option<Appl
     })
 }
 
-/// Members of an application whose type is not known.
+/// Members of an application whose type is unknown: those of all types.
 const ALL: [&str; 8] =
     ["name", "applicationType", "endpoint", "scripts", "configuration", "properties", "healthCheck", "retryPolicy"];
 
-/// Members that each type has (contract section 16).
+/// Returns the members that a type has (contract section 16).
 fn allowed(kind: &ApplicationType) -> &'static [&'static str] {
     match kind {
         ApplicationType::Service => &["name", "applicationType", "endpoint", "scripts", "configuration", "healthCheck"],
@@ -147,7 +146,7 @@ fn allowed(kind: &ApplicationType) -> &'static [&'static str] {
 }
 
 fn kind_of(node: &Node, path: &Path, findings: &mut Findings) -> Option<ApplicationType> {
-    // Null is told with the other members.
+    // `Findings::object` reports null members.
     if matches!(node.kind, Kind::Null) {
         return None;
     }
@@ -181,7 +180,7 @@ fn endpoint(members: &Members<'_>, allowed: &[&str], findings: &mut Findings) ->
     path_of(node?, &members.path("endpoint"), findings)
 }
 
-/// A path as endpoints have it, which need not begin with a slash.
+/// Parses a path of an endpoint or health check; a leading slash is optional.
 fn path_of(node: &Node, path: &Path, findings: &mut Findings) -> Option<String> {
     let text = findings.text(node, path)?;
     let is_path = !text.is_empty()
@@ -193,7 +192,7 @@ fn path_of(node: &Node, path: &Path, findings: &mut Findings) -> Option<String> 
     is_path.then(|| text.to_owned())
 }
 
-/// Whether there is one that runs after a deployment.
+/// Checks the scripts and returns whether there is a `postDeploy` script.
 fn scripts(members: &Members<'_>, findings: &mut Findings) -> bool {
     let names = ["postDeploy", "preUndeploy"];
     let Some(node) = members.get("scripts") else { return false };
@@ -240,7 +239,7 @@ fn retry_policy(node: &Node, path: &Path, findings: &mut Findings) -> Option<Ret
     let allowed = ["strategy", "minBackoffSeconds", "maxBackoffSeconds", "maxAttempts"];
     let members = findings.object(node, path, &allowed)?;
     let word = members.required("strategy", findings)?;
-    // What is no whole number breaks every bound.
+    // Anything that is not an integer becomes -1, which is outside all bounds.
     let number =
         |name: &str| members.get(name).map(|node| if let Kind::Number(Some(number)) = node.kind { number } else { -1 });
     let (min_backoff_seconds, max_backoff_seconds) = (number("minBackoffSeconds"), number("maxBackoffSeconds"));

@@ -1,23 +1,22 @@
-//! What is wrong with a file, and walking it: members in the types that they must have, every mistake with its member and
-//! line.
+//! Walks a `connect.yaml` and collects its mistakes, each with its member and line.
 
 use super::node::{Kind, Node};
 use crate::refusal::cut;
 
-/// Longest text of all findings together, in bytes.
+/// Maximum length of the text of all findings, in bytes.
 const LONGEST: usize = 3_000;
-/// Longest text of one finding, in bytes.
+/// Maximum length of one finding, in bytes.
 const LONGEST_FINDING: usize = 600;
 
-/// Mistakes in the order in which they were found.
+/// The mistakes, in the order in which they were found.
 #[derive(Debug, Default)]
 pub(super) struct Findings(Vec<String>);
 
-/// A member of the file: how its name is written in a finding.
+/// Path of a member, as a finding shows it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Path(String);
 
-/// The members of an object that is closed.
+/// The members of an object with a fixed set of members.
 #[derive(Debug)]
 pub(super) struct Members<'a> {
     line: u64,
@@ -26,7 +25,7 @@ pub(super) struct Members<'a> {
 }
 
 impl Path {
-    /// A member of it, or an item by its number.
+    /// Returns the path of a member, or of an item by its index.
     pub(super) fn join(&self, name: &str) -> Self {
         if self.0.is_empty() { Self(cut(name)) } else { Self(format!("{}.{}", self.0, cut(name))) }
     }
@@ -35,12 +34,12 @@ impl Path {
 impl Findings {
     pub(super) fn wrong(&mut self, path: &Path, line: u64, what: &str) {
         let place = if path.0.is_empty() { "file content" } else { &path.0 };
-        // A finding is one line, whatever stands in the file.
+        // Control characters of the file must not break the line of a finding.
         let text = format!("[{place}]: {what} (line {line})").replace(char::is_control, " ");
         self.0.push(text[..text.floor_char_boundary(LONGEST_FINDING)].to_owned());
     }
 
-    /// `Err` with all findings, in one line, if there are any.
+    /// Returns all findings in one line as `Err`, if there are any.
     pub(super) fn finish(self) -> Result<(), String> {
         let mut texts = self.0.into_iter();
         let Some(mut told) = texts.next() else { return Ok(()) };
@@ -54,7 +53,7 @@ impl Findings {
         Err(told)
     }
 
-    /// An object with no other members than these; null counts as a mistake.
+    /// Returns the members of an object. Members other than `allowed`, and null ones, are mistakes.
     pub(super) fn object<'a>(&mut self, node: &'a Node, path: &Path, allowed: &[&str]) -> Option<Members<'a>> {
         let Kind::Map(members) = &node.kind else {
             self.wrong(path, node.line, "must be an object");
@@ -75,7 +74,7 @@ impl Findings {
         Some(Members { line: node.line, path: path.clone(), all: members })
     }
 
-    /// The items of a list, each with its path.
+    /// Returns the items of a list, each with its path.
     pub(super) fn list<'a>(&mut self, node: &'a Node, path: &Path) -> Vec<(Path, &'a Node)> {
         let Kind::List(items) = &node.kind else {
             self.wrong(path, node.line, "must be a list");
@@ -93,7 +92,7 @@ impl Findings {
         None
     }
 
-    /// A text that is not blank.
+    /// Returns a string that is not blank.
     pub(super) fn words(&mut self, node: &Node, path: &Path) -> Option<String> {
         let text = self.text(node, path)?;
         if text.trim().is_empty() {
@@ -103,7 +102,7 @@ impl Findings {
         Some(text.to_owned())
     }
 
-    /// A whole number within bounds.
+    /// Returns an integer within bounds.
     pub(super) fn whole(&mut self, node: &Node, path: &Path, from: i64, to: i64) -> Option<i64> {
         match node.kind {
             Kind::Number(Some(number)) if (from..=to).contains(&number) => Some(number),
@@ -132,13 +131,13 @@ impl<'a> Members<'a> {
         self.path.join(name)
     }
 
-    /// A member that is there and not null.
+    /// Returns a member; `None` if it does not exist or is null.
     pub(super) fn get(&self, name: &str) -> Option<&'a Node> {
         let found = self.all.iter().find(|(known, _)| known == name);
         found.map(|(_, node)| node).filter(|node| !matches!(node.kind, Kind::Null))
     }
 
-    /// A member that has to be there. One that is null was told already.
+    /// Returns a required member. [`Findings::object`] has reported it already if it is null.
     pub(super) fn required(&self, name: &str, findings: &mut Findings) -> Option<&'a Node> {
         if self.all.iter().all(|(known, _)| known != name) {
             findings.wrong(&self.path(name), self.line, "is required");

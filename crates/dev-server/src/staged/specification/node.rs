@@ -1,9 +1,9 @@
-//! A YAML file as a tree in which each value knows its line, whatever the file holds.
+//! Any YAML file as a tree of values with line numbers.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-/// A value and where it stands.
+/// A value and its line.
 #[derive(Debug)]
 pub(super) struct Node {
     /// Line, from 1.
@@ -11,24 +11,24 @@ pub(super) struct Node {
     pub(super) kind: Kind,
 }
 
-/// What a value is.
+/// The content of a value.
 #[derive(Debug)]
 pub(super) enum Kind {
     Null,
     Flag(bool),
-    /// A number; `None` if it is none of 64 bits without a fraction.
+    /// A number; `None` if it is not a 64-bit integer.
     Number(Option<i64>),
     Text(String),
     List(Vec<Node>),
-    /// Members in their order.
+    /// Members in the order of the file.
     Map(Vec<(String, Node)>),
 }
 
 impl Node {
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// The first line of what the YAML parser says.
+    /// The first line of the message of the YAML parser.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let options = serde_saphyr::options! { strict_booleans: true };
         serde_saphyr::from_str_with_options(text, options).map_err(|error| {

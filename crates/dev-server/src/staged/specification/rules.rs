@@ -1,4 +1,4 @@
-//! Rules over several members of a `connect.yaml` (contract section 16, rules 1 to 6): pure.
+//! Rules across several members of a `connect.yaml` (contract section 16, rules 1 to 6): pure.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::findings::Findings;
 use crate::refusal::cut;
 use connect_api::model::ApplicationType;
 
-/// Variables that the service sets where it generates an API client (contract section 15.9).
+/// Variables that the service sets if it generates an API client (contract section 15.9).
 const OF_API_CLIENT: [&str; 8] = [
     "CTP_CLIENT_ID",
     "CTP_CLIENT_SECRET",
@@ -26,10 +26,10 @@ const OF_SCRIPTS: [&str; 5] = [
     "CONNECT_GCP_PROJECT_ID",
     "CONNECT_AWS_TOPIC_ARN",
 ];
-/// What an application and a view of the Merchant Center need, from anywhere.
+/// Variable that Merchant Center applications and views need, of their own or inherited.
 const CLOUD: &str = "CLOUD_IDENTIFIER";
 
-/// Checks all of them.
+/// Checks all rules.
 pub(super) fn check(file: &File, findings: &mut Findings) {
     names_are_unique(file, findings);
     let everywhere = file.applications.iter().map(|application| &application.variables).chain(&file.inherited);
@@ -49,21 +49,21 @@ fn names_are_unique(file: &File, findings: &mut Findings) {
     let mut seen = BTreeSet::new();
     for application in file.applications.iter().filter(|application| !application.name.is_empty()) {
         if !seen.insert(&application.name) {
-            let what = format!("`{}` is there twice", cut(&application.name));
+            let what = format!("`{}` appears twice", cut(&application.name));
             findings.wrong(&application.path.join("name"), application.line, &what);
         }
     }
 }
 
-/// Rule 1.
+/// Rule 1: the keys of one configuration are unique.
 fn keys_are_unique(variables: &Variables, findings: &mut Findings) {
     let mut seen = BTreeSet::new();
     for variable in variables.all().filter(|variable| !seen.insert(&variable.key)) {
-        findings.wrong(&variable.path, variable.line, &format!("`{}` is there twice", cut(&variable.key)));
+        findings.wrong(&variable.path, variable.line, &format!("`{}` appears twice", cut(&variable.key)));
     }
 }
 
-/// Rule 2.
+/// Rule 2: an application does not repeat an inherited key.
 fn inherited_keys_are_not_repeated(file: &File, findings: &mut Findings) {
     let inherited: BTreeSet<_> = file.inherited.iter().flat_map(Variables::all).map(|variable| &variable.key).collect();
     for variable in file.applications.iter().flat_map(|application| application.variables.all()) {
@@ -74,7 +74,7 @@ fn inherited_keys_are_not_repeated(file: &File, findings: &mut Findings) {
     }
 }
 
-/// Rules 3 to 5.
+/// Rules 3 to 5: the variables of Merchant Center applications and views.
 fn merchant_center(application: &Application, inherited: Option<&Variables>, findings: &mut Findings) {
     let needed: &[&str] = match application.kind {
         ApplicationType::MerchantCenterCustomApplication => &["CUSTOM_APPLICATION_ID", "ENTRY_POINT_URI_PATH"],
@@ -106,7 +106,8 @@ fn merchant_center(application: &Application, inherited: Option<&Variables>, fin
     }
 }
 
-/// Rule 6. Without a generated API client, its variables are the makers' own.
+/// Rule 6: a variable does not have the name of one that the service sets. Without a generated API client, a connector
+/// may declare the variables of [`OF_API_CLIENT`] itself.
 fn not_set_by_the_service(variable: &Variable, has_api_client: bool, findings: &mut Findings) {
     let key = variable.key.as_str();
     if OF_SCRIPTS.contains(&key) || (has_api_client && OF_API_CLIENT.contains(&key)) {

@@ -1,17 +1,17 @@
-//! Which texts pass as a schedule of a job (contract section 16): pure.
+//! Checks the schedule of a job (contract section 16): pure.
 
 use std::collections::BTreeSet;
 
-/// Bytes that are looked at; a schedule does not need more.
+/// Number of bytes that are checked; a schedule does not need more.
 const LONGEST: usize = 1_000;
 /// Names that stand for a schedule.
 const NAMES: [&str; 7] = ["annually", "yearly", "monthly", "weekly", "daily", "hourly", "reboot"];
-/// Units of `@every`; those that begin like another one come first.
+/// Units of `@every`; longer ones with the same beginning come first.
 const UNITS: [&str; 7] = ["ns", "us", "µs", "ms", "s", "m", "h"];
-/// Fields of a cron expression, at least. More may follow, since a match may stand anywhere in the text.
+/// Minimum number of fields of a cron expression. More may follow, because the match can be anywhere in the text.
 const FIELDS: usize = 5;
 
-/// Whether the text contains a schedule, by the expression of contract section 16:
+/// Whether the text contains a match of the regular expression of contract section 16:
 ///
 /// `(@(annually|yearly|monthly|weekly|daily|hourly|reboot))|(@every (\d+(ns|us|µs|ms|s|m|h))+)|((((\d+,)+\d+|((\d+|\*)(/|-)\d+)|\d+|\*) ?){5,7})`
 pub(super) fn is_schedule(text: &str) -> bool {
@@ -30,8 +30,8 @@ fn is_every(text: &str) -> bool {
     unit.len() < rest.len() && UNITS.iter().any(|name| unit.starts_with(name))
 }
 
-/// Whether so many fields stand one after the other somewhere in it, each with one blank or none behind it. A number may
-/// be cut into several fields.
+/// Whether the text contains [`FIELDS`] consecutive fields, each followed by at most one space. As in the regular
+/// expression, the digits of a number can be split into several fields.
 fn has_fields(text: &[u8]) -> bool {
     let mut reached: BTreeSet<usize> = (0..text.len()).collect();
     for _ in 0..FIELDS {
@@ -42,9 +42,9 @@ fn has_fields(text: &[u8]) -> bool {
     !reached.is_empty()
 }
 
-/// Every place at which a field that begins here can end: `(\d+,)+\d+`, `(\d+|\*)(/|-)\d+`, `\d+` or `\*`.
+/// Returns every position at which a field from `start` can end: `(\d+,)+\d+`, `(\d+|\*)(/|-)\d+`, `\d+` or `\*`.
 fn ends_of_field(text: &[u8], start: usize) -> Vec<usize> {
-    // Past the digits from here.
+    // Returns the position after the digits at `from`.
     let past = |from: usize| from + text[from..].iter().take_while(|sign| sign.is_ascii_digit()).count();
     let digits = past(start);
     let (mut ends, mut place) = match text.get(start) {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_expression_finds_anywhere_is_a_schedule() {
+    fn a_text_that_contains_a_match_is_a_schedule() {
         for (text, expected) in [
             ("0 5 * * *", true),
             ("*/5 * * * *", true),

@@ -107,7 +107,7 @@ impl Project {
         let (client, namespace) = cluster(self.namespace.as_deref()).await.map_err(failed)?;
         let projects = Api::<ConnectProject>::namespaced(client.clone(), &namespace);
         let found = projects.get_opt(name).await.map_err(|error| failed(error.to_string()))?;
-        let project = found.ok_or_else(|| failed(format!("there is none in the namespace {namespace}")))?;
+        let project = found.ok_or_else(|| failed(format!("it does not exist in the namespace {namespace}")))?;
         let secret_name = &project.spec.credentials_secret_ref.name;
         let found = secret::read(&client, &namespace, secret_name).await.map_err(|error| failed(error.to_string()))?;
         let secret = found.ok_or_else(|| failed(format!("its Secret {secret_name} is missing")))?;

@@ -23,7 +23,7 @@ use crate::telemetry::{self, LogFormat};
 /// What the exit code of every command means.
 const EXIT_CODES: &str = "\
 Exit codes: 0, success; 1, failure, with the reason on standard error, also for invalid arguments; 2, `plan` found a \
-change and no error. A command whose reader closes the pipe (`| head -1`) ends quietly with 0.";
+change and no problem. A command whose reader closes the pipe (`| head -1`) ends quietly with 0.";
 
 /// Kubernetes operator for commercetools Connect.
 #[derive(Debug, Parser)]

@@ -80,7 +80,7 @@ families! {
     RECONCILES: Counter, "connect_operator_reconciles_total", "", ["kind", "reason"], NONE,
         "Completed reconciles, by the Ready reason of the resource afterwards, or Conflict, ClusterError, Gone, Panic, or None without a Ready condition";
     RECONCILE_DURATION: Histogram, "connect_operator_reconcile_duration_seconds", "seconds", ["kind"], MOMENTS,
-        "Time that a run took";
+        "Duration of a reconcile";
     REMOTE_REQUESTS: Counter, "connect_operator_remote_requests_total", "", ["operation", "code"], NONE,
         "Requests to the Connect API and to frontends, by operation and HTTP status, or timeout, connection, broken, undecodable";
     REMOTE_REQUEST_DURATION: Histogram, "connect_operator_remote_request_duration_seconds", "seconds", ["operation"],
@@ -106,7 +106,7 @@ families! {
     PANICS: Counter, "connect_operator_panics_total", "", ["kind"], NONE,
         "Reconciles that ended in a panic, which is a bug, by kind; `remote`: polls of a remote project";
     LISTS_REFUSED: Gauge, "connect_operator_lists_refused", "", ["kind", "namespace"], NONE,
-        "1 for each kind that the API server refuses to list in a watched namespace since the process started: its resources are left alone; an empty namespace stands for all";
+        "1 for each kind that the API server refuses to list in a watched namespace since the process started: its resources are not reconciled; an empty namespace stands for all";
     PROCESS_CPU: Counter, "process_cpu_seconds_total", "", [], NONE,
         "Processor time of the process, in seconds";
     PROCESS_MEMORY: Gauge, "process_resident_memory_bytes", "bytes", [], NONE,

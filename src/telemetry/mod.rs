@@ -86,11 +86,11 @@ mod tests {
         let writer = page.clone();
         let layer = fmt::layer().with_ansi(false).with_writer(move || writer.clone());
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer.with_filter(filter(text))), || {
-            tracing::info!(target: "connect_operator::cli", "ours-info");
-            tracing::trace!(target: "connect_operator::cli", "ours-trace");
-            tracing::debug!(target: "hyper_util::client", "theirs-debug");
-            tracing::trace!(target: "hyper_util::client", "theirs-trace");
-            tracing::warn!(target: "kube_client::client", "an-answer");
+            tracing::info!(target: "connect_operator::cli", "operator-info");
+            tracing::trace!(target: "connect_operator::cli", "operator-trace");
+            tracing::debug!(target: "hyper_util::client", "library-debug");
+            tracing::trace!(target: "hyper_util::client", "library-trace");
+            tracing::warn!(target: "kube_client::client", "a-response");
             tracing::debug!(target: "kube_client::client::builder", "a-request");
         });
         String::from_utf8(page.0.lock().expect("no holder of the lock panics").clone()).expect("text")
@@ -124,14 +124,15 @@ mod tests {
     #[test]
     fn libraries_that_print_messages_are_capped_and_nothing_is_added() {
         for (text, expected) in [
-            ("info", &["ours-info"][..]),
-            ("hyper_util=debug", &["theirs-debug"]),
-            ("trace", &["ours-info", "ours-trace", "theirs-debug", "a-request"]),
+            ("info", &["operator-info"][..]),
+            ("hyper_util=debug", &["library-debug"]),
+            ("trace", &["operator-info", "operator-trace", "library-debug", "a-request"]),
             ("kube_client=trace", &["a-request"]),
-            ("hyper_util=trace", &["theirs-debug"]),
+            ("hyper_util=trace", &["library-debug"]),
         ] {
             let log = logged(text);
-            for word in ["ours-info", "ours-trace", "theirs-debug", "theirs-trace", "an-answer", "a-request"] {
+            for word in ["operator-info", "operator-trace", "library-debug", "library-trace", "a-response", "a-request"]
+            {
                 assert_eq!(log.contains(word), expected.contains(&word), "{text}: {log}");
             }
         }

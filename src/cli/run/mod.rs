@@ -63,11 +63,11 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "NUMBER", default_value = "16", env = "CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub concurrency: u16,
 
-    /// Maximum number of ConnectProjects of a namespace that this install works with; the oldest come first.
+    /// Maximum number of ConnectProjects per namespace that this install works with; the oldest come first.
     #[arg(long, value_name = "NUMBER", default_value_t = ProjectLimits::DEFAULT.per_namespace, env = "MAX_PROJECTS_PER_NAMESPACE", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_projects_per_namespace: u32,
 
-    /// Maximum number of ConnectProjects of all namespaces that this install works with; the oldest come first.
+    /// Maximum number of ConnectProjects in all namespaces that this install works with; the oldest come first.
     #[arg(long, value_name = "NUMBER", default_value_t = ProjectLimits::DEFAULT.total, env = "MAX_PROJECTS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_projects: u32,
 

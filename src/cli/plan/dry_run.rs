@@ -204,7 +204,7 @@ fn refused(is_secret: bool, kind: &ApiResource, status: &kube::core::Status) -> 
     let (code, reason) = (status.code, &status.reason);
     if is_secret {
         return format!(
-            "the API server rejects it: {reason} ({code}); its message is not shown, because it may quote a value"
+            "the API server rejects it: {reason} ({code}); its details are not shown, because they may quote a value"
         );
     }
     if code == 404 && kind.group == names::GROUP && !status.message.contains("namespaces") {

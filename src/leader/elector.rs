@@ -199,6 +199,7 @@ impl Elector {
                 Ok(left.min(self.timing.retry))
             }
             Err(error) => {
+                // The write may have arrived although its response did not, so the next attempt reads first.
                 self.stored = None;
                 tracing::warn!(lease = %self.lease, error, leads = self.leads, "the Lease cannot be read or written");
                 self.trouble = error;

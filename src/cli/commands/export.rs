@@ -24,8 +24,9 @@ const LONGEST_NAME: usize = 63;
 
 /// Print manifests of existing deployments.
 ///
-/// Prints a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and `adoptionPolicy:
-/// Adopt`, and a Secret without keys for its secured values. Applying them changes nothing at the remote.
+/// Prints a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and
+/// `adoptionPolicy: Adopt`, and a Secret without keys for its secured values. Applying them changes nothing at the
+/// remote.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Export {
     /// Keys of the deployments. Default: all.

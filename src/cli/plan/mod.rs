@@ -264,6 +264,7 @@ async fn plan(
         Ok(target) => target,
         Err(condition) => return Ok(Projection::problem(condition)),
     };
+    // A resource that only observes sends nothing, so its plan needs neither the registry nor values.
     let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
     let registry_entry =
         if observes { None } else { Some(remotes.registry_entry(&place, &api, target.name.clone()).await) };
@@ -284,6 +285,7 @@ async fn plan(
     if let Ok(desired) = &mut desired {
         desired.resolve(&urls(object));
     }
+    // The values before applying: if they are those that were applied last, they show which secured values change.
     let earlier = match planned.before.as_ref().filter(|_| !observes) {
         Some(before) => {
             let contents: Contents =

@@ -1,4 +1,5 @@
-//! The cluster after applying: the current objects, replaced by those that are applied. Only reads, through `dry_run`.
+//! The cluster after applying: the current objects, replaced by those that are applied. Only reads; `dry_run` checks the
+//! manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 

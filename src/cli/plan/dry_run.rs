@@ -119,7 +119,7 @@ async fn send(
     api.patch(&document.name, &parameters, &Patch::Apply(body)).await
 }
 
-/// Returns the manager that last applied the object server-side, such as kubectl or a GitOps controller.
+/// Returns the manager that last applied the object server-side, such as kubectl or a controller that follows Git.
 fn applied_by(before: &Value) -> Option<String> {
     let entries = before["metadata"]["managedFields"].as_array()?.iter();
     let applied = entries.filter(|entry| {

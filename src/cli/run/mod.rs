@@ -78,7 +78,8 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
     pub allowed_api_hosts: Vec<String>,
 
-    /// Allowed hosts for the frontends that action checks call, separated by commas, written as for --allowed-api-hosts.
+    /// Allowed hosts for the frontends that action checks call, separated by commas, written as for
+    /// --allowed-api-hosts.
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = DEFAULT_ACTION_HOSTS, env = "ALLOWED_ACTION_HOSTS")]
     pub allowed_action_hosts: Vec<String>,
 

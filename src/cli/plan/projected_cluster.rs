@@ -1,5 +1,5 @@
-//! The cluster after applying: the current objects, replaced by those that are applied. Only reads; `dry_run` checks the
-//! manifests.
+//! The cluster after applying: the current objects, replaced by those that are applied. Only reads; `dry_run` checks
+//! the manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
